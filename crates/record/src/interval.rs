@@ -1,0 +1,122 @@
+//! What a driver thread hands over once a second.
+
+use crate::Histogram;
+
+/// How a request ended. Every kind of failure has its own count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Outcome {
+    /// Answered, and every check held.
+    Ok,
+    /// Answered with a status that the step does not accept (400 and above unless it says otherwise).
+    Status,
+    /// Answered, but a check on header, body or extraction failed.
+    Check,
+    /// No whole answer within the step's time-out.
+    Timeout,
+    /// No connection could be made.
+    Connect,
+    /// The connection was reset or closed before the answer was whole.
+    Reset,
+    /// The answer was not valid HTTP.
+    Protocol,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of its discriminant.
+    pub const ALL: [Outcome; 7] = [
+        Outcome::Ok,
+        Outcome::Status,
+        Outcome::Check,
+        Outcome::Timeout,
+        Outcome::Connect,
+        Outcome::Reset,
+        Outcome::Protocol,
+    ];
+
+    /// The word for it in files and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Status => "status",
+            Outcome::Check => "check",
+            Outcome::Timeout => "timeout",
+            Outcome::Connect => "connect",
+            Outcome::Reset => "reset",
+            Outcome::Protocol => "protocol",
+        }
+    }
+
+    /// Whether it counts as an error.
+    pub fn is_error(self) -> bool {
+        self != Outcome::Ok
+    }
+}
+
+/// The requests of one step and one outcome that ended within an interval.
+#[derive(Debug, Clone)]
+pub struct Series {
+    /// Index into the plan's labels.
+    pub label: u16,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// Whether they were due within the measured window (warm-up and ramps are not).
+    pub measured: bool,
+    /// From due to last byte, microseconds.
+    pub response_time_us: Histogram,
+    /// From first byte sent to last byte received, microseconds.
+    pub service_time_us: Histogram,
+}
+
+/// One of the first failures of a kind, for a person to read.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct ErrorExample {
+    /// Microseconds since the run began.
+    pub at_us: u64,
+    /// Index into the plan's labels.
+    pub label: u16,
+    /// What kind of failure.
+    pub outcome: Outcome,
+    /// What was seen: a status with the start of the body, a system error, the check that failed.
+    pub detail: String,
+}
+
+/// What one driver thread did in one interval. Intervals end at whole seconds since the run began and
+/// at both edges of the measured window, so that an interval lies wholly within the window or wholly outside.
+#[derive(Debug, Clone)]
+pub struct ThreadInterval {
+    /// Which driver thread.
+    pub thread: u16,
+    /// Begin, microseconds since the run began.
+    pub start_us: u64,
+    /// End, microseconds since the run began.
+    pub end_us: u64,
+    /// Whether it lies within the measured window.
+    pub in_window: bool,
+    /// Requests that ended, by step and outcome; only those with at least one request.
+    pub series: Vec<Series>,
+    /// Requests that became due (started or dropped).
+    pub offered: u64,
+    /// Arrivals given up because a bound was reached.
+    pub dropped: u64,
+    /// Arrivals that wait for a connection at the end of the interval.
+    pub waiting: u64,
+    /// Requests under way at the end of the interval.
+    pub in_flight: u64,
+    /// Connections open at the end of the interval.
+    pub connections: u64,
+    /// Connections made in the interval.
+    pub connects: u64,
+    /// Bytes written to sockets.
+    pub sent_bytes: u64,
+    /// Bytes read from sockets.
+    pub received_bytes: u64,
+    /// How late requests left: from due to first byte sent, where only the driver was in the way
+    /// (waiting for a connection is not lag), microseconds.
+    pub lag_us: Histogram,
+    /// CPU time that the thread used, microseconds.
+    pub cpu_us: u64,
+    /// The first failures of each kind of this thread; few.
+    pub examples: Vec<ErrorExample>,
+}

@@ -1,0 +1,134 @@
+//! `run.json`: what was run, on what, and what it is worth.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::ErrorExample;
+use crate::summary::Summary;
+
+/// The machine that a run was made on.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Machine {
+    /// CPU model as the kernel names it.
+    pub cpu_model: String,
+    /// Cores that the run could use.
+    pub cores: u64,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Kernel name and release.
+    pub kernel: String,
+    /// Operating system, as it names itself.
+    pub os: String,
+    /// Limit of open files of the driver.
+    pub open_files_limit: u64,
+    /// Load average over one minute when the run began: who else was using the machine.
+    pub load_average_1m: f64,
+    /// Mean cores' worth of time that the hypervisor took away during the measured window.
+    pub steal_share: f64,
+}
+
+/// How long the disk under the system's data took to sync a small append, measured by the lab beside the run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SyncLatency {
+    /// The directory it was measured in.
+    pub path: String,
+    /// How many syncs were made.
+    pub count: u64,
+    /// Median, microseconds.
+    pub p50_us: u64,
+    /// 99th percentile, microseconds.
+    pub p99_us: u64,
+    /// Longest, microseconds.
+    pub max_us: u64,
+}
+
+/// The system under test.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct System {
+    /// Its name, or the URL that was driven.
+    pub name: String,
+    /// Where it was driven.
+    pub url: String,
+    /// The command that started it; empty if it was there already.
+    pub command: Vec<String>,
+    /// Its settings.
+    pub settings: BTreeMap<String, String>,
+    /// `synced`, `buffered`, `memory`, or null where the system is not ours and did not say.
+    pub durability: Option<String>,
+    /// Sync latency of its disk in the same run.
+    pub sync_latency: Option<SyncLatency>,
+    /// Cores that it was pinned to; empty if not pinned.
+    pub pinned_to: Vec<usize>,
+}
+
+/// A phase of the load, as it came to pass.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Begin, microseconds since the run began.
+    pub start_us: u64,
+    /// End, microseconds since the run began.
+    pub end_us: u64,
+    /// Whether it belongs to the measured window.
+    pub measured: bool,
+    /// What it offered, for a person: `100 users`, `5000/s`, `0/s to 5000/s`.
+    pub level: String,
+}
+
+/// An objective and whether it was met.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ObjectiveResult {
+    /// As the scenario writes it: `p99 < 50ms`.
+    pub objective: String,
+    /// Whether it was met.
+    pub met: bool,
+    /// What was measured, for a person: `71.2ms`.
+    pub measured: String,
+}
+
+/// `run.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the run directory's form.
+    pub format: u32,
+    /// Name of the run directory.
+    pub id: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What the scenario says it is.
+    pub description: String,
+    /// The full command.
+    pub command: Vec<String>,
+    /// The one wall-clock anchor: when the run's clock was zero, RFC 3339, UTC.
+    pub started_at: String,
+    /// Seed of the run's random numbers.
+    pub seed: u64,
+    /// Version of Tidemark.
+    pub version: String,
+    /// Git revision of the directory that the run was started in, if any.
+    pub git_revision: Option<String>,
+    /// What it ran on.
+    pub machine: Machine,
+    /// What was driven.
+    pub system: System,
+    /// Load model for a person: `closed, 100 users`, `open, Poisson arrivals`.
+    pub load: String,
+    /// Cores that the driver was pinned to; empty if not pinned.
+    pub driver_pinned_to: Vec<usize>,
+    /// Phases as they came to pass.
+    pub phases: Vec<Phase>,
+    /// Labels, in the scenario's order; series name them by index.
+    pub labels: Vec<String>,
+    /// Objectives and whether they were met.
+    pub objectives: Vec<ObjectiveResult>,
+    /// The first failures of each kind.
+    pub error_examples: Vec<ErrorExample>,
+    /// Whether the user stopped it early.
+    pub interrupted: bool,
+    /// Notes that a reader of the figures must know.
+    pub notes: Vec<String>,
+    /// The figures.
+    pub summary: Summary,
+}

@@ -1,0 +1,35 @@
+//! What the lab sees of each process once a second.
+
+use serde::{Deserialize, Serialize};
+
+/// One look at one process, or at the whole machine (`process` is `machine`).
+/// Counters are differences since the look before.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Microseconds since the run began.
+    pub at_us: u64,
+    /// Which process: `system`, `driver`, `machine`, a store's name.
+    pub process: String,
+    /// CPU used since the look before, in cores (1.0 is one core fully used).
+    pub cpu_share: f64,
+    /// Of that, in the kernel.
+    pub cpu_system_share: f64,
+    /// Resident memory, bytes.
+    pub rss_bytes: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// Bytes read from storage.
+    pub disk_read_bytes: u64,
+    /// Bytes written to storage.
+    pub disk_written_bytes: u64,
+    /// Bytes received over the network (machine only, all interfaces).
+    pub net_received_bytes: u64,
+    /// Bytes sent over the network (machine only, all interfaces).
+    pub net_sent_bytes: u64,
+    /// Cores' worth of time that the hypervisor took away (machine only).
+    pub steal_share: f64,
+}

@@ -1,0 +1,129 @@
+//! The figures of a run: the object that `--json` prints. Names are never changed once published.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a run is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Every objective was met.
+    Pass,
+    /// An objective was missed, or something was lost.
+    Fail,
+    /// The measurement itself cannot be trusted.
+    Invalid,
+}
+
+/// Verdict with its reasons, the first the weightiest.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Pass, fail or invalid.
+    pub status: Status,
+    /// A line each; for example `driver-bound: …`, `p99 < 50ms missed: 71.2ms`.
+    pub reasons: Vec<String>,
+}
+
+/// A latency distribution in few numbers, microseconds.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Latency {
+    pub min: u64,
+    pub mean: f64,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub p999: u64,
+    pub max: u64,
+}
+
+/// One label's share of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Step {
+    /// The step's label.
+    pub label: String,
+    /// Requests that were due in the measured window and ended.
+    pub requests: u64,
+    /// Of all requests, 0 to 1.
+    pub share: f64,
+    /// Requests ended per second of the measured window.
+    pub achieved_per_s: f64,
+    /// Failures by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Response time of the requests that were answered as they should.
+    pub response_time_us: Latency,
+    /// Service time of the same.
+    pub service_time_us: Latency,
+}
+
+/// One process over the measured window.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Process {
+    /// `system`, `driver`, a store's name.
+    pub name: String,
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// Mean CPU use in cores.
+    pub cpu_share: f64,
+    /// Highest resident memory, bytes.
+    pub rss_bytes_max: u64,
+}
+
+/// The driver's look at itself over the measured window.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Driver {
+    /// CPU time of its threads, seconds.
+    pub cpu_s: f64,
+    /// Number of driving threads.
+    pub threads: u64,
+    /// Share of the busiest thread's time that it was on a CPU, 0 to 1.
+    pub busiest_thread_share: f64,
+    /// How late requests left by the driver's own fault.
+    pub lag_us: Latency,
+}
+
+/// What the ledger found afterwards; absent where no write was entered.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Ledger {
+    pub acknowledged: u64,
+    pub found: u64,
+    pub lost: u64,
+    pub duplicated: u64,
+    pub unacknowledged_found: u64,
+    pub different: u64,
+}
+
+/// Everything that a machine wants to know of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summary {
+    /// Pass, fail or invalid, and why.
+    pub verdict: Verdict,
+    /// Requests that became due per second of the measured window.
+    pub offered_per_s: f64,
+    /// Requests that ended per second of the measured window, errors included.
+    pub achieved_per_s: f64,
+    /// Length of the measured window, seconds.
+    pub measured_s: f64,
+    /// Requests that were due in the measured window and ended.
+    pub requests: u64,
+    /// Failures by kind; empty when there was none.
+    pub errors: BTreeMap<String, u64>,
+    /// Arrivals given up because a bound was reached.
+    pub dropped: u64,
+    /// Response time over all labels, of the requests that were answered as they should.
+    pub response_time_us: Latency,
+    /// Service time of the same.
+    pub service_time_us: Latency,
+    /// By label, in the scenario's order.
+    pub steps: Vec<Step>,
+    /// CPU and memory by process.
+    pub processes: Vec<Process>,
+    /// The driver's look at itself.
+    pub driver: Driver,
+    /// What the ledger found; null where nothing was entered.
+    pub ledger: Option<Ledger>,
+    /// Where the run is.
+    pub run_dir: String,
+}

@@ -1,0 +1,343 @@
+//! A scenario after checking and compiling: what the driver executes.
+//!
+//! A session kind is a flat array of [`Op`]s over [slots](crate::slot::Slot); every control step has become jumps.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tidemark_wire::json;
+
+use crate::expr::Expr;
+use crate::template::Template;
+
+/// Index of a variable in a session.
+pub type SlotIndex = u16;
+
+/// Everything that the driver and the lab need to carry an experiment out.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Name of the scenario.
+    pub name: String,
+    /// What it is, for a person.
+    pub description: String,
+    /// Labels of the requests, in the order of the file.
+    pub labels: Vec<String>,
+    /// Requests; [`Op::Request`] names them by index.
+    pub requests: Vec<RequestPlan>,
+    /// What virtual users do, by weight.
+    pub sessions: Vec<SessionKind>,
+    /// Run once before the load, by one user; a failure here ends the run with exit status 3.
+    pub prepare: Option<SessionKind>,
+    /// How sessions come.
+    pub load: Load,
+    /// Number of shared counters.
+    pub counters: usize,
+    /// Rows that sessions draw from.
+    pub feeders: Vec<Feeder>,
+    /// Bounds of the driver.
+    pub limits: Limits,
+    /// What decides pass or fail.
+    pub objectives: Vec<Objective>,
+    /// What is started before, or only driven.
+    pub system: System,
+    /// Seed of the random numbers, where the scenario fixes one.
+    pub seed: Option<u64>,
+    /// Where the scenario came from, for messages.
+    pub source_name: String,
+    /// The scenario as it was, byte for byte.
+    pub source: String,
+}
+
+/// What one virtual user does.
+#[derive(Debug, Clone)]
+pub struct SessionKind {
+    /// Its name.
+    pub name: String,
+    /// How often it is chosen, against the sum of all weights.
+    pub weight: u32,
+    /// Number of variables.
+    pub slots: usize,
+    /// Names of the variables, for messages.
+    pub slot_names: Vec<String>,
+    /// Whether cookies are kept from one iteration of a closed user to the next (they never outlive a session otherwise).
+    pub keep_cookies: bool,
+    /// What is done, in order; ends with [`Op::End`].
+    pub ops: Vec<Op>,
+}
+
+/// One operation. Targets are indices into [`SessionKind::ops`].
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// Send a request and wait for its answer.
+    Request(u16),
+    /// Set a variable (the old value may be read by the expression).
+    Set {
+        /// Which variable.
+        slot: SlotIndex,
+        /// To what.
+        value: Expr,
+    },
+    /// Go on at another operation.
+    Jump(u32),
+    /// Go on at another operation unless the condition holds.
+    JumpUnless {
+        /// Condition.
+        condition: Expr,
+        /// Where to go if it does not hold.
+        to: u32,
+    },
+    /// Go on at one of several operations, by chance.
+    Choose {
+        /// Upper bounds (exclusive) of the draw and where each goes; ascending.
+        ways: Vec<(u32, u32)>,
+        /// The draw is uniform in `0..total`.
+        total: u32,
+    },
+    /// Wait; microseconds.
+    Think(Expr),
+    /// The session's end.
+    End,
+}
+
+/// One labelled request, its parts compiled.
+#[derive(Debug, Clone)]
+pub struct RequestPlan {
+    /// Index into [`Plan::labels`].
+    pub label: u16,
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Request line and headers, each line ended by CRLF, without `Host`, `Cookie`, `Content-Length`
+    /// and without the blank line: the driver adds those.
+    pub head: Template,
+    /// Body, if any.
+    pub body: Option<Template>,
+    /// Longest time from due sending to the last byte.
+    pub timeout: Duration,
+    /// What is kept from the answer.
+    pub extractions: Vec<Extraction>,
+    /// What must hold of the answer; without a status check, any status below 400 is right.
+    pub checks: Vec<Check>,
+}
+
+impl RequestPlan {
+    /// Whether an answer's body is needed as a whole (extraction or check).
+    pub fn needs_body(&self) -> bool {
+        let from_body = |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
+        self.extractions.iter().any(|e| from_body(&e.source))
+            || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..)))
+    }
+}
+
+/// A value kept from an answer.
+#[derive(Debug, Clone)]
+pub struct Extraction {
+    /// Variable that gets it.
+    pub slot: SlotIndex,
+    /// Where it is.
+    pub source: Source,
+    /// What happens where there is none.
+    pub when_missing: WhenMissing,
+}
+
+/// What happens where an extraction finds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenMissing {
+    /// The variable becomes missing.
+    Clear,
+    /// The variable stays as it was.
+    Keep,
+    /// The request counts as failed (outcome `check`), the variable becomes missing.
+    Fail,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// The first JSON value at a path: text unescaped, everything else as written; null counts as nothing.
+    Json(json::Path),
+    /// All JSON values at a path, as a list (an empty list if there is none).
+    JsonAll(json::Path),
+    /// How many JSON values are at a path (0 if there is none).
+    JsonCount(json::Path),
+    /// A header's value, by its lower-case name.
+    Header(String),
+    /// A cookie that the answer sets, by name.
+    Cookie(String),
+    /// A group of the first match in the body.
+    Regex(regex::bytes::Regex, usize),
+    /// The whole body.
+    Body,
+    /// The status code, a number.
+    Status,
+}
+
+/// What must hold of an answer.
+#[derive(Debug, Clone)]
+pub enum Check {
+    /// The status is one of these ranges, bounds included.
+    Status(Vec<(u16, u16)>),
+    /// A header, by its lower-case name.
+    Header(String, TextTest),
+    /// The body.
+    Body(TextTest),
+    /// The first JSON value at a path.
+    Json(json::Path, TextTest),
+    /// An expression over the variables, evaluated after the extractions; with its source text.
+    Holds(Expr, String),
+}
+
+/// What must hold of a text.
+#[derive(Debug, Clone)]
+pub enum TextTest {
+    /// It is there at all.
+    Exists,
+    /// It is just this.
+    Equals(Template),
+    /// This is somewhere in it.
+    Contains(Template),
+    /// It matches.
+    Matches(regex::bytes::Regex),
+}
+
+/// How sessions come.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// Open or closed.
+    pub model: LoadModel,
+    /// One after the other.
+    pub phases: Vec<Phase>,
+}
+
+/// Who decides when a session begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadModel {
+    /// A fixed number of users; each begins its next session when its last has ended.
+    Closed,
+    /// Sessions arrive at a rate, whatever the system does.
+    Open(Spacing),
+}
+
+/// The time between arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spacing {
+    /// Always the same.
+    Constant,
+    /// Exponentially distributed, as from many independent people.
+    Poisson,
+}
+
+/// A stretch of the load.
+#[derive(Debug, Clone)]
+pub struct Phase {
+    /// Its name: `warm-up`, `ramp`, `hold`, or the author's.
+    pub name: String,
+    /// How long.
+    pub duration: Duration,
+    /// Users (closed) or arriving sessions per second (open) at its begin.
+    pub from: f64,
+    /// The same at its end; in between it changes evenly.
+    pub to: f64,
+    /// Whether it belongs to the measured window. Measured phases are adjacent.
+    pub measured: bool,
+}
+
+/// Rows that sessions draw from.
+#[derive(Debug, Clone, Default)]
+pub struct Feeder {
+    /// Its name.
+    pub name: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Rows; each has a text for every column. Never empty.
+    pub rows: Vec<Vec<Box<str>>>,
+}
+
+/// Bounds of the driver.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections at once, over all threads. A session holds one from its first request to its end.
+    /// In a closed model at least the highest number of users.
+    pub connections: usize,
+    /// Arrived sessions that may wait for a connection, over all threads; more are dropped and counted.
+    pub waiting: usize,
+    /// Longest time to make a connection.
+    pub connect_timeout: Duration,
+    /// Largest answer body kept, bytes; a larger one is an error of outcome `protocol`.
+    pub body_bytes: usize,
+    /// Longest wait for requests under way after the last phase.
+    pub drain: Duration,
+}
+
+/// A bound that decides pass or fail.
+#[derive(Debug, Clone)]
+pub struct Objective {
+    /// As the scenario writes it.
+    pub text: String,
+    /// Label that it is about; all labels if none.
+    pub label: Option<u16>,
+    /// What is bounded.
+    pub metric: Metric,
+    /// How.
+    pub comparison: Comparison,
+    /// The bound, in the metric's unit.
+    pub bound: f64,
+}
+
+/// What an objective bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Metric {
+    /// A response-time percentile (0 to 100; 100 is the maximum), microseconds.
+    Percentile(f64),
+    /// Mean response time, microseconds.
+    Mean,
+    /// Failed requests as a share of all, 0 to 1.
+    ErrorShare,
+    /// Failed requests, a count.
+    Errors,
+    /// Requests per second.
+    Rate,
+    /// Dropped arrivals, a count.
+    Dropped,
+    /// Acknowledged writes that were not found again, a count.
+    Lost,
+}
+
+/// How a metric is held against its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Comparison {
+    Less,
+    LessOrEqual,
+    Equal,
+    GreaterOrEqual,
+    Greater,
+}
+
+/// What is driven.
+#[derive(Debug, Clone, Default)]
+pub struct System {
+    /// Where it comes from.
+    pub origin: SystemOrigin,
+    /// Settings handed to the system (`--set`), and values of the scenario's `settings`.
+    pub settings: BTreeMap<String, String>,
+    /// `synced`, `buffered` or `memory`, where the scenario says.
+    pub durability: Option<String>,
+    /// Path that answers 200 when the system is ready.
+    pub health: String,
+    /// Longest time until it is.
+    pub ready_within: Duration,
+}
+
+/// Where a system comes from.
+#[derive(Debug, Clone, Default)]
+pub enum SystemOrigin {
+    /// One of ours: `tidemark serve NAME` is started.
+    Shipped(String),
+    /// A command that is started; `{port}` in it stands for a free port.
+    Command(Vec<String>),
+    /// It is there already.
+    Url(String),
+    /// Not said (only a URL on the command line can help).
+    #[default]
+    Unknown,
+}
