@@ -1,0 +1,192 @@
+//! What the end-to-end tests share: a shipped system as a child process, and a plain blocking HTTP client.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
+
+/// Longest wait for anything that should come at once.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program under test.
+pub fn tidemark() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_tidemark"))
+}
+
+/// The project's folder.
+pub fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project's folder")
+}
+
+/// A shipped system, serving; killed when dropped.
+pub struct Served {
+    child: Child,
+    /// `127.0.0.1:PORT`.
+    pub authority: String,
+}
+
+impl Served {
+    /// `tidemark serve SYSTEM` on a free port, ready to answer.
+    pub fn start(system: &str, args: &[&str]) -> Served {
+        let mut child = tidemark()
+            .args(["serve", system, "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("tidemark serve starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("the listening line");
+        let url = line.trim().strip_prefix("listening ").unwrap_or_else(|| panic!("not a listening line: {line:?}"));
+        let served = Served { child, authority: url.trim_start_matches("http://").to_owned() };
+        let begin = Instant::now();
+        while Client::connect(&served.authority).get("/health").status != 200 {
+            assert!(begin.elapsed() < PATIENCE, "{system} never became healthy");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        served
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL, and wait until it is gone.
+    pub fn kill_9(&mut self) {
+        self.child.kill().expect("kill");
+        self.child.wait().expect("wait");
+    }
+
+    /// SIGTERM, and wait for its exit status.
+    pub fn stop(&mut self) -> ExitStatus {
+        signal(self.pid(), "TERM");
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("wait") {
+                return status;
+            }
+            assert!(begin.elapsed() < PATIENCE, "still running after SIGTERM");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal to a process that the test started.
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().expect("kill runs");
+    assert!(status.success(), "kill -{name} {pid}");
+}
+
+/// An answer.
+pub struct Answer {
+    /// Status code; 0 where the connection broke.
+    pub status: u16,
+    /// `Set-Cookie`'s first pair, if any.
+    pub cookie: Option<String>,
+    /// The body.
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
+    }
+}
+
+/// A keep-alive connection with the one cookie that the airline uses.
+pub struct Client {
+    authority: String,
+    stream: Option<TcpStream>,
+    cookie: Option<String>,
+}
+
+impl Client {
+    /// Connects (an error shows as status 0 with the first request).
+    pub fn connect(authority: &str) -> Client {
+        let stream = TcpStream::connect(authority).ok();
+        if let Some(stream) = &stream {
+            stream.set_read_timeout(Some(PATIENCE)).expect("a read time-out");
+        }
+        Client { authority: authority.to_owned(), stream, cookie: None }
+    }
+
+    /// GET.
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.request("GET", path, "", "")
+    }
+
+    /// POST of a form.
+    pub fn post_form(&mut self, path: &str, form: &str) -> Answer {
+        self.request("POST", path, "Content-Type: application/x-www-form-urlencoded\r\n", form)
+    }
+
+    /// Any request; a broken connection is status 0.
+    pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        self.try_request(method, path, headers, body).unwrap_or(Answer {
+            status: 0,
+            cookie: None,
+            body: String::new(),
+        })
+    }
+
+    fn try_request(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Option<Answer> {
+        let cookie = self.cookie.as_ref().map(|c| format!("Cookie: {c}\r\n")).unwrap_or_default();
+        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{cookie}{headers}{length}\r\n{body}", self.authority);
+        let stream = self.stream.as_mut()?;
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut decoder =
+            ResponseDecoder::new(DecoderLimits { head_bytes: 65_536, headers: 64, body_bytes: 64 << 20 });
+        decoder.start(method == "HEAD", true);
+        let mut buffer = [0; 65_536];
+        loop {
+            let read = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
+            if decoder.decode(&buffer[..read]).ok()?.complete {
+                break;
+            }
+        }
+        let cookie = decoder.header("set-cookie").map(|c| String::from_utf8_lossy(c).into_owned());
+        let cookie = cookie.map(|c| c.split(';').next().unwrap_or_default().to_owned());
+        if let Some(cookie) = &cookie {
+            self.cookie = Some(cookie.clone());
+        }
+        if !decoder.keep_alive() {
+            self.stream = None;
+        }
+        Some(Answer { status: decoder.status(), cookie, body: String::from_utf8_lossy(decoder.body()).into_owned() })
+    }
+}
+
+/// Logs a user in; the client keeps the session.
+pub fn log_in(client: &mut Client, user: usize) {
+    let answer = client.post_form("/rest/api/login", &format!("login=uid{user}%40email.com&password=password"));
+    assert_eq!((answer.status, answer.body.as_str()), (200, "logged in"));
+}
+
+/// Today's outbound flight of a pair of airports that always has one: (flight id, segment id).
+pub fn flight_today(client: &mut Client, from: &str, to: &str) -> (String, String) {
+    let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let answer = client.post_form(
+        "/rest/api/flights/queryflights",
+        &format!("fromAirport={from}&toAirport={to}&fromDate={today}&returnDate={today}&oneWay=true"),
+    );
+    let json = answer.json();
+    let flight = &json["tripFlights"][0]["flightsOptions"][0];
+    let text = |v: &serde_json::Value| v.as_str().unwrap_or_else(|| panic!("no flight in {json}")).to_owned();
+    (text(&flight["_id"]), text(&flight["flightSegmentId"]))
+}

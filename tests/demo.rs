@@ -1,0 +1,106 @@
+//! The main job in short form: `tidemark run airline`, its run directory, its report in a real browser.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+use common::{project, tidemark};
+
+/// Shares of requests by label in percent: the published plan's own arithmetic for 30 days of flights.
+const PUBLISHED_MIX: [(&str, f64); 8] = [
+    ("QueryFlight", 46.52),
+    ("Cancel Booking", 13.38),
+    ("Login", 9.30),
+    ("List Bookings", 9.30),
+    ("logout", 9.30),
+    ("BookFlight", 7.53),
+    ("View Profile Information", 2.33),
+    ("Update Customer", 2.33),
+];
+
+fn run_airline(out: &Path, extra: &[&str]) -> std::process::Output {
+    tidemark()
+        .args(["run", "airline", "--for", "6s", "--out", out.to_str().expect("UTF-8")])
+        .args(extra)
+        .output()
+        .expect("tidemark runs")
+}
+
+#[test]
+fn the_airline_is_driven_recorded_and_reported() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let out = dir.path().join("run");
+    let output = run_airline(&out, &[]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "stdout:\n{stdout}\nstderr:\n{stderr}");
+    assert!(stdout.contains("report.html"), "the summary names the report:\n{stdout}");
+    assert!(!stdout.contains('\u{1b}'), "no colour codes in a pipe:\n{stdout}");
+    assert!(!stderr.contains('\u{1b}'), "no cursor codes in a pipe:\n{stderr}");
+
+    for file in ["run.json", "intervals.parquet", "monitor.parquet", "latency.hlog", "events.jsonl", "scenario.yaml", "report.html"] {
+        assert!(out.join(file).is_file(), "{file} is in the run directory");
+    }
+    assert_eq!(
+        std::fs::read_to_string(out.join("scenario.yaml")).expect("the scenario as it was"),
+        std::fs::read_to_string(project().join("scenarios/airline.yaml")).expect("the shipped scenario"),
+    );
+
+    let summary = summary_of(&out);
+    mix_is_the_published_one(&summary);
+    assert_eq!(summary["verdict"]["status"], "pass");
+    assert_eq!(summary["errors"], serde_json::json!({}));
+    assert!(summary["driver"]["cpu_s"].as_f64().expect("cpu_s") > 0.0);
+    let system = summary["processes"].as_array().expect("a list").iter().find(|p| p["name"] == "system");
+    assert!(system.expect("the system was watched")["cpu_s"].as_f64().expect("cpu_s") > 0.0);
+
+    report_opens_in_a_browser(&out.join("report.html"));
+}
+
+/// `tidemark report RUN --json`, which must be what the run itself would have printed.
+fn summary_of(out: &Path) -> serde_json::Value {
+    let output = tidemark().args(["report", out.to_str().expect("UTF-8"), "--json"]).output().expect("tidemark runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    for field in [
+        "verdict", "offered_per_s", "achieved_per_s", "requests", "errors", "dropped", "response_time_us",
+        "service_time_us", "steps", "processes", "driver", "ledger", "run_dir",
+    ] {
+        assert!(summary.get(field).is_some(), "--json has {field}: {summary}");
+    }
+    for quantile in ["min", "mean", "p50", "p90", "p99", "p999", "max"] {
+        assert!(summary["response_time_us"][quantile].is_number(), "{quantile}: {summary}");
+    }
+    summary
+}
+
+fn mix_is_the_published_one(summary: &serde_json::Value) {
+    let steps = summary["steps"].as_array().expect("steps");
+    let shares: HashMap<&str, f64> = steps
+        .iter()
+        .map(|s| (s["label"].as_str().expect("a label"), 100.0 * s["share"].as_f64().expect("a share")))
+        .collect();
+    assert_eq!(shares.len(), PUBLISHED_MIX.len(), "{shares:?}");
+    for (label, published) in PUBLISHED_MIX {
+        let measured = shares[label];
+        assert!((measured - published).abs() <= 1.0, "{label}: {measured:.2} %, published {published} %");
+    }
+}
+
+/// Opens the page from its file in headless Chromium: no console error, nothing fetched, every chart drawn,
+/// nothing wider than a phone.
+fn report_opens_in_a_browser(report: &Path) {
+    let output = Command::new("node")
+        .arg(project().join("web/check.mjs"))
+        .arg(report)
+        .output()
+        .expect("node runs; `make test-needs` installs it");
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
