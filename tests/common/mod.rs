@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
 use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
 
 /// Longest wait for anything that should come at once.
@@ -66,7 +67,7 @@ impl Served {
 
     /// SIGTERM, and wait for its exit status.
     pub fn stop(&mut self) -> ExitStatus {
-        signal(self.pid(), "TERM");
+        signal(self.pid(), Signal::TERM);
         let begin = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("wait") {
@@ -86,9 +87,9 @@ impl Drop for Served {
 }
 
 /// Sends a signal to a process that the test started.
-pub fn signal(pid: u32, name: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().expect("kill runs");
-    assert!(status.success(), "kill -{name} {pid}");
+pub fn signal(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid.try_into().expect("a process id")).expect("not 0");
+    rustix::process::kill_process(pid, signal).expect("the process is there");
 }
 
 /// An answer.

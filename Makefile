@@ -1,0 +1,36 @@
+# Two commands: `make demo` and `make test`. Everything else is a convenience.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-needs web fuzz bench bench-airline clean
+
+help: ## what there is
+	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
+	@echo
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
+
+demo: build ## build, then drive the airline on this machine for half a minute and show what it holds
+	@./target/release/tidemark run airline
+
+build: ## the program: target/release/tidemark
+	@./tests/needs build
+	cargo build --release --locked --package tidemark
+
+test-needs:
+	@./tests/needs test
+
+test: test-needs ## install what the tests need, then pass every check
+	@./tests/run
+
+web: ## build the report page (web/dist/report.html) from its sources
+	@./tests/needs web
+	@./tests/web-build
+
+fuzz: ## each fuzz target for a minute (needs cargo-fuzz)
+	@./fuzz/run
+
+bench-airline: build ## throughput of the airline's full mix, system and driver pinned apart
+	@./bench/airline/run
+
+clean: ## remove what was built and every run kept in runs/
+	cargo clean
+	rm -rf runs
