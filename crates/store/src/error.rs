@@ -1,0 +1,63 @@
+//! What can go wrong in a store, said so that a person knows what to do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a store could not be opened, read or written.
+///
+/// Cheap to clone: one failed group of writes answers all its waiters with the same reason.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another process (or another store in this one) has the directory open.
+    #[error("the store directory {} is in use; stop the process that uses it, or choose another directory", dir.display())]
+    Locked {
+        /// The directory that was asked for.
+        dir: PathBuf,
+    },
+    /// The directory cannot be created, read or written.
+    #[error("cannot open the store directory {}: {reason}; check that it can be created and written", dir.display())]
+    Open {
+        /// The directory that was asked for.
+        dir: PathBuf,
+        /// What the operating system or the storage engine said.
+        reason: Arc<str>,
+    },
+    /// What was read back is not what this store writes.
+    #[error("the store directory {} holds unreadable data: {reason}; restore it from a copy, or choose an empty directory", dir.display())]
+    Unreadable {
+        /// The directory that was asked for.
+        dir: PathBuf,
+        /// Which record, and what is wrong with it.
+        reason: Arc<str>,
+    },
+    /// The value cannot be stored as it is. Nothing was written.
+    #[error("{what} cannot be stored: {reason}")]
+    Invalid {
+        /// Which part of the value.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: Arc<str>,
+    },
+    /// Writing failed. This write may or may not be on disk: it was not acknowledged.
+    #[error("writing to the store failed: {reason}; the store takes no more writes, restart it when the disk is well")]
+    Write {
+        /// What the operating system or the storage engine said.
+        reason: Arc<str>,
+    },
+    /// An earlier write failed, so this one was refused. Nothing was written.
+    #[error("the store takes no more writes since one failed: {reason}; restart it when the disk is well")]
+    Stopped {
+        /// The failure that stopped the store.
+        reason: Arc<str>,
+    },
+    /// The store is closing. Nothing is known about this write.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    pub(crate) fn invalid(what: &'static str, reason: impl Into<Arc<str>>) -> Self {
+        StoreError::Invalid { what, reason: reason.into() }
+    }
+}
