@@ -1,3 +1,28 @@
 //! Sans-I/O codecs: bytes in, messages out and back. No sockets, no clock, no threads.
+//!
+//! - [`http1`]: decoders for answers and requests, writers for request heads, cookies.
+//! - [`json`]: values found in JSON text by path, without building a tree.
+//!
+//! Whoever owns the connection reads bytes and feeds them; the codec says what they mean. Everything is bounded, and
+//! nothing is allocated once the buffers have grown to what the peer sends.
+//!
+//! ```
+//! use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
+//! use tidemark_wire::json;
+//!
+//! let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\n{\"id\": \"AA\\u00e9\"}";
+//! let mut decoder = ResponseDecoder::new(DecoderLimits::default());
+//! decoder.start(false, true);
+//! let decoded = decoder.decode(bytes)?;
+//! assert!(decoded.complete);
+//! assert_eq!(decoder.status(), 200);
+//!
+//! let path = json::Path::parse("$.id")?;
+//! let mut text = Vec::new();
+//! json::write_text(path.find(decoder.body())?.unwrap(), &mut text);
+//! assert_eq!(text, "AAé".as_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+pub mod http1;
 pub mod json;

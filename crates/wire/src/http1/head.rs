@@ -1,0 +1,286 @@
+//! Start line and headers: found, parsed, and copied once into a buffer that the accessors look into.
+
+use std::mem::MaybeUninit;
+
+use super::{Decoded, DecoderLimits, HttpError, MAX_BLANK_BYTES, MAX_HEADERS};
+
+/// A part of the head's bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// Where `part` is inside `whole`. Empty parts may point anywhere.
+    fn of(part: &[u8], whole: &[u8]) -> Span {
+        if part.is_empty() {
+            return Span::default();
+        }
+        let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+        debug_assert!(start + part.len() <= whole.len());
+        Span { start: start as u32, end: (start + part.len()) as u32 }
+    }
+}
+
+/// What the start line and the headers say about the message as a whole.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1.
+    pub minor_version: u8,
+    /// An answer's status; 0 in requests.
+    pub status: u16,
+    /// An answer's reason or a request's method.
+    pub first: Span,
+    /// A request's target.
+    pub second: Span,
+    pub content_length: Option<u64>,
+    pub chunked: bool,
+    pub close: bool,
+    pub keep_alive: bool,
+    pub expects_continue: bool,
+    pub hosts: u32,
+}
+
+impl Facts {
+    /// Whether the connection may be used again, as far as the head tells.
+    pub fn persistent(&self) -> bool {
+        !self.close && (self.minor_version == 1 || self.keep_alive)
+    }
+
+    /// Takes note of a header that concerns the message as a whole.
+    fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), HttpError> {
+        // By length first: of the usual headers only few are compared at all.
+        match name.len() {
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                let length = decimal(value).ok_or(HttpError::ContentLengthInvalid)?;
+                if self.content_length.is_some_and(|before| before != length) {
+                    return Err(HttpError::ContentLengthConflict);
+                }
+                self.content_length = Some(length);
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                if self.chunked || self.minor_version == 0 || !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(HttpError::TransferEncodingUnsupported);
+                }
+                self.chunked = true;
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                for token in value.split(|&byte| byte == b',') {
+                    let token = token.trim_ascii();
+                    self.close |= token.eq_ignore_ascii_case(b"close");
+                    self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            6 if name.eq_ignore_ascii_case(b"expect") => {
+                self.expects_continue |= value.eq_ignore_ascii_case(b"100-continue");
+            }
+            4 if name.eq_ignore_ascii_case(b"host") => self.hosts += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), HttpError> {
+        match self.chunked && self.content_length.is_some() {
+            true => Err(HttpError::ContentLengthWithTransferEncoding),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Digits and nothing else, without overflow.
+fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |number, byte| match byte {
+        b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
+        _ => None,
+    })
+}
+
+/// The head of one message.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    bytes: Vec<u8>,
+    headers: Vec<(Span, Span)>,
+    facts: Facts,
+    /// An incomplete head is not parsed again before it has this many bytes or a blank line came, so that a head that
+    /// trickles in costs time in proportion to its length.
+    next_attempt: usize,
+    blank_bytes: usize,
+    blank_return: bool,
+}
+
+/// Which kind of head is parsed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum HeadOf {
+    Request,
+    Response,
+}
+
+impl Head {
+    /// Forgets the message before; buffers are kept.
+    pub fn reset(&mut self) {
+        self.bytes.clear();
+        self.headers.clear();
+        self.facts = Facts::default();
+        self.next_attempt = 0;
+        self.blank_bytes = 0;
+        self.blank_return = false;
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Whether a byte of the head has come.
+    pub fn has_begun(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    pub fn part(&self, span: Span) -> &[u8] {
+        &self.bytes[span.start as usize..span.end as usize]
+    }
+
+    /// The first header of that name.
+    pub fn header(&self, lower_case_name: &str) -> Option<&[u8]> {
+        let wanted = lower_case_name.as_bytes();
+        self.headers
+            .iter()
+            .find(|(name, _)| {
+                (name.end - name.start) as usize == wanted.len()
+                    && self.part(*name).eq_ignore_ascii_case(wanted)
+            })
+            .map(|(_, value)| self.part(*value))
+    }
+
+    pub fn headers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.headers.iter().map(|(name, value)| (self.part(*name), self.part(*value)))
+    }
+
+    /// Takes the bytes of the head from the front of `input`.
+    pub fn read(&mut self, of: HeadOf, input: &[u8], limits: &DecoderLimits) -> Result<Decoded, HttpError> {
+        let skipped = if self.bytes.is_empty() { self.skip_blank_lines(input)? } else { 0 };
+        let input = &input[skipped..];
+        if input.is_empty() {
+            return Ok(Decoded { consumed: skipped, complete: false });
+        }
+        let before = self.bytes.len();
+        let taken = input.len().min(limits.head_bytes - before);
+        let offered = &input[..taken];
+
+        // The usual case: the whole head in one piece is parsed where it lies and copied once.
+        let length = if before == 0 {
+            let length = parse(of, offered, limits, &mut self.headers, &mut self.facts)?;
+            self.bytes.extend_from_slice(&offered[..length.unwrap_or(taken)]);
+            length
+        } else {
+            self.bytes.extend_from_slice(offered);
+            match self.bytes.len() >= self.next_attempt || has_blank_line(&self.bytes, before) {
+                true => parse(of, &self.bytes, limits, &mut self.headers, &mut self.facts)?,
+                false => None,
+            }
+        };
+        if let Some(length) = length {
+            debug_assert!(length > before);
+            self.bytes.truncate(length);
+            return Ok(Decoded { consumed: skipped + length - before, complete: true });
+        }
+        if self.bytes.len() >= limits.head_bytes {
+            return Err(HttpError::HeadTooLarge { limit_bytes: limits.head_bytes });
+        }
+        if self.bytes.len() >= self.next_attempt {
+            self.next_attempt = self.bytes.len() * 2;
+        }
+        Ok(Decoded { consumed: skipped + taken, complete: false })
+    }
+
+    /// A few blank lines before a message are overlooked, as the standard advises.
+    fn skip_blank_lines(&mut self, input: &[u8]) -> Result<usize, HttpError> {
+        for (index, &byte) in input.iter().enumerate() {
+            match byte {
+                b'\r' if !self.blank_return => self.blank_return = true,
+                b'\n' => self.blank_return = false,
+                _ if self.blank_return => {
+                    return Err(HttpError::MalformedHead("a carriage return without a line feed"));
+                }
+                _ => return Ok(index),
+            }
+            self.blank_bytes += 1;
+            if self.blank_bytes > MAX_BLANK_BYTES {
+                return Err(HttpError::MalformedHead("too many blank lines before the start line"));
+            }
+        }
+        Ok(input.len())
+    }
+}
+
+/// Whether a blank line ends at or behind `from`.
+fn has_blank_line(bytes: &[u8], from: usize) -> bool {
+    memchr::memchr_iter(b'\n', &bytes[from..]).any(|at| {
+        let before = &bytes[..from + at];
+        before.ends_with(b"\n") || before.ends_with(b"\n\r")
+    })
+}
+
+/// Parses a head; `None` when its end has not come yet. Spans are counted from the beginning of `bytes`.
+fn parse(
+    of: HeadOf,
+    bytes: &[u8],
+    limits: &DecoderLimits,
+    headers: &mut Vec<(Span, Span)>,
+    facts: &mut Facts,
+) -> Result<Option<usize>, HttpError> {
+    let mut table = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let table = &mut table[..limits.headers];
+    let failed = |error| malformed(error, limits);
+    *facts = Facts::default();
+    headers.clear();
+    let (length, parsed) = match of {
+        HeadOf::Response => {
+            let mut response = httparse::Response::new(&mut []);
+            let config = httparse::ParserConfig::default();
+            let status =
+                config.parse_response_with_uninit_headers(&mut response, bytes, table).map_err(failed)?;
+            let httparse::Status::Complete(length) = status else { return Ok(None) };
+            facts.status = response.code.unwrap_or(0);
+            if facts.status < 100 {
+                return Err(HttpError::MalformedHead("a status below 100"));
+            }
+            facts.minor_version = response.version.unwrap_or(1);
+            facts.first = Span::of(response.reason.unwrap_or("").as_bytes(), bytes);
+            (length, response.headers)
+        }
+        HeadOf::Request => {
+            let mut request = httparse::Request::new(&mut []);
+            let status = request.parse_with_uninit_headers(bytes, table).map_err(failed)?;
+            let httparse::Status::Complete(length) = status else { return Ok(None) };
+            facts.minor_version = request.version.unwrap_or(1);
+            facts.first = Span::of(request.method.unwrap_or("").as_bytes(), bytes);
+            facts.second = Span::of(request.path.unwrap_or("").as_bytes(), bytes);
+            (length, request.headers)
+        }
+    };
+    for header in parsed.iter() {
+        let name = header.name.as_bytes();
+        facts.note(name, header.value)?;
+        headers.push((Span::of(name, bytes), Span::of(header.value, bytes)));
+    }
+    facts.check()?;
+    Ok(Some(length))
+}
+
+fn malformed(error: httparse::Error, limits: &DecoderLimits) -> HttpError {
+    use httparse::Error;
+    HttpError::MalformedHead(match error {
+        Error::TooManyHeaders => return HttpError::TooManyHeaders { limit: limits.headers },
+        Error::HeaderName => "a header name that is no token, or a folded line",
+        Error::HeaderValue => "a header value with a control character",
+        Error::NewLine => "a line that does not end as lines do",
+        Error::Status => "the status is not three digits",
+        Error::Token => "the start line has a character that may not be there",
+        Error::Version => "the version is not HTTP/1.0 or HTTP/1.1",
+    })
+}
