@@ -24,7 +24,7 @@ enum State<'a, T> {
     /// Known already; `None` once it was handed out.
     Ready(Option<Result<T, StoreError>>),
     /// Waits for the group that the write went into.
-    Committing { receiver: oneshot::Receiver<Result<bool, StoreError>>, finish: fn(bool) -> T },
+    Committing { receiver: oneshot::Receiver<Result<u64, StoreError>>, finish: fn(u64) -> T },
     /// Anything else, for example a remote call.
     Boxed(Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>),
 }
@@ -43,10 +43,11 @@ impl<'a, T> Answer<'a, T> {
         Answer(State::Boxed(Box::pin(future)))
     }
 
-    /// The answer to a write that waits for its group; `finish` makes the value of the write's outcome.
+    /// The answer to a write that waits for its group; `finish` makes the value out of how many
+    /// things the write put or removed.
     pub(crate) fn committing(
-        receiver: oneshot::Receiver<Result<bool, StoreError>>,
-        finish: fn(bool) -> T,
+        receiver: oneshot::Receiver<Result<u64, StoreError>>,
+        finish: fn(u64) -> T,
     ) -> Self {
         Answer(State::Committing { receiver, finish })
     }

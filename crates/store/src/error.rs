@@ -40,7 +40,9 @@ pub enum StoreError {
         reason: Arc<str>,
     },
     /// Writing failed. This write may or may not be on disk: it was not acknowledged.
-    #[error("writing to the store failed: {reason}; the store takes no more writes, restart it when the disk is well")]
+    #[error(
+        "writing to the store failed: {reason}; the store takes no more writes, restart it when the disk is well"
+    )]
     Write {
         /// What the operating system or the storage engine said.
         reason: Arc<str>,

@@ -1,0 +1,194 @@
+//! fjall (an embedded LSM tree in pure Rust) as the durable log.
+//!
+//! A group becomes one atomic fjall batch: in fjall's journal it stands between a start mark with the number of
+//! items and an end mark with a checksum, and a batch without its end is cut off when the directory is opened again.
+//! That is how a torn tail (a process killed in the middle of a write) is told from what was acknowledged.
+//!
+//! `commit` with manual journal persistence only fills fjall's own 8 KiB buffer, so persisting is always explicit:
+//! `PersistMode::Buffer` flushes that buffer with `write(2)`, after which the death of the process loses
+//! nothing; `PersistMode::SyncData` adds `fdatasync`. When fjall turns to a new journal file in between, it syncs the
+//! old one itself first.
+//!
+//! Nothing is ever read from fjall but at the start, so its block cache is small and it builds no Bloom filters.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use fjall::config::{FilterPolicy, FilterPolicyEntry};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+
+use crate::change::Change;
+use crate::commit::Log;
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::index::Index;
+use crate::metrics::Recovered;
+use crate::record::{self, CustomerRecord, Interned, Malformed};
+
+/// Read once, at the start.
+const BLOCK_CACHE_BYTES: u64 = 8 * 1024 * 1024;
+/// One flushes while the other compacts.
+const WORKER_THREADS: usize = 2;
+
+/// The log in a directory.
+pub(crate) struct FjallLog {
+    dir: PathBuf,
+    database: Database,
+    sessions: Keyspace,
+    customers: Keyspace,
+    bookings: Keyspace,
+    persist_mode: PersistMode,
+}
+
+impl FjallLog {
+    /// Opens the directory, making it if need be, and locks it.
+    pub(crate) fn open(dir: &Path, durability: Durability) -> Result<Self, StoreError> {
+        let open_error = |error: fjall::Error| describe(dir, &error);
+        std::fs::create_dir_all(dir)
+            .map_err(|error| StoreError::Open { dir: dir.into(), reason: error.to_string().into() })?;
+        let database = Database::builder(dir)
+            .manual_journal_persist(true)
+            .cache_size(BLOCK_CACHE_BYTES)
+            .worker_threads(WORKER_THREADS)
+            .open()
+            .map_err(open_error)?;
+        let keyspace = |name| database.keyspace(name, keyspace_options).map_err(open_error);
+        Ok(FjallLog {
+            sessions: keyspace("sessions")?,
+            customers: keyspace("customers")?,
+            bookings: keyspace("bookings")?,
+            dir: dir.into(),
+            database,
+            persist_mode: match durability {
+                Durability::Memory | Durability::Buffered => PersistMode::Buffer,
+                Durability::Synced => PersistMode::SyncData,
+            },
+        })
+    }
+
+    /// Fills the index with everything that is there; tells how much, and the number for the next booking.
+    pub(crate) fn recover(&self, index: &Index) -> Result<(Recovered, u64), StoreError> {
+        let begun = Instant::now();
+        self.each(&self.sessions, "session", |key, value| {
+            index.apply(Change::PutSession(record::read_session(key, value)?));
+            Ok(())
+        })?;
+        self.each(&self.customers, "customer", |_, value| {
+            index.apply(Change::PutCustomers(vec![CustomerRecord::from_log(value)?]));
+            Ok(())
+        })?;
+        let mut bookings = Vec::new();
+        let mut segments = Interned::default();
+        self.each(&self.bookings, "booking", |key, value| {
+            let (number, mut booking) = record::read_booking(key, value)?;
+            booking.flight_segment_id = segments.get(&booking.flight_segment_id);
+            bookings.push((number, booking));
+            Ok(())
+        })?;
+        bookings.sort_unstable_by_key(|(number, _)| *number);
+        let next_number = bookings.last().map_or(0, |(number, _)| number + 1);
+        for (first_number, booking) in bookings {
+            index.apply(Change::AddBookings { bookings: vec![booking], first_number });
+        }
+        let recovered = Recovered {
+            sessions: index.session_count(),
+            customers: index.customer_count(),
+            bookings: index.booking_count(),
+            took: begun.elapsed(),
+        };
+        Ok((recovered, next_number))
+    }
+
+    /// Calls `take` for every record of a keyspace.
+    fn each(
+        &self,
+        keyspace: &Keyspace,
+        what: &str,
+        mut take: impl FnMut(&[u8], &[u8]) -> Result<(), Malformed>,
+    ) -> Result<(), StoreError> {
+        for entry in keyspace.iter() {
+            let (key, value) = entry.into_inner().map_err(|error| describe(&self.dir, &error))?;
+            take(&key, &value).map_err(|malformed| StoreError::Unreadable {
+                dir: self.dir.clone(),
+                reason: format!("the {what} with key {}: {malformed}", key.escape_ascii()).into(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn write_down(&self, change: &Change, batch: &mut OwnedWriteBatch) {
+        match change {
+            Change::PutSession(session) => {
+                let key = record::session_key(session.id);
+                batch.insert(&self.sessions, key.as_slice(), record::session_value(session));
+            }
+            Change::RemoveSession(id) => {
+                batch.remove(&self.sessions, record::session_key(*id).as_slice());
+            }
+            Change::RemoveSessions(ids) => {
+                for id in ids {
+                    batch.remove(&self.sessions, record::session_key(*id).as_slice());
+                }
+            }
+            Change::PutCustomers(records) => {
+                for record in records {
+                    batch.insert(&self.customers, record.id_bytes(), record.bytes());
+                }
+            }
+            Change::AddBookings { bookings, first_number } => {
+                for (booking, number) in bookings.iter().zip(*first_number..) {
+                    let key = record::booking_key(&booking.customer_id, booking.id);
+                    batch.insert(&self.bookings, key, record::booking_value(booking, number));
+                }
+            }
+            Change::CancelBooking { customer_id, id } => {
+                batch.remove(&self.bookings, record::booking_key(customer_id, *id));
+            }
+        }
+    }
+}
+
+impl Log for FjallLog {
+    fn append(&mut self, changes: &mut dyn Iterator<Item = &Change>) -> Result<(), Arc<str>> {
+        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.size_hint().0);
+        for change in changes {
+            self.write_down(change, &mut batch);
+        }
+        batch.commit().map_err(|error| reason_of(&error))
+    }
+
+    fn persist(&mut self) -> Result<(), Arc<str>> {
+        self.database.persist(self.persist_mode).map_err(|error| reason_of(&error))
+    }
+
+    fn close(&mut self) -> Result<(), Arc<str>> {
+        self.database.persist(PersistMode::SyncAll).map_err(|error| reason_of(&error))
+    }
+}
+
+fn keyspace_options() -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default().filter_policy(FilterPolicy::all(FilterPolicyEntry::None))
+}
+
+/// What fjall says, for a person.
+fn reason_of(error: &fjall::Error) -> Arc<str> {
+    match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
+            error.to_string().into()
+        }
+        fjall::Error::Poisoned => "the storage engine met an error in the background".into(),
+        other => format!("{other:?}").into(),
+    }
+}
+
+fn describe(dir: &Path, error: &fjall::Error) -> StoreError {
+    let (dir, reason) = (dir.to_owned(), reason_of(error));
+    match error {
+        fjall::Error::Locked => StoreError::Locked { dir },
+        fjall::Error::Io(_) | fjall::Error::Storage(fjall::LsmError::Io(_)) => {
+            StoreError::Open { dir, reason }
+        }
+        _ => StoreError::Unreadable { dir, reason },
+    }
+}

@@ -1,0 +1,286 @@
+//! How sessions, customers and bookings are written down: flat bytes, in the log as well as in memory.
+//!
+//! Every record begins with the byte of its format, so that a later version can tell old records from its own.
+//! Integers are little-endian. Ids of customers end or begin records and keys without a length of their own
+//! where the rest has a fixed size.
+
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::airline::{Address, Booking, Customer, CustomerStatus, PhoneNumberType, Session};
+use crate::error::StoreError;
+
+/// First byte of every record.
+const FORMAT: u8 = 1;
+/// Longest customer id or segment id, in bytes. Keys of the log hold at most 65,535.
+pub(crate) const ID_BYTES_MAX: usize = 1024;
+/// Longest text field of a customer, in bytes.
+pub(crate) const TEXT_BYTES_MAX: usize = 4096;
+/// Length that stands for "no text".
+const ABSENT: u16 = u16::MAX;
+
+/// What is wrong with a record that was read back.
+pub(crate) type Malformed = &'static str;
+
+/// Refuses ids that cannot be a key.
+pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
+    if id.is_empty() {
+        return Err(StoreError::invalid(what, "it is empty"));
+    }
+    if id.len() > ID_BYTES_MAX {
+        let reason = format!("it has {} bytes, at most {ID_BYTES_MAX} are possible", id.len());
+        return Err(StoreError::invalid(what, reason));
+    }
+    Ok(())
+}
+
+/// Takes a record apart from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Starts behind the format byte.
+    fn begin(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        match bytes.split_first() {
+            Some((&FORMAT, rest)) => Ok(Reader(rest)),
+            Some(_) => Err("it was written by another version"),
+            None => Err("it is empty"),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (head, rest) = self.0.split_first_chunk::<N>().ok_or("it is too short")?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn optional_text(&mut self) -> Result<Option<&'a str>, Malformed> {
+        let length = u16::from_le_bytes(self.array()?);
+        if length == ABSENT {
+            return Ok(None);
+        }
+        let (text, rest) = self.0.split_at_checked(length.into()).ok_or("it is too short")?;
+        self.0 = rest;
+        std::str::from_utf8(text).map(Some).map_err(|_| "a text in it is not UTF-8")
+    }
+
+    fn text(&mut self) -> Result<String, Malformed> {
+        Ok(self.optional_text()?.ok_or("a text that it needs is absent")?.to_owned())
+    }
+
+    /// All that is left, as text.
+    fn rest(self) -> Result<&'a str, Malformed> {
+        std::str::from_utf8(self.0).map_err(|_| "a text in it is not UTF-8")
+    }
+}
+
+/// The key of a session: its id. Big-endian, so that keys sort like ids.
+pub(crate) fn session_key(id: u128) -> [u8; 16] {
+    id.to_be_bytes()
+}
+
+/// What the log keeps of a session beside its key.
+pub(crate) fn session_value(session: &Session) -> Vec<u8> {
+    let mut value = Vec::with_capacity(17 + session.customer_id.len());
+    value.push(FORMAT);
+    value.extend_from_slice(&session.created_ms.to_le_bytes());
+    value.extend_from_slice(&session.expires_ms.to_le_bytes());
+    value.extend_from_slice(session.customer_id.as_bytes());
+    value
+}
+
+/// A session from its key and value.
+pub(crate) fn read_session(key: &[u8], value: &[u8]) -> Result<Session, Malformed> {
+    let id = key.try_into().map(u128::from_be_bytes).map_err(|_| "its key is not 16 bytes")?;
+    let mut reader = Reader::begin(value)?;
+    let created_ms = i64::from_le_bytes(reader.array()?);
+    let expires_ms = i64::from_le_bytes(reader.array()?);
+    Ok(Session { id, customer_id: reader.rest()?.into(), created_ms, expires_ms })
+}
+
+/// The key of a booking: customer id, then 16 bytes of booking id, so that no separator is needed.
+pub(crate) fn booking_key(customer_id: &str, id: u128) -> Vec<u8> {
+    let mut key = Vec::with_capacity(customer_id.len() + 16);
+    key.extend_from_slice(customer_id.as_bytes());
+    key.extend_from_slice(&id.to_be_bytes());
+    key
+}
+
+/// What the log keeps of a booking beside its key. `number` counts up over all bookings: it keeps their order.
+pub(crate) fn booking_value(booking: &Booking, number: u64) -> Vec<u8> {
+    let mut value = Vec::with_capacity(33 + booking.flight_segment_id.len());
+    value.push(FORMAT);
+    value.extend_from_slice(&number.to_le_bytes());
+    value.extend_from_slice(&booking.flight_id.to_le_bytes());
+    value.extend_from_slice(&booking.booked_ms.to_le_bytes());
+    value.extend_from_slice(booking.flight_segment_id.as_bytes());
+    value
+}
+
+/// A booking and its number from key and value.
+pub(crate) fn read_booking(key: &[u8], value: &[u8]) -> Result<(u64, Booking), Malformed> {
+    let (customer_id, id) = key.split_last_chunk::<16>().ok_or("its key is too short")?;
+    let customer_id = std::str::from_utf8(customer_id).map_err(|_| "its key is not UTF-8")?;
+    let mut reader = Reader::begin(value)?;
+    let number = u64::from_le_bytes(reader.array()?);
+    let flight_id = u128::from_le_bytes(reader.array()?);
+    let booked_ms = i64::from_le_bytes(reader.array()?);
+    let booking = Booking {
+        id: u128::from_be_bytes(*id),
+        customer_id: customer_id.into(),
+        flight_id,
+        flight_segment_id: reader.rest()?.into(),
+        booked_ms,
+    };
+    Ok((number, booking))
+}
+
+/// A customer as one block of bytes: what the log keeps, and also what memory keeps, because a dozen `String`s
+/// each would cost several times as much with millions of customers. Equal and hashed by the id alone.
+#[derive(Debug, Clone)]
+pub(crate) struct CustomerRecord(Box<[u8]>);
+
+impl CustomerRecord {
+    /// Format byte and length of the id.
+    const HEAD_BYTES: usize = 3;
+
+    pub(crate) fn new(customer: &Customer) -> Result<Self, StoreError> {
+        check_id("the customer's id", &customer.id)?;
+        let texts = texts_of(customer);
+        for (what, text) in texts {
+            if let Some(text) = text.filter(|text| text.len() > TEXT_BYTES_MAX) {
+                let reason = format!("it has {} bytes, at most {TEXT_BYTES_MAX} are possible", text.len());
+                return Err(StoreError::invalid(what, reason));
+            }
+        }
+        let length = Self::HEAD_BYTES
+            + customer.id.len()
+            + 18
+            + texts.iter().map(|(_, text)| 2 + text.map_or(0, str::len)).sum::<usize>();
+        let mut bytes = Vec::with_capacity(length);
+        bytes.push(FORMAT);
+        bytes.extend_from_slice(&(customer.id.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(customer.id.as_bytes());
+        bytes.push(customer.status as u8);
+        bytes.push(customer.phone_number_type as u8);
+        bytes.extend_from_slice(&customer.total_miles.to_le_bytes());
+        bytes.extend_from_slice(&customer.miles_ytd.to_le_bytes());
+        for (_, text) in texts {
+            bytes.extend_from_slice(&text.map_or(ABSENT, |text| text.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
+        }
+        debug_assert_eq!(bytes.len(), length);
+        Ok(CustomerRecord(bytes.into_boxed_slice()))
+    }
+
+    /// From what the log kept; checked, so that reading it later cannot fail.
+    pub(crate) fn from_log(bytes: &[u8]) -> Result<Self, Malformed> {
+        decode_customer(bytes)?;
+        Ok(CustomerRecord(bytes.into()))
+    }
+
+    pub(crate) fn id_bytes(&self) -> &[u8] {
+        let length = usize::from(u16::from_le_bytes([self.0[1], self.0[2]]));
+        &self.0[Self::HEAD_BYTES..Self::HEAD_BYTES + length]
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn to_customer(&self) -> Customer {
+        decode_customer(&self.0).expect("records are checked when they are made")
+    }
+}
+
+impl Borrow<[u8]> for CustomerRecord {
+    fn borrow(&self) -> &[u8] {
+        self.id_bytes()
+    }
+}
+
+impl Hash for CustomerRecord {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id_bytes().hash(state);
+    }
+}
+
+impl PartialEq for CustomerRecord {
+    fn eq(&self, other: &Self) -> bool {
+        self.id_bytes() == other.id_bytes()
+    }
+}
+
+impl Eq for CustomerRecord {}
+
+/// The texts of a customer in the order in which they are written down.
+fn texts_of(customer: &Customer) -> [(&'static str, Option<&str>); 8] {
+    let address = &customer.address;
+    [
+        ("the customer's password", Some(&customer.password)),
+        ("the customer's street address", Some(&address.street_address1)),
+        ("the customer's second street address", address.street_address2.as_deref()),
+        ("the customer's city", Some(&address.city)),
+        ("the customer's state or province", Some(&address.state_province)),
+        ("the customer's country", Some(&address.country)),
+        ("the customer's postal code", Some(&address.postal_code)),
+        ("the customer's phone number", Some(&customer.phone_number)),
+    ]
+}
+
+fn decode_customer(bytes: &[u8]) -> Result<Customer, Malformed> {
+    let mut reader = Reader::begin(bytes)?;
+    let id = reader.text()?;
+    let [status, phone] = reader.array()?;
+    let total_miles = i64::from_le_bytes(reader.array()?);
+    let miles_ytd = i64::from_le_bytes(reader.array()?);
+    let password = reader.text()?;
+    let address = Address {
+        street_address1: reader.text()?,
+        street_address2: reader.optional_text()?.map(str::to_owned),
+        city: reader.text()?,
+        state_province: reader.text()?,
+        country: reader.text()?,
+        postal_code: reader.text()?,
+    };
+    let phone_number = reader.text()?;
+    if !reader.0.is_empty() {
+        return Err("it is too long");
+    }
+    Ok(Customer {
+        id,
+        password,
+        status: status_of(status).ok_or("its status is unknown")?,
+        total_miles,
+        miles_ytd,
+        address,
+        phone_number,
+        phone_number_type: phone_number_type_of(phone).ok_or("its phone number type is unknown")?,
+    })
+}
+
+fn status_of(byte: u8) -> Option<CustomerStatus> {
+    use CustomerStatus::*;
+    [None, Silver, Gold, Platinum, ExecPlatinum, Graphite].into_iter().find(|status| *status as u8 == byte)
+}
+
+fn phone_number_type_of(byte: u8) -> Option<PhoneNumberType> {
+    use PhoneNumberType::*;
+    [Unknown, Home, Business, Mobile].into_iter().find(|kind| *kind as u8 == byte)
+}
+
+/// One `Arc` for each different text: bookings name few segments, many times.
+#[derive(Default)]
+pub(crate) struct Interned(std::collections::HashSet<Arc<str>>);
+
+impl Interned {
+    pub(crate) fn get(&mut self, text: &Arc<str>) -> Arc<str> {
+        match self.0.get(text.as_ref()) {
+            Some(known) => known.clone(),
+            None => {
+                self.0.insert(text.clone());
+                text.clone()
+            }
+        }
+    }
+}
