@@ -3,6 +3,7 @@
 //! [`plan::Plan`] is what comes out: a scenario after checking and compiling, and all that the driver executes.
 
 pub mod context;
+pub mod diagnostic;
 pub mod expr;
 pub mod plan;
 pub mod slot;

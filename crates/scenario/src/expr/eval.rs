@@ -1,0 +1,353 @@
+//! Evaluation: a tree walk whose only memory is one buffer for texts made on the way, kept by each thread.
+
+use std::cell::Cell;
+use std::io::Write as _;
+
+use super::node::{Node, Operator};
+use crate::context::{Context, Shared};
+use crate::slot::{List, Slot, Value};
+
+thread_local! {
+    /// Texts made while evaluating; taken out for the time of an evaluation, so that it stays warm.
+    static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A value in the middle of an evaluation.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Got<'e> {
+    Missing,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Text(Bytes<'e>),
+    List(List<'e>),
+}
+
+/// A text: somebody else's, or a stretch of the machine's buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bytes<'e> {
+    Borrowed(&'e [u8]),
+    Made(usize, usize),
+}
+
+impl Bytes<'_> {
+    /// The part from `start` to `end`, both within it.
+    pub(super) fn part(self, start: usize, end: usize) -> Self {
+        match self {
+            Bytes::Borrowed(bytes) => Bytes::Borrowed(&bytes[start..end]),
+            Bytes::Made(from, _) => Bytes::Made(from + start, from + end),
+        }
+    }
+}
+
+/// A number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Number {
+    Int(i64),
+    Real(f64),
+}
+
+impl Number {
+    pub(super) fn as_f64(self) -> f64 {
+        match self {
+            Number::Int(value) => value as f64,
+            Number::Real(value) => value,
+        }
+    }
+
+    /// Rounded towards zero, within the range of whole numbers.
+    pub(super) fn as_i64(self) -> i64 {
+        match self {
+            Number::Int(value) => value,
+            Number::Real(value) => value as i64,
+        }
+    }
+
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text.trim_ascii()).ok()?;
+        if !text.bytes().next_back()?.is_ascii_alphanumeric() && !text.ends_with('.') {
+            return None;
+        }
+        if let Ok(value) = text.parse() {
+            return Some(Number::Int(value));
+        }
+        text.parse().ok().filter(|value: &f64| value.is_finite()).map(Number::Real)
+    }
+}
+
+/// Everything that one evaluation needs.
+pub(super) struct Machine<'e> {
+    pub(super) slots: &'e [Slot],
+    pub(super) shared: &'e Shared,
+    pub(super) random: &'e mut fastrand::Rng,
+    pub(super) epoch_ms: i64,
+    pub(super) made: Vec<u8>,
+}
+
+impl<'e> Machine<'e> {
+    /// Sets one up around a context and hands the thread's buffer back afterwards.
+    pub(super) fn with<R>(cx: &'e mut Context<'_>, work: impl FnOnce(&mut Machine<'e>) -> R) -> R {
+        let mut made = MADE.take();
+        made.clear();
+        let mut machine =
+            Machine { slots: cx.slots, shared: cx.shared, random: cx.random, epoch_ms: cx.epoch_ms, made };
+        let result = work(&mut machine);
+        MADE.set(machine.made);
+        result
+    }
+
+    pub(super) fn eval(&mut self, node: &'e Node) -> Got<'e> {
+        match node {
+            Node::Missing => Got::Missing,
+            Node::Bool(value) => Got::Bool(*value),
+            Node::Int(value) => Got::Int(*value),
+            Node::Real(value) => Got::Real(*value),
+            Node::Text(value) => Got::Text(Bytes::Borrowed(value)),
+            Node::Variable(slot) => {
+                from_value(self.slots.get(usize::from(*slot)).map_or(Value::Missing, Slot::value))
+            }
+            Node::Not(inner) => {
+                let got = self.eval(inner);
+                Got::Bool(!self.is_true(&got))
+            }
+            Node::Negate(inner) => {
+                let got = self.eval(inner);
+                self.arithmetic(Operator::Subtract, Got::Int(0), got)
+            }
+            Node::Binary(operator, sides) => self.binary(*operator, &sides[0], &sides[1]),
+            Node::Item(parts) => {
+                let list = self.eval(&parts[0]);
+                let index = self.eval(&parts[1]);
+                self.item(list, index)
+            }
+            Node::Call(function, arguments) => (function.run)(self, arguments),
+            Node::Count(counter) => Got::Int(self.shared.count(*counter) as i64),
+            Node::NextRow(feeder) => Got::Int(self.shared.next_row(*feeder) as i64),
+            Node::RandomRow(feeder) => {
+                let rows = self.shared.feeders()[*feeder].rows.len().max(1);
+                Got::Int(self.random.usize(..rows) as i64)
+            }
+            Node::Cell { feeder, column, row } => self.cell(*feeder, *column, row),
+            Node::Rhythm { counter, share_ppb } => {
+                Got::Bool(fires(u128::from(self.shared.count(*counter)), u128::from(*share_ppb)))
+            }
+            Node::Chance { share_ppb } => Got::Bool(self.random.u64(..PPB) < *share_ppb),
+            Node::Exponential { mean } => Got::Real(-mean * (1.0 - self.random.f64()).ln()),
+            Node::Uniform { low, high } => Got::Int(self.random.i64(*low..=*high)),
+        }
+    }
+
+    fn cell(&mut self, feeder: usize, column: usize, row: &'e Node) -> Got<'e> {
+        let row = self.eval(row);
+        let row = self.number(&row).map_or(0, Number::as_i64);
+        let rows = &self.shared.feeders()[feeder].rows;
+        match usize::try_from(row).ok().and_then(|row| rows.get(row)).and_then(|cells| cells.get(column)) {
+            Some(cell) => Got::Text(Bytes::Borrowed(cell.as_bytes())),
+            None => Got::Missing,
+        }
+    }
+
+    fn binary(&mut self, operator: Operator, left: &'e Node, right: &'e Node) -> Got<'e> {
+        use Operator::{Add, And, Divide, Equal, Multiply, NotEqual, Or, Remainder, Subtract};
+        let left = self.eval(left);
+        if operator == And || operator == Or {
+            let decided = self.is_true(&left);
+            if decided == (operator == Or) {
+                return Got::Bool(decided);
+            }
+            let right = self.eval(right);
+            return Got::Bool(self.is_true(&right));
+        }
+        let right = self.eval(right);
+        match operator {
+            Add | Subtract | Multiply | Divide | Remainder => self.arithmetic(operator, left, right),
+            Equal => Got::Bool(self.order(&left, &right) == Some(std::cmp::Ordering::Equal)),
+            NotEqual => Got::Bool(self.order(&left, &right) != Some(std::cmp::Ordering::Equal)),
+            _ => Got::Bool(self.compares(operator, &left, &right)),
+        }
+    }
+
+    fn compares(&mut self, operator: Operator, left: &Got<'e>, right: &Got<'e>) -> bool {
+        if matches!(left, Got::Missing) || matches!(right, Got::Missing) {
+            return false;
+        }
+        let Some(order) = self.order(left, right) else { return false };
+        match operator {
+            Operator::Less => order.is_lt(),
+            Operator::LessOrEqual => order.is_le(),
+            Operator::Greater => order.is_gt(),
+            _ => order.is_ge(),
+        }
+    }
+
+    /// Numbers (and texts that are numbers) by size, everything else as text; missing equals only missing.
+    fn order(&mut self, left: &Got<'e>, right: &Got<'e>) -> Option<std::cmp::Ordering> {
+        if let (Some(left), Some(right)) = (self.number(left), self.number(right)) {
+            return match (left, right) {
+                (Number::Int(left), Number::Int(right)) => Some(left.cmp(&right)),
+                _ => left.as_f64().partial_cmp(&right.as_f64()),
+            };
+        }
+        match (left, right) {
+            (Got::Missing, Got::Missing) => return Some(std::cmp::Ordering::Equal),
+            (Got::Missing, _) | (_, Got::Missing) => return None,
+            _ => {}
+        }
+        let left = self.textual(*left);
+        let right = self.textual(*right);
+        Some(self.bytes(&left).cmp(self.bytes(&right)))
+    }
+
+    fn arithmetic(&self, operator: Operator, left: Got<'e>, right: Got<'e>) -> Got<'e> {
+        let (Some(left), Some(right)) = (self.number(&left), self.number(&right)) else { return Got::Missing };
+        if let (Number::Int(left), Number::Int(right)) = (left, right) {
+            let whole = match operator {
+                Operator::Add => left.checked_add(right),
+                Operator::Subtract => left.checked_sub(right),
+                Operator::Multiply => left.checked_mul(right),
+                Operator::Remainder => left.checked_rem_euclid(right),
+                _ if right != 0 && left.checked_rem(right) == Some(0) => left.checked_div(right),
+                _ => None,
+            };
+            if let Some(whole) = whole {
+                return Got::Int(whole);
+            }
+        }
+        let (left, right) = (left.as_f64(), right.as_f64());
+        let real = match operator {
+            Operator::Add => left + right,
+            Operator::Subtract => left - right,
+            Operator::Multiply => left * right,
+            Operator::Remainder => left.rem_euclid(right),
+            _ => left / right,
+        };
+        if real.is_finite() { Got::Real(real) } else { Got::Missing }
+    }
+
+    /// The item of a list; negative indices count from the end.
+    pub(super) fn item(&self, list: Got<'e>, index: Got<'e>) -> Got<'e> {
+        let (Got::List(list), Some(index)) = (list, self.number(&index)) else { return Got::Missing };
+        let index = index.as_i64();
+        let index = if index < 0 { index.saturating_add(list.len() as i64) } else { index };
+        let item = usize::try_from(index).ok().and_then(|index| list.get(index));
+        item.map_or(Got::Missing, |item| Got::Text(Bytes::Borrowed(item)))
+    }
+
+    /// The number that a value is or spells.
+    pub(super) fn number(&self, got: &Got<'e>) -> Option<Number> {
+        match got {
+            Got::Int(value) => Some(Number::Int(*value)),
+            Got::Real(value) => Some(Number::Real(*value)),
+            Got::Text(bytes) => Number::parse(self.bytes(bytes)),
+            Got::Missing | Got::Bool(_) | Got::List(_) => None,
+        }
+    }
+
+    pub(super) fn is_true(&self, got: &Got<'e>) -> bool {
+        match got {
+            Got::Missing => false,
+            Got::Bool(value) => *value,
+            Got::Int(value) => *value != 0,
+            Got::Real(value) => *value != 0.0,
+            Got::Text(bytes) => !matches!(self.bytes(bytes), b"" | b"false" | b"0"),
+            Got::List(list) => !list.is_empty(),
+        }
+    }
+
+    /// The bytes of a text.
+    pub(super) fn bytes<'s>(&'s self, bytes: &Bytes<'s>) -> &'s [u8] {
+        match *bytes {
+            Bytes::Borrowed(bytes) => bytes,
+            Bytes::Made(start, end) => &self.made[start..end],
+        }
+    }
+
+    /// A value as text: nothing for a missing one, items joined by commas for a list.
+    pub(super) fn textual(&mut self, got: Got<'e>) -> Bytes<'e> {
+        let start = self.made.len();
+        match got {
+            Got::Missing => return Bytes::Borrowed(b""),
+            Got::Bool(value) => return Bytes::Borrowed(if value { b"true" } else { b"false" }),
+            Got::Text(bytes) => return bytes,
+            Got::Int(value) => self.made.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+            Got::Real(value) => write_real(value, &mut self.made),
+            Got::List(list) => self.join(list, b","),
+        }
+        Bytes::Made(start, self.made.len())
+    }
+
+    /// Appends a list's items to the buffer.
+    pub(super) fn join(&mut self, list: List<'e>, separator: &[u8]) {
+        for index in 0..list.len() {
+            if index > 0 {
+                self.made.extend_from_slice(separator);
+            }
+            self.made.extend_from_slice(list.get(index).unwrap_or_default());
+        }
+    }
+
+    /// Appends a text to the buffer.
+    pub(super) fn append(&mut self, bytes: Bytes<'e>) {
+        match bytes {
+            Bytes::Borrowed(bytes) => self.made.extend_from_slice(bytes),
+            Bytes::Made(start, end) => self.made.extend_from_within(start..end),
+        }
+    }
+
+    /// The value, borrowed.
+    pub(super) fn value<'s>(&'s self, got: &Got<'s>) -> Value<'s> {
+        match got {
+            Got::Missing => Value::Missing,
+            Got::Bool(value) => Value::Bool(*value),
+            Got::Int(value) => Value::Int(*value),
+            Got::Real(value) => Value::Real(*value),
+            Got::Text(bytes) => Value::Text(self.bytes(bytes)),
+            Got::List(list) => Value::List(*list),
+        }
+    }
+
+    pub(super) fn store(&self, got: Got<'e>, out: &mut Slot) {
+        match got {
+            Got::Missing => out.clear(),
+            Got::Bool(value) => out.set_bool(value),
+            Got::Int(value) => out.set_int(value),
+            Got::Real(value) => out.set_real(value),
+            Got::Text(bytes) => out.set_text(self.bytes(&bytes)),
+            Got::List(list) => {
+                out.start_list();
+                for index in 0..list.len() {
+                    out.push_item(list.get(index).unwrap_or_default());
+                }
+            }
+        }
+    }
+}
+
+fn from_value(value: Value<'_>) -> Got<'_> {
+    match value {
+        Value::Missing => Got::Missing,
+        Value::Bool(value) => Got::Bool(value),
+        Value::Int(value) => Got::Int(value),
+        Value::Real(value) => Got::Real(value),
+        Value::Text(value) => Got::Text(Bytes::Borrowed(value)),
+        Value::List(value) => Got::List(value),
+    }
+}
+
+/// Writes a real number in its shortest form.
+pub(crate) fn write_real(value: f64, out: &mut Vec<u8>) {
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{value}");
+}
+
+/// Shares are kept as whole parts per billion, so that the rhythm is exact.
+pub(crate) const PPB: u64 = 1_000_000_000;
+
+/// Whether evaluation `index` (from 0) fires, so that after `n` evaluations `share × n - ½`, rounded up, have fired:
+/// with a quarter the 3rd, 7th, 11th, …
+fn fires(index: u128, share_ppb: u128) -> bool {
+    let ppb = u128::from(PPB);
+    // ceil(share·n - ½) in whole numbers
+    let fired_after = |n: u128| (2 * share_ppb * n + ppb - 1) / (2 * ppb);
+    fired_after(index + 1) > fired_after(index)
+}

@@ -1,0 +1,395 @@
+//! The functions of expressions: one table, from which the parser, the checker's hints and the reference are made.
+
+use jiff::fmt::strtime::{self, BrokenDownTime};
+use jiff::tz::TimeZone;
+
+use super::eval::{Bytes, Got, Machine, Number};
+use super::node::Node;
+
+/// Longest text that one function makes on its own (`pad`, `random_text`), bytes.
+const MADE_TEXT_MAX: i64 = 65_536;
+const DAY_MS: i64 = 86_400_000;
+
+/// One function.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    /// How it is called, for a person.
+    pub(crate) usage: &'static str,
+    /// What it gives.
+    pub(crate) about: &'static str,
+    pub(crate) arguments_min: usize,
+    pub(crate) arguments_max: usize,
+    /// Whether the same arguments always give the same value.
+    pub(crate) pure: bool,
+    pub(super) run: for<'m, 'e> fn(&'m mut Machine<'e>, &'e [Node]) -> Got<'e>,
+}
+
+/// Functions that take a name instead of a value; the parser handles them.
+pub(crate) const NAMING: [(&str, &str, &str); 2] = [
+    ("count", "count(NAME)", "counts the shared counter NAME up; the count before, 0 for the first caller"),
+    (
+        "next",
+        "next(FEEDER) or next(FEEDER, COLUMN)",
+        "a column of the feeder's next row (its first column if none is named)",
+    ),
+];
+
+/// The function of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    FUNCTIONS.iter().find(|function| function.name == name)
+}
+
+/// All function names, for hints.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|function| function.name).chain(NAMING.iter().map(|(name, ..)| *name))
+}
+
+const ANY: usize = 16;
+
+macro_rules! functions {
+    ($($name:literal $usage:literal $about:literal $min:literal ..= $max:tt $pure:ident $run:expr;)*) => {
+        /// All of them.
+        pub(crate) static FUNCTIONS: &[Function] = &[$(Function {
+            name: $name, usage: $usage, about: $about,
+            arguments_min: $min, arguments_max: $max, pure: functions!(@$pure), run: $run,
+        }),*];
+    };
+    (@pure) => { true };
+    (@varies) => { false };
+}
+
+functions! {
+    "if" "if(condition, then, else)" "one of two values; the other is not evaluated" 3..=3 pure |m, a| {
+        let condition = m.eval(&a[0]);
+        m.eval(if m.is_true(&condition) { &a[1] } else { &a[2] })
+    };
+    "exists" "exists(value)" "whether it is not missing" 1..=1 pure |m, a| {
+        Got::Bool(!matches!(m.eval(&a[0]), Got::Missing))
+    };
+    "default" "default(value, …)" "the first that is not missing" 1..=ANY pure |m, a| {
+        a.iter().map(|node| m.eval(node)).find(|got| !matches!(got, Got::Missing)).unwrap_or(Got::Missing)
+    };
+
+    "random" "random(low, high)" "a whole number by chance, both bounds included" 2..=2 varies |m, a| {
+        let (low, high) = (whole(m, &a[0]), whole(m, &a[1]));
+        match (low, high) {
+            (Some(low), Some(high)) => Got::Int(m.random.i64(low..=high.max(low))),
+            _ => Got::Missing,
+        }
+    };
+    "pick" "pick(value, …)" "one of the values by chance" 1..=ANY varies |m, a| {
+        let index = m.random.usize(..a.len());
+        m.eval(&a[index])
+    };
+    "random_text" "random_text(length)" "letters and digits by chance" 1..=1 varies |m, a| {
+        let length = whole(m, &a[0]).unwrap_or(0).clamp(0, MADE_TEXT_MAX);
+        make(m, |m| {
+            for _ in 0..length {
+                let byte = m.random.alphanumeric() as u8;
+                m.made.push(byte);
+            }
+        })
+    };
+    "uuid" "uuid()" "a new random UUID (version 4)" 0..=0 varies |m, _| {
+        let bytes = m.random.u128(..).to_le_bytes();
+        let mut text = uuid::Uuid::encode_buffer();
+        let text = uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().encode_lower(&mut text);
+        make(m, |m| m.made.extend_from_slice(text.as_bytes()))
+    };
+
+    "now" "now()" "milliseconds since 1970 UTC" 0..=0 varies |m, _| Got::Int(m.epoch_ms);
+    "days" "days(n)" "n days in milliseconds" 1..=1 pure |m, a| scale(m, &a[0], DAY_MS);
+    "hours" "hours(n)" "n hours in milliseconds" 1..=1 pure |m, a| scale(m, &a[0], 3_600_000);
+    "minutes" "minutes(n)" "n minutes in milliseconds" 1..=1 pure |m, a| scale(m, &a[0], 60_000);
+    "seconds" "seconds(n)" "n seconds in milliseconds" 1..=1 pure |m, a| scale(m, &a[0], 1_000);
+    "date" "date(ms, format)" "a moment as text in UTC; the format is strftime's: '%Y-%m-%d'" 2..=2 pure date;
+    "epoch_ms" "epoch_ms(text, format)" "the moment that a date in this strftime format names, UTC" 2..=2 pure
+        epoch_ms;
+
+    "number" "number(value)" "the number that a text spells; missing if none" 1..=1 pure |m, a| {
+        let got = m.eval(&a[0]);
+        number(m.number(&got))
+    };
+    "text" "text(value)" "the value as text" 1..=1 pure |m, a| {
+        let got = m.eval(&a[0]);
+        Got::Text(m.textual(got))
+    };
+    "round" "round(x)" "the nearest whole number" 1..=1 pure |m, a| rounded(m, &a[0], f64::round);
+    "floor" "floor(x)" "the next whole number below" 1..=1 pure |m, a| rounded(m, &a[0], f64::floor);
+    "ceil" "ceil(x)" "the next whole number above" 1..=1 pure |m, a| rounded(m, &a[0], f64::ceil);
+    "abs" "abs(x)" "without its sign" 1..=1 pure |m, a| match operand(m, &a[0]) {
+        Some(Number::Int(value)) => Got::Int(value.saturating_abs()),
+        Some(Number::Real(value)) => Got::Real(value.abs()),
+        None => Got::Missing,
+    };
+    "min" "min(x, …)" "the smallest number" 1..=ANY pure |m, a| extreme(m, a, |new, best| new < best);
+    "max" "max(x, …)" "the largest number" 1..=ANY pure |m, a| extreme(m, a, |new, best| new > best);
+
+    "len" "len(value)" "how many items a list has, or characters a text; 0 if missing" 1..=1 pure |m, a| {
+        match m.eval(&a[0]) {
+            Got::List(list) => Got::Int(list.len() as i64),
+            got => {
+                let text = m.textual(got);
+                // Bytes that begin a character.
+                Got::Int(m.bytes(&text).iter().filter(|byte| (**byte & 0xC0) != 0x80).count() as i64)
+            }
+        }
+    };
+    "first" "first(list)" "the first item" 1..=1 pure |m, a| {
+        let list = m.eval(&a[0]);
+        m.item(list, Got::Int(0))
+    };
+    "last" "last(list)" "the last item" 1..=1 pure |m, a| {
+        let list = m.eval(&a[0]);
+        m.item(list, Got::Int(-1))
+    };
+    "join" "join(list, separator)" "the items as one text" 2..=2 pure |m, a| {
+        let list = m.eval(&a[0]);
+        let separator = argument(m, &a[1]);
+        let Got::List(list) = list else { return list };
+        make(m, |m| {
+            for index in 0..list.len() {
+                if index > 0 {
+                    m.append(separator);
+                }
+                m.made.extend_from_slice(list.get(index).unwrap_or_default());
+            }
+        })
+    };
+    "contains" "contains(where, what)" "whether a list has this item, or a text this part" 2..=2 pure |m, a| {
+        let place = m.eval(&a[0]);
+        let what = argument(m, &a[1]);
+        if let Got::List(list) = place {
+            let what = m.bytes(&what);
+            return Got::Bool((0..list.len()).any(|index| list.get(index) == Some(what)));
+        }
+        let place = m.textual(place);
+        Got::Bool(find_bytes(m.bytes(&place), m.bytes(&what)).is_some())
+    };
+
+    "concat" "concat(value, …)" "the values as one text" 1..=ANY pure |m, a| {
+        // Arguments first: what they make must not stand in the middle of the result.
+        let mut texts = [Bytes::Borrowed(b""); ANY];
+        for (text, node) in texts.iter_mut().zip(a) {
+            *text = argument(m, node);
+        }
+        make(m, |m| texts.iter().for_each(|text| m.append(*text)))
+    };
+    "upper" "upper(text)" "in capitals (ASCII)" 1..=1 pure |m, a| mapped(m, &a[0], <[u8]>::make_ascii_uppercase);
+    "lower" "lower(text)" "in small letters (ASCII)" 1..=1 pure |m, a| {
+        mapped(m, &a[0], <[u8]>::make_ascii_lowercase)
+    };
+    "trim" "trim(text)" "without white space around it" 1..=1 pure |m, a| {
+        let text = argument(m, &a[0]);
+        let bytes = m.bytes(&text);
+        let start = bytes.len() - bytes.trim_ascii_start().len();
+        let length = bytes.trim_ascii().len();
+        Got::Text(text.part(start, start + length))
+    };
+    "before" "before(text, separator)" "what stands before the first separator; all if there is none" 2..=2 pure
+        |m, a| cut(m, a, |at, _, length| (0, at.unwrap_or(length)));
+    "after" "after(text, separator)" "what stands after the first separator; nothing if there is none" 2..=2 pure
+        |m, a| cut(m, a, |at, width, length| (at.map_or(length, |at| at + width), length));
+    "part" "part(text, separator, index)" "piece number index (from 0) between separators; missing if there is none"
+        3..=3 pure part;
+    "slice" "slice(text, start, end)" "bytes from start up to (not including) end" 3..=3 pure |m, a| {
+        let text = argument(m, &a[0]);
+        let (start, end) = (whole(m, &a[1]), whole(m, &a[2]));
+        let length = m.bytes(&text).len();
+        let within = |at: Option<i64>| at.unwrap_or(0).clamp(0, length as i64) as usize;
+        let (start, end) = (within(start), within(end));
+        Got::Text(text.part(start, end.max(start)))
+    };
+    "replace" "replace(text, old, new)" "with every old replaced by new" 3..=3 pure replace;
+    "pad" "pad(number, width)" "with zeros in front up to this width" 2..=2 pure |m, a| {
+        let text = argument(m, &a[0]);
+        let width = whole(m, &a[1]).unwrap_or(0).clamp(0, MADE_TEXT_MAX) as usize;
+        let missing = width.saturating_sub(m.bytes(&text).len());
+        make(m, |m| {
+            let zeros = m.made.len() + missing;
+            m.made.resize(zeros, b'0');
+            m.append(text);
+        })
+    };
+    "starts_with" "starts_with(text, start)" "whether it begins so" 2..=2 pure |m, a| {
+        let (text, start) = (argument(m, &a[0]), argument(m, &a[1]));
+        Got::Bool(m.bytes(&text).starts_with(m.bytes(&start)))
+    };
+    "ends_with" "ends_with(text, end)" "whether it ends so" 2..=2 pure |m, a| {
+        let (text, end) = (argument(m, &a[0]), argument(m, &a[1]));
+        Got::Bool(m.bytes(&text).ends_with(m.bytes(&end)))
+    };
+    "url" "url(text)" "percent-encoded for a URL" 1..=1 pure |m, a| {
+        let text = argument(m, &a[0]);
+        make(m, |m| {
+            // The text may lie in the same buffer, so it is taken byte by byte.
+            let length = m.bytes(&text).len();
+            for index in 0..length {
+                let byte = m.bytes(&text)[index];
+                crate::template::push_url_byte(byte, &mut m.made);
+            }
+        })
+    };
+}
+
+fn argument<'e>(m: &mut Machine<'e>, node: &'e Node) -> Bytes<'e> {
+    let got = m.eval(node);
+    m.textual(got)
+}
+
+fn operand<'e>(m: &mut Machine<'e>, node: &'e Node) -> Option<Number> {
+    let got = m.eval(node);
+    m.number(&got)
+}
+
+fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Option<i64> {
+    operand(m, node).map(Number::as_i64)
+}
+
+fn number<'e>(number: Option<Number>) -> Got<'e> {
+    match number {
+        Some(Number::Int(value)) => Got::Int(value),
+        Some(Number::Real(value)) => Got::Real(value),
+        None => Got::Missing,
+    }
+}
+
+/// A text that `write` appends to the machine's buffer.
+fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Got<'e> {
+    let start = m.made.len();
+    write(m);
+    Got::Text(Bytes::Made(start, m.made.len()))
+}
+
+fn mapped<'e>(m: &mut Machine<'e>, node: &'e Node, change: fn(&mut [u8])) -> Got<'e> {
+    let text = argument(m, node);
+    make(m, |m| {
+        let start = m.made.len();
+        m.append(text);
+        change(&mut m.made[start..]);
+    })
+}
+
+fn scale<'e>(m: &mut Machine<'e>, node: &'e Node, unit_ms: i64) -> Got<'e> {
+    match operand(m, node) {
+        Some(Number::Int(count)) => Got::Int(count.saturating_mul(unit_ms)),
+        Some(Number::Real(count)) => Got::Int((count * unit_ms as f64) as i64),
+        None => Got::Missing,
+    }
+}
+
+fn rounded<'e>(m: &mut Machine<'e>, node: &'e Node, round: fn(f64) -> f64) -> Got<'e> {
+    match operand(m, node) {
+        Some(Number::Int(value)) => Got::Int(value),
+        Some(Number::Real(value)) => Got::Int(round(value) as i64),
+        None => Got::Missing,
+    }
+}
+
+fn extreme<'e>(m: &mut Machine<'e>, nodes: &'e [Node], better: fn(f64, f64) -> bool) -> Got<'e> {
+    let mut best: Option<Number> = None;
+    for node in nodes {
+        let Some(new) = operand(m, node) else { return Got::Missing };
+        if best.is_none_or(|best| better(new.as_f64(), best.as_f64())) {
+            best = Some(new);
+        }
+    }
+    number(best)
+}
+
+fn find_bytes(place: &[u8], what: &[u8]) -> Option<usize> {
+    if what.is_empty() {
+        return Some(0);
+    }
+    place.windows(what.len()).position(|window| window == what)
+}
+
+type Bounds = fn(Option<usize>, usize, usize) -> (usize, usize);
+
+fn cut<'e>(m: &mut Machine<'e>, nodes: &'e [Node], bounds: Bounds) -> Got<'e> {
+    let (text, separator) = (argument(m, &nodes[0]), argument(m, &nodes[1]));
+    let (bytes, separator) = (m.bytes(&text), m.bytes(&separator));
+    let (start, end) = bounds(find_bytes(bytes, separator), separator.len(), bytes.len());
+    Got::Text(text.part(start, end))
+}
+
+fn part<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
+    let (text, separator) = (argument(m, &nodes[0]), argument(m, &nodes[1]));
+    let Some(index) = whole(m, &nodes[2]) else { return Got::Missing };
+    let (bytes, separator) = (m.bytes(&text), m.bytes(&separator));
+    let mut start = 0;
+    let mut left = index;
+    loop {
+        let next = if separator.is_empty() { None } else { find_bytes(&bytes[start..], separator) };
+        match next {
+            Some(at) if left == 0 => return Got::Text(text.part(start, start + at)),
+            Some(at) => start += at + separator.len(),
+            None if left == 0 => return Got::Text(text.part(start, bytes.len())),
+            None => return Got::Missing,
+        }
+        left -= 1;
+    }
+}
+
+fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
+    let text = argument(m, &nodes[0]);
+    let old = argument(m, &nodes[1]);
+    let new = argument(m, &nodes[2]);
+    let width = m.bytes(&old).len();
+    if width == 0 {
+        return Got::Text(text);
+    }
+    make(m, |m| {
+        let length = m.bytes(&text).len();
+        let mut start = 0;
+        while let Some(at) = find_bytes(&m.bytes(&text)[start..], m.bytes(&old)) {
+            m.append(text.part(start, start + at));
+            m.append(new);
+            start += at + width;
+        }
+        m.append(text.part(start, length));
+    })
+}
+
+fn date<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
+    let moment = whole(m, &nodes[0]).and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    let format = argument(m, &nodes[1]);
+    let Some(moment) = moment else { return Got::Missing };
+    let start = m.made.len();
+    // The format may lie in the buffer that is written to; only a computed one is copied.
+    let done = match format {
+        Bytes::Borrowed(format) => write_date(moment, format, &mut m.made),
+        Bytes::Made(from, to) => write_date(moment, &m.made[from..to].to_vec(), &mut m.made),
+    };
+    if done { Got::Text(Bytes::Made(start, m.made.len())) } else { Got::Missing }
+}
+
+fn write_date(moment: jiff::Timestamp, format: &[u8], out: &mut Vec<u8>) -> bool {
+    let broken_down = BrokenDownTime::from(&moment.to_zoned(TimeZone::UTC));
+    broken_down.format(format, out).is_ok()
+}
+
+/// Why a strftime format is wrong, if it is.
+pub(crate) fn format_problem(format: &[u8]) -> Option<String> {
+    let epoch = BrokenDownTime::from(&jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
+    let mut out = Vec::new();
+    epoch.format(format, &mut out).err().map(|error| error.to_string())
+}
+
+fn epoch_ms<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
+    let (text, format) = (argument(m, &nodes[0]), argument(m, &nodes[1]));
+    let Ok(parsed) = strtime::parse(m.bytes(&format), m.bytes(&text)) else { return Got::Missing };
+    let moment = parsed.to_timestamp().or_else(|_| {
+        let midnight = parsed.to_datetime().or_else(|_| parsed.to_date().map(|date| date.at(0, 0, 0, 0)));
+        midnight.and_then(|midnight| midnight.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp())
+    });
+    moment.map_or(Got::Missing, |moment| Got::Int(moment.as_millisecond()))
+}
+
+/// Evaluates a call whose arguments are all constants.
+pub(crate) fn fold(function: &'static Function, arguments: Box<[Node]>) -> Node {
+    let constant = function.pure && arguments.iter().all(|node| node.as_literal().is_some());
+    let call = Node::Call(function, arguments);
+    if constant { super::constant_value(&call).unwrap_or(call) } else { call }
+}

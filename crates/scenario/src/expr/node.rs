@@ -1,0 +1,100 @@
+//! The tree that an expression is.
+
+use super::function::Function;
+use crate::plan::SlotIndex;
+use crate::slot::Value;
+
+/// One node of an expression.
+#[derive(Debug, Clone)]
+pub(crate) enum Node {
+    Missing,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Text(Box<[u8]>),
+    Variable(SlotIndex),
+    Not(Box<Node>),
+    Negate(Box<Node>),
+    Binary(Operator, Box<[Node; 2]>),
+    /// `list[index]`; negative counts from the end.
+    Item(Box<[Node; 2]>),
+    Call(&'static Function, Box<[Node]>),
+    /// Counts a shared counter up; the count before.
+    Count(usize),
+    /// A feeder's next row index, in turn over all sessions.
+    NextRow(usize),
+    /// One of a feeder's row indices, by chance.
+    RandomRow(usize),
+    /// A feeder's column in the row that the inner node gives.
+    Cell {
+        feeder: usize,
+        column: usize,
+        row: Box<Node>,
+    },
+    /// True for a share of all evaluations, evenly spread over all sessions by a shared counter.
+    Rhythm {
+        counter: usize,
+        share_ppb: u64,
+    },
+    /// True with a chance.
+    Chance {
+        share_ppb: u64,
+    },
+    /// Exponentially distributed with this mean.
+    Exponential {
+        mean: f64,
+    },
+    /// Uniformly distributed, bounds included.
+    Uniform {
+        low: i64,
+        high: i64,
+    },
+}
+
+/// What stands between two values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Or,
+    And,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl Node {
+    /// The value, where it is the same every time.
+    pub(crate) fn as_literal(&self) -> Option<Value<'_>> {
+        Some(match self {
+            Node::Missing => Value::Missing,
+            Node::Bool(value) => Value::Bool(*value),
+            Node::Int(value) => Value::Int(*value),
+            Node::Real(value) => Value::Real(*value),
+            Node::Text(value) => Value::Text(value),
+            _ => return None,
+        })
+    }
+
+    /// A literal with this value; lists have none.
+    pub(crate) fn literal(value: Value<'_>) -> Option<Node> {
+        Some(match value {
+            Value::Missing => Node::Missing,
+            Value::Bool(value) => Node::Bool(value),
+            Value::Int(value) => Node::Int(value),
+            Value::Real(value) => Node::Real(value),
+            Value::Text(value) => Node::Text(value.into()),
+            Value::List(_) => return None,
+        })
+    }
+
+    pub(crate) fn binary(operator: Operator, left: Node, right: Node) -> Node {
+        Node::Binary(operator, Box::new([left, right]))
+    }
+}

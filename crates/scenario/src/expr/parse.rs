@@ -1,0 +1,410 @@
+//! From text to tree. Reports every unknown name in an expression, but only the first mistake in its grammar.
+
+use super::ExprError;
+use super::function::{self, Function};
+use super::node::{Node, Operator};
+
+/// Deepest nesting of an expression.
+const DEPTH_MAX: usize = 64;
+
+/// What names stand for; asked while parsing.
+pub(crate) trait Names {
+    /// A variable or setting.
+    fn variable(&mut self, name: &str) -> Result<Node, String>;
+    /// A shared counter.
+    fn counter(&mut self, name: &str) -> Result<usize, String>;
+    /// A column of a feeder's next row.
+    fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<Node, String>;
+}
+
+/// For expressions that may name nothing.
+pub(crate) struct NoNames;
+
+impl Names for NoNames {
+    fn variable(&mut self, name: &str) -> Result<Node, String> {
+        Err(format!("unknown name \"{name}\""))
+    }
+
+    fn counter(&mut self, _: &str) -> Result<usize, String> {
+        Err("no counter can be used here".into())
+    }
+
+    fn feeder(&mut self, _: &str, _: Option<&str>) -> Result<Node, String> {
+        Err("no feeder can be used here".into())
+    }
+}
+
+/// Parses a whole expression.
+pub(crate) fn parse(text: &str, names: &mut dyn Names) -> Result<Node, Vec<ExprError>> {
+    let mut parser = Parser { text, at: 0, depth: 0, names, mistakes: Vec::new() };
+    match parser.expression_to_end() {
+        Ok(node) if parser.mistakes.is_empty() => Ok(node),
+        Ok(_) => Err(parser.mistakes),
+        Err(mistake) => {
+            parser.mistakes.push(mistake);
+            Err(parser.mistakes)
+        }
+    }
+}
+
+/// The byte just behind the `}` that closes an expression begun before `text`; quotes hide braces.
+pub(crate) fn end_of_hole(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if byte == b'\\' => escaped = true,
+            Some(mark) if byte == mark => quote = None,
+            Some(_) => {}
+            None if byte == b'"' || byte == b'\'' => quote = Some(byte),
+            None if byte == b'}' => return Some(at + 1),
+            None => {}
+        }
+    }
+    None
+}
+
+/// Whether a text can be a name.
+pub(crate) fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(begins_name)
+        && bytes.all(|byte| begins_name(byte) || byte.is_ascii_digit())
+        && !RESERVED.contains(&text)
+}
+
+/// Words that are part of the language of expressions.
+pub(crate) const RESERVED: [&str; 7] = ["and", "or", "not", "true", "false", "missing", "in"];
+
+fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
+}
+
+struct Parser<'t, 'n> {
+    text: &'t str,
+    at: usize,
+    depth: usize,
+    names: &'n mut dyn Names,
+    mistakes: Vec<ExprError>,
+}
+
+type Parsed<T> = Result<T, ExprError>;
+
+/// Operators of each level of binding, loosest first; a longer spelling before a shorter one.
+const LEVELS: [&[(&str, Operator)]; 5] = [
+    &[("or", Operator::Or)],
+    &[("and", Operator::And)],
+    &[
+        ("==", Operator::Equal),
+        ("!=", Operator::NotEqual),
+        ("<=", Operator::LessOrEqual),
+        (">=", Operator::GreaterOrEqual),
+        ("<", Operator::Less),
+        (">", Operator::Greater),
+    ],
+    &[("+", Operator::Add), ("-", Operator::Subtract)],
+    &[("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)],
+];
+
+impl<'t> Parser<'t, '_> {
+    fn expression_to_end(&mut self) -> Parsed<Node> {
+        let node = self.level(0)?;
+        self.skip_space();
+        if self.at == self.text.len() {
+            return Ok(node);
+        }
+        let rest = &self.text[self.at..];
+        let hints = [("&&", "write and"), ("||", "write or"), ("=", "write == to compare"), ("?", "write if(…)")];
+        let hint = hints.iter().find(|(found, _)| rest.starts_with(found));
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let found = &rest[..end];
+        Err(self.mistake(self.at, found.len(), match hint {
+            Some((_, hint)) => format!("unexpected \"{found}\"; {hint}"),
+            None => format!("unexpected \"{found}\"; expected an operator or the end of the expression"),
+        }))
+    }
+
+    fn level(&mut self, level: usize) -> Parsed<Node> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let negated = level == 2 && self.word("not");
+        if negated {
+            let inner = self.deeper(|parser| parser.level(2))?;
+            return Ok(fold_unary(Node::Not(Box::new(inner))));
+        }
+        let mut left = self.level(level + 1)?;
+        while let Some(operator) = self.operator(operators) {
+            let right = self.level(level + 1)?;
+            left = fold_binary(operator, left, right);
+        }
+        Ok(left)
+    }
+
+    fn operator(&mut self, operators: &[(&str, Operator)]) -> Option<Operator> {
+        self.skip_space();
+        for (spelling, operator) in operators {
+            let found = if begins_name(spelling.as_bytes()[0]) {
+                self.word(spelling)
+            } else {
+                self.symbol(spelling)
+            };
+            if found {
+                return Some(*operator);
+            }
+        }
+        None
+    }
+
+    fn unary(&mut self) -> Parsed<Node> {
+        self.skip_space();
+        let start = self.at;
+        if self.symbol("-") {
+            let inner = self.deeper(Self::unary)?;
+            return Ok(match inner {
+                Node::Int(value) => Node::Int(value.wrapping_neg()),
+                Node::Real(value) => Node::Real(-value),
+                inner => Node::Negate(Box::new(inner)),
+            });
+        }
+        if self.symbol("!") {
+            return Err(self.mistake(start, 1, "unexpected \"!\"; write not".into()));
+        }
+        let mut node = self.primary()?;
+        while self.symbol("[") {
+            let index = self.deeper(|parser| parser.level(0))?;
+            self.expect("]", "the closing ] of an index")?;
+            node = Node::Item(Box::new([node, index]));
+        }
+        Ok(node)
+    }
+
+    fn primary(&mut self) -> Parsed<Node> {
+        self.skip_space();
+        let start = self.at;
+        let Some(byte) = self.text.as_bytes().get(start).copied() else {
+            return Err(self.mistake(start, 1, "the expression ends too early; expected a value".into()));
+        };
+        if byte.is_ascii_digit() {
+            return self.number();
+        }
+        if byte == b'"' || byte == b'\'' {
+            return self.quoted(byte);
+        }
+        if self.symbol("(") {
+            let inner = self.deeper(|parser| parser.level(0))?;
+            self.expect(")", "a closing parenthesis")?;
+            return Ok(inner);
+        }
+        let name = self.name();
+        match name {
+            "" => {
+                let found = self.text[start..].chars().next().unwrap_or(' ');
+                Err(self.mistake(start, found.len_utf8(), format!("unexpected \"{found}\"; expected a value")))
+            }
+            "true" => Ok(Node::Bool(true)),
+            "false" => Ok(Node::Bool(false)),
+            "missing" => Ok(Node::Missing),
+            "and" | "or" | "not" | "in" => {
+                Err(self.mistake(start, name.len(), format!("unexpected \"{name}\"; expected a value")))
+            }
+            _ if self.symbol("(") => self.call(start, name),
+            _ => Ok(self.resolved(start, name.len(), |names| names.variable(name))),
+        }
+    }
+
+    fn call(&mut self, start: usize, name: &'t str) -> Parsed<Node> {
+        if name == "count" || name == "next" {
+            return self.naming_call(start, name);
+        }
+        let function = function::find(name);
+        if function.is_none() {
+            let hint = crate::diagnostic::did_you_mean(name, function::names());
+            self.mistakes.push(self.mistake(start, name.len(), format!("unknown function \"{name}\"{hint}")));
+        }
+        let mut arguments = Vec::new();
+        let mut starts = Vec::new();
+        if !self.symbol(")") {
+            loop {
+                self.skip_space();
+                starts.push(self.at);
+                arguments.push(self.deeper(|parser| parser.level(0))?);
+                if self.symbol(")") {
+                    break;
+                }
+                self.expect(",", "a comma or a closing parenthesis")?;
+            }
+        }
+        let Some(function) = function else { return Ok(Node::Missing) };
+        self.check_call(start, function, &arguments, &starts);
+        Ok(function::fold(function, arguments.into_boxed_slice()))
+    }
+
+    fn check_call(&mut self, start: usize, function: &Function, arguments: &[Node], starts: &[usize]) {
+        let allowed = function.arguments_min..=function.arguments_max;
+        if !allowed.contains(&arguments.len()) {
+            let (given, usage) = (arguments.len(), function.usage);
+            let reason = format!("{} is called with {given} values; it is {usage}", function.name);
+            self.mistakes.push(self.mistake(start, function.name.len(), reason));
+            return;
+        }
+        if let ("date" | "epoch_ms", Some(Node::Text(format))) = (function.name, arguments.get(1))
+            && let Some(problem) = function::format_problem(format)
+        {
+            self.mistakes.push(self.mistake(starts[1], format.len(), format!("bad date format: {problem}")));
+        }
+    }
+
+    /// `count(NAME)`, `next(FEEDER)`, `next(FEEDER, COLUMN)`.
+    fn naming_call(&mut self, start: usize, function: &str) -> Parsed<Node> {
+        let (at, name) = self.bare_name()?;
+        if function == "count" {
+            self.expect(")", "a closing parenthesis")?;
+            return Ok(self.resolved(at, name.len(), |names| names.counter(name).map(Node::Count)));
+        }
+        let column = if self.symbol(",") { Some(self.bare_name()?) } else { None };
+        self.expect(")", "a closing parenthesis")?;
+        let length = self.at - start;
+        Ok(self.resolved(start, length, |names| names.feeder(name, column.map(|(_, column)| column))))
+    }
+
+    fn bare_name(&mut self) -> Parsed<(usize, &'t str)> {
+        self.skip_space();
+        let at = self.at;
+        match self.name() {
+            "" => Err(self.mistake(at, 1, "expected a name".into())),
+            name => Ok((at, name)),
+        }
+    }
+
+    fn resolved(
+        &mut self,
+        at: usize,
+        length: usize,
+        resolve: impl FnOnce(&mut dyn Names) -> Result<Node, String>,
+    ) -> Node {
+        resolve(self.names).unwrap_or_else(|reason| {
+            self.mistakes.push(self.mistake(at, length, reason));
+            Node::Missing
+        })
+    }
+
+    fn number(&mut self) -> Parsed<Node> {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let digits = |mut at: usize| {
+            while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+                at += 1;
+            }
+            at
+        };
+        self.at = digits(start);
+        let mut is_real = false;
+        if bytes.get(self.at) == Some(&b'.') && bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
+            self.at = digits(self.at + 1);
+            is_real = true;
+        }
+        if bytes.get(self.at).copied().is_some_and(begins_name) {
+            let end = self.at + self.name().len();
+            let reason = format!("\"{}\" is neither a number nor a name", &self.text[start..self.at]);
+            return Err(self.mistake(start, end.min(self.text.len()) - start, reason));
+        }
+        let text = &self.text[start..self.at];
+        let whole = if is_real { None } else { text.parse().ok().map(Node::Int) };
+        match whole.or_else(|| text.parse().ok().map(Node::Real)) {
+            Some(node) => Ok(node),
+            None => Err(self.mistake(start, text.len(), format!("\"{text}\" is no number"))),
+        }
+    }
+
+    fn quoted(&mut self, mark: u8) -> Parsed<Node> {
+        let start = self.at;
+        let mut out = String::new();
+        let mut chars = self.text[start + 1..].char_indices();
+        while let Some((at, found)) = chars.next() {
+            match found {
+                '\\' => match chars.next() {
+                    Some((_, 'n')) => out.push('\n'),
+                    Some((_, 't')) => out.push('\t'),
+                    Some((_, 'r')) => out.push('\r'),
+                    Some((_, other)) => out.push(other),
+                    None => break,
+                },
+                found if found == char::from(mark) => {
+                    self.at = start + 1 + at + 1;
+                    return Ok(Node::Text(out.into_bytes().into_boxed_slice()));
+                }
+                found => out.push(found),
+            }
+        }
+        Err(self.mistake(start, 1, "the text that begins here has no closing quote".into()))
+    }
+
+    fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == DEPTH_MAX {
+            return Err(self.mistake(self.at, 1, format!("nested more than {DEPTH_MAX} deep; use variables")));
+        }
+        self.depth += 1;
+        let result = parse(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn skip_space(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn name(&mut self) -> &'t str {
+        let start = self.at;
+        let rest = self.text[start..].bytes();
+        self.at += rest.take_while(|byte| begins_name(*byte) || byte.is_ascii_digit()).count();
+        &self.text[start..self.at]
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        self.skip_space();
+        let start = self.at;
+        let found = self.name() == word;
+        if !found {
+            self.at = start;
+        }
+        found
+    }
+
+    fn symbol(&mut self, symbol: &str) -> bool {
+        self.skip_space();
+        let found = self.text[self.at..].starts_with(symbol);
+        if found {
+            self.at += symbol.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, symbol: &str, what: &str) -> Parsed<()> {
+        if self.symbol(symbol) {
+            return Ok(());
+        }
+        let found = self.text[self.at..].chars().next();
+        let length = found.map_or(1, char::len_utf8);
+        Err(self.mistake(self.at, length, match found {
+            Some(found) => format!("expected {what}, found \"{found}\""),
+            None => format!("the expression ends too early; expected {what}"),
+        }))
+    }
+
+    fn mistake(&self, offset: usize, length: usize, reason: String) -> ExprError {
+        ExprError { offset, length: length.max(1), reason }
+    }
+}
+
+fn fold_unary(node: Node) -> Node {
+    match &node {
+        Node::Not(inner) if inner.as_literal().is_some() => super::constant_value(&node).unwrap_or(node),
+        _ => node,
+    }
+}
+
+fn fold_binary(operator: Operator, left: Node, right: Node) -> Node {
+    let constant = left.as_literal().is_some() && right.as_literal().is_some();
+    let node = Node::binary(operator, left, right);
+    if constant { super::constant_value(&node).unwrap_or(node) } else { node }
+}

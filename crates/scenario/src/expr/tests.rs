@@ -1,0 +1,269 @@
+use super::*;
+use crate::plan::Feeder;
+
+/// Names for tests: `a` is slot 0, `b` slot 1, `list` slot 2; any counter is 0; `rows` is feeder 0.
+struct TestNames;
+
+impl parse::Names for TestNames {
+    fn variable(&mut self, name: &str) -> Result<Node, String> {
+        match name {
+            "a" => Ok(Node::Variable(0)),
+            "b" => Ok(Node::Variable(1)),
+            "list" => Ok(Node::Variable(2)),
+            _ => Err(format!("unknown variable \"{name}\"")),
+        }
+    }
+
+    fn counter(&mut self, _: &str) -> Result<usize, String> {
+        Ok(0)
+    }
+
+    fn feeder(&mut self, _: &str, column: Option<&str>) -> Result<Node, String> {
+        let column = usize::from(column == Some("to"));
+        Ok(Node::Cell { feeder: 0, column, row: Box::new(Node::NextRow(0)) })
+    }
+}
+
+fn parsed(text: &str) -> Expr {
+    Expr::new(parse::parse(text, &mut TestNames).unwrap_or_else(|e| panic!("{text}: {e:?}")))
+}
+
+fn shared() -> Shared {
+    let rows = [["x", "1"], ["y", "2"]].map(|row| row.map(Into::into).to_vec()).to_vec();
+    Shared::new(1, vec![Feeder { name: "rows".into(), columns: vec!["from".into(), "to".into()], rows }])
+}
+
+fn slots() -> Vec<Slot> {
+    let mut slots = vec![Slot::default(); 3];
+    slots[0].set_text(b"123 Main St.");
+    slots[1].set_text(b"27617");
+    slots[2].start_list();
+    for item in ["one", "two", "three"] {
+        slots[2].push_item(item.as_bytes());
+    }
+    slots
+}
+
+fn text_of(expr: &Expr, shared: &Shared) -> String {
+    let mut random = fastrand::Rng::with_seed(7);
+    let slots = slots();
+    let mut cx = Context { slots: &slots, shared, random: &mut random, epoch_ms: 1_795_219_200_000 };
+    let mut out = Vec::new();
+    expr.write(&mut cx, &mut out);
+    let mut slot = Slot::default();
+    // Writing and storing must agree; only what draws from a shared thing may differ.
+    if !format!("{:?}", expr.node).contains("Row") && !format!("{:?}", expr.node).contains("random") {
+        expr.eval_into(&mut cx, &mut slot);
+        let mut stored = Vec::new();
+        Encoding::Raw.write_value(slot.value(), &mut stored);
+        assert_eq!(stored, out);
+    }
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn expressions_give_what_the_reference_says() {
+    let shared = shared();
+    let cases = [
+        ("1 + 2 * 3", "7"),
+        ("(1 + 2) * 3", "9"),
+        ("7 / 2", "3.5"),
+        ("8 / 2", "4"),
+        ("-7 % 3", "2"),
+        ("1 / 0", ""),
+        ("9223372036854775807 + 1", "9223372036854776000"),
+        ("b + 1", "27618"),
+        ("a + 1", ""),
+        ("number(before(a, ' ')) + 1", "124"),
+        ("concat(before(a, ' ') + 1, ' ', after(a, ' '))", "124 Main St."),
+        ("if(b + 1 > 99999, 10000, b + 1)", "27618"),
+        ("if(98999 + 1001 > 99999, 10000, 1)", "10000"),
+        ("1 < 2 and not (2 < 1) or false", "true"),
+        ("not 1 == 2", "true"),
+        ("'10' > '9'", "true"),
+        ("'abc' < 'abd'", "true"),
+        ("missing == missing", "true"),
+        ("missing < 1", "false"),
+        ("exists(missing)", "false"),
+        ("default(missing, 'x')", "x"),
+        ("list[0]", "one"),
+        ("list[-1]", "three"),
+        ("list[3]", ""),
+        ("len(list) - 2", "1"),
+        ("len('äöü')", "3"),
+        ("join(list, '+')", "one+two+three"),
+        ("list", "one,two,three"),
+        ("contains(list, 'two')", "true"),
+        ("contains(a, 'Main')", "true"),
+        ("first(list)", "one"),
+        ("upper(lower('AbC'))", "ABC"),
+        ("upper(concat('x', list[1]))", "XTWO"),
+        ("trim('  x ')", "x"),
+        ("part('a;b;;d', ';', 2)", ""),
+        ("part('a;b;;d', ';', 3)", "d"),
+        ("exists(part('a;b', ';', 2))", "false"),
+        ("slice('hello', 1, 3)", "el"),
+        ("slice('hello', 4, 1)", ""),
+        ("replace(a, ' ', '_')", "123_Main_St."),
+        ("replace(upper(a), upper('main'), lower('X'))", "123 x ST."),
+        ("pad(7, 3)", "007"),
+        ("starts_with(a, '123') and ends_with(a, '.')", "true"),
+        ("url('a b/c')", "a%20b%2Fc"),
+        ("url(concat('a b', list[0]))", "a%20bone"),
+        ("min(3, '2', 5)", "2"),
+        ("max(3, 2.5)", "3"),
+        ("round(2.5)", "3"),
+        ("floor(-0.5)", "-1"),
+        ("ceil(0.2)", "1"),
+        ("abs(-4)", "4"),
+        ("text(1.5)", "1.5"),
+        ("number('x')", ""),
+        ("number('1e3')", "1000"),
+        ("date(0, '%Y-%m-%dT%H:%M:%SZ')", "1970-01-01T00:00:00Z"),
+        ("date(now() + days(1), '%a %b %d 00:00:00 %Z %Y')", "Sun Nov 22 00:00:00 UTC 2026"),
+        ("date(now(), concat('%Y', '-%m'))", "2026-11"),
+        ("epoch_ms('2026-11-21', '%Y-%m-%d')", "1795219200000"),
+        ("epoch_ms('nonsense', '%Y-%m-%d')", ""),
+        ("hours(2) + minutes(1) + seconds(0.5)", "7260500"),
+        ("'a\\'b\\n}'", "a'b\n}"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(text_of(&parsed(text), &shared), expected, "{text}");
+    }
+}
+
+#[test]
+fn counters_and_feeders_go_on_over_all_callers() {
+    let shared = shared();
+    let next = parsed("next(rows)");
+    let drawn: Vec<_> = (0..3).map(|_| text_of(&next, &shared)).collect();
+    assert_eq!(drawn, ["x", "y", "x"]);
+    assert_eq!(text_of(&parsed("next(rows, to)"), &shared), "2");
+    let before = shared.count(0);
+    assert_eq!(before, 0);
+    assert_eq!(shared.count(0), 1);
+}
+
+#[test]
+fn random_numbers_stay_within_their_bounds_and_reach_them() {
+    let shared = shared();
+    let slots = slots();
+    let mut random = fastrand::Rng::with_seed(3);
+    let expr = parsed("random(0, 5)");
+    let mut seen = [0u32; 6];
+    let mut slot = Slot::default();
+    for _ in 0..6_000 {
+        let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
+        expr.eval_into(&mut cx, &mut slot);
+        let Value::Int(drawn) = slot.value() else { panic!("{slot:?}") };
+        seen[usize::try_from(drawn).unwrap()] += 1;
+    }
+    assert!(seen.iter().all(|count| (850..1150).contains(count)), "{seen:?}");
+}
+
+#[test]
+fn uuids_are_version_4_and_differ() {
+    let shared = shared();
+    let mut random = fastrand::Rng::with_seed(3);
+    let expr = parsed("uuid()");
+    let mut draw = || {
+        let mut out = Vec::new();
+        expr.write(&mut Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 }, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let (one, two) = (draw(), draw());
+    assert_ne!(one, two);
+    assert_eq!(uuid::Uuid::parse_str(&one).unwrap().get_version_num(), 4);
+}
+
+#[test]
+fn a_rhythm_of_a_quarter_fires_on_the_3rd_7th_11th() {
+    let shared = shared();
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut fired = |share_ppb: u64, shared: &Shared, n: usize| {
+        let expr = Expr::new(Node::Rhythm { counter: 0, share_ppb });
+        (1..=n)
+            .filter(|_| {
+                expr.is_true(&mut Context { slots: &[], shared, random: &mut random, epoch_ms: 0 })
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(fired(250_000_000, &shared, 20), [3, 7, 11, 15, 19]);
+    let fresh = self::shared();
+    assert_eq!(fired(0, &fresh, 10).len(), 0);
+    let fresh = self::shared();
+    assert_eq!(fired(1_000_000_000, &fresh, 10).len(), 10);
+    let fresh = self::shared();
+    assert_eq!(fired(333_333_333, &fresh, 3_000_000 / 1_000).len(), 1_000);
+}
+
+#[test]
+fn conditions_follow_the_table_of_truth() {
+    let shared = shared();
+    let slots = slots();
+    let mut random = fastrand::Rng::with_seed(3);
+    for (text, expected) in [
+        ("missing", false),
+        ("''", false),
+        ("'false'", false),
+        ("'0'", false),
+        ("0.0", false),
+        ("'x'", true),
+        ("list", true),
+        ("-1", true),
+    ] {
+        let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
+        assert_eq!(parsed(text).is_true(&mut cx), expected, "{text}");
+    }
+}
+
+#[test]
+fn think_times_are_never_negative() {
+    let shared = shared();
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+    assert_eq!(parsed("0 - 5").duration_us(&mut cx), 0);
+    assert_eq!(parsed("'x'").duration_us(&mut cx), 0);
+    assert_eq!(Expr::int(1_500).duration_us(&mut cx), 1_500);
+    let exponential = Expr::new(Node::Exponential { mean: 1_000.0 });
+    let sum: u64 = (0..20_000).map(|_| exponential.duration_us(&mut cx)).sum();
+    assert!((19_000_000..21_000_000).contains(&sum), "{sum}");
+}
+
+#[test]
+fn mistakes_say_where_and_what() {
+    let mistake = |text: &str| {
+        let mistakes = parse::parse(text, &mut TestNames).expect_err(text);
+        mistakes.iter().map(|m| format!("{}+{} {}", m.offset, m.length, m.reason)).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(mistake("1 +"), "3+1 the expression ends too early; expected a value");
+    assert_eq!(mistake("lne(a)"), "0+3 unknown function \"lne\"; did you mean len?");
+    assert_eq!(mistake("x + y"), "0+1 unknown variable \"x\"\n4+1 unknown variable \"y\"");
+    assert_eq!(mistake("a && b"), "2+2 unexpected \"&&\"; write and");
+    assert_eq!(mistake("a = b"), "2+1 unexpected \"=\"; write == to compare");
+    assert_eq!(mistake("!a"), "0+1 unexpected \"!\"; write not");
+    assert_eq!(mistake("random(1)"), "0+6 random is called with 1 values; it is random(low, high)");
+    assert_eq!(mistake("'abc"), "0+1 the text that begins here has no closing quote");
+    assert_eq!(mistake("(1"), "2+1 the expression ends too early; expected a closing parenthesis");
+    assert_eq!(mistake("3x"), "0+2 \"3x\" is neither a number nor a name");
+    assert!(mistake("date(now(), '%J-')").starts_with("12+3 bad date format"));
+    assert!(mistake(&"(".repeat(100)).contains("nested more than 64 deep"));
+    assert!(mistake(&"-".repeat(100)).contains("nested more than 64 deep"));
+    assert!(mistake(&"not ".repeat(100)).contains("nested more than 64 deep"));
+}
+
+#[test]
+fn constants_are_folded() {
+    assert_eq!(Expr::parse_constant("1 + 2 * 3").unwrap().as_constant(), Some(Value::Int(7)));
+    assert_eq!(Expr::parse_constant("upper('x')").unwrap().as_constant(), Some(Value::Text(b"X")));
+    assert_eq!(Expr::parse_constant("random(1, 2)").unwrap().as_constant(), None);
+    assert!(Expr::parse_constant("x").is_err());
+}
+
+#[test]
+fn holes_end_at_the_brace_outside_quotes() {
+    assert_eq!(parse::end_of_hole("a} b"), Some(2));
+    assert_eq!(parse::end_of_hole("'}' + \"}\"} b"), Some(10));
+    assert_eq!(parse::end_of_hole("'\\'}'} b"), Some(6));
+    assert_eq!(parse::end_of_hole("'}"), None);
+}
