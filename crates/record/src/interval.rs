@@ -120,3 +120,27 @@ pub struct ThreadInterval {
     /// The first failures of each kind of this thread; few.
     pub examples: Vec<ErrorExample>,
 }
+
+impl ThreadInterval {
+    /// An interval in which nothing happened yet, outside the measured window.
+    pub fn empty(thread: u16, start_us: u64, end_us: u64) -> ThreadInterval {
+        ThreadInterval {
+            thread,
+            start_us,
+            end_us,
+            in_window: false,
+            series: Vec::new(),
+            offered: 0,
+            dropped: 0,
+            waiting: 0,
+            in_flight: 0,
+            connections: 0,
+            connects: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            lag_us: crate::new_histogram(),
+            cpu_us: 0,
+            examples: Vec::new(),
+        }
+    }
+}

@@ -1,19 +1,95 @@
 //! What a run is, and how it is kept.
 //!
-//! A [run](manifest::Manifest) is one execution of a scenario and the directory that it leaves. The driver's
-//! threads hand over an [`ThreadInterval`] a second, the lab adds [`Sample`]s of every process and [`Event`]s.
+//! A [run](Manifest) is one execution of a scenario and the directory that it leaves. The driver's threads hand
+//! over a [`ThreadInterval`] a second, the lab adds [`Sample`]s of every process and [`Event`]s. A [`RunWriter`]
+//! takes them all: it merges the threads, writes at once, keeps the [`Totals`] that [`summarize`] turns into a
+//! [`Summary`], and shows the last second as [`Live`]. [`Run::open`] reads the directory back.
+//!
+//! Percentiles are only ever taken from merged histograms.
+//!
+//! ```
+//! use tidemark_record::{Manifest, Outcome, Run, RunWriter, Series, ThreadInterval, new_histogram, summarize};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let place = tempfile::tempdir()?;
+//! # let out = place.path().join("example");
+//! let dir = tidemark_record::new_run_dir(Some(&out), "example")?;
+//! let labels = vec!["Login".to_string()];
+//! let mut writer = RunWriter::create(&dir, &labels, "name: example\n")?;
+//!
+//! let mut interval = ThreadInterval::empty(0, 0, 1_000_000);
+//! interval.in_window = true;
+//! interval.offered = 1;
+//! let mut time_us = new_histogram();
+//! time_us.record(740)?;
+//! interval.series.push(Series {
+//!     label: 0,
+//!     outcome: Outcome::Ok,
+//!     measured: true,
+//!     response_time_us: time_us.clone(),
+//!     service_time_us: time_us,
+//! });
+//! writer.add_interval(&interval)?;
+//! assert_eq!(writer.live().achieved_per_s, 1.0);
+//!
+//! let summary = summarize(writer.totals(), &dir);
+//! writer.finish(&Manifest::new("example", labels, summary))?;
+//!
+//! let run = Run::open(&dir)?;
+//! assert_eq!(run.manifest.summary.response_time_us.p50, 740);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The directory
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `run.json` | [`Manifest`] with the [`Summary`]; written last, so a directory that has it is whole |
+//! | `intervals.parquet` | a row for each interval, label, outcome: count, response and service time as histograms |
+//! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
+//! | `monitor.parquet` | the [`Sample`]s |
+//! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
+//! | `events.jsonl` | an [`Event`] a line |
+//! | `scenario.yaml` | the scenario as it was |
+//! | `logs/` | what the started processes said |
+//!
+//! Histograms in the tables are in HdrHistogram's V2 encoding, not its compressed form (the files are compressed
+//! themselves), so any HdrHistogram library decodes them. All times are microseconds since the run began.
 
+mod directory;
+mod error;
 pub mod event;
+mod files;
+mod histogram;
 pub mod interval;
+mod latency_log;
+mod live;
 pub mod manifest;
+mod run;
 pub mod sample;
 pub mod summary;
+mod table;
+#[cfg(test)]
+mod test_run;
+mod totals;
+mod writer;
 
+pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve};
+pub use error::RecordError;
 pub use event::Event;
+pub use histogram::{Encoded, Merged, latency, merge, new_merged};
 pub use interval::{ErrorExample, Outcome, Series, ThreadInterval};
+pub use live::Live;
 pub use manifest::Manifest;
+pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use summary::Summary;
+pub use totals::{EXAMPLES_PER_KIND, LabelTotals, MACHINE, Totals, Window, summarize};
+pub use writer::{RunWriter, write_manifest};
+
+/// Version of the run directory's form that this crate writes, and the highest that it reads.
+pub const FORMAT: u32 = 1;
 
 /// Lowest latency that a histogram tells apart, microseconds.
 pub const HISTOGRAM_LOW_US: u64 = 1;

@@ -1,6 +1,7 @@
 //! `run.json`: what was run, on what, and what it is worth.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -131,4 +132,33 @@ pub struct Manifest {
     pub notes: Vec<String>,
     /// The figures.
     pub summary: Summary,
+}
+
+impl Manifest {
+    /// A manifest with the figures; everything that only its maker knows is still empty.
+    pub fn new(scenario: &str, labels: Vec<String>, summary: Summary) -> Manifest {
+        let dir = Path::new(&summary.run_dir);
+        Manifest {
+            format: crate::FORMAT,
+            id: dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            scenario: scenario.to_owned(),
+            description: String::new(),
+            command: Vec::new(),
+            started_at: String::new(),
+            seed: 0,
+            version: String::new(),
+            git_revision: None,
+            machine: Machine::default(),
+            system: System::default(),
+            load: String::new(),
+            driver_pinned_to: Vec::new(),
+            phases: Vec::new(),
+            labels,
+            objectives: Vec::new(),
+            error_examples: Vec::new(),
+            interrupted: false,
+            notes: Vec::new(),
+            summary,
+        }
+    }
 }

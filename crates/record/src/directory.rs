@@ -1,0 +1,191 @@
+//! Where runs are: making directories for new ones, finding old ones.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{RecordError, io_error};
+use crate::files;
+
+/// Where runs are made unless a place is named.
+pub const RUNS_DIR: &str = "runs";
+/// The word for the run that finished last; also the file in the runs directory that names it.
+pub const LAST: &str = "last";
+/// Runs of one name that may begin within one second.
+const SAME_SECOND_MAX: u32 = 1_000;
+
+/// Makes the directory for a new run: `out`, which must not be there or be empty, or a fresh
+/// `runs/DATE-TIME-NAME` under the current directory. Nothing is ever overwritten.
+pub fn new_run_dir(out: Option<&Path>, scenario_name: &str) -> Result<PathBuf, RecordError> {
+    match out {
+        Some(out) => empty_dir(out),
+        None => fresh_dir(Path::new(RUNS_DIR), scenario_name),
+    }
+}
+
+fn empty_dir(dir: &Path) -> Result<PathBuf, RecordError> {
+    fs::create_dir_all(dir).map_err(io_error("create", dir))?;
+    let mut entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
+    if entries.next().is_some() { Err(RecordError::Occupied(dir.to_owned())) } else { Ok(dir.to_owned()) }
+}
+
+fn fresh_dir(runs_dir: &Path, scenario_name: &str) -> Result<PathBuf, RecordError> {
+    fs::create_dir_all(runs_dir).map_err(io_error("create", runs_dir))?;
+    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let name = format!("{now}-{}", file_name(scenario_name));
+    for attempt in 1..=SAME_SECOND_MAX {
+        let dir = match attempt {
+            1 => runs_dir.join(&name),
+            n => runs_dir.join(format!("{name}-{n}")),
+        };
+        // Making it is the test: two that start at once cannot both succeed.
+        match fs::create_dir(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(io_error("create", &dir)(error)),
+        }
+    }
+    Err(RecordError::Occupied(runs_dir.join(name)))
+}
+
+/// A scenario's name as a part of a file name on any system.
+fn file_name(name: &str) -> String {
+    let name: String = name.chars().take(60).collect::<String>().to_ascii_lowercase();
+    let words: Vec<&str> =
+        name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    if words.is_empty() { "run".into() } else { words.join("-") }
+}
+
+/// The directory that runs are in, where `dir` is right under one of that name.
+pub(crate) fn runs_dir_of(dir: &Path) -> Option<PathBuf> {
+    let parent = dir.parent()?;
+    (parent.file_name()? == RUNS_DIR).then(|| parent.to_owned())
+}
+
+/// Notes in `runs_dir` that this run is the last. A text file and no symbolic link: those are not to be had
+/// everywhere.
+pub fn mark_last(runs_dir: &Path, run_dir: &Path) -> Result<(), RecordError> {
+    fs::create_dir_all(runs_dir).map_err(io_error("create", runs_dir))?;
+    let absolute = fs::canonicalize(run_dir).map_err(io_error("find", run_dir))?;
+    let runs_absolute = fs::canonicalize(runs_dir).map_err(io_error("find", runs_dir))?;
+    let named = absolute.strip_prefix(&runs_absolute).unwrap_or(&absolute);
+    replace(&runs_dir.join(LAST), format!("{}\n", named.display()).as_bytes())
+}
+
+/// Finds the run that a person means: a run directory, the name of one in `runs_dir`, or `last`.
+pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
+    let missing = |reason: String| RecordError::NoSuchRun { run: run.to_owned(), reason };
+    if run == LAST {
+        return marked(runs_dir).or_else(|| newest(runs_dir)).ok_or_else(|| {
+            missing(format!("no finished run in {}; start one with tidemark run", runs_dir.display()))
+        });
+    }
+    let named = [PathBuf::from(run), runs_dir.join(run)].into_iter().find(|dir| dir.exists());
+    let dir = named.ok_or_else(|| {
+        missing(format!("there is no such directory, neither here nor in {}", runs_dir.display()))
+    })?;
+    // Whoever names run.json itself means its directory.
+    match dir.parent() {
+        Some(parent) if dir.file_name() == Some(files::MANIFEST.as_ref()) => Ok(parent.to_owned()),
+        _ if is_run(&dir) => Ok(dir),
+        _ => Err(RecordError::NotARun(dir)),
+    }
+}
+
+fn is_run(dir: &Path) -> bool {
+    dir.join(files::MANIFEST).is_file()
+}
+
+/// The run that the mark names, if it is still there.
+fn marked(runs_dir: &Path) -> Option<PathBuf> {
+    let name = fs::read_to_string(runs_dir.join(LAST)).ok()?;
+    let dir = runs_dir.join(name.trim_end_matches('\n'));
+    is_run(&dir).then_some(dir)
+}
+
+/// The run in `runs_dir` whose `run.json` is the newest.
+fn newest(runs_dir: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(runs_dir).ok()?;
+    let finished = |entry: fs::DirEntry| {
+        let dir = entry.path();
+        let modified = fs::metadata(dir.join(files::MANIFEST)).ok()?.modified().ok()?;
+        Some((modified, dir))
+    };
+    entries.filter_map(Result::ok).filter_map(finished).max().map(|(_, dir)| dir)
+}
+
+/// Writes a file so that at every moment either the old or the new one is there, whole.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    let write = |path: &Path| {
+        let mut file = File::create(path)?;
+        file.write_all(content)?;
+        file.sync_all()
+    };
+    write(&temporary).map_err(io_error("write", &temporary))?;
+    fs::rename(&temporary, path).map_err(io_error("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(dir: &Path) {
+        fs::create_dir_all(dir).unwrap();
+        fs::write(dir.join("run.json"), "{}").unwrap();
+    }
+
+    #[test]
+    fn new_directories_never_meet() {
+        let temp = tempfile::tempdir().unwrap();
+        let runs = temp.path().join("runs");
+        let made: std::collections::BTreeSet<_> =
+            (0..5).map(|_| fresh_dir(&runs, "Airline: 50 % / day").unwrap()).collect();
+        assert_eq!(made.len(), 5);
+        assert!(made.first().unwrap().to_str().unwrap().contains("-airline-50-day"), "{made:?}");
+    }
+
+    #[test]
+    fn a_place_with_something_in_it_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let out = temp.path().join("deep/out");
+        assert_eq!(new_run_dir(Some(&out), "x").unwrap(), out);
+        assert_eq!(new_run_dir(Some(&out), "x").unwrap(), out, "still empty");
+        fs::write(out.join("mine"), "").unwrap();
+        let error = new_run_dir(Some(&out), "x").unwrap_err();
+        assert!(error.to_string().contains("never overwritten"), "{error}");
+    }
+
+    #[test]
+    fn last_is_what_was_marked_wherever_it_is() {
+        let temp = tempfile::tempdir().unwrap();
+        let runs = temp.path().join("runs");
+        let error = resolve("last", &runs).unwrap_err().to_string();
+        assert!(error.contains("no finished run"), "{error}");
+        finished(&runs.join("a"));
+        finished(&runs.join("b"));
+        finished(&temp.path().join("elsewhere"));
+        mark_last(&runs, &runs.join("a")).unwrap();
+        assert_eq!(resolve("last", &runs).unwrap(), runs.join("a"));
+        mark_last(&runs, &temp.path().join("elsewhere")).unwrap();
+        assert!(resolve("last", &runs).unwrap().ends_with("elsewhere"));
+        fs::remove_dir_all(temp.path().join("elsewhere")).unwrap();
+        let newest = resolve("last", &runs).unwrap();
+        assert!(newest.starts_with(&runs) && is_run(&newest), "{newest:?}");
+    }
+
+    #[test]
+    fn runs_are_found_by_path_name_and_manifest() {
+        let temp = tempfile::tempdir().unwrap();
+        let runs = temp.path().join("runs");
+        finished(&runs.join("a"));
+        assert_eq!(resolve("a", &runs).unwrap(), runs.join("a"));
+        let path = runs.join("a").join("run.json");
+        assert_eq!(resolve(path.to_str().unwrap(), &runs).unwrap(), runs.join("a"));
+        fs::create_dir(runs.join("torn")).unwrap();
+        assert!(matches!(resolve("torn", &runs), Err(RecordError::NotARun(_))));
+        assert!(matches!(resolve("none", &runs), Err(RecordError::NoSuchRun { .. })));
+    }
+}

@@ -1,0 +1,79 @@
+//! Names and columns of the files of a run directory.
+
+use crate::table::{Field, Kind};
+
+/// Manifest and summary.
+pub(crate) const MANIFEST: &str = "run.json";
+/// Requests by interval, label and outcome.
+pub(crate) const SERIES: &str = "intervals.parquet";
+/// Load by interval.
+pub(crate) const LOAD: &str = "load.parquet";
+/// Looks at the processes.
+pub(crate) const MONITOR: &str = "monitor.parquet";
+/// Interval log.
+pub(crate) const LATENCY: &str = "latency.hlog";
+/// What happened when.
+pub(crate) const EVENTS: &str = "events.jsonl";
+/// The scenario as it was.
+pub(crate) const SCENARIO: &str = "scenario.yaml";
+/// What the started processes said.
+pub(crate) const LOGS: &str = "logs";
+
+/// Columns of `intervals.parquet`: a row for each interval, label, outcome and whether due in the measured window.
+pub(crate) const SERIES_FIELDS: [Field; 9] = [
+    ("start_us", Kind::Int),
+    ("end_us", Kind::Int),
+    ("in_window", Kind::Bool),
+    ("label", Kind::Text),
+    ("outcome", Kind::Text),
+    ("measured", Kind::Bool),
+    ("count", Kind::Int),
+    ("response_time_us", Kind::Bytes),
+    ("service_time_us", Kind::Bytes),
+];
+
+/// Columns of `load.parquet`: a row for each interval.
+pub(crate) const LOAD_FIELDS: [Field; 13] = [
+    ("start_us", Kind::Int),
+    ("end_us", Kind::Int),
+    ("in_window", Kind::Bool),
+    ("offered", Kind::Int),
+    ("dropped", Kind::Int),
+    ("waiting", Kind::Int),
+    ("in_flight", Kind::Int),
+    ("connections", Kind::Int),
+    ("connects", Kind::Int),
+    ("sent_bytes", Kind::Int),
+    ("received_bytes", Kind::Int),
+    ("lag_us", Kind::Bytes),
+    ("cpu_us_by_thread", Kind::Ints),
+];
+
+/// Columns of `monitor.parquet`: those of [`crate::Sample`].
+pub(crate) const MONITOR_FIELDS: [Field; 13] = [
+    ("at_us", Kind::Int),
+    ("process", Kind::Text),
+    ("cpu_share", Kind::Float),
+    ("cpu_system_share", Kind::Float),
+    ("rss_bytes", Kind::Int),
+    ("threads", Kind::Int),
+    ("voluntary_switches", Kind::Int),
+    ("involuntary_switches", Kind::Int),
+    ("disk_read_bytes", Kind::Int),
+    ("disk_written_bytes", Kind::Int),
+    ("net_received_bytes", Kind::Int),
+    ("net_sent_bytes", Kind::Int),
+    ("steal_share", Kind::Float),
+];
+
+/// Written into `intervals.parquet` for whoever reads it without this program.
+pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interval, label, outcome, and whether they \
+    were due in the measured window. Times are microseconds since the run began. response_time_us and \
+    service_time_us are histograms in HdrHistogram's V2 encoding (not its compressed form), values in microseconds. \
+    Rows of the same interval and series add up.";
+/// The same for `load.parquet`.
+pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in_flight and connections are as at the \
+    interval's end. lag_us is a histogram in HdrHistogram's V2 encoding. Rows of the same interval add up.";
+/// The same for `monitor.parquet`.
+pub(crate) const ABOUT_MONITOR: &str = "Tidemark: looks at each process, about one a second. cpu_share is in cores; \
+    counters are differences since the look before.";

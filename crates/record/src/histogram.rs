@@ -1,0 +1,176 @@
+//! Histograms merged, encoded and put into few numbers. Percentiles are only ever taken from merged counts.
+
+use bytes::Bytes;
+use hdrhistogram::Counter;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+
+use crate::summary::Latency;
+use crate::{HISTOGRAM_DIGITS, HISTOGRAM_LOW_US};
+
+/// A histogram that others are merged into: 64 bits a counter, and no larger than its highest value needs.
+pub type Merged = hdrhistogram::Histogram<u64>;
+
+/// Longest encoded histogram that is believed, bytes: every counter of a full one at its longest.
+const ENCODED_BYTES_MAX: usize = 1 << 20;
+/// Highest value that a decoded histogram may be able to hold, microseconds (guards memory against damaged files).
+const DECODED_HIGH_US_MAX: u64 = 1 << 40;
+
+/// An empty histogram to merge into.
+pub fn new_merged() -> Merged {
+    let mut merged = Merged::new_with_bounds(HISTOGRAM_LOW_US, 2 * HISTOGRAM_LOW_US, HISTOGRAM_DIGITS)
+        .expect("the bounds are constants that hdrhistogram accepts");
+    merged.auto(true);
+    merged
+}
+
+/// Adds every count of `from`.
+pub fn merge<T: Counter>(into: &mut Merged, from: &hdrhistogram::Histogram<T>) {
+    if from.is_empty() {
+        return;
+    }
+    // The highest first: the histogram then grows once, not bucket by bucket.
+    add(into, from.max(), 0);
+    for value in from.iter_recorded() {
+        add(into, value.value_iterated_to(), value.count_at_value().as_u64());
+    }
+}
+
+/// Growing fails only beyond what the machine can address; such a value then counts as the highest there is.
+fn add(into: &mut Merged, value_us: u64, count: u64) {
+    if into.record_n(value_us, count).is_err() {
+        into.saturating_record_n(value_us, count);
+    }
+}
+
+/// Puts a distribution into few numbers; all zero where there is nothing.
+pub fn latency(histogram: &Merged) -> Latency {
+    if histogram.is_empty() {
+        return Latency::default();
+    }
+    Latency {
+        min: histogram.min(),
+        mean: histogram.mean(),
+        p50: histogram.value_at_quantile(0.5),
+        p90: histogram.value_at_quantile(0.9),
+        p99: histogram.value_at_quantile(0.99),
+        p999: histogram.value_at_quantile(0.999),
+        max: histogram.max(),
+    }
+}
+
+/// A histogram as the run directory holds it: HdrHistogram's V2 encoding, uncompressed (the file's own
+/// compression follows).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Encoded(pub(crate) Bytes);
+
+impl Encoded {
+    /// Encodes; the buffer is reused from call to call.
+    pub(crate) fn of(histogram: &Merged, serializer: &mut V2Serializer) -> Encoded {
+        let mut bytes = Vec::new();
+        match serializer.serialize(histogram, &mut bytes) {
+            Ok(_) => Encoded(bytes.into()),
+            // Only an index or a length beyond 32 bits, or a refusing writer, is an error: neither can be here.
+            Err(error) => unreachable!("encoding a histogram into memory failed: {error}"),
+        }
+    }
+
+    /// Decodes it into one that can be merged further.
+    pub fn decode(&self) -> Result<Merged, String> {
+        let mut merged = new_merged();
+        self.merge_into(&mut merged)?;
+        Ok(merged)
+    }
+
+    /// Decodes it and adds it to another.
+    pub fn merge_into(&self, merged: &mut Merged) -> Result<(), String> {
+        self.check_head()?;
+        let decoded: Merged = Deserializer::new()
+            .deserialize(&mut &self.0[..])
+            .map_err(|error| format!("histogram cannot be decoded: {error}"))?;
+        merge(merged, &decoded);
+        Ok(())
+    }
+
+    /// Holds the head against the bounds before the library allocates what the head asks for.
+    fn check_head(&self) -> Result<(), String> {
+        let number = |at: usize, len: usize| {
+            self.0.get(at..at + len).map(|b| b.iter().fold(0u64, |n, &byte| (n << 8) | u64::from(byte)))
+        };
+        let (Some(payload), Some(digits), Some(low), Some(high)) =
+            (number(4, 4), number(12, 4), number(16, 8), number(24, 8))
+        else {
+            return Err(format!("histogram of {} bytes is cut off", self.0.len()));
+        };
+        if self.0.len() > ENCODED_BYTES_MAX || payload as usize > self.0.len() {
+            return Err(format!("histogram says it is {payload} bytes long, but has {}", self.0.len()));
+        }
+        if digits != u64::from(HISTOGRAM_DIGITS) || low != HISTOGRAM_LOW_US || high > DECODED_HIGH_US_MAX {
+            return Err(format!("histogram with foreign bounds: {low} to {high} us, {digits} digits"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HISTOGRAM_HIGH_US, new_histogram};
+
+    #[test]
+    fn merging_keeps_every_count_and_both_ends() {
+        let mut a = new_histogram();
+        let mut b = new_histogram();
+        a.record(0).unwrap();
+        a.record_n(250, 3).unwrap();
+        b.record(HISTOGRAM_HIGH_US).unwrap();
+        let mut merged = new_merged();
+        merge(&mut merged, &a);
+        merge(&mut merged, &b);
+        assert_eq!(merged.len(), 5);
+        assert_eq!(merged.count_at(250), 3);
+        assert_eq!(merged.count_at(0), 1);
+        assert_eq!((merged.min(), merged.max()), (0, b.max()));
+    }
+
+    #[test]
+    fn percentiles_come_from_merged_counts() {
+        // 99 fast ones on one side, 1 slow one on the other: the mean of two p50s would be 5 ms, the truth is 10 us.
+        let mut merged = new_merged();
+        let mut fast = new_histogram();
+        fast.record_n(10, 99).unwrap();
+        let mut slow = new_histogram();
+        slow.record(10_000).unwrap();
+        merge(&mut merged, &fast);
+        merge(&mut merged, &slow);
+        let latency = latency(&merged);
+        assert_eq!((latency.p50, latency.p99), (10, 10));
+        assert!(latency.max >= 10_000 && latency.max < 10_010);
+    }
+
+    #[test]
+    fn encoding_comes_back() {
+        let mut merged = new_merged();
+        for value in [1, 17, 1_000, 123_456, 99_000_000] {
+            merged.record_n(value, value % 7 + 1).unwrap();
+        }
+        let encoded = Encoded::of(&merged, &mut V2Serializer::new());
+        assert_eq!(encoded.decode().unwrap(), merged);
+        assert!(new_merged() == Encoded::of(&new_merged(), &mut V2Serializer::new()).decode().unwrap());
+    }
+
+    #[test]
+    fn damaged_encodings_are_refused() {
+        let mut merged = new_merged();
+        merged.record(99).unwrap();
+        let good = Encoded::of(&merged, &mut V2Serializer::new()).0;
+        for length in 0..good.len() {
+            assert!(Encoded(good.slice(..length)).decode().is_err(), "cut to {length} bytes");
+        }
+        let mut greedy = good.to_vec();
+        greedy[4..8].fill(0xff);
+        assert!(Encoded(greedy.into()).decode().unwrap_err().contains("bytes long"));
+        let mut foreign = good.to_vec();
+        foreign[15] = 5;
+        assert!(Encoded(foreign.into()).decode().unwrap_err().contains("foreign"));
+    }
+}

@@ -1,0 +1,145 @@
+//! What a run looks like right now, for a progress line.
+
+use crate::histogram::{Merged, merge, new_merged};
+use crate::writer::MergedInterval;
+
+/// The last whole second of a run, and what it came to so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Live {
+    /// End of the second, seconds since the run began.
+    pub at_s: f64,
+    /// Whether it lay within the measured window.
+    pub in_window: bool,
+    /// Requests that became due, per second.
+    pub offered_per_s: f64,
+    /// Requests that ended, per second, errors included.
+    pub achieved_per_s: f64,
+    /// Requests that failed, per second.
+    pub errors_per_s: f64,
+    /// Arrivals given up, per second.
+    pub dropped_per_s: f64,
+    /// Median response time of the requests answered as they should; none if there was none.
+    pub p50_us: Option<u64>,
+    /// 99th percentile of the same.
+    pub p99_us: Option<u64>,
+    /// Requests under way at its end.
+    pub in_flight: u64,
+    /// Arrivals that wait for a connection at its end.
+    pub waiting: u64,
+    /// Connections open at its end.
+    pub connections: u64,
+    /// Requests that ended since the run began.
+    pub requests: u64,
+    /// Requests that failed since the run began.
+    pub errors: u64,
+    /// Arrivals given up since the run began.
+    pub dropped: u64,
+}
+
+/// Gathers the intervals of a second until it is over.
+#[derive(Debug)]
+pub(crate) struct LiveTracker {
+    last: Live,
+    second: Option<Gathered>,
+    requests: u64,
+    errors: u64,
+    dropped: u64,
+}
+
+#[derive(Debug)]
+struct Gathered {
+    second: u64,
+    length_us: u64,
+    response_time_us: Merged,
+    requests: u64,
+    errors: u64,
+    offered: u64,
+    dropped: u64,
+    end: Live,
+}
+
+impl LiveTracker {
+    pub(crate) fn new() -> LiveTracker {
+        LiveTracker { last: Live::default(), second: None, requests: 0, errors: 0, dropped: 0 }
+    }
+
+    /// The last whole second.
+    pub(crate) fn last(&self) -> Live {
+        self.last.clone()
+    }
+
+    /// Adds a merged interval; they come in order of time, but for stragglers.
+    pub(crate) fn add(&mut self, start_us: u64, end_us: u64, interval: &MergedInterval) {
+        const SECOND_US: u64 = crate::totals::SECOND_US;
+        let second = start_us / SECOND_US;
+        if end_us as f64 / 1e6 <= self.last.at_s {
+            // A straggler of a second that was shown already counts in the sums alone.
+            let ended = |failed: bool| {
+                let of =
+                    interval.series.iter().filter(move |((_, outcome, _), _)| !failed || outcome.is_error());
+                of.map(|(_, (response_time_us, _))| response_time_us.len()).sum::<u64>()
+            };
+            self.requests += ended(false);
+            self.errors += ended(true);
+            self.dropped += interval.dropped;
+            return;
+        }
+        if self.second.as_ref().is_some_and(|gathered| gathered.second != second) {
+            self.close();
+        }
+        let gathered = self.second.get_or_insert_with(|| Gathered {
+            second,
+            length_us: 0,
+            response_time_us: new_merged(),
+            requests: 0,
+            errors: 0,
+            offered: 0,
+            dropped: 0,
+            end: Live::default(),
+        });
+        for ((_, outcome, _), (response_time_us, _)) in &interval.series {
+            gathered.requests += response_time_us.len();
+            if outcome.is_error() {
+                gathered.errors += response_time_us.len();
+            } else {
+                merge(&mut gathered.response_time_us, response_time_us);
+            }
+        }
+        gathered.length_us += end_us - start_us;
+        gathered.offered += interval.offered;
+        gathered.dropped += interval.dropped;
+        gathered.end = Live {
+            at_s: end_us as f64 / 1e6,
+            in_window: interval.in_window,
+            in_flight: interval.in_flight,
+            waiting: interval.waiting,
+            connections: interval.connections,
+            ..Live::default()
+        };
+        if end_us.is_multiple_of(SECOND_US) {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(second) = self.second.take() else { return };
+        self.requests += second.requests;
+        self.errors += second.errors;
+        self.dropped += second.dropped;
+        let per_s = |count: u64| count as f64 * 1e6 / second.length_us.max(1) as f64;
+        let quantile =
+            |q| (!second.response_time_us.is_empty()).then(|| second.response_time_us.value_at_quantile(q));
+        self.last = Live {
+            offered_per_s: per_s(second.offered),
+            achieved_per_s: per_s(second.requests),
+            errors_per_s: per_s(second.errors),
+            dropped_per_s: per_s(second.dropped),
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            requests: self.requests,
+            errors: self.errors,
+            dropped: self.dropped,
+            ..second.end
+        };
+    }
+}

@@ -1,0 +1,415 @@
+//! Reading a run directory back.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::error::{RecordError, damaged, io_error};
+use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::histogram::{Encoded, Merged};
+use crate::interval::Outcome;
+use crate::table::Table;
+use crate::{Event, FORMAT, Manifest, Sample};
+
+/// The requests of one label and one outcome that ended in one interval, all threads together.
+#[derive(Debug, Clone)]
+pub struct StoredSeries {
+    /// Begin of the interval, microseconds since the run began.
+    pub start_us: u64,
+    /// Its end.
+    pub end_us: u64,
+    /// Whether it lies within the measured window.
+    pub in_window: bool,
+    /// Index into [`Manifest::labels`].
+    pub label: u16,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// Whether they were due within the measured window.
+    pub measured: bool,
+    /// How many.
+    pub count: u64,
+    /// From due to last byte.
+    pub response_time_us: Encoded,
+    /// From first byte sent to last byte received.
+    pub service_time_us: Encoded,
+}
+
+/// The load of one interval, all threads together.
+#[derive(Debug, Clone)]
+pub struct StoredLoad {
+    /// Begin of the interval, microseconds since the run began.
+    pub start_us: u64,
+    /// Its end.
+    pub end_us: u64,
+    /// Whether it lies within the measured window.
+    pub in_window: bool,
+    /// Requests that became due.
+    pub offered: u64,
+    /// Arrivals given up.
+    pub dropped: u64,
+    /// Arrivals waiting for a connection at its end.
+    pub waiting: u64,
+    /// Requests under way at its end.
+    pub in_flight: u64,
+    /// Connections open at its end.
+    pub connections: u64,
+    /// Connections made.
+    pub connects: u64,
+    /// Bytes written to sockets.
+    pub sent_bytes: u64,
+    /// Bytes read from sockets.
+    pub received_bytes: u64,
+    /// How late requests left by the driver's own fault.
+    pub lag_us: Encoded,
+    /// CPU time of each driver thread.
+    pub cpu_us_by_thread: Vec<u64>,
+}
+
+/// A run as its directory has it.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// What it was and what it is worth.
+    pub manifest: Manifest,
+    /// Requests by interval, label and outcome. A straggling thread may have rows of its own: rows add up.
+    pub series: Vec<StoredSeries>,
+    /// Load by interval. Rows add up here too.
+    pub load: Vec<StoredLoad>,
+    /// Looks at the processes, in the order in which they were taken.
+    pub samples: Vec<Sample>,
+    /// What happened when.
+    pub events: Vec<Event>,
+    /// The scenario as it was.
+    pub scenario: String,
+}
+
+impl Run {
+    /// Reads a run directory. Histograms stay encoded until they are asked for.
+    pub fn open(dir: &Path) -> Result<Run, RecordError> {
+        let manifest = read_manifest(dir)?;
+        let series = read_series(&dir.join(files::SERIES), &manifest.labels)?;
+        Ok(Run {
+            series,
+            load: read_load(&dir.join(files::LOAD))?,
+            samples: read_samples(&dir.join(files::MONITOR))?,
+            events: read_events(&dir.join(files::EVENTS))?,
+            scenario: read_text(&dir.join(files::SCENARIO))?,
+            dir: dir.to_owned(),
+            manifest,
+        })
+    }
+
+    /// Adds an encoded histogram of this run to another; says which file is damaged if it is.
+    pub fn merge(&self, into: &mut Merged, histogram: &Encoded) -> Result<(), RecordError> {
+        histogram.merge_into(into).map_err(|reason| damaged(&self.dir.join(files::SERIES), reason))
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, RecordError> {
+    fs::read_to_string(path).map_err(io_error("read", path))
+}
+
+fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        format: u32,
+    }
+    let path = dir.join(files::MANIFEST);
+    let text = match fs::read_to_string(&path) {
+        Err(e) if e.kind() == ErrorKind::NotFound && dir.is_dir() => {
+            return Err(RecordError::NotARun(dir.to_owned()));
+        }
+        read => read.map_err(io_error("read", &path))?,
+    };
+    // The format first: the rest of a later one may look different.
+    let Versioned { format } =
+        serde_json::from_str(&text).map_err(|e| damaged(&path, format!("not the manifest of a run: {e}")))?;
+    if format > FORMAT {
+        return Err(RecordError::TooNew { path, found: format, known: FORMAT });
+    }
+    serde_json::from_str(&text).map_err(|e| damaged(&path, format!("not the manifest of a run: {e}")))
+}
+
+fn read_series(path: &Path, labels: &[String]) -> Result<Vec<StoredSeries>, RecordError> {
+    let table = Table::read(path, &SERIES_FIELDS)?;
+    let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();
+    let label = |name: &String| {
+        let label = known.get(name.as_str()).copied();
+        label.ok_or_else(|| damaged(path, format!("label {name:?} is not among those of run.json")))
+    };
+    let labels = table.texts("label")?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
+    let outcome = |name: &String| {
+        let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.name() == name);
+        outcome.ok_or_else(|| damaged(path, format!("unknown outcome {name:?}")))
+    };
+    let outcomes = table.texts("outcome")?.iter().map(outcome).collect::<Result<Vec<_>, _>>()?;
+    let (starts, ends) = bounds(&table)?;
+    let (in_window, measured, counts) =
+        (table.bools("in_window")?, table.bools("measured")?, table.ints("count")?);
+    let (response, service) = (encoded(&table, "response_time_us")?, encoded(&table, "service_time_us")?);
+    let row = |((i, response_time_us), service_time_us): ((usize, Encoded), Encoded)| StoredSeries {
+        start_us: starts[i],
+        end_us: ends[i],
+        in_window: in_window[i],
+        label: labels[i],
+        outcome: outcomes[i],
+        measured: measured[i],
+        count: counts[i],
+        response_time_us,
+        service_time_us,
+    };
+    Ok(response.into_iter().enumerate().zip(service).map(row).collect())
+}
+
+fn encoded(table: &Table, name: &str) -> Result<Vec<Encoded>, RecordError> {
+    Ok(table.bytes(name)?.into_iter().map(|bytes: Bytes| Encoded(bytes)).collect())
+}
+
+/// Begin and end of each row's interval; that they are in order is what all arithmetic on them relies on.
+fn bounds(table: &Table) -> Result<(Vec<u64>, Vec<u64>), RecordError> {
+    let (starts, ends) = (table.ints("start_us")?, table.ints("end_us")?);
+    if let Some(row) = (0..table.rows()).find(|&row| starts[row] >= ends[row]) {
+        return Err(damaged(table.path(), format!("interval of row {row} ends before it begins")));
+    }
+    Ok((starts, ends))
+}
+
+fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
+    let table = Table::read(path, &LOAD_FIELDS)?;
+    let (starts, ends) = bounds(&table)?;
+    let in_window = table.bools("in_window")?;
+    let (offered, dropped, waiting) =
+        (table.ints("offered")?, table.ints("dropped")?, table.ints("waiting")?);
+    let (in_flight, connections) = (table.ints("in_flight")?, table.ints("connections")?);
+    let connects = table.ints("connects")?;
+    let (sent, received) = (table.ints("sent_bytes")?, table.ints("received_bytes")?);
+    let (lag, cpu) = (encoded(&table, "lag_us")?, table.lists("cpu_us_by_thread")?);
+    let row = |((i, lag_us), cpu_us_by_thread): ((usize, Encoded), Vec<u64>)| StoredLoad {
+        start_us: starts[i],
+        end_us: ends[i],
+        in_window: in_window[i],
+        offered: offered[i],
+        dropped: dropped[i],
+        waiting: waiting[i],
+        in_flight: in_flight[i],
+        connections: connections[i],
+        connects: connects[i],
+        sent_bytes: sent[i],
+        received_bytes: received[i],
+        lag_us,
+        cpu_us_by_thread,
+    };
+    Ok(lag.into_iter().enumerate().zip(cpu).map(row).collect())
+}
+
+fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
+    let table = Table::read(path, &MONITOR_FIELDS)?;
+    let at_us = table.ints("at_us")?;
+    let (cpu, cpu_system) = (table.floats("cpu_share")?, table.floats("cpu_system_share")?);
+    let (rss, threads) = (table.ints("rss_bytes")?, table.ints("threads")?);
+    let (voluntary, involuntary) = (table.ints("voluntary_switches")?, table.ints("involuntary_switches")?);
+    let (disk_read, disk_written) = (table.ints("disk_read_bytes")?, table.ints("disk_written_bytes")?);
+    let (net_received, net_sent) = (table.ints("net_received_bytes")?, table.ints("net_sent_bytes")?);
+    let steal = table.floats("steal_share")?;
+    let row = |(i, process): (usize, String)| Sample {
+        at_us: at_us[i],
+        process,
+        cpu_share: cpu[i],
+        cpu_system_share: cpu_system[i],
+        rss_bytes: rss[i],
+        threads: threads[i],
+        voluntary_switches: voluntary[i],
+        involuntary_switches: involuntary[i],
+        disk_read_bytes: disk_read[i],
+        disk_written_bytes: disk_written[i],
+        net_received_bytes: net_received[i],
+        net_sent_bytes: net_sent[i],
+        steal_share: steal[i],
+    };
+    Ok(table.texts("process")?.into_iter().enumerate().map(row).collect())
+}
+
+fn read_events(path: &Path) -> Result<Vec<Event>, RecordError> {
+    let text = read_text(path)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let event = |(number, line)| {
+        serde_json::from_str(line).map_err(|e| damaged(path, format!("line {}: no event: {e}", number + 1)))
+    };
+    lines.map(event).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::histogram::{merge, new_merged};
+    use crate::test_run::{interval, series};
+    use crate::{RunWriter, ThreadInterval, summarize};
+
+    fn labels() -> Vec<String> {
+        vec!["Login".into(), "Query, one way".into(), "Überflug".into()]
+    }
+
+    /// Writes a run of these intervals, closes it, and returns what the writer made of it.
+    fn write(dir: &Path, threads: usize, intervals: &[ThreadInterval]) -> Manifest {
+        let mut writer = RunWriter::create(dir, &labels(), "name: test\n").unwrap();
+        writer.threads(threads);
+        for interval in intervals {
+            writer.add_interval(interval).unwrap();
+        }
+        let sample = Sample { at_us: 900_000, process: "system".into(), cpu_share: 1.5, ..Sample::default() };
+        writer.add_sample(&sample).unwrap();
+        writer.add_event(&Event { at_us: -1, kind: "ready".into(), text: "ä \"quoted\"".into() }).unwrap();
+        let manifest = Manifest::new("test", labels(), summarize(writer.totals(), dir));
+        writer.finish(&manifest).unwrap();
+        manifest
+    }
+
+    fn any_interval() -> impl Strategy<Value = ThreadInterval> {
+        let outcome = prop::sample::select(&Outcome::ALL[..]);
+        let times = prop::collection::vec((0u64..4_000_000_000, 1u32..50), 1..6);
+        let any_series = (0u16..3, outcome, any::<bool>(), times);
+        let parts = (0u16..3, 0u64..6, any::<bool>(), prop::collection::vec(any_series, 0..5), 0u64..1_000);
+        parts.prop_map(|(thread, second, in_window, all, offered)| {
+            let mut one = interval(thread, second, second + 1);
+            one.in_window = in_window;
+            (one.offered, one.waiting, one.cpu_us) = (offered, offered / 2, offered * 3);
+            for (label, outcome, measured, times) in all {
+                let capped: Vec<_> =
+                    times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
+                one.series.push(series(label, outcome, measured, &capped));
+            }
+            one
+        })
+    }
+
+    type Key = (u64, u16, Outcome, bool);
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// Whatever the order in which threads report, the directory holds every request once.
+        #[test]
+        fn what_is_written_is_read_back(intervals in prop::collection::vec(any_interval(), 0..40)) {
+            let dir = tempfile::tempdir().unwrap();
+            write(dir.path(), 3, &intervals);
+            let run = Run::open(dir.path()).unwrap();
+
+            let mut expected: BTreeMap<Key, (Merged, Merged)> = BTreeMap::new();
+            for one in &intervals {
+                for s in &one.series {
+                    let key = (one.start_us, s.label, s.outcome, s.measured);
+                    let entry = expected.entry(key).or_insert_with(|| (new_merged(), new_merged()));
+                    merge(&mut entry.0, &s.response_time_us);
+                    merge(&mut entry.1, &s.service_time_us);
+                }
+            }
+            let mut found: BTreeMap<Key, (Merged, Merged)> = BTreeMap::new();
+            for s in &run.series {
+                let key = (s.start_us, s.label, s.outcome, s.measured);
+                let entry = found.entry(key).or_insert_with(|| (new_merged(), new_merged()));
+                let before = entry.0.len();
+                run.merge(&mut entry.0, &s.response_time_us).unwrap();
+                run.merge(&mut entry.1, &s.service_time_us).unwrap();
+                prop_assert_eq!(entry.0.len() - before, s.count);
+            }
+            prop_assert_eq!(found, expected);
+            let offered = |start_us| intervals.iter().filter(move |i| i.start_us == start_us).map(|i| i.offered);
+            for second in 0..6 {
+                let start_us = second * 1_000_000;
+                let rows = run.load.iter().filter(|row| row.start_us == start_us);
+                let (mut sum, mut cpu_us) = (0, 0);
+                for row in rows {
+                    sum += row.offered;
+                    cpu_us += row.cpu_us_by_thread.iter().sum::<u64>();
+                }
+                prop_assert_eq!(sum, offered(start_us).sum::<u64>());
+                prop_assert_eq!(cpu_us, sum * 3);
+            }
+        }
+    }
+
+    #[test]
+    fn everything_else_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut measured = interval(0, 0, 1);
+        measured.in_window = true;
+        measured.series = vec![series(2, Outcome::Ok, true, &[(300, 10)])];
+        let manifest = write(dir.path(), 1, &[measured]);
+        let run = Run::open(dir.path()).unwrap();
+        assert_eq!(serde_json::to_value(&run.manifest).unwrap(), serde_json::to_value(&manifest).unwrap());
+        assert_eq!(run.samples.len(), 1);
+        assert_eq!((run.samples[0].process.as_str(), run.samples[0].cpu_share), ("system", 1.5));
+        assert_eq!(run.events[0].text, "ä \"quoted\"");
+        assert_eq!(run.scenario, "name: test\n");
+        assert!(dir.path().join("logs").is_dir());
+        assert!(!dir.path().join("run.json.tmp").exists());
+    }
+
+    #[test]
+    fn the_interval_log_is_what_its_own_library_reads() {
+        use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+        let dir = tempfile::tempdir().unwrap();
+        let mut one = interval(0, 0, 1);
+        one.series = vec![
+            series(1, Outcome::Ok, false, &[(300, 10)]),
+            series(1, Outcome::Ok, true, &[(700, 5)]),
+            series(1, Outcome::Timeout, true, &[(9_000_000, 1)]),
+        ];
+        write(dir.path(), 1, &[one, interval(0, 1, 2)]);
+        let text = fs::read(dir.path().join("latency.hlog")).unwrap();
+        let entries: Vec<_> = IntervalLogIterator::new(&text).map(Result::unwrap).collect();
+        assert!(matches!(entries[0], LogEntry::StartTime(_)) && matches!(entries[1], LogEntry::BaseTime(_)));
+        let [LogEntry::Interval(line)] = &entries[2..] else { panic!("one line expected: {entries:?}") };
+        assert_eq!(line.tag().unwrap().as_str(), "Query__one_way");
+        assert_eq!((line.start_timestamp().as_secs(), line.duration().as_secs()), (0, 1));
+        assert_eq!(line.max(), 700.0);
+    }
+
+    #[test]
+    fn torn_and_foreign_directories_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let message = || Run::open(dir.path()).unwrap_err().to_string();
+        assert!(message().contains("no run.json"));
+        let absent = dir.path().join("absent");
+        assert!(Run::open(&absent).unwrap_err().to_string().contains("cannot read"));
+
+        let mut one = interval(0, 0, 1);
+        one.series = vec![series(0, Outcome::Ok, false, &[(300, 10)])];
+        write(dir.path(), 1, &[one]);
+        for name in ["intervals.parquet", "load.parquet", "monitor.parquet"] {
+            let path = dir.path().join(name);
+            let whole = fs::read(&path).unwrap();
+            fs::write(&path, &whole[..whole.len() - 20]).unwrap();
+            assert!(message().contains(name), "{}", message());
+            fs::remove_file(&path).unwrap();
+            assert!(message().contains(name), "{}", message());
+            fs::write(&path, &whole).unwrap();
+        }
+        let events = dir.path().join("events.jsonl");
+        let whole = fs::read(&events).unwrap();
+        fs::write(&events, [&whole[..], b"{\"at_us\":"].concat()).unwrap();
+        assert!(message().contains("line 2"), "{}", message());
+        fs::write(&events, &whole).unwrap();
+
+        let manifest = dir.path().join("run.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        fs::write(&manifest, text.replace("\"Login\"", "\"Logon\"")).unwrap();
+        assert!(message().contains("Login"), "{}", message());
+        fs::write(&manifest, text.replace("\"format\": 1", "\"format\": 99")).unwrap();
+        assert!(message().contains("newer tidemark"), "{}", message());
+        fs::write(&manifest, "{\"name\": \"some other tool's\"}").unwrap();
+        assert!(message().contains("not the manifest"), "{}", message());
+        fs::write(&manifest, &text[..text.len() / 2]).unwrap();
+        assert!(message().contains("not the manifest"), "{}", message());
+        fs::write(&manifest, &text).unwrap();
+        assert!(Run::open(dir.path()).is_ok());
+    }
+}

@@ -1,0 +1,385 @@
+//! The figures of a run, kept while it runs: everything that a verdict and a summary are made from.
+
+use std::path::Path;
+
+use crate::histogram::{Merged, latency, merge, new_merged};
+use crate::interval::{ErrorExample, Outcome, ThreadInterval};
+use crate::sample::Sample;
+use crate::summary::{Driver, Process, Status, Step, Summary, Verdict};
+
+/// First failures that are kept of each kind.
+pub const EXAMPLES_PER_KIND: usize = 5;
+/// The name under which the whole machine is sampled; it is no process.
+pub const MACHINE: &str = "machine";
+
+/// Microseconds in a second.
+pub(crate) const SECOND_US: u64 = 1_000_000;
+
+/// The measured window, microseconds since the run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Begin.
+    pub start_us: u64,
+    /// End.
+    pub end_us: u64,
+}
+
+impl Window {
+    /// Its length in seconds.
+    pub fn length_s(&self) -> f64 {
+        (self.end_us - self.start_us) as f64 / 1e6
+    }
+}
+
+/// What came of the requests of one label, or of all.
+#[derive(Debug, Clone)]
+pub struct LabelTotals {
+    /// Requests that were due in the measured window and ended, by [`Outcome`].
+    pub measured: [u64; Outcome::ALL.len()],
+    /// Requests that ended within the measured window, whenever they were due.
+    pub ended_in_window: u64,
+    /// Response time of the measured requests that were answered as they should.
+    pub response_time_us: Merged,
+    /// Service time of the same.
+    pub service_time_us: Merged,
+}
+
+impl Default for LabelTotals {
+    fn default() -> Self {
+        LabelTotals {
+            measured: Default::default(),
+            ended_in_window: 0,
+            response_time_us: new_merged(),
+            service_time_us: new_merged(),
+        }
+    }
+}
+
+impl LabelTotals {
+    /// Measured requests that ended, whatever their outcome.
+    pub fn requests(&self) -> u64 {
+        self.measured.iter().sum()
+    }
+
+    /// Those of them that failed.
+    pub fn errors(&self) -> u64 {
+        self.requests() - self.measured[Outcome::Ok as usize]
+    }
+
+    fn add(&mut self, series: &crate::Series, in_window: bool) {
+        let count = series.response_time_us.len();
+        if in_window {
+            self.ended_in_window += count;
+        }
+        if series.measured {
+            self.measured[series.outcome as usize] += count;
+            if !series.outcome.is_error() {
+                merge(&mut self.response_time_us, &series.response_time_us);
+                merge(&mut self.service_time_us, &series.service_time_us);
+            }
+        }
+    }
+
+    fn errors_by_kind(&self) -> std::collections::BTreeMap<String, u64> {
+        let kinds = Outcome::ALL.iter().filter(|kind| kind.is_error());
+        let counts = kinds.map(|&kind| (kind.name().to_owned(), self.measured[kind as usize]));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// What the summary needs of a [`Sample`].
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    at_us: u64,
+    cpu_share: f64,
+    steal_share: f64,
+    rss_bytes: u64,
+}
+
+/// Everything that a run came to, of the whole run and of its measured window.
+#[derive(Debug, Clone)]
+pub struct Totals {
+    /// The measured window as far as it was reached; none if the run ended before it.
+    pub window: Option<Window>,
+    /// All labels together.
+    pub all: LabelTotals,
+    /// By label, in the scenario's order.
+    pub by_label: Vec<LabelTotals>,
+    /// Requests that became due within the window.
+    pub offered: u64,
+    /// Arrivals given up within the window.
+    pub dropped: u64,
+    /// How late requests left within the window.
+    pub lag_us: Merged,
+    /// CPU time of each driver thread within the window, microseconds.
+    pub cpu_us_by_thread: Vec<u64>,
+    /// The first failures of each kind, in order of time, warm-up included.
+    pub error_examples: Vec<ErrorExample>,
+    labels: Vec<String>,
+    looks: Vec<(String, Vec<Look>)>,
+}
+
+impl Totals {
+    /// Nothing yet.
+    pub fn new(labels: &[String]) -> Totals {
+        Totals {
+            window: None,
+            all: LabelTotals::default(),
+            by_label: labels.iter().map(|_| LabelTotals::default()).collect(),
+            offered: 0,
+            dropped: 0,
+            lag_us: new_merged(),
+            cpu_us_by_thread: Vec::new(),
+            error_examples: Vec::new(),
+            labels: labels.to_owned(),
+            looks: Vec::new(),
+        }
+    }
+
+    /// The figures of one label, or of all of them.
+    pub fn of(&self, label: Option<u16>) -> &LabelTotals {
+        label.and_then(|label| self.by_label.get(usize::from(label))).unwrap_or(&self.all)
+    }
+
+    /// Adds what one thread did. Its labels are known to be in range.
+    pub(crate) fn add_interval(&mut self, interval: &ThreadInterval) {
+        for series in &interval.series {
+            self.all.add(series, interval.in_window);
+            self.by_label[usize::from(series.label)].add(series, interval.in_window);
+        }
+        self.add_examples(&interval.examples);
+        let thread = usize::from(interval.thread);
+        if self.cpu_us_by_thread.len() <= thread {
+            self.cpu_us_by_thread.resize(thread + 1, 0);
+        }
+        if !interval.in_window {
+            return;
+        }
+        let Window { start_us, end_us } =
+            self.window.unwrap_or(Window { start_us: interval.start_us, end_us: interval.end_us });
+        self.window =
+            Some(Window { start_us: start_us.min(interval.start_us), end_us: end_us.max(interval.end_us) });
+        self.offered += interval.offered;
+        self.dropped += interval.dropped;
+        self.cpu_us_by_thread[thread] += interval.cpu_us;
+        merge(&mut self.lag_us, &interval.lag_us);
+    }
+
+    fn add_examples(&mut self, examples: &[ErrorExample]) {
+        if examples.is_empty() {
+            return;
+        }
+        self.error_examples.extend_from_slice(examples);
+        self.error_examples.sort_by_key(|example| example.at_us);
+        let mut kept = [0; Outcome::ALL.len()];
+        self.error_examples.retain(|example| {
+            kept[example.outcome as usize] += 1;
+            kept[example.outcome as usize] <= EXAMPLES_PER_KIND
+        });
+    }
+
+    /// Adds a look at a process.
+    pub(crate) fn add_sample(&mut self, sample: &Sample) {
+        let look = Look {
+            at_us: sample.at_us,
+            cpu_share: sample.cpu_share,
+            steal_share: sample.steal_share,
+            rss_bytes: sample.rss_bytes,
+        };
+        match self.looks.iter_mut().find(|(name, _)| *name == sample.process) {
+            Some((_, looks)) => looks.push(look),
+            None => self.looks.push((sample.process.clone(), vec![look])),
+        }
+    }
+
+    /// CPU and memory of each process over the measured window. A look counts with the part of the time
+    /// before it that lies within.
+    pub fn processes(&self) -> Vec<Process> {
+        let Some(window) = self.window else { return Vec::new() };
+        let processes = self.looks.iter().filter(|(name, _)| name != MACHINE);
+        let process = |(name, looks): &(String, Vec<Look>)| {
+            let (mut cpu_s, mut seen_s, mut rss_bytes_max) = (0.0, 0.0, 0);
+            for (look, within_s) in within(looks, window) {
+                cpu_s += look.cpu_share * within_s;
+                seen_s += within_s;
+                rss_bytes_max = rss_bytes_max.max(look.rss_bytes);
+            }
+            Process { name: name.clone(), cpu_s, cpu_share: ratio(cpu_s, seen_s), rss_bytes_max }
+        };
+        processes.map(process).collect()
+    }
+
+    /// Mean cores' worth of time that the hypervisor took away during the measured window.
+    pub fn steal_share(&self) -> f64 {
+        let machine = self.looks.iter().find(|(name, _)| name == MACHINE);
+        let (Some(window), Some((_, looks))) = (self.window, machine) else { return 0.0 };
+        let sums = within(looks, window)
+            .fold((0.0, 0.0), |(stolen, seen), (look, s)| (stolen + look.steal_share * s, seen + s));
+        ratio(sums.0, sums.1)
+    }
+}
+
+/// The looks that have a part within the window, each with the seconds of that part.
+fn within(looks: &[Look], window: Window) -> impl Iterator<Item = (&Look, f64)> {
+    let before = |i: usize| match i {
+        0 => looks[0].at_us.saturating_sub(SECOND_US),
+        _ => looks[i - 1].at_us,
+    };
+    let part = move |(i, look): (usize, &Look)| {
+        look.at_us.min(window.end_us).saturating_sub(before(i).max(window.start_us)) as f64 / 1e6
+    };
+    looks.iter().enumerate().map(move |(i, look)| (look, part((i, look)))).filter(|(_, s)| *s > 0.0)
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// Puts a run's figures into the object that `--json` prints. The verdict is `pass` without reasons: whoever knows
+/// the objectives holds the figures against them.
+pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
+    let measured_s = totals.window.map_or(0.0, |window| window.length_s());
+    let requests = totals.all.requests();
+    let step = |(label, of): (&String, &LabelTotals)| Step {
+        label: label.clone(),
+        requests: of.requests(),
+        share: ratio(of.requests() as f64, requests as f64),
+        achieved_per_s: ratio(of.ended_in_window as f64, measured_s),
+        errors: of.errors_by_kind(),
+        response_time_us: latency(&of.response_time_us),
+        service_time_us: latency(&of.service_time_us),
+    };
+    let busiest_us = totals.cpu_us_by_thread.iter().copied().max().unwrap_or(0);
+    Summary {
+        verdict: Verdict { status: Status::Pass, reasons: Vec::new() },
+        offered_per_s: ratio(totals.offered as f64, measured_s),
+        achieved_per_s: ratio(totals.all.ended_in_window as f64, measured_s),
+        measured_s,
+        requests,
+        errors: totals.all.errors_by_kind(),
+        dropped: totals.dropped,
+        response_time_us: latency(&totals.all.response_time_us),
+        service_time_us: latency(&totals.all.service_time_us),
+        steps: totals.labels.iter().zip(&totals.by_label).map(step).collect(),
+        processes: totals.processes(),
+        driver: Driver {
+            cpu_s: totals.cpu_us_by_thread.iter().sum::<u64>() as f64 / 1e6,
+            threads: totals.cpu_us_by_thread.len() as u64,
+            busiest_thread_share: ratio(busiest_us as f64 / 1e6, measured_s),
+            lag_us: latency(&totals.lag_us),
+        },
+        ledger: None,
+        run_dir: run_dir.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run::{interval, series};
+
+    fn sample(at_s: f64, process: &str, cpu_share: f64, rss_bytes: u64) -> Sample {
+        Sample {
+            at_us: (at_s * 1e6) as u64,
+            process: process.into(),
+            cpu_share,
+            rss_bytes,
+            steal_share: cpu_share / 10.0,
+            ..Sample::default()
+        }
+    }
+
+    #[test]
+    fn achieved_counts_what_ended_in_the_window_and_requests_what_was_due_in_it() {
+        let mut totals = Totals::new(&["a".into(), "b".into()]);
+        // Warm-up: nothing of it counts.
+        let mut warm = interval(0, 0, 1);
+        warm.series = vec![series(0, Outcome::Ok, false, &[(500, 100)])];
+        totals.add_interval(&warm);
+        // First measured second: 10 stragglers of the warm-up end in it, 30 own ones, 2 of them failed.
+        let mut first = interval(0, 1, 2);
+        first.in_window = true;
+        first.offered = 40;
+        first.cpu_us = 300_000;
+        first.series = vec![
+            series(0, Outcome::Ok, false, &[(9_000, 10)]),
+            series(0, Outcome::Ok, true, &[(1_000, 28)]),
+            series(1, Outcome::Timeout, true, &[(5_000_000, 2)]),
+        ];
+        totals.add_interval(&first);
+        let mut second = interval(1, 2, 3);
+        second.in_window = true;
+        second.offered = 60;
+        second.dropped = 4;
+        second.cpu_us = 900_000;
+        second.series = vec![series(1, Outcome::Ok, true, &[(2_000, 50)])];
+        totals.add_interval(&second);
+        // Drain: due in the window, ended after it.
+        let mut drain = interval(0, 3, 4);
+        drain.cpu_us = 777_000;
+        drain.series = vec![series(0, Outcome::Ok, true, &[(800_000, 5)])];
+        totals.add_interval(&drain);
+
+        let summary = summarize(&totals, Path::new("runs/x"));
+        assert_eq!(summary.measured_s, 2.0);
+        assert_eq!(summary.offered_per_s, 50.0);
+        assert_eq!(summary.achieved_per_s, (10 + 28 + 2 + 50) as f64 / 2.0);
+        assert_eq!(summary.requests, 28 + 2 + 50 + 5);
+        assert_eq!(summary.errors.get("timeout"), Some(&2));
+        assert_eq!(summary.errors.len(), 1);
+        assert_eq!(summary.dropped, 4);
+        // Failures do not colour the latency; the late answer does.
+        assert!(summary.response_time_us.max < 1_000_000 && summary.response_time_us.max >= 800_000);
+        assert_eq!(summary.response_time_us.p50, 2_000);
+        assert_eq!(summary.steps[0].requests, 33);
+        assert_eq!(summary.steps[0].achieved_per_s, 19.0);
+        assert!((summary.steps[1].share - 52.0 / 85.0).abs() < 1e-9);
+        assert_eq!(summary.driver.threads, 2);
+        assert!((summary.driver.cpu_s - 1.2).abs() < 1e-9);
+        assert!((summary.driver.busiest_thread_share - 0.45).abs() < 1e-9);
+        assert_eq!(summary.run_dir, "runs/x");
+    }
+
+    #[test]
+    fn a_run_without_a_window_has_zeros_not_nans() {
+        let mut totals = Totals::new(&["a".into()]);
+        totals.add_interval(&interval(0, 0, 1));
+        totals.add_sample(&sample(1.0, "system", 1.0, 1));
+        let summary = summarize(&totals, Path::new("x"));
+        assert_eq!((summary.achieved_per_s, summary.measured_s), (0.0, 0.0));
+        assert!(!serde_json::to_string(&summary).unwrap().contains("null,\"measured_s"));
+    }
+
+    #[test]
+    fn looks_count_with_their_part_of_the_window() {
+        let mut totals = Totals::new(&[]);
+        let mut measured = interval(0, 2, 4);
+        measured.in_window = true;
+        totals.add_interval(&measured);
+        for (at_s, cpu) in [(1.0, 9.0), (2.5, 1.0), (3.5, 2.0), (4.5, 4.0), (5.5, 9.0)] {
+            totals.add_sample(&sample(at_s, "system", cpu, (cpu * 100.0) as u64));
+            totals.add_sample(&sample(at_s, MACHINE, cpu, 0));
+        }
+        let processes = totals.processes();
+        assert_eq!(processes.len(), 1, "the machine is no process");
+        // 0.5 s at 1, 1 s at 2, 0.5 s at 4.
+        assert!((processes[0].cpu_s - 4.5).abs() < 1e-9, "{processes:?}");
+        assert!((processes[0].cpu_share - 2.25).abs() < 1e-9);
+        assert_eq!(processes[0].rss_bytes_max, 400);
+        assert!((totals.steal_share() - 0.225).abs() < 1e-9);
+    }
+
+    #[test]
+    fn only_the_first_examples_of_each_kind_are_kept() {
+        let mut totals = Totals::new(&["a".into()]);
+        let example = |at_us, outcome| ErrorExample { at_us, label: 0, outcome, detail: "x".into() };
+        let mut late = interval(0, 1, 2);
+        late.examples = (100..120).map(|at| example(at, Outcome::Status)).collect();
+        totals.add_interval(&late);
+        let mut early = interval(1, 0, 1);
+        early.examples = vec![example(3, Outcome::Status), example(200, Outcome::Reset)];
+        totals.add_interval(&early);
+        let kept: Vec<_> = totals.error_examples.iter().map(|e| e.at_us).collect();
+        assert_eq!(kept, [3, 100, 101, 102, 103, 200]);
+    }
+}
