@@ -1,0 +1,25 @@
+//! Values of `Set-Cookie`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidemark_wire::http1::{cookie, request};
+
+fuzz_target!(|data: &[u8]| {
+    let Some(cookie) = cookie::parse(data) else { return };
+    assert!(!cookie.name.is_empty() && !cookie.name.contains(&b'='));
+    for part in [cookie.name, cookie.value, cookie.path.unwrap_or(b"/")] {
+        assert!(!part.contains(&b';'));
+        assert_eq!(part.trim_ascii(), part);
+    }
+    assert!(cookie.removed || !cookie.value.is_empty());
+    if let Some(path) = cookie.path {
+        assert!(path.starts_with(b"/"));
+        assert!(path.contains(&b'?') || cookie::path_matches(path, path));
+    }
+    // Sent back, it is one line, or nothing at all.
+    let mut out = Vec::new();
+    match request::write_cookies(&mut out, [(cookie.name, cookie.value)]) {
+        Ok(()) => assert_eq!(out.iter().position(|&byte| byte == b'\n'), Some(out.len() - 1)),
+        Err(_) => assert!(out.is_empty()),
+    }
+});
