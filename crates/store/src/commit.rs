@@ -220,3 +220,154 @@ fn refuse(group: &mut Vec<Write>, error: &StoreError) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::mpsc as std_mpsc;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::airline::Session;
+
+    /// A log whose persisting waits for the test's word, which is also its outcome.
+    struct GatedLog {
+        entered: std_mpsc::Sender<usize>,
+        gate: std_mpsc::Receiver<Result<(), Arc<str>>>,
+        appended: usize,
+    }
+
+    impl Log for GatedLog {
+        fn append(&mut self, changes: &mut dyn Iterator<Item = &Change>) -> Result<(), Arc<str>> {
+            self.appended = changes.count();
+            Ok(())
+        }
+
+        fn persist(&mut self) -> Result<(), Arc<str>> {
+            let _ = self.entered.send(self.appended);
+            self.gate.recv().unwrap_or(Ok(()))
+        }
+
+        fn close(&mut self) -> Result<(), Arc<str>> {
+            Ok(())
+        }
+    }
+
+    struct Rig {
+        committer: Committer,
+        index: Arc<Index>,
+        /// Receives the size of each group when its persisting begins.
+        entered: std_mpsc::Receiver<usize>,
+        gate: std_mpsc::Sender<Result<(), Arc<str>>>,
+    }
+
+    fn rig(queue_writes_max: usize) -> Rig {
+        let (entered_sender, entered) = std_mpsc::channel();
+        let (gate, gate_receiver) = std_mpsc::channel();
+        let index = Arc::new(Index::new());
+        let log = GatedLog { entered: entered_sender, gate: gate_receiver, appended: 0 };
+        let committer = Committer::start(Box::new(log), index.clone(), 0, queue_writes_max).unwrap();
+        Rig { committer, index, entered, gate }
+    }
+
+    fn put(id: u128) -> Change {
+        Change::PutSession(Session { id, customer_id: "c".into(), created_ms: 0, expires_ms: 1 })
+    }
+
+    fn wait<T>(answer: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
+    }
+
+    #[test]
+    fn what_gathers_during_a_sync_shares_the_next() {
+        let rig = rig(100);
+        let first = rig.committer.submit(put(0), |_| ());
+        assert_eq!(rig.entered.recv(), Ok(1));
+        let rest: Vec<_> = (1..=10).map(|id| rig.committer.submit(put(id), |_| ())).collect();
+        rig.gate.send(Ok(())).unwrap();
+        wait(first).unwrap();
+        assert_eq!(rig.entered.recv(), Ok(10));
+        rig.gate.send(Ok(())).unwrap();
+        for answer in rest {
+            wait(answer).unwrap();
+        }
+        let metrics = rig.committer.metrics();
+        assert_eq!((metrics.commits, metrics.writes, metrics.group_writes_max), (2, 11, 10));
+    }
+
+    #[test]
+    fn nothing_is_read_or_acknowledged_before_it_is_durable() {
+        let rig = rig(100);
+        let mut answer = pin!(rig.committer.submit(put(1), |_| ()));
+        rig.entered.recv().unwrap();
+        assert!(answer.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(!rig.index.has_session(1));
+        rig.gate.send(Ok(())).unwrap();
+        wait(answer).unwrap();
+        assert!(rig.index.has_session(1));
+    }
+
+    #[test]
+    fn a_full_queue_makes_writers_wait_and_is_counted() {
+        let rig = rig(2);
+        let mut answers = vec![rig.committer.submit(put(0), |_| ())];
+        rig.entered.recv().unwrap();
+        answers.extend((1..=2).map(|id| rig.committer.submit(put(id), |_| ())));
+        assert_eq!(rig.committer.metrics().queue_depth, 2);
+        let mut late = Box::pin(rig.committer.submit(put(3), |_| ()));
+        assert!(matches!(late.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+        rig.committer.submit_if_room(put(4));
+        let metrics = rig.committer.metrics();
+        assert_eq!((metrics.queue_waits, metrics.queue_depth, metrics.queue_depth_max), (1, 2, 2));
+        for _ in 0..3 {
+            rig.gate.send(Ok(())).unwrap();
+        }
+        answers.into_iter().for_each(|answer| wait(answer).unwrap());
+        wait(late).unwrap();
+        assert!(rig.index.has_session(3));
+        assert!(!rig.index.has_session(4), "what nobody waits for is left out when there is no room");
+    }
+
+    #[test]
+    fn a_failed_sync_is_not_acknowledged_and_stops_the_store() {
+        let rig = rig(100);
+        rig.gate.send(Ok(())).unwrap();
+        wait(rig.committer.submit(put(0), |_| ())).unwrap();
+        rig.entered.recv().unwrap();
+
+        let failing = rig.committer.submit(put(1), |_| ());
+        rig.entered.recv().unwrap();
+        let queued_behind = rig.committer.submit(put(2), |_| ());
+        rig.gate.send(Err("no space left".into())).unwrap();
+        let error = wait(failing).unwrap_err();
+        assert!(matches!(&error, StoreError::Write { reason } if &**reason == "no space left"), "{error}");
+        assert!(matches!(wait(queued_behind), Err(StoreError::Stopped { .. })));
+
+        // The disk would work again: the store still refuses, since nobody knows what was lost.
+        rig.gate.send(Ok(())).unwrap();
+        let error = wait(rig.committer.submit(put(3), |_| ())).unwrap_err();
+        assert!(matches!(error, StoreError::Stopped { .. }), "{error}");
+        assert!(rig.committer.metrics().stopped);
+        let readable: Vec<bool> = (0..4).map(|id| rig.index.has_session(id)).collect();
+        assert_eq!(readable, [true, false, false, false]);
+    }
+
+    #[test]
+    fn what_is_queued_at_the_end_is_still_committed() {
+        let rig = rig(100);
+        let answers: Vec<_> = (0..5u128)
+            .map(|id| {
+                let (done, receiver) = oneshot::channel();
+                rig.committer.queue().try_send(Write { change: put(id), done: Some(done) }).unwrap();
+                receiver
+            })
+            .collect();
+        drop(rig.gate); // persisting goes through from now on
+        drop(rig.committer);
+        for answer in answers {
+            assert_eq!(wait(answer).unwrap().unwrap(), 1);
+        }
+        assert_eq!(rig.index.session_count(), 5);
+    }
+}

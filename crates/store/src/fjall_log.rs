@@ -192,3 +192,86 @@ fn describe(dir: &Path, error: &fjall::Error) -> StoreError {
         _ => StoreError::Unreadable { dir, reason },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::airline::Booking;
+
+    fn add(ids: std::ops::Range<u128>) -> Change {
+        let bookings = ids.clone().map(|id| Booking {
+            id,
+            customer_id: "uid0@email.com".into(),
+            flight_id: id * 31,
+            flight_segment_id: "AA280".into(),
+            booked_ms: id as i64,
+        });
+        Change::AddBookings { bookings: bookings.collect(), first_number: ids.start as u64 }
+    }
+
+    fn append(log: &mut FjallLog, change: Change) {
+        log.append(&mut [change].iter()).unwrap();
+        log.persist().unwrap();
+    }
+
+    fn ids_in(dir: &Path) -> Vec<u128> {
+        let index = Index::new();
+        FjallLog::open(dir, Durability::Buffered).unwrap().recover(&index).unwrap();
+        index.bookings_of("uid0@email.com").iter().map(|booking| booking.id).collect()
+    }
+
+    /// The only journal file in the directory.
+    fn journal_in(dir: &Path) -> PathBuf {
+        let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let journals: Vec<_> =
+            files.filter(|path| path.extension().is_some_and(|kind| kind == "jnl")).collect();
+        assert_eq!(journals.len(), 1);
+        journals[0].clone()
+    }
+
+    /// Where the journal's content ends: the file itself is longer, filled with zeros.
+    fn content_bytes(journal: &Path) -> Vec<u8> {
+        let mut bytes = std::fs::read(journal).unwrap();
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
+        bytes
+    }
+
+    /// A process can die in the middle of a `write(2)`: any prefix of the last group may be there, with or without
+    /// zeros behind. The groups before it must all be there, the torn one wholly or not at all, and the log must
+    /// take new groups.
+    #[test]
+    fn a_torn_tail_is_cut_off_at_any_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = FjallLog::open(dir.path(), Durability::Buffered).unwrap();
+        append(&mut log, add(0..3));
+        let whole_before = content_bytes(&journal_in(dir.path())).len();
+        append(&mut log, add(3..6));
+        drop(log);
+        let journal = journal_in(dir.path());
+        let content = content_bytes(&journal);
+        assert!(content.len() > whole_before + 100);
+
+        for cut in whole_before..content.len() {
+            for zeros in [0, 4096] {
+                let mut torn = content[..cut].to_vec();
+                torn.resize(cut + zeros, 0);
+                std::fs::write(&journal, torn).unwrap();
+                assert_eq!(ids_in(dir.path()), [0, 1, 2], "cut at {cut} of {}, {zeros} zeros", content.len());
+            }
+        }
+        append(&mut FjallLog::open(dir.path(), Durability::Buffered).unwrap(), add(6..8));
+        assert_eq!(ids_in(dir.path()), [0, 1, 2, 6, 7]);
+    }
+
+    #[test]
+    fn data_of_another_kind_is_refused_with_its_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = FjallLog::open(dir.path(), Durability::Buffered).unwrap();
+        log.customers.insert("uid0", [9, 9, 9].as_slice()).unwrap();
+        let error = log.recover(&Index::new()).unwrap_err();
+        assert!(matches!(&error, StoreError::Unreadable { .. }), "{error}");
+        assert!(error.to_string().contains("customer with key uid0"), "{error}");
+    }
+}

@@ -284,3 +284,94 @@ impl Interned {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn customers() -> impl Strategy<Value = Customer> {
+        let texts = prop::collection::vec(".{0,20}", 7);
+        (".{1,30}", texts, prop::option::of(".{0,20}"), any::<(i64, i64)>(), 0..6u8, 0..4u8).prop_map(
+            |(id, texts, street_address2, (total_miles, miles_ytd), status, phone)| {
+                let mut texts = texts.into_iter();
+                let mut next = || texts.next().unwrap();
+                Customer {
+                    id,
+                    password: next(),
+                    status: status_of(status).unwrap(),
+                    total_miles,
+                    miles_ytd,
+                    address: Address {
+                        street_address1: next(),
+                        street_address2,
+                        city: next(),
+                        state_province: next(),
+                        country: next(),
+                        postal_code: next(),
+                    },
+                    phone_number: next(),
+                    phone_number_type: phone_number_type_of(phone).unwrap(),
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn customers_read_back(customer in customers()) {
+            let record = CustomerRecord::new(&customer).unwrap();
+            prop_assert_eq!(record.id_bytes(), customer.id.as_bytes());
+            prop_assert_eq!(CustomerRecord::from_log(record.bytes()).unwrap().to_customer(), customer);
+        }
+
+        #[test]
+        fn a_cut_customer_is_malformed(customer in customers(), cut in any::<prop::sample::Index>()) {
+            let record = CustomerRecord::new(&customer).unwrap();
+            let cut = cut.index(record.bytes().len());
+            prop_assert!(CustomerRecord::from_log(&record.bytes()[..cut]).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = CustomerRecord::from_log(&bytes);
+            let _ = read_session(&bytes, &bytes);
+            let _ = read_booking(&bytes, &bytes);
+        }
+
+        #[test]
+        fn sessions_and_bookings_read_back(
+            ids in any::<(u128, u128)>(), times in any::<(i64, i64)>(), number: u64,
+            customer_id in ".{1,20}", segment in ".{0,8}",
+        ) {
+            let session = Session {
+                id: ids.0, customer_id: customer_id.as_str().into(), created_ms: times.0, expires_ms: times.1,
+            };
+            let read = read_session(&session_key(session.id), &session_value(&session));
+            prop_assert_eq!(read, Ok(session));
+            let booking = Booking {
+                id: ids.0,
+                customer_id: customer_id.as_str().into(),
+                flight_id: ids.1,
+                flight_segment_id: segment.as_str().into(),
+                booked_ms: times.0,
+            };
+            let key = booking_key(&booking.customer_id, booking.id);
+            prop_assert_eq!(read_booking(&key, &booking_value(&booking, number)), Ok((number, booking)));
+        }
+    }
+
+    #[test]
+    fn the_same_text_is_kept_once() {
+        let mut interned = Interned::default();
+        let first = interned.get(&"AA280".into());
+        assert!(Arc::ptr_eq(&first, &interned.get(&"AA280".into())));
+    }
+
+    #[test]
+    fn a_reference_customer_is_small() {
+        let customer = Customer { id: "uid123456@email.com".into(), ..Customer::default() };
+        assert!(CustomerRecord::new(&customer).unwrap().bytes().len() < 64);
+    }
+}
