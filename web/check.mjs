@@ -1,0 +1,206 @@
+// Opens a report in a real browser and looks whether it is whole.
+//   node check.mjs path/to/report.html [--screenshots DIR]
+//   node check.mjs --sample [--screenshots DIR]     the built page with runs of many kinds
+// Exit status: 0 all well, 1 something is wrong (one line each), 2 wrong use.
+// The browser is /usr/bin/chromium, or what the variable CHROMIUM names.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+import { makeRun } from './sample/make.mjs';
+
+const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
+
+/** Longest that a page may take to draw everything, milliseconds. */
+const DRAW_LIMIT_MS = 15_000;
+
+/** Less ink than this share of a chart's area is a blank chart: axes alone have more. */
+const LEAST_INK = 0.004;
+
+const VIEWS = [
+  { name: 'desktop', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
+  { name: 'dark', viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
+  { name: 'phone', viewport: { width: 360, height: 780 }, colorScheme: 'light', deviceScaleFactor: 2, hasTouch: true },
+  { name: 'phone-dark', viewport: { width: 360, height: 780 }, colorScheme: 'dark', deviceScaleFactor: 2, hasTouch: true },
+];
+
+/** What is seen in the page itself; runs in the browser. */
+function look() {
+  const charts = [...document.querySelectorAll('.plot')].map((plot) => {
+    const canvas = plot.querySelector('canvas');
+    const name = plot.closest('figure')?.querySelector('h3')?.textContent ?? '?';
+    if (!canvas || canvas.width === 0 || canvas.height === 0) return { name, ink: 0, colours: 0 };
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let ink = 0;
+    const colours = new Set();
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] === 0) continue;
+      ink += 1;
+      if (colours.size < 50) colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+    }
+    return { name, ink: ink / (canvas.width * canvas.height), colours: colours.size };
+  });
+  const wide = [...document.querySelectorAll('main *')].filter((element) =>
+    !element.closest('.scroll, pre, .plot, .unseen') && element.getBoundingClientRect().right > innerWidth + 1).slice(0, 3);
+  return {
+    ready: document.documentElement.dataset.ready === 'true',
+    charts,
+    overflow: document.documentElement.scrollWidth - innerWidth,
+    wide: wide.map((element) => `${element.tagName.toLowerCase()}.${element.className}`),
+    verdict: document.querySelector('.verdict strong')?.textContent ?? '',
+    bold: document.querySelectorAll('main script, main iframe, main img').length,
+    headings: [...document.querySelectorAll('h1, h2, h3')].map((heading) => Number(heading.tagName[1])),
+    unnamed: [...document.querySelectorAll('.plot, button, .scroll')].filter((element) => !(element.getAttribute('aria-label') ?? element.textContent).trim()).length,
+  };
+}
+
+async function checkView(browser, file, view, screenshots, least) {
+  const wrong = [];
+  const context = await browser.newContext({ ...view, reducedMotion: 'reduce' });
+  const page = await context.newPage();
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) wrong.push(`console ${message.type()}: ${message.text()}`); });
+  page.on('pageerror', (error) => wrong.push(`exception: ${error.message}`));
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url !== pathToFileURL(file).href && !/^(data|blob):/.test(url)) wrong.push(`asks for ${url}`);
+  });
+  await page.goto(pathToFileURL(file).href, { waitUntil: 'load' });
+  await page.waitForFunction(() => document.documentElement.dataset.ready === 'true', null, { timeout: DRAW_LIMIT_MS }).catch(() => wrong.push('was never drawn'));
+  await page.waitForTimeout(50);
+
+  const seen = await page.evaluate(look);
+  if (!/^(Pass|Fail|Invalid)$/.test(seen.verdict)) wrong.push(`the verdict reads "${seen.verdict}"`);
+  if (seen.charts.length < least) wrong.push(`${seen.charts.length} charts, expected at least ${least}`);
+  for (const { name, ink, colours } of seen.charts) {
+    if (ink < LEAST_INK || colours < 2) wrong.push(`chart "${name}" is blank (${(ink * 100).toFixed(2)} % ink)`);
+  }
+  if (seen.overflow > 0) wrong.push(`is ${seen.overflow} px wider than the window: ${seen.wide.join(', ')}`);
+  if (seen.bold > 0) wrong.push('a string of the run became markup');
+  if (seen.unnamed > 0) wrong.push(`${seen.unnamed} controls or charts without a name`);
+  if (seen.headings.some((level, index) => index > 0 && level > seen.headings[index - 1] + 1)) wrong.push('a heading level is skipped');
+
+  if (seen.charts.length > 0) wrong.push(...await checkUse(page));
+  if (screenshots) {
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.screenshot({ path: join(screenshots, `${basename(file, '.html')}-${view.name}.png`), fullPage: true });
+    if (view.name === 'desktop') await page.pdf({ path: join(screenshots, `${basename(file, '.html')}.pdf`), format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '13mm', right: '13mm' } });
+  }
+  await context.close();
+  return { wrong, charts: seen.charts.length };
+}
+
+/** Cursor, zoom, sorting and theme do what they should. */
+async function checkUse(page) {
+  const wrong = [];
+  const readouts = () => page.locator('.readout').evaluateAll((all) => all.filter((it) => /\d/.test(it.textContent)).length);
+  const plots = page.locator('.plot');
+  await plots.first().focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForTimeout(30);
+  if ((await readouts()) < Math.min(2, await plots.count())) wrong.push('the cursor is not shown in the other charts');
+  await page.keyboard.press('Escape');
+
+  const sorter = page.locator('table.labels thead button').nth(1);
+  if (await sorter.count()) {
+    await sorter.click();
+    if ((await page.locator('table.labels th[aria-sort=descending]').count()) !== 1) wrong.push('the table by label does not sort');
+    await sorter.click();
+    await sorter.click();
+  }
+  const over = page.locator('.plot .u-over').first();
+  const bins = await page.evaluate(() => JSON.parse(document.getElementById('run').textContent).seconds.length);
+  if (bins >= 20 && (await over.count())) {
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    if (!(await page.locator('.chip').isVisible())) wrong.push('dragging does not zoom');
+    else await page.locator('.chip button').click();
+    if (await page.locator('.chip').isVisible()) wrong.push('the zoom cannot be taken back');
+    await page.mouse.move(0, 0);
+  }
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+  const button = page.locator('header .tools button').last();
+  const before = await theme();
+  const shown = new Set();
+  for (let press = 0; press < 3; press += 1) {
+    await button.click();
+    shown.add(await theme());
+  }
+  if (shown.size !== 2) wrong.push('the theme does not change');
+  if ((await theme()) !== before) wrong.push('the theme does not come back');
+  await page.evaluate(() => document.activeElement?.blur());
+  return wrong;
+}
+
+/** The built page with a run in it, as the Rust side makes it. */
+function fill(page, run, file) {
+  const json = JSON.stringify(run).replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+  writeFileSync(file, page.replace('__TIDEMARK_RUN__', () => json));
+  return file;
+}
+
+/** Runs of many kinds: the usual, the short, the long, the broken, the hostile. */
+function samples(dir) {
+  const page = readFileSync(fileURLToPath(new URL('./dist/report.html', import.meta.url)), 'utf8');
+  const hostile = makeRun(30);
+  const nasty = '</script><img src=x onerror="throw 1"><!-- ${nasty} \u2028';
+  Object.assign(hostile.manifest, { scenario: nasty, description: nasty, id: nasty, command: [nasty], notes: [nasty] });
+  hostile.manifest.summary.verdict = { status: 'invalid', reasons: [nasty, 'driver-bound: the busiest driving thread was on a CPU 99.8 % of the time'] };
+  hostile.manifest.summary.steps[0].label = nasty.repeat(3);
+  hostile.errors = [{ kind: nasty, count: 2, examples: [{ at_s: 1, label: nasty, detail: nasty }] }];
+  hostile.events[5] = { at_s: 12, kind: nasty, text: nasty };
+  hostile.scenario = nasty;
+  hostile.bin_s = 5;
+  hostile.seconds = hostile.seconds.map((second) => second * 5);
+
+  const silent = makeRun(25);
+  for (const series of Object.values(silent.series)) {
+    for (const key of Object.keys(series)) series[key] = Array.isArray(series[key]) ? series[key].map(() => null) : null;
+  }
+  return [
+    [fill(page, makeRun(90), join(dir, 'sample.html')), 14],
+    [fill(page, makeRun(1), join(dir, 'one-second.html')), 8],
+    [fill(page, makeRun(2000), join(dir, 'long.html')), 14],
+    [fill(page, hostile, join(dir, 'hostile.html')), 10],
+    [fill(page, silent, join(dir, 'silent.html')), 0],
+    [fill(page, {}, join(dir, 'nothing.html')), 0],
+    [fill(page, { manifest: null, seconds: [0], series: null, steps: {}, heatmap: [], processes: null, errors: 'x', events: null }, join(dir, 'broken.html')), 0],
+  ];
+}
+
+async function main() {
+  const args = process.argv.slice(2);
+  const at = args.indexOf('--screenshots');
+  const screenshots = at >= 0 ? resolve(args.splice(at, 2)[1] ?? '.') : null;
+  if (args.length !== 1) {
+    console.error('usage: node check.mjs REPORT.html [--screenshots DIR] | node check.mjs --sample [--screenshots DIR]');
+    return 2;
+  }
+  if (screenshots) mkdirSync(screenshots, { recursive: true });
+  const dir = mkdtempSync(join(tmpdir(), 'tidemark-page-'));
+  const files = args[0] === '--sample' ? samples(dir) : [[resolve(args[0]), 4]];
+  const browser = await chromium.launch({ executablePath: BROWSER, headless: true, args: ARGS });
+  let failures = 0;
+  try {
+    for (const [file, least] of files) {
+      for (const view of VIEWS) {
+        const { wrong, charts } = await checkView(browser, file, view, screenshots, least);
+        failures += wrong.length;
+        console.log(`${wrong.length === 0 ? 'ok  ' : 'FAIL'} ${basename(file)} ${view.name}: ${charts} charts`);
+        for (const line of wrong) console.log(`     ${line}`);
+      }
+    }
+  } finally {
+    await browser.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+  return failures === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();

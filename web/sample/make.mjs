@@ -1,0 +1,233 @@
+// Makes sample/run.json: a run that could have been, with everything that the page must show.
+//   node sample/make.mjs [--seconds 90] [--out FILE]
+// The same arguments give the same file, byte for byte.
+
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const option = (name, otherwise) => {
+  const at = process.argv.indexOf(`--${name}`);
+  return at < 0 ? otherwise : process.argv[at + 1];
+};
+
+/** Small seedable generator (mulberry32). */
+function generator(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const LABELS = [
+  { label: 'Login', share: 0.115, us: 1900 }, { label: 'QueryFlight', share: 0.461, us: 820 },
+  { label: 'List Bookings', share: 0.092, us: 1100 }, { label: 'View Profile Information', share: 0.115, us: 640 },
+  { label: 'Update Customer', share: 0.023, us: 2600 }, { label: 'BookFlight', share: 0.057, us: 2900 },
+  { label: 'Cancel Booking', share: 0.042, us: 2700 }, { label: 'logout', share: 0.095, us: 600 },
+];
+const KEYS = ['p50', 'p90', 'p99', 'p999', 'max'];
+const SCENARIO = `# yaml-language-server: $schema=./schema.json
+name: airline
+description: >
+  The airline's web and mobile traffic: users log in, look for flights,
+  book one in three times, and log out.
+system:
+  start: airline
+  settings: { durability: synced, customers: 10000 }
+load:
+  model: open
+  arrivals: poisson
+  phases:
+    - warm-up: 10s at 2k/s
+    - ramp: 5s from 2k/s to 10k/s
+    - hold: 75s at 10k/s
+objectives:
+  - p99 < 50ms
+  - errors < 0.1%
+  - lost = 0
+session:
+  - POST /rest/api/login:
+      label: Login
+      form: { login: "uid\${user}@email.com", password: password }
+      check: { status: 200, body: "logged in" }
+  - sometimes: { every: [3rd, 7th, 11th] }
+    steps:
+      - POST /rest/api/flights/queryflights: { label: QueryFlight }
+# a line that must stay text: <script>alert("no")</script> & <b>bold</b>
+`;
+
+/** A run of so many seconds that freezes for a second two thirds through. */
+export function makeRun(seconds = 90, seed = 7) {
+  const random = generator(seed);
+  const gauss = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const around = (value, spread) => Math.max(0, Math.round(value * (1 + spread * gauss())));
+  const warm = Math.min(10, Math.floor(seconds / 6));
+  const ramp = Math.min(5, Math.floor(seconds / 12));
+  const freeze = seconds >= 20 ? Math.floor(seconds * 0.66) : -1;
+  const rewrite = seconds >= 40 ? Math.floor(seconds * 0.4) : -1;
+  const offered = (s) => (s < warm ? 2000 : s < warm + ramp ? 2000 + (8000 * (s - warm + 0.5)) / ramp : 10000);
+
+  const bounds = [];
+  for (let us = 100; us < 4e6; us *= 10 ** (1 / 16)) bounds.push(Math.round(us));
+  const run = {
+    format: 1, seconds: [], series: {}, steps: LABELS.map(({ label }) => ({ label, achieved_per_s: [], p50_us: [], p99_us: [] })),
+    heatmap: { bounds_us: bounds, cells: [] }, error_series: { status: [], timeout: [] },
+  };
+  for (const name of ['offered_per_s', 'achieved_per_s', 'errors_per_s', 'dropped_per_s', 'in_flight', 'waiting', 'connections', 'lag_p99_us', 'received_bytes_per_s', 'sent_bytes_per_s']) run.series[name] = [];
+  for (const name of ['response_time_us', 'service_time_us']) run.series[name] = Object.fromEntries(KEYS.map((key) => [key, []]));
+
+  const sorted = { response: [], service: [] };
+  const total = { offered: 0, achieved: 0, status: 0, timeout: 0 };
+  for (let s = 0; s < seconds; s += 1) {
+    run.seconds.push(s);
+    const due = around(offered(s), 0.01);
+    const frozen = s === freeze;
+    const after = s === freeze + 1;
+    const slow = s >= rewrite && s < rewrite + 6 && rewrite > 0 ? 2.2 : 1;
+    const cold = s < 4 ? 3.2 - 0.6 * s : 1;
+    const done = frozen ? 0 : after ? Math.round(due * 1.93) : around(due, 0.006);
+    const status = frozen ? 0 : slow > 1 ? around(14, 0.4) : random() < 0.15 ? 1 : 0;
+    const timeout = after ? 41 : 0;
+    const measured = s >= warm + ramp;
+    if (measured) {
+      total.offered += due; total.achieved += done; total.status += status; total.timeout += timeout;
+    }
+    const sample = { response: [], service: [] };
+    for (let i = 0; i < (done > 0 ? 500 : 0); i += 1) {
+      const label = LABELS[Math.floor(random() * LABELS.length)];
+      let service = label.us * 0.8 * cold * slow * Math.exp(0.42 * gauss() + (random() < 0.012 ? 1.5 + random() : 0) + (random() < 0.0015 ? 2.2 : 0));
+      if (after && random() < 0.006) service += 1e6;
+      const wait = after && random() < 0.5 ? random() * 1e6 : 25 + 30 * random();
+      sample.service.push(Math.round(service));
+      sample.response.push(Math.round(service + wait));
+    }
+    for (const kind of ['response', 'service']) {
+      const values = sample[kind].sort((a, b) => a - b);
+      const at = (p) => (values.length ? values[Math.min(values.length - 1, Math.floor(p * values.length))] : null);
+      const out = run.series[`${kind}_time_us`];
+      [0.5, 0.9, 0.99, 0.998].forEach((p, index) => out[KEYS[index]].push(at(p)));
+      out.max.push(values.length ? Math.round(values.at(-1) * (1.05 + random())) : null);
+      if (measured) sorted[kind].push(...values);
+    }
+    const cells = new Map();
+    for (const us of sample.response) {
+      const bucket = bounds.findLastIndex((bound) => bound <= us);
+      if (bucket >= 0) cells.set(bucket, (cells.get(bucket) ?? 0) + done / 500);
+    }
+    for (const [bucket, requests] of [...cells].sort((a, b) => a[0] - b[0])) run.heatmap.cells.push([s, bucket, Math.max(1, Math.round(requests))]);
+
+    const put = (name, value) => run.series[name].push(value);
+    put('offered_per_s', due); put('achieved_per_s', done); put('errors_per_s', status + timeout); put('dropped_per_s', after ? 120 : 0);
+    put('in_flight', frozen ? 256 : around(9 * slow * (due / 10000), 0.3)); put('waiting', frozen ? due - 256 : 0);
+    put('connections', s < 1 ? 180 : 256); put('lag_p99_us', around(46, 0.15) + (after ? 900 : 0));
+    put('received_bytes_per_s', done * 812); put('sent_bytes_per_s', done * 341);
+    run.error_series.status.push(status); run.error_series.timeout.push(timeout);
+    LABELS.forEach(({ share, us }, index) => {
+      const step = run.steps[index];
+      step.achieved_per_s.push(frozen ? 0 : around(done * share, 0.03));
+      step.p50_us.push(frozen ? null : around(us * slow * cold, 0.04));
+      step.p99_us.push(frozen ? null : around(us * slow * cold * 3.4 * (after ? 60 : 1), 0.12));
+    });
+  }
+
+  const latency = (values, factor = 1) => {
+    const at = (p) => Math.round((values[Math.min(values.length - 1, Math.floor(p * values.length))] ?? 0) * factor);
+    const mean = values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
+    return { min: at(0), mean: mean * factor, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: at(1) };
+  };
+  for (const values of Object.values(sorted)) values.sort((a, b) => a - b);
+  const curve = (values) => {
+    const points = [];
+    for (let tail = 1; tail > 1 / Math.max(1, values.length); tail *= 0.86) points.push([100 * (1 - tail), values[Math.floor((1 - tail) * values.length)] ?? 0]);
+    return values.length ? [...points, [100, values.at(-1)]] : [];
+  };
+  run.percentiles = { response_time_us: curve(sorted.response), service_time_us: curve(sorted.service) };
+
+  const process = (name, cpu, rss) => {
+    const out = { name };
+    const fill = (key, value) => { out[key] = run.seconds.map((s) => Math.round(value(s, offered(s) / 10000) * 1000) / 1000); };
+    const frozen = (s) => (name === 'system' && s === freeze ? 0.02 : 1);
+    fill('cpu_share', (s, load) => cpu * (0.1 + 0.9 * load) * (1 + 0.03 * gauss()) * frozen(s));
+    fill('cpu_system_share', (s, load) => cpu * 0.45 * (0.1 + 0.9 * load) * (1 + 0.03 * gauss()) * frozen(s));
+    fill('rss_bytes', (s) => Math.round(rss * (1 + 0.5 * (1 - Math.exp(-s / 30)))));
+    fill('threads', () => (name === 'driver' ? 3 : 6));
+    fill('voluntary_switches', (s, load) => around(9000 * cpu * load * frozen(s), 0.06));
+    fill('involuntary_switches', (s, load) => around(70 * cpu * load, 0.3));
+    fill('disk_read_bytes', () => 0);
+    fill('disk_written_bytes', (s, load) => (name === 'driver' ? 0 : around(5.4e6 * load * frozen(s) + (s >= rewrite && s < rewrite + 6 ? 3.1e7 : 0), 0.1)));
+    fill('net_received_bytes', (s, load) => (name === 'machine' ? around(1.15e7 * load, 0.02) : 0));
+    fill('net_sent_bytes', (s, load) => (name === 'machine' ? around(1.15e7 * load, 0.02) : 0));
+    fill('steal_share', () => (name === 'machine' ? Math.max(0, 0.02 + 0.02 * gauss()) : 0));
+    return out;
+  };
+  run.processes = [process('system', 1.72, 1.4e8), process('driver', 0.81, 4.1e7), process('machine', 2.71, 2.6e9)];
+
+  const measured_s = Math.max(1, seconds - warm - ramp);
+  const errors = Object.fromEntries(Object.entries({ status: total.status, timeout: total.timeout }).filter(([, value]) => value > 0));
+  const response = latency(sorted.response);
+  const missed = response.p99 >= 50_000;
+  run.errors = Object.entries(errors).map(([kind, count]) => ({
+    kind, count,
+    examples: kind === 'status'
+      ? [0, 1, 2].map((i) => ({ at_s: Math.max(0, rewrite) + 0.213 * (i + 1), label: i === 1 ? 'BookFlight' : 'Login', detail: '503 Service Unavailable: <html><body><h1>overloaded & "busy"</h1></body></html>' }))
+      : [{ at_s: freeze + 1.02, label: 'QueryFlight', detail: 'no whole answer within 1s (received 0 bytes)' }],
+  }));
+  run.events = [
+    { at_s: -2.31, kind: 'started', text: 'system started: tidemark serve airline, process 4711' },
+    { at_s: -1.204, kind: 'ready', text: 'system answers on /health after 1.1 s; 10,000 customers loaded' },
+    { at_s: 0, kind: 'phase', text: 'warm-up begins' },
+    { at_s: warm, kind: 'phase', text: 'ramp begins' },
+    { at_s: warm + ramp, kind: 'phase', text: 'hold begins: the measured window' },
+    ...(rewrite > 0 ? [{ at_s: rewrite + 0.1, kind: 'bound', text: 'the store rewrites its log' }] : []),
+    ...(freeze > 0 ? [{ at_s: freeze + 0.02, kind: 'fault', text: 'system frozen for 1 s (SIGSTOP)' }, { at_s: freeze + 1.02, kind: 'ready', text: 'system runs again (SIGCONT)' }] : []),
+    { at_s: seconds, kind: 'stopped', text: 'system stopped after finishing what was in flight' },
+  ];
+  run.scenario = SCENARIO;
+  const summary = {
+    verdict: { status: missed ? 'fail' : 'pass', reasons: missed ? [`p99 < 50ms missed: ${(response.p99 / 1000).toFixed(1)}ms`] : [] },
+    offered_per_s: total.offered / measured_s, achieved_per_s: total.achieved / measured_s, measured_s, requests: total.achieved,
+    errors, dropped: freeze > 0 ? 120 : 0, response_time_us: response, service_time_us: latency(sorted.service),
+    steps: LABELS.map(({ label, share, us }, index) => ({
+      label, requests: Math.round(total.achieved * share), share, achieved_per_s: (total.achieved * share) / measured_s,
+      errors: index === 0 && total.status > 1 ? { status: total.status - 1 } : index === 5 && total.status > 1 ? { status: 1 } : index === 1 && total.timeout ? { timeout: total.timeout } : {},
+      response_time_us: latency(sorted.response, us / 1100), service_time_us: latency(sorted.service, us / 1100),
+    })),
+    processes: [{ name: 'system', cpu_s: 1.71 * measured_s, cpu_share: 1.71, rss_bytes_max: 2.1e8 }, { name: 'driver', cpu_s: 0.81 * measured_s, cpu_share: 0.81, rss_bytes_max: 6.1e7 }],
+    driver: { cpu_s: 0.81 * measured_s, threads: 2, busiest_thread_share: 0.42, lag_us: { min: 1, mean: 18.2, p50: 14, p90: 31, p99: 47, p999: 260, max: 1210 } },
+    ledger: { acknowledged: 74210, found: 74210, lost: 0, duplicated: 0, unacknowledged_found: 3, different: 0 },
+    run_dir: 'runs/2026-01-31T14-05-09Z-airline',
+  };
+  run.manifest = {
+    format: 1, id: '2026-01-31T14-05-09Z-airline', scenario: 'airline',
+    description: 'The airline’s web and mobile traffic: users log in, look for flights, book one in three times, and log out.',
+    command: ['tidemark', 'run', 'airline', '--rate', '10k/s', '--for', `${seconds}s`, '--set', 'customers=10000', '--pin', 'driver=2,3', '--pin', 'system=0,1'],
+    started_at: '2026-01-31T14:05:09.120Z', seed: 42, version: '0.1.0', git_revision: '8a117a1c0ffee',
+    machine: { cpu_model: 'AMD EPYC 9R14', cores: 4, memory_bytes: 16_515_072_000, kernel: 'Linux 6.1.0', os: 'Debian GNU/Linux 12 (bookworm)', open_files_limit: 65536, load_average_1m: 0.31, steal_share: 0.021 },
+    system: {
+      name: 'airline', url: 'http://127.0.0.1:34117', command: ['tidemark', 'serve', 'airline', '--listen', '127.0.0.1:0', '--durability', 'synced'],
+      settings: { customers: '10000', days: '30', durability: 'synced' }, durability: 'synced',
+      sync_latency: { path: 'runs/2026-01-31T14-05-09Z-airline/data', count: 180, p50_us: 412, p99_us: 2210, max_us: 9120 }, pinned_to: [0, 1],
+    },
+    load: 'open, Poisson arrivals', driver_pinned_to: [2, 3],
+    phases: [
+      { name: 'warm-up', start_us: 0, end_us: warm * 1e6, measured: false, level: '2k/s' },
+      { name: 'ramp', start_us: warm * 1e6, end_us: (warm + ramp) * 1e6, measured: false, level: '2k/s to 10k/s' },
+      { name: 'hold', start_us: (warm + ramp) * 1e6, end_us: seconds * 1e6, measured: true, level: '10k/s' },
+    ].filter((phase) => phase.end_us > phase.start_us),
+    labels: LABELS.map(({ label }) => label),
+    objectives: [
+      { objective: 'p99 < 50ms', met: !missed, measured: `${(response.p99 / 1000).toFixed(1)}ms` },
+      { objective: 'errors < 0.1%', met: true, measured: `${((100 * (total.status + total.timeout)) / Math.max(1, total.achieved)).toFixed(3)}%` },
+      { objective: 'lost = 0', met: true, measured: '0' },
+    ],
+    error_examples: [], interrupted: false, notes: [], summary,
+  };
+  return { format: 1, bin_s: 1, manifest: run.manifest, ...run };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const out = option('out', fileURLToPath(new URL('./run.json', import.meta.url)));
+  writeFileSync(out, `${JSON.stringify(makeRun(Number(option('seconds', 90))))}\n`);
+}

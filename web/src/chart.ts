@@ -1,0 +1,261 @@
+/** Line charts over time, with a legend that shows the values under the cursor. */
+
+import uPlot from 'uplot';
+import { clock } from './format';
+import { el } from './dom';
+import type { Series } from './run';
+import { extent, logRange, logTicks, TIME_STEPS } from './scale';
+import { axis, stand, whenStanding } from './stage';
+import { colour } from './theme';
+import { binName, drawMarks, drawPhaseNames, drawPhases, phaseAt, remarks, type Timeline } from './timeline';
+
+/** Width of the value axis: the same for all charts, so that their time axes stand above each other. */
+const VALUE_AXIS = 62;
+const PHASE_BAND = 22;
+
+/** So many points at most are drawn as dots too. */
+const DOTTED = 40;
+
+export interface Line {
+  label: string;
+  values: Series;
+  /** Name of the colour in the style sheet. */
+  colour: string;
+  width?: number;
+  dash?: number[];
+  /** Filled down to zero. */
+  filled?: boolean;
+  /** Hidden until the reader asks for it. */
+  hidden?: boolean;
+}
+
+export interface ChartOptions {
+  title: string;
+  /** Unit and what else must be known to read it. */
+  note: string;
+  lines: Line[];
+  format: (value: number | null) => string;
+  tick: (value: number) => string;
+  log?: boolean;
+  height?: number;
+  /** Steps of the value axis, where powers of ten do not fit. */
+  steps?: number[];
+  /** The axis reaches at least to here. */
+  atLeast?: number;
+  /** Whether the phases are named above the plot. */
+  phaseNames?: boolean;
+  /** Controls beside the title. */
+  controls?: HTMLElement;
+}
+
+/** The frame of every chart: title, note, place for the plot, legend. */
+export interface Frame {
+  figure: HTMLElement;
+  host: HTMLElement;
+  /** The line of figures under the plot. */
+  readout: HTMLElement;
+  legend: HTMLElement;
+}
+
+export function frame(title: string, note: string, summary: string, height: number, controls?: HTMLElement): Frame {
+  const host = el('div', { class: 'plot', tabindex: 0, role: 'group', 'aria-roledescription': 'chart', 'aria-label': summary, style: `min-height:${height}px` });
+  const legend = el('div', { class: 'legend' });
+  const readout = el('p', { class: 'readout' }, '\u00a0');
+  const figure = el('figure', { class: 'chart' },
+    el('figcaption', {}, el('div', {}, el('h3', {}, title), el('p', { class: 'note' }, note)), controls),
+    host, legend, readout);
+  return { figure, host, legend, readout };
+}
+
+/** A chart over time. */
+export function timeChart(line: Timeline, options: ChartOptions): HTMLElement {
+  const height = options.height ?? 220;
+  const { figure, host, legend, readout } = frame(options.title, options.note, summarise(options, line), height, options.controls);
+  if (line.x.length === 0 || !extent(options.lines.map((it) => it.values))) {
+    host.replaceWith(el('p', { class: 'empty' }, 'Nothing was recorded.'));
+    legend.remove();
+    readout.remove();
+    return figure;
+  }
+
+  let plot: uPlot | null = null;
+  const items = options.lines.map((it, index) => legendItem(it, (show) => plot?.setSeries(index + 1, { show })));
+  legend.append(...items.map(({ button }) => button));
+
+  const show = (index: number | null | undefined) => {
+    items.forEach(({ value }, at) => {
+      value.textContent = index === null || index === undefined ? '' : options.format(options.lines[at]?.values[index] ?? null);
+    });
+    readout.textContent = index === null || index === undefined ? '\u00a0' : `${binName(line, index)} · ${remarks(line, index)}`.replace(/ · $/, '');
+  };
+
+  whenStanding(() => {
+    const floor = options.log ? positive : (series: Series) => series;
+    const made = stand(host, {
+      height,
+      ...timeOptions(line, options.phaseNames ? PHASE_BAND : 10),
+      scales: {
+        x: timeScale(line),
+        y: options.log
+          ? { distr: 3, range: (it) => logRange(...shownExtent(it, true)) }
+          : { range: (it, _min, max) => linearRange(it, max, options) },
+      },
+      axes: [timeAxis(), valueAxis(options)],
+      series: [{}, ...options.lines.map((it) => lineStyle(it, line))],
+      hooks: {
+        drawClear: [(it) => drawPhases(line, it)],
+        draw: [(it) => { if (options.phaseNames) drawPhaseNames(line, it); drawMarks(line, it); }],
+        setCursor: [(it) => show(it.cursor.idx)],
+        setSelect: [(it) => zoom(line, it)],
+      },
+    }, [line.x, ...options.lines.map((it) => floor(it.values))] as uPlot.AlignedData);
+    plot = made;
+    follow(line, made, host);
+  });
+  return figure;
+}
+
+/** Zero has no place on a logarithmic axis; the clock's own step is the least that was measured. */
+const positive = (series: Series): Series => series.map((value) => (value === null ? null : Math.max(1, value)));
+
+/** Values of the shown lines within the shown time. */
+function shownExtent(plot: uPlot, positiveOnly: boolean): [number | null, number | null] {
+  const [from, to] = plot.series[0]?.idxs ?? [0, plot.data[0].length - 1];
+  const shown = plot.series.flatMap((series, index) =>
+    index > 0 && series.show ? [Array.from(plot.data[index] ?? []).slice(from, to + 1) as Series] : []);
+  return extent(shown, positiveOnly) ?? [null, null];
+}
+
+function linearRange(_plot: uPlot, max: number | null, options: ChartOptions): [number, number] {
+  const most = Math.max(max ?? 0, options.atLeast ?? 0);
+  return [0, most > 0 ? most * 1.08 : 1];
+}
+
+/** What is common to all charts over time. */
+export function timeOptions(line: Timeline, top: number): Pick<uPlot.Options, 'cursor' | 'legend' | 'padding' | 'select'> {
+  return {
+    legend: { show: false },
+    padding: [top, 10, 0, 0],
+    select: { show: true, left: 0, top: 0, width: 0, height: 0 },
+    cursor: {
+      y: false,
+      drag: { x: true, y: false, setScale: false },
+      points: { size: 7, width: 1.5, fill: () => colour('surface') },
+      // Only the place of the cursor is shared by the library; zoom goes through the timeline.
+      sync: { key: 'time', setSeries: false, scales: ['x', null], filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave', sub: () => true } },
+      bind: { dblclick: () => () => { line.setView(null); return null; } },
+    },
+  };
+}
+
+export function timeScale(line: Timeline): uPlot.Scale {
+  return { time: false, range: () => line.view ?? [0, line.end_s] };
+}
+
+export function timeAxis(): uPlot.Axis {
+  return axis({
+    scale: 'x', space: 64, size: 28, incrs: TIME_STEPS,
+    values: (_plot, splits) => splits.map((second) => clock(second, (splits.at(-1) ?? 0) >= 120)),
+  });
+}
+
+export function valueAxis(options: Pick<ChartOptions, 'log' | 'tick' | 'steps'>): uPlot.Axis {
+  const common = { size: VALUE_AXIS, values: (_plot: uPlot, splits: number[]) => splits.map((it) => options.tick(it)) };
+  if (!options.log) return axis({ ...common, space: 34, ...(options.steps ? { incrs: options.steps } : {}) });
+  return axis({
+    ...common,
+    splits: (plot, _axis, min, max) => logTicks(min, max, Math.max(2, plot.height / 28)),
+    filter: (_plot, splits) => splits,
+    grid: { stroke: () => colour('grid'), width: 1, filter: (_plot, splits) => splits },
+  });
+}
+
+function lineStyle(it: Line, line: Timeline): uPlot.Series {
+  return {
+    label: it.label,
+    show: !it.hidden,
+    stroke: () => colour(it.colour),
+    width: it.width ?? 1.75,
+    ...(it.dash ? { dash: it.dash } : {}),
+    ...(it.filled ? { fill: () => `color-mix(in srgb, ${colour(it.colour)} 14%, transparent)` } : {}),
+    points: {
+      show: () => false,
+      size: 4,
+      fill: () => colour(it.colour),
+      // A second between two empty ones has no line; without a dot it would not be seen.
+      filter: (_plot, seriesIndex) => (seriesIndex === 0 ? null : dots(it.values, line)),
+    },
+  };
+}
+
+function dots(values: Series, line: Timeline): number[] | null {
+  const few = line.x.length <= DOTTED;
+  const shown: number[] = [];
+  values.forEach((value, index) => {
+    if (value === null) return;
+    if (few || ((values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null)) shown.push(index);
+  });
+  return shown.length > 0 ? shown : null;
+}
+
+/** A dragged range becomes the view of all charts. */
+export function zoom(line: Timeline, plot: uPlot): void {
+  const { left, width } = plot.select;
+  if (width < 4) return;
+  const view: [number, number] = [plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')];
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  line.setView(view);
+}
+
+/** Shows the timeline's view, and lets the keyboard move the cursor. */
+export function follow(line: Timeline, plot: uPlot, host: HTMLElement): void {
+  line.onView(() => {
+    if (!host.isConnected) return;
+    const [min, max] = line.view ?? [0, line.end_s];
+    plot.setScale('x', { min, max });
+  });
+  host.addEventListener('keydown', (event) => {
+    const [first, last] = plot.series[0]?.idxs ?? [0, line.x.length - 1];
+    const now = plot.cursor.idx ?? null;
+    const stride = event.shiftKey ? 10 : 1;
+    const next: Record<string, number | null> = {
+      ArrowRight: now === null ? first : now + stride, ArrowLeft: now === null ? last : now - stride,
+      Home: first, End: last, Escape: null,
+    };
+    if (!(event.key in next)) return;
+    event.preventDefault();
+    const wanted = next[event.key] ?? null;
+    const second = wanted === null ? undefined : line.x[Math.min(last, Math.max(first, wanted))];
+    if (second === undefined) place(plot, -10, -10);
+    else place(plot, plot.valToPos(second, 'x'), plot.over.clientHeight / 2);
+  });
+}
+
+/** Moves the cursor of this chart and of those that follow it; the library's types leave the last argument out. */
+function place(plot: uPlot, left: number, top: number): void {
+  const move = plot.setCursor as (at: { left: number; top: number }, fire: boolean, publish: boolean) => void;
+  move({ left, top }, true, true);
+}
+
+/** A legend entry: colour, name, value under the cursor; a press hides or shows its line. */
+export function legendItem(it: Pick<Line, 'label' | 'colour' | 'dash' | 'hidden'>, toggle: (show: boolean) => void): { button: HTMLElement; value: HTMLElement } {
+  const value = el('span', { class: 'value' });
+  const button = el('button', { type: 'button', 'aria-pressed': String(!it.hidden), title: 'Hide or show' },
+    el('i', { class: it.dash ? 'swatch dashed' : 'swatch', style: `--swatch:var(--${it.colour})` }), it.label, value);
+  button.addEventListener('click', () => {
+    const show = button.getAttribute('aria-pressed') !== 'true';
+    button.setAttribute('aria-pressed', String(show));
+    toggle(show);
+  });
+  return { button, value };
+}
+
+/** What the chart shows, in words: the range of each line within the measured time. */
+function summarise(options: ChartOptions, line: Timeline): string {
+  const counted = line.x.map((second) => phaseAt(line, second)?.measured ?? line.phases.length === 0);
+  const ranges = options.lines.map((it) => {
+    const range = extent([it.values.filter((_, index) => counted[index])]) ?? extent([it.values]);
+    return range ? `${it.label} ${options.format(range[0])} to ${options.format(range[1])}` : `${it.label} nothing`;
+  });
+  return `${options.title}, ${options.note}. ${ranges.join('; ')}. Arrow keys move the cursor.`;
+}

@@ -1,0 +1,177 @@
+/** The order of the page. */
+
+import { resourceCharts, driverCharts, errorChart, labelChart, loadCharts } from './charts';
+import { copyButton, el, facts, svg, type Child } from './dom';
+import { clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
+import { tiles, verdict, whatRan } from './head';
+import { heatmap } from './heatmap';
+import { percentileChart } from './percentiles';
+import type { Ledger, RunPage } from './run';
+import { errorSection, labelTable, table } from './table';
+import { themeButton } from './theme';
+import { timeline, type Timeline } from './timeline';
+
+interface Part {
+  id: string;
+  title: string;
+  /** As short as a way mark. */
+  short: string;
+  content: Child;
+}
+
+export function page(run: RunPage, source: string): HTMLElement[] {
+  const line = timeline(run);
+  const parts: Part[] = [
+    { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
+    { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
+    { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: percentileChart(run) ?? empty('No request was answered in the measured window.') },
+    { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
+    { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
+    { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
+    { id: 'errors', title: 'Errors', short: 'Errors', content: [errorChart(run, line), errorSection(run)] },
+    { id: 'objectives', title: 'Objectives', short: 'Objectives', content: objectivesPart(run) },
+    { id: 'events', title: 'Events', short: 'Events', content: eventsPart(run) },
+    { id: 'setup', title: 'Machine, limits and command', short: 'Set-up', content: setupPart(run) },
+    { id: 'scenario', title: 'Scenario', short: 'Scenario', content: scenarioPart(run) },
+  ];
+  return [
+    el('a', { class: 'skip', href: '#main' }, 'To the report'),
+    masthead(run, source, parts),
+    el('main', { id: 'main' },
+      verdict(run.manifest), whatRan(run.manifest), tiles(run.manifest),
+      parts.map(({ id, title, content }) => el('section', { 'aria-labelledby': id }, el('h2', { id }, title), content)),
+      definitions()),
+    zoomChip(line),
+    el('footer', {}, `Tidemark ${run.manifest.version}`.trim(), ' · ', run.manifest.id, ' · ', moment(run.manifest.started_at)),
+  ];
+}
+
+const empty = (text: string) => el('p', { class: 'empty' }, text);
+
+function masthead(run: RunPage, source: string, parts: readonly Part[]): HTMLElement {
+  return el('header', {},
+    el('div', { class: 'row' },
+      el('h1', {},
+        svg('svg', { viewBox: '0 0 16 16', 'aria-hidden': 'true', class: 'mark' }, svg('path', { d: 'M1 6q3.5-4 7 0t7 0M1 11q3.5-4 7 0t7 0' })),
+        'Tidemark ', el('span', {}, run.manifest.scenario || 'report')),
+      el('div', { class: 'tools' }, downloadButton(run, source), themeButton())),
+    el('nav', { 'aria-label': 'Sections' }, parts.map(({ id, short }) => el('a', { href: `#${id}` }, short))));
+}
+
+/** The numbers as they stand in the page. */
+function downloadButton(run: RunPage, source: string): HTMLElement {
+  return el('button', {
+    type: 'button', class: 'quiet', title: 'The numbers behind this page',
+    onclick: () => {
+      const url = URL.createObjectURL(new Blob([source], { type: 'application/json' }));
+      el('a', { href: url, download: `${run.manifest.id || 'tidemark'}.json` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    },
+  }, 'Download JSON');
+}
+
+/** Shows that only a part of the time is seen, and gives the whole back; a finger cannot double-click. */
+function zoomChip(line: Timeline): HTMLElement {
+  const text = el('span');
+  const chip = el('div', { class: 'chip', role: 'status', hidden: true }, text,
+    el('button', { type: 'button', onclick: () => line.setView(null) }, 'Show all'));
+  line.onView(() => {
+    chip.hidden = line.view === null;
+    if (line.view) text.textContent = `Shown: ${clock(line.view[0])} to ${clock(line.view[1])}`;
+  });
+  return chip;
+}
+
+function driverPart(run: RunPage, line: Timeline): Child {
+  const { driver } = run.manifest.summary;
+  return [
+    el('p', { class: 'lead' }, 'Where the driver was late or out of CPU, its figures say more about itself than about the system.'),
+    facts([
+      ['Threads', driver.threads > 0 ? count(driver.threads) : ''],
+      ['Busiest thread', driver.threads > 0 ? `${share(driver.busiest_thread_share)} of its time on a CPU` : ''],
+      ['CPU time', driver.cpu_s > 0 ? `${driver.cpu_s.toFixed(1)}\u202fs` : ''],
+      ['Schedule lag', driver.lag_us.max > 0 ? `p50 ${duration(driver.lag_us.p50)}, p99 ${duration(driver.lag_us.p99)}, longest ${duration(driver.lag_us.max)}` : ''],
+    ]),
+    driverCharts(run, line),
+  ];
+}
+
+function objectivesPart(run: RunPage): Child {
+  const { objectives, summary } = run.manifest;
+  return [
+    objectives.length === 0 ? empty('The scenario sets no objectives.') : table('Objectives', [{ name: 'Objective' }, { name: 'Measured' }, { name: 'Result' }],
+      objectives.map((it) => [el('code', {}, it.objective), it.measured, it.met ? el('span', { class: 'good-text' }, '✓ met') : el('span', { class: 'bad-text' }, '✗ missed')])),
+    summary.ledger && ledgerPart(summary.ledger),
+  ];
+}
+
+function ledgerPart(ledger: Ledger): Child {
+  return [
+    el('h3', {}, 'Nothing lost?'),
+    el('p', { class: 'note' }, 'Every acknowledged write was looked for afterwards.'),
+    facts([
+      ['Acknowledged', count(ledger.acknowledged)],
+      ['Found', count(ledger.found)],
+      ['Lost', el('span', { class: ledger.lost > 0 ? 'bad-text' : 'good-text' }, ledger.lost > 0 ? `✗ ${count(ledger.lost)}` : '✓ 0')],
+      ['Found twice', count(ledger.duplicated)],
+      ['Found, never acknowledged', count(ledger.unacknowledged_found)],
+      ['Different content', count(ledger.different)],
+    ]),
+  ];
+}
+
+function eventsPart(run: RunPage): Child {
+  if (run.events.length === 0) return empty('No event was recorded.');
+  return [
+    el('p', { class: 'note' }, 'The numbers mark them in the charts over time; what lies before zero has no mark.'),
+    table('Events', [{ name: 'No.', number: true }, { name: 'At', number: true }, { name: 'Kind' }, { name: 'What happened' }],
+      run.events.map((event, index) => [String(index + 1), `${event.at_s.toFixed(2)}\u202fs`, event.kind, event.text])),
+  ];
+}
+
+function setupPart(run: RunPage): Child {
+  const { manifest } = run;
+  const { machine, system } = manifest;
+  const command = shellLine(manifest.command);
+  const started = shellLine(system.command);
+  const settings = Object.entries(system.settings);
+  const known = (value: number, shown: string) => (value > 0 ? shown : '');
+  return [
+    facts([
+      ['CPU', machine.cpu_model], ['Cores', known(machine.cores, count(machine.cores))], ['Memory', known(machine.memory_bytes, size(machine.memory_bytes))],
+      ['Operating system', machine.os], ['Kernel', machine.kernel],
+      ['Open files, at most', known(machine.open_files_limit, count(machine.open_files_limit))],
+      ['Load average before', machine.cores > 0 ? `${cores(machine.load_average_1m)} over one minute` : ''],
+      ['Taken by the hypervisor', machine.cores > 0 ? `${cores(machine.steal_share)} cores` : ''],
+      ['System pinned to', system.pinned_to.length > 0 ? `cores ${coreList(system.pinned_to)}` : 'not pinned'],
+      ['Driver pinned to', manifest.driver_pinned_to.length > 0 ? `cores ${coreList(manifest.driver_pinned_to)}` : 'not pinned'],
+      ['Tidemark', manifest.version], ['Git revision', manifest.git_revision], ['Seed', manifest.seed],
+      ['Disk synced in', system.sync_latency?.path],
+      ['Run directory', manifest.summary.run_dir],
+    ]),
+    command && code('Command', command),
+    started && code('Command of the system', started),
+    settings.length > 0 && [el('h3', {}, 'Settings of the system'), table('Settings of the system', [{ name: 'Setting' }, { name: 'Value' }], settings.map(([key, value]) => [el('code', {}, key), el('code', {}, value)]))],
+  ];
+}
+
+function scenarioPart(run: RunPage): Child {
+  if (run.scenario === '') return empty('The run kept no scenario.');
+  return [el('p', { class: 'note' }, 'As it was when it ran.'), code('Scenario file', run.scenario)];
+}
+
+function code(title: string, text: string): HTMLElement {
+  return el('div', { class: 'code' },
+    el('div', { class: 'row' }, el('h3', {}, title), copyButton(text, title.toLowerCase())),
+    el('pre', { tabindex: 0, 'aria-label': title }, el('code', {}, text)));
+}
+
+function definitions(): HTMLElement {
+  return el('section', { class: 'definitions', 'aria-labelledby': 'words' },
+    el('h2', { id: 'words', class: 'quiet-heading' }, 'What the words mean'),
+    el('p', {}, el('dfn', {}, 'Response time'), ' runs from the moment at which a request was due to the last byte of its answer, so waiting for a late driver or a busy connection counts. ',
+      el('dfn', {}, 'Service time'), ' runs from the first byte sent to the last byte of the answer. ',
+      el('dfn', {}, 'Offered'), ' is what became due, ', el('dfn', {}, 'achieved'), ' what ended, errors included. ',
+      'Percentiles come from merged histograms with three significant digits; they are never averaged. ',
+      el('dfn', {}, 'Cores'), ' of CPU: 1.00 is one core fully used.'));
+}

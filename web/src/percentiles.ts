@@ -1,0 +1,83 @@
+/** The percentile curve: how long the slowest in ten, in a hundred, in a thousand took. */
+
+import uPlot from 'uplot';
+import { frame, legendItem, valueAxis } from './chart';
+import { duration, digits, nines, share, tick } from './format';
+import type { RunPage } from './run';
+import { curve, extent, logRange, ninesOf, percentileAt, valueAt } from './scale';
+import { axis, stand, whenStanding } from './stage';
+import { colour } from './theme';
+
+const HEIGHT = 300;
+
+export function percentileChart(run: RunPage): HTMLElement | null {
+  const { summary } = run.manifest;
+  const failed = Object.values(summary.errors).reduce((sum, value) => sum + value, 0);
+  const answered = Math.max(0, summary.requests - failed);
+  const lines = [
+    { label: 'response time', colour: 'p50', points: curve(run.percentiles.response_time_us, answered) },
+    { label: 'service time', colour: 'service', dash: [6, 4], points: curve(run.percentiles.service_time_us, answered) },
+  ].filter((it) => it.points.length > 0);
+  if (lines.length === 0) return null;
+
+  const x = [...new Set(lines.flatMap((it) => it.points.map(([at]) => at)))].sort((a, b) => a - b);
+  const ys = lines.map((it) => x.map((at) => valueAt(it.points, at)));
+  const last = Math.max(1, x.at(-1) ?? 1);
+  const [low, high] = extent(ys, true) ?? [1, 1];
+  const { response_time_us: response } = summary;
+  const words = `Percentile curve of response and service time. Response time: median ${duration(response.p50)}, 99 % within ${duration(response.p99)}, 99.9 % within ${duration(response.p999)}, longest ${duration(response.max)}. Arrow keys move the cursor.`;
+  const { figure, host, legend, readout } = frame('Percentiles', 'measured window, answered requests; both axes logarithmic', words, HEIGHT);
+
+  let plot: uPlot | null = null;
+  const items = lines.map((it, index) => legendItem({ ...it }, (show) => plot?.setSeries(index + 1, { show })));
+  legend.append(...items.map(({ button }) => button));
+
+  whenStanding(() => {
+    const made = stand(host, {
+      height: HEIGHT,
+      legend: { show: false },
+      padding: [10, 18, 0, 0],
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, width: 1.5, fill: () => colour('surface') } },
+      scales: { x: { time: false, range: () => [0, last * 1.02] }, y: { distr: 3, range: () => logRange(low, high) } },
+      axes: [
+        axis({
+          size: 28,
+          splits: (it) => places(last, it.width),
+          values: (_plot, splits) => splits.map((at) => (at > 0 && at < 1 ? `${digits(percentileAt(at)).replace(/\.0$/, '')}\u202f%` : nines(Math.round(at)))),
+        }),
+        valueAxis({ log: true, tick: tick.duration }),
+      ],
+      series: [{}, ...lines.map((it): uPlot.Series => ({
+        label: it.label, stroke: () => colour(it.colour), width: 2, spanGaps: true, points: { show: x.length === 1, size: 6 },
+        ...(it.dash ? { dash: it.dash } : {}),
+      }))],
+      hooks: {
+        setCursor: [(it) => {
+          const index = it.cursor.idx;
+          const at = index === null || index === undefined ? undefined : x[index];
+          items.forEach(({ value }, line) => { value.textContent = index === null || index === undefined ? '' : duration(ys[line]?.[index] ?? null); });
+          readout.textContent = at === undefined ? '\u00a0' : `${share(percentileAt(at) / 100)} of requests took at most this; one in ${tick.quantity(10 ** at)} took longer`;
+        }],
+      },
+    }, [x, ...ys] as uPlot.AlignedData);
+    plot = made;
+    host.addEventListener('keydown', (event) => {
+      const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
+      const step = steps[event.key];
+      if (step === undefined) return;
+      event.preventDefault();
+      const stride = Math.max(1, Math.round(x.length / 60));
+      const next = Math.min(x.length - 1, Math.max(0, (made.cursor.idx ?? (step > 0 ? -stride : x.length)) + step * stride));
+      made.setCursor({ left: made.valToPos(x[next] ?? 0, 'x'), top: 10 }, true);
+    });
+  });
+  return figure;
+}
+
+/** The median, and a tick for each nine that there is room for. */
+function places(last: number, width: number): number[] {
+  const room = (width - 80) / last;
+  const every = Math.max(1, Math.ceil(52 / room));
+  const whole = Array.from({ length: Math.floor(last) }, (_, index) => index + 1).filter((it) => (it - 1) % every === 0);
+  return room * 0.7 >= 36 ? [ninesOf(50), ...whole] : whole;
+}

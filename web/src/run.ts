@@ -1,0 +1,408 @@
+/**
+ * What a run is, as the page gets it: the types mirror the names that the recorder writes,
+ * and `readRun` makes a whole value out of whatever stands in the page. Older or cut-short
+ * runs lack parts; a missing part becomes empty, never an exception.
+ */
+
+export type Status = 'pass' | 'fail' | 'invalid';
+
+/** One entry for each bin of time; null where there is nothing to say. */
+export type Series = (number | null)[];
+
+/** Counts by kind of failure. */
+export type Counts = Record<string, number>;
+
+export interface Latency {
+  min: number;
+  mean: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  p999: number;
+  max: number;
+}
+
+export interface Step {
+  label: string;
+  requests: number;
+  share: number;
+  achieved_per_s: number;
+  errors: Counts;
+  response_time_us: Latency;
+  service_time_us: Latency;
+}
+
+export interface ProcessSummary {
+  name: string;
+  cpu_s: number;
+  cpu_share: number;
+  rss_bytes_max: number;
+}
+
+export interface Driver {
+  cpu_s: number;
+  threads: number;
+  busiest_thread_share: number;
+  lag_us: Latency;
+}
+
+export interface Ledger {
+  acknowledged: number;
+  found: number;
+  lost: number;
+  duplicated: number;
+  unacknowledged_found: number;
+  different: number;
+}
+
+export interface Summary {
+  verdict: { status: Status; reasons: string[] };
+  offered_per_s: number;
+  achieved_per_s: number;
+  measured_s: number;
+  requests: number;
+  errors: Counts;
+  dropped: number;
+  response_time_us: Latency;
+  service_time_us: Latency;
+  steps: Step[];
+  processes: ProcessSummary[];
+  driver: Driver;
+  ledger: Ledger | null;
+  run_dir: string;
+}
+
+export interface Machine {
+  cpu_model: string;
+  cores: number;
+  memory_bytes: number;
+  kernel: string;
+  os: string;
+  open_files_limit: number;
+  load_average_1m: number;
+  steal_share: number;
+}
+
+export interface SyncLatency {
+  path: string;
+  count: number;
+  p50_us: number;
+  p99_us: number;
+  max_us: number;
+}
+
+export interface System {
+  name: string;
+  url: string;
+  command: string[];
+  settings: Record<string, string>;
+  durability: string | null;
+  sync_latency: SyncLatency | null;
+  pinned_to: number[];
+}
+
+export interface Phase {
+  name: string;
+  start_us: number;
+  end_us: number;
+  measured: boolean;
+  level: string;
+}
+
+export interface ObjectiveResult {
+  objective: string;
+  met: boolean;
+  measured: string;
+}
+
+export interface Manifest {
+  format: number;
+  id: string;
+  scenario: string;
+  description: string;
+  command: string[];
+  started_at: string;
+  /** Text, because a 64-bit seed does not fit a JavaScript number. */
+  seed: string;
+  version: string;
+  git_revision: string | null;
+  machine: Machine;
+  system: System;
+  load: string;
+  driver_pinned_to: number[];
+  phases: Phase[];
+  labels: string[];
+  objectives: ObjectiveResult[];
+  interrupted: boolean;
+  notes: string[];
+  summary: Summary;
+}
+
+export const PERCENTILES = ['p50', 'p90', 'p99', 'p999', 'max'] as const;
+export type Percentile = (typeof PERCENTILES)[number];
+export type LatencySeries = Record<Percentile, Series>;
+
+const RUN_SERIES = [
+  'offered_per_s', 'achieved_per_s', 'errors_per_s', 'dropped_per_s', 'in_flight', 'waiting', 'connections',
+  'lag_p99_us', 'received_bytes_per_s', 'sent_bytes_per_s',
+] as const;
+export type RunSeries = Record<(typeof RUN_SERIES)[number], Series> & {
+  response_time_us: LatencySeries;
+  service_time_us: LatencySeries;
+};
+
+const PROCESS_SERIES = [
+  'cpu_share', 'cpu_system_share', 'rss_bytes', 'threads', 'voluntary_switches', 'involuntary_switches',
+  'disk_read_bytes', 'disk_written_bytes', 'net_received_bytes', 'net_sent_bytes', 'steal_share',
+] as const;
+export type ProcessSeries = Record<(typeof PROCESS_SERIES)[number], Series> & { name: string };
+
+export interface StepSeries {
+  label: string;
+  achieved_per_s: Series;
+  p50_us: Series;
+  p99_us: Series;
+}
+
+export interface ErrorKind {
+  kind: string;
+  count: number;
+  examples: { at_s: number; label: string; detail: string }[];
+}
+
+export interface RunEvent {
+  at_s: number;
+  kind: string;
+  text: string;
+}
+
+/** Percentile (0 to 100) and its value in microseconds. */
+export type PercentilePoint = [number, number];
+
+/** Index into `seconds`, index of the bucket, requests. */
+export type HeatCell = [number, number, number];
+
+export interface RunPage {
+  format: number;
+  /** Width of a bin of time, seconds. */
+  bin_s: number;
+  manifest: Manifest;
+  seconds: number[];
+  series: RunSeries;
+  steps: StepSeries[];
+  percentiles: { response_time_us: PercentilePoint[]; service_time_us: PercentilePoint[] };
+  heatmap: { bounds_us: number[]; cells: HeatCell[] };
+  processes: ProcessSeries[];
+  errors: ErrorKind[];
+  error_series: Record<string, Series>;
+  events: RunEvent[];
+  scenario: string;
+}
+
+type Loose = Record<string, unknown>;
+
+const object = (value: unknown): Loose =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {};
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const text = (value: unknown): string =>
+  typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
+const textOrNull = (value: unknown): string | null => (value === null || value === undefined ? null : text(value));
+const numberOrNull = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isFinite(value) ? value : null;
+const number = (value: unknown): number => numberOrNull(value) ?? 0;
+const numbers = (value: unknown): number[] => list(value).map(number);
+const texts = (value: unknown): string[] => list(value).map(text);
+
+function counts(value: unknown): Counts {
+  return Object.fromEntries(Object.entries(object(value)).map(([kind, count]) => [kind, number(count)]));
+}
+
+/** Exactly `length` entries, whatever was there. */
+function series(value: unknown, length: number): Series {
+  const given = list(value);
+  return Array.from({ length }, (_, index) => numberOrNull(given[index]));
+}
+
+function latency(value: unknown): Latency {
+  const it = object(value);
+  return {
+    min: number(it.min), mean: number(it.mean), p50: number(it.p50), p90: number(it.p90),
+    p99: number(it.p99), p999: number(it.p999), max: number(it.max),
+  };
+}
+
+function latencySeries(value: unknown, length: number): LatencySeries {
+  const it = object(value);
+  return {
+    p50: series(it.p50, length), p90: series(it.p90, length), p99: series(it.p99, length),
+    p999: series(it.p999, length), max: series(it.max, length),
+  };
+}
+
+function readStep(value: unknown): Step {
+  const it = object(value);
+  return {
+    label: text(it.label), requests: number(it.requests), share: number(it.share),
+    achieved_per_s: number(it.achieved_per_s), errors: counts(it.errors),
+    response_time_us: latency(it.response_time_us), service_time_us: latency(it.service_time_us),
+  };
+}
+
+function readLedger(value: unknown): Ledger | null {
+  if (value === null || value === undefined) return null;
+  const it = object(value);
+  return {
+    acknowledged: number(it.acknowledged), found: number(it.found), lost: number(it.lost),
+    duplicated: number(it.duplicated), unacknowledged_found: number(it.unacknowledged_found),
+    different: number(it.different),
+  };
+}
+
+function readSummary(value: unknown): Summary {
+  const it = object(value);
+  const verdict = object(it.verdict);
+  const driver = object(it.driver);
+  const status = verdict.status;
+  // A run whose verdict cannot be read has not shown anything.
+  const known = status === 'pass' || status === 'fail' || status === 'invalid';
+  return {
+    verdict: known
+      ? { status, reasons: texts(verdict.reasons) }
+      : { status: 'invalid', reasons: ['the run holds no verdict', ...texts(verdict.reasons)] },
+    offered_per_s: number(it.offered_per_s), achieved_per_s: number(it.achieved_per_s),
+    measured_s: number(it.measured_s), requests: number(it.requests), errors: counts(it.errors),
+    dropped: number(it.dropped), response_time_us: latency(it.response_time_us),
+    service_time_us: latency(it.service_time_us), steps: list(it.steps).map(readStep),
+    processes: list(it.processes).map((entry) => {
+      const process = object(entry);
+      return {
+        name: text(process.name), cpu_s: number(process.cpu_s), cpu_share: number(process.cpu_share),
+        rss_bytes_max: number(process.rss_bytes_max),
+      };
+    }),
+    driver: {
+      cpu_s: number(driver.cpu_s), threads: number(driver.threads),
+      busiest_thread_share: number(driver.busiest_thread_share), lag_us: latency(driver.lag_us),
+    },
+    ledger: readLedger(it.ledger), run_dir: text(it.run_dir),
+  };
+}
+
+function readSystem(value: unknown): System {
+  const it = object(value);
+  const sync = it.sync_latency === null || it.sync_latency === undefined ? null : object(it.sync_latency);
+  return {
+    name: text(it.name), url: text(it.url), command: texts(it.command),
+    settings: Object.fromEntries(Object.entries(object(it.settings)).map(([key, setting]) => [key, text(setting)])),
+    durability: textOrNull(it.durability),
+    sync_latency: sync && {
+      path: text(sync.path), count: number(sync.count), p50_us: number(sync.p50_us),
+      p99_us: number(sync.p99_us), max_us: number(sync.max_us),
+    },
+    pinned_to: numbers(it.pinned_to),
+  };
+}
+
+function readManifest(value: unknown, source: string): Manifest {
+  const it = object(value);
+  const machine = object(it.machine);
+  return {
+    format: number(it.format), id: text(it.id), scenario: text(it.scenario), description: text(it.description),
+    command: texts(it.command), started_at: text(it.started_at),
+    // A quote inside a JSON string is escaped, so this cannot match within one.
+    seed: /"seed"\s*:\s*(\d+)/.exec(source)?.[1] ?? text(it.seed),
+    version: text(it.version), git_revision: textOrNull(it.git_revision),
+    machine: {
+      cpu_model: text(machine.cpu_model), cores: number(machine.cores), memory_bytes: number(machine.memory_bytes),
+      kernel: text(machine.kernel), os: text(machine.os), open_files_limit: number(machine.open_files_limit),
+      load_average_1m: number(machine.load_average_1m), steal_share: number(machine.steal_share),
+    },
+    system: readSystem(it.system), load: text(it.load), driver_pinned_to: numbers(it.driver_pinned_to),
+    phases: list(it.phases).map((entry) => {
+      const phase = object(entry);
+      return {
+        name: text(phase.name), start_us: number(phase.start_us), end_us: number(phase.end_us),
+        measured: phase.measured === true, level: text(phase.level),
+      };
+    }),
+    labels: texts(it.labels),
+    objectives: list(it.objectives).map((entry) => {
+      const objective = object(entry);
+      return { objective: text(objective.objective), met: objective.met === true, measured: text(objective.measured) };
+    }),
+    interrupted: it.interrupted === true, notes: texts(it.notes), summary: readSummary(it.summary),
+  };
+}
+
+/** Reads the JSON in the page. Throws an error that a person understands if there is none. */
+export function readRun(source: string): RunPage {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(source);
+  } catch {
+    throw new Error(
+      source.trim().startsWith('__')
+        ? 'This is the empty page: no run has been put into it.'
+        : 'The run in this page is not readable JSON; the file may have been cut short.',
+    );
+  }
+  const it = object(parsed);
+  const seconds = numbers(it.seconds);
+  const length = seconds.length;
+  const given = object(it.series);
+  const percentiles = object(it.percentiles);
+  const heatmap = object(it.heatmap);
+  const bounds = numbers(heatmap.bounds_us);
+  const points = (value: unknown): PercentilePoint[] =>
+    list(value).map((pair): PercentilePoint => [number(list(pair)[0]), number(list(pair)[1])]);
+  const named = <K extends string>(keys: readonly K[], from: Loose) =>
+    Object.fromEntries(keys.map((key) => [key, series(from[key], length)])) as Record<K, Series>;
+
+  return {
+    format: number(it.format),
+    bin_s: number(it.bin_s) > 0 ? number(it.bin_s) : 1,
+    manifest: readManifest(it.manifest, source),
+    seconds,
+    series: {
+      ...named(RUN_SERIES, given),
+      response_time_us: latencySeries(given.response_time_us, length),
+      service_time_us: latencySeries(given.service_time_us, length),
+    },
+    steps: list(it.steps).map((entry) => {
+      const step = object(entry);
+      return { label: text(step.label), ...named(['achieved_per_s', 'p50_us', 'p99_us'] as const, step) };
+    }),
+    percentiles: {
+      response_time_us: points(percentiles.response_time_us),
+      service_time_us: points(percentiles.service_time_us),
+    },
+    heatmap: {
+      bounds_us: bounds,
+      cells: list(heatmap.cells)
+        .map((cell): HeatCell => [number(list(cell)[0]), number(list(cell)[1]), number(list(cell)[2])])
+        .filter(([at, bucket, count]) => at >= 0 && at < length && bucket >= 0 && bucket < bounds.length && count > 0),
+    },
+    processes: list(it.processes).map((entry) => {
+      const process = object(entry);
+      return { name: text(process.name), ...named(PROCESS_SERIES, process) };
+    }),
+    errors: list(it.errors).map((entry) => {
+      const error = object(entry);
+      return {
+        kind: text(error.kind), count: number(error.count),
+        examples: list(error.examples).map((value) => {
+          const example = object(value);
+          return { at_s: number(example.at_s), label: text(example.label), detail: text(example.detail) };
+        }),
+      };
+    }),
+    error_series: Object.fromEntries(
+      Object.entries(object(it.error_series)).map(([kind, value]) => [kind, series(value, length)]),
+    ),
+    events: list(it.events).map((entry) => {
+      const event = object(entry);
+      return { at_s: number(event.at_s), kind: text(event.kind), text: text(event.text) };
+    }),
+    scenario: text(it.scenario),
+  };
+}

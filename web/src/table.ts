@@ -1,0 +1,181 @@
+/** Tables: one form for all of them, and the table by label, which can be sorted. */
+
+import { choice, el, svg, type Child } from './dom';
+import { count, duration, NOTHING, rate, share } from './format';
+import { PERCENTILE_NAMES, errorCount } from './head';
+import { PERCENTILES, type Latency, type RunPage, type Series, type Step } from './run';
+import { peaks } from './scale';
+
+export interface Column {
+  name: string;
+  /** Numbers stand right. */
+  number?: boolean;
+}
+
+/** A plain table that scrolls sideways where it is wider than the page. */
+export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[]): HTMLElement {
+  return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+    el('table', {},
+      el('caption', { class: 'unseen' }, caption),
+      el('thead', {}, el('tr', {}, columns.map((it) => el('th', { scope: 'col', class: it.number && 'number' }, it.name)))),
+      el('tbody', {}, rows.map((row) => el('tr', {}, row.map((cell, index) =>
+        index === 0
+          ? el('th', { scope: 'row', class: columns[index]?.number && 'number' }, cell)
+          : el('td', { class: columns[index]?.number && 'number' }, cell)))))));
+}
+
+const errorsOf = (step: Pick<Step, 'errors'>): number => Object.values(step.errors).reduce((sum, value) => sum + value, 0);
+
+type Measure = 'response_time_us' | 'service_time_us';
+
+interface SortColumn {
+  name: string;
+  colour?: string;
+  by: (step: Step, measure: Measure) => number | string;
+  show: (step: Step, measure: Measure) => Child;
+}
+
+function columns(trends: ReadonlyMap<string, Series>, widest: number): SortColumn[] {
+  const time = (name: string, key: keyof Latency, colour?: string): SortColumn => ({
+    name, ...(colour ? { colour } : {}),
+    by: (step, measure) => step[measure][key],
+    show: (step, measure) => (step.requests > errorsOf(step) ? duration(step[measure][key]) : NOTHING),
+  });
+  const withTrend = [...trends.values()].some((trend) => trend.filter((value) => value !== null).length > 1);
+  return [
+    { name: 'Label', by: (step) => step.label, show: (step) => step.label },
+    { name: 'Count', by: (step) => step.requests, show: (step) => count(step.requests) },
+    {
+      name: 'Share', by: (step) => step.share,
+      show: (step) => [
+        share(step.share),
+        el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${widest > 0 ? ((step.share / widest) * 100).toFixed(1) : 0}%` })),
+      ],
+    },
+    { name: 'Rate', by: (step) => step.achieved_per_s, show: (step) => rate(step.achieved_per_s) },
+    time('Mean', 'mean'),
+    ...PERCENTILES.map((key) => time(PERCENTILE_NAMES[key], key, key)),
+    {
+      name: 'Errors', by: errorsOf,
+      show: (step) => {
+        const errors = errorsOf(step);
+        if (errors === 0) return '0';
+        const kinds = Object.entries(step.errors).filter(([, value]) => value > 0).map(([kind, value]) => `${kind} ${count(value)}`);
+        return el('span', { class: 'bad-text', title: kinds.join(', ') }, count(errors));
+      },
+    },
+    ...(withTrend ? [{
+      name: 'p99 over time', by: (step: Step) => step.response_time_us.p99,
+      show: (step: Step) => sparkline(trends.get(step.label) ?? []),
+    }] : []),
+  ];
+}
+
+/** The table by label. */
+export function labelTable(run: RunPage): HTMLElement | null {
+  const { summary } = run.manifest;
+  if (summary.steps.length === 0) return null;
+  const trends = new Map(run.steps.map((step) => [step.label, step.p99_us]));
+  const all = columns(trends, Math.max(...summary.steps.map((step) => step.share)));
+  const state: { measure: Measure; column: number | null; down: boolean } = { measure: 'response_time_us', column: null, down: true };
+  const total: Step = { label: 'All', requests: summary.requests, share: summary.requests > 0 ? 1 : 0, achieved_per_s: summary.achieved_per_s, errors: summary.errors, response_time_us: summary.response_time_us, service_time_us: summary.service_time_us };
+
+  const headers = all.map((column, index) => el('th', { scope: 'col', class: index > 0 && 'number' },
+    el('button', { type: 'button', onclick: () => sortBy(index) },
+      column.colour && el('i', { class: 'swatch', style: `--swatch:var(--${column.colour})` }), column.name, el('span', { class: 'order', 'aria-hidden': 'true' }))));
+  const body = el('tbody');
+  const foot = el('tfoot');
+  const caption = el('caption', { class: 'unseen' });
+
+  const row = (step: Step) => el('tr', {}, all.map((column, index) =>
+    index === 0 ? el('th', { scope: 'row' }, column.show(step, state.measure)) : el('td', { class: 'number' }, column.show(step, state.measure))));
+
+  function render(): void {
+    const { column, down, measure } = state;
+    const by = column === null ? undefined : all[column]?.by;
+    const steps = [...summary.steps];
+    if (by) {
+      steps.sort((a, b) => {
+        const [left, right] = [by(a, measure), by(b, measure)];
+        const order = typeof left === 'string' ? left.localeCompare(String(right)) : left - Number(right);
+        return down ? -order : order;
+      });
+    }
+    headers.forEach((header, index) => {
+      const sorted = index === column;
+      if (sorted) header.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+      else header.removeAttribute('aria-sort');
+      const sign = header.querySelector('.order');
+      if (sign) sign.textContent = sorted ? (down ? ' ↓' : ' ↑') : '';
+    });
+    caption.textContent = `Figures by label, ${measure === 'response_time_us' ? 'response time' : 'service time'}`;
+    body.replaceChildren(...steps.map(row));
+    foot.replaceChildren(row(total));
+    // The trend and the bar of the whole say nothing.
+    for (const part of foot.querySelectorAll('.bar, svg')) part.remove();
+  }
+
+  /** Once: the way that is most often wanted; again: the other; a third time: the scenario's order. */
+  function sortBy(index: number): void {
+    const first = index !== 0;
+    if (state.column !== index) Object.assign(state, { column: index, down: first });
+    else if (state.down === first) state.down = !first;
+    else state.column = null;
+    render();
+  }
+
+  render();
+  return el('div', {},
+    el('div', { class: 'row' },
+      el('p', { class: 'note' }, 'In the scenario’s order; a press on a heading sorts.'),
+      choice('Which time', [['response_time_us', 'Response time'], ['service_time_us', 'Service time']] as const, 'response_time_us', (value) => { state.measure = value; render(); })),
+    el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures by label' },
+      el('table', { class: 'labels' }, caption, el('thead', {}, el('tr', {}, headers)), body, foot)));
+}
+
+/** A small picture of a series, on a logarithmic height: its form, not its values. */
+function sparkline(series: Series): Child {
+  const [width, height] = [96, 20];
+  const points = peaks(series, width / 1.5);
+  const known = points.filter((value): value is number => value !== null && value > 0).map(Math.log);
+  if (known.length < 2) return NOTHING;
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const y = (value: number) => height - 2 - (high > low ? (Math.log(value) - low) / (high - low) : 0.5) * (height - 4);
+  let path = '';
+  let pen = false;
+  points.forEach((value, index) => {
+    if (value === null || value <= 0) { pen = false; return; }
+    path += `${pen ? 'L' : 'M'}${((index / Math.max(1, points.length - 1)) * width).toFixed(1)} ${y(value).toFixed(1)}`;
+    pen = true;
+  });
+  return svg('svg', { class: 'spark', viewBox: `0 0 ${width} ${height}`, width, height, 'aria-hidden': 'true' }, svg('path', { d: path }));
+}
+
+/** What failed, by kind, and the first cases of each. */
+export function errorSection(run: RunPage): Child {
+  const total = errorCount(run.manifest);
+  const kinds = run.errors.filter((it) => it.count > 0 || it.examples.length > 0);
+  if (kinds.length === 0) {
+    return total === 0 ? el('p', { class: 'good-text' }, '✓ No request failed.') : table('Errors by kind', [{ name: 'Kind' }, { name: 'Count', number: true }],
+      Object.entries(run.manifest.summary.errors).map(([kind, value]) => [kind, count(value)]));
+  }
+  const { requests } = run.manifest.summary;
+  return [
+    table('Errors by kind', [{ name: 'Kind' }, { name: 'Count', number: true }, { name: 'Of requests', number: true }, { name: 'Meaning' }],
+      kinds.map((it) => [it.kind, count(it.count), requests > 0 ? share(it.count / requests) : NOTHING, MEANINGS[it.kind] ?? ''])),
+    kinds.filter((it) => it.examples.length > 0).map((it) => el('details', { open: true },
+      el('summary', {}, `First examples of ${it.kind}`),
+      el('ol', { class: 'examples' }, it.examples.map((example) => el('li', {},
+        el('span', { class: 'when' }, `${example.at_s.toFixed(2)}\u202fs`), el('b', {}, example.label), el('code', {}, example.detail)))))),
+  ];
+}
+
+/** The kinds of failure that the driver tells apart. */
+const MEANINGS: Record<string, string> = {
+  status: 'answered with a status that the step does not accept',
+  check: 'answered, but a check or an extraction failed',
+  timeout: 'no whole answer within the time-out',
+  connect: 'no connection could be made',
+  reset: 'the connection was closed before the answer was whole',
+  protocol: 'the answer was not valid HTTP',
+};
