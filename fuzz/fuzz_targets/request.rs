@@ -16,7 +16,15 @@ fn requests(bytes: &[u8], piece_bytes: usize) -> (Requests, bool) {
     let (mut at, mut ends_at) = (0, 0);
     while at < bytes.len() {
         let piece = &bytes[at..bytes.len().min(at + piece_bytes)];
-        let Ok(decoded) = decoder.decode(piece) else { return ((found, ends_at), true) };
+        let result = decoder.decode(piece);
+        // Whatever came, everything may be looked at.
+        std::hint::black_box((
+            decoder.method(),
+            decoder.target(),
+            decoder.header("x"),
+            decoder.headers().count(),
+        ));
+        let Ok(decoded) = result else { return ((found, ends_at), true) };
         assert!(decoded.consumed <= piece.len());
         at += decoded.consumed;
         if decoded.complete {

@@ -19,6 +19,8 @@ pub use response::ResponseDecoder;
 
 /// The most headers that any decoder takes, whatever [`DecoderLimits::headers`] says: their table is on the stack.
 pub const MAX_HEADERS: usize = 256;
+/// The most bytes of a head that any decoder takes, whatever [`DecoderLimits::head_bytes`] says.
+pub const MAX_HEAD_BYTES: usize = 16 << 20;
 /// The most interim answers (100, 102, 103) before a final one.
 pub const MAX_INTERIM_ANSWERS: u32 = 16;
 /// The most bytes of one chunk-size line, extensions included.
@@ -26,12 +28,13 @@ pub const MAX_CHUNK_LINE_BYTES: usize = 4096;
 /// The most bytes of blank lines that are overlooked in front of a message.
 pub const MAX_BLANK_BYTES: usize = 8;
 
-/// How large a message may be before its decoder gives up on it.
+/// How large a message may be before its decoder gives up on it. [`MAX_HEADERS`] and [`MAX_HEAD_BYTES`] hold in any
+/// case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecoderLimits {
     /// Bytes of the start line and the headers together; also of a chunked body's trailers.
     pub head_bytes: usize,
-    /// Number of headers, at most [`MAX_HEADERS`].
+    /// Number of headers.
     pub headers: usize,
     /// Bytes of a body that is kept. A body that is only counted may be of any length.
     pub body_bytes: usize,
@@ -40,6 +43,17 @@ pub struct DecoderLimits {
 impl Default for DecoderLimits {
     fn default() -> Self {
         DecoderLimits { head_bytes: 64 << 10, headers: 128, body_bytes: 16 << 20 }
+    }
+}
+
+impl DecoderLimits {
+    /// Within what the decoders can do at all.
+    fn possible(self) -> Self {
+        DecoderLimits {
+            head_bytes: self.head_bytes.min(MAX_HEAD_BYTES),
+            headers: self.headers.min(MAX_HEADERS),
+            body_bytes: self.body_bytes,
+        }
     }
 }
 

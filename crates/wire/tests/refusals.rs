@@ -15,6 +15,10 @@ fn response_error(pieces: &[&[u8]]) -> Option<HttpError> {
     assert_eq!(decoder.decode(b"HTTP/1.1 200 OK\r\n\r\n"), Err(error), "an error lasts");
     assert_eq!(decoder.finish(), Err(error));
     assert!(!decoder.keep_alive());
+    assert!(decoder.has_begun());
+    if !decoder.head_complete() && error != HttpError::TooManyInterim {
+        assert_eq!((decoder.status(), decoder.reason(), decoder.headers().count()), (0, &b""[..], 0));
+    }
     decoder.start(false, true);
     assert!(
         decoder.decode(b"HTTP/1.1 204 \r\n\r\n").is_ok_and(|decoded| decoded.complete),
@@ -29,6 +33,10 @@ fn request_error(pieces: &[&[u8]]) -> Option<HttpError> {
     assert_eq!(decoder.decode(b"GET / HTTP/1.0\r\n\r\n"), Err(error), "an error lasts");
     assert_eq!(decoder.finish(), Err(error));
     assert!(!decoder.keep_alive());
+    assert!(decoder.has_begun());
+    if !decoder.head_complete() && error != HttpError::HostInvalid {
+        assert_eq!((decoder.method(), decoder.target(), decoder.headers().count()), (&b""[..], &b""[..], 0));
+    }
     Some(error)
 }
 
@@ -68,13 +76,24 @@ fn malformed_heads() {
         "HTTP/1.1 abc OK\r\n\r\n",
         "HTTP/1.1 200 OK\rX: y\r\n\r\n",
         "{\"error\": \"not HTTP\"}",
-        "\rHTTP/1.1 200 OK\r\n\r\n",
-        "\r\n\r\n\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     ] {
         let whole = response_error(&[bytes.as_bytes()]);
         let single = response_error(&bytes.as_bytes().chunks(1).collect::<Vec<_>>());
         assert!(matches!(whole, Some(HttpError::MalformedHead(_))), "{bytes:?}: {whole:?}");
         assert!(matches!(single, Some(HttpError::MalformedHead(_))), "{bytes:?}: {single:?}");
+    }
+}
+
+#[test]
+fn what_stands_before_the_first_line() {
+    for bytes in ["\rHTTP/1.1 200 OK\r\n\r\n", "\r\n\r\n\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "\r\r\n"] {
+        let mut decoder = ResponseDecoder::new(limits());
+        let whole = decoder.decode(bytes.as_bytes()).unwrap_err();
+        assert!(matches!(whole, HttpError::MalformedHead(_)), "{bytes:?}: {whole:?}");
+        decoder.start(false, true);
+        let single = bytes.as_bytes().chunks(1).find_map(|byte| decoder.decode(byte).err());
+        assert_eq!(single, Some(whole), "{bytes:?}");
+        assert!(!decoder.has_begun());
     }
 }
 

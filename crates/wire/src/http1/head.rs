@@ -106,6 +106,7 @@ pub(super) struct Head {
     bytes: Vec<u8>,
     headers: Vec<(Span, Span)>,
     facts: Facts,
+    begun: bool,
     /// An incomplete head is not parsed again before it has this many bytes or a blank line came, so that a head that
     /// trickles in costs time in proportion to its length.
     next_attempt: usize,
@@ -126,6 +127,7 @@ impl Head {
         self.bytes.clear();
         self.headers.clear();
         self.facts = Facts::default();
+        self.begun = false;
         self.next_attempt = 0;
         self.blank_bytes = 0;
         self.blank_return = false;
@@ -137,7 +139,7 @@ impl Head {
 
     /// Whether a byte of the head has come.
     pub fn has_begun(&self) -> bool {
-        !self.bytes.is_empty()
+        self.begun
     }
 
     pub fn part(&self, span: Span) -> &[u8] {
@@ -160,13 +162,23 @@ impl Head {
         self.headers.iter().map(|(name, value)| (self.part(*name), self.part(*value)))
     }
 
-    /// Takes the bytes of the head from the front of `input`.
+    /// Takes the bytes of the head from the front of `input`. A head that is refused leaves nothing to be looked at.
     pub fn read(&mut self, of: HeadOf, input: &[u8], limits: &DecoderLimits) -> Result<Decoded, HttpError> {
+        let result = self.read_on(of, input, limits);
+        if result.is_err() {
+            self.headers.clear();
+            self.facts = Facts::default();
+        }
+        result
+    }
+
+    fn read_on(&mut self, of: HeadOf, input: &[u8], limits: &DecoderLimits) -> Result<Decoded, HttpError> {
         let skipped = if self.bytes.is_empty() { self.skip_blank_lines(input)? } else { 0 };
         let input = &input[skipped..];
         if input.is_empty() {
             return Ok(Decoded { consumed: skipped, complete: false });
         }
+        self.begun = true;
         let before = self.bytes.len();
         let taken = input.len().min(limits.head_bytes - before);
         let offered = &input[..taken];

@@ -2,7 +2,7 @@
 
 use super::body::{Body, Framing};
 use super::head::{Head, HeadOf};
-use super::{Decoded, DecoderLimits, HttpError, MAX_HEADERS};
+use super::{Decoded, DecoderLimits, HttpError};
 
 /// Decodes one request after the other from a connection's bytes; the counterpart of
 /// [`ResponseDecoder`](super::ResponseDecoder).
@@ -19,9 +19,8 @@ pub struct RequestDecoder {
 impl RequestDecoder {
     /// A decoder ready for the first request.
     pub fn new(limits: DecoderLimits) -> Self {
-        let limits = DecoderLimits { headers: limits.headers.min(MAX_HEADERS), ..limits };
         let mut decoder = RequestDecoder {
-            limits,
+            limits: limits.possible(),
             head: Head::default(),
             body: Body::default(),
             head_complete: false,

@@ -2,7 +2,7 @@
 
 use super::body::{Body, Framing};
 use super::head::{Head, HeadOf};
-use super::{Decoded, DecoderLimits, HttpError, MAX_HEADERS, MAX_INTERIM_ANSWERS};
+use super::{Decoded, DecoderLimits, HttpError, MAX_INTERIM_ANSWERS};
 
 /// Decodes one answer after the other from a connection's bytes.
 ///
@@ -25,9 +25,8 @@ pub struct ResponseDecoder {
 impl ResponseDecoder {
     /// A decoder ready for the answer to a request other than HEAD, keeping its body.
     pub fn new(limits: DecoderLimits) -> Self {
-        let limits = DecoderLimits { headers: limits.headers.min(MAX_HEADERS), ..limits };
         let mut decoder = ResponseDecoder {
-            limits,
+            limits: limits.possible(),
             head: Head::default(),
             body: Body::default(),
             head_request: false,

@@ -13,6 +13,9 @@ pub(super) fn walk<'a>(
     Ok(())
 }
 
+/// From the end, this many elements of an array are found in one pass.
+const LAST_ELEMENTS: usize = 8;
+
 struct Walk<'a, V> {
     json: &'a [u8],
     visit: V,
@@ -48,12 +51,7 @@ impl<'a, V: FnMut(&'a [u8]) -> bool> Walk<'a, V> {
             (Some(b'{' | b'['), Segment::Every) => Wanted::Every,
             (Some(b'['), &Segment::Index(index)) if index >= 0 => Wanted::Index(index as u64),
             (Some(b'['), &Segment::Index(index)) => {
-                // From the end: one pass counts, another one fetches.
-                let (end, count) = self.count(at, depth)?;
-                if let Some(from_start) = count.checked_sub(index.unsigned_abs()) {
-                    self.children(at, Wanted::Index(from_start), rest, depth + 1, false)?;
-                }
-                return Ok(end);
+                return self.backwards(at, index.unsigned_abs(), rest, depth);
             }
             // Another kind of value than the path expects: nothing to find in here. It is still read, so that
             // what is no JSON does not pass for "not found".
@@ -111,18 +109,34 @@ impl<'a, V: FnMut(&'a [u8]) -> bool> Walk<'a, V> {
         Ok(at + 1)
     }
 
-    /// Where the array at `at` ends and how many elements it has.
-    fn count(&self, at: usize, depth: usize) -> Result<(usize, u64), JsonError> {
+    /// Goes on into element `back` of the array at `at`, counted from its end; returns where the array ends. One pass
+    /// sees where the last few elements are; one further back is fetched by a second pass.
+    fn backwards(
+        &mut self,
+        at: usize,
+        back: u64,
+        rest: &[Segment],
+        depth: usize,
+    ) -> Result<usize, JsonError> {
+        let json = self.json;
+        let mut starts = [0; LAST_ELEMENTS];
         let mut count = 0;
-        let visit = |_: &'a [u8]| {
+        // Behind a reference, or the types of walks within walks would never end.
+        let visit: &mut dyn FnMut(&'a [u8]) -> bool = &mut |element| {
+            starts[count % LAST_ELEMENTS] = element.as_ptr() as usize - json.as_ptr() as usize;
             count += 1;
             true
         };
-        // Boxed as a reference, or the types of walks within walks would never end.
-        let visit: &mut dyn FnMut(&'a [u8]) -> bool = &mut { visit };
-        let mut counter = Walk { json: self.json, visit, stopped: false };
-        let end = counter.children(at, Wanted::Every, &[], depth + 1, true)?;
-        Ok((end, count))
+        let end = Walk { json, visit, stopped: false }.children(at, Wanted::Every, &[], depth + 1, true)?;
+        let Some(index) = usize::try_from(back).ok().and_then(|back| count.checked_sub(back)) else {
+            return Ok(end);
+        };
+        if back as usize <= LAST_ELEMENTS {
+            self.value(starts[index % LAST_ELEMENTS], rest, depth + 1, false)?;
+        } else {
+            self.children(at, Wanted::Index(index as u64), rest, depth + 1, false)?;
+        }
+        Ok(end)
     }
 }
 
@@ -165,6 +179,12 @@ mod tests {
         assert_eq!(all("$", DOCUMENT).unwrap(), [DOCUMENT.trim()]);
         assert_eq!(all("$[*][-1]", "[[1,2],[],[3]]").unwrap(), ["2", "3"]);
         assert_eq!(all("$[*][0][*]", "[[[1,2],9],[],[[3]]]").unwrap(), ["1", "2", "3"]);
+        for back in 1..=20 {
+            let path = format!("$[-{back}][0]");
+            let json = "[[0],[1],[2],[3],[4],[5],[6],[7],[8],[9],[10],[11],[12],[13],[14],[15],[16],[17]]";
+            let expected: Vec<String> = (back <= 18).then(|| (18 - back).to_string()).into_iter().collect();
+            assert_eq!(all(&path, json).unwrap(), expected, "{path}");
+        }
         assert_eq!(all("$[-1][-1]", "[[1,2],[3,[4,5]]]").unwrap(), ["[4,5]"]);
     }
 
