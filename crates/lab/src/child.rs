@@ -1,0 +1,342 @@
+//! A child process that never outlives its reason: stopped on success, on error, on a panic.
+//!
+//! It stands in a process group of its own, so that a terminal's Ctrl-C reaches us only and its own children can be
+//! stopped with it. Its standard input is a pipe that we hold open and never write to: when we die, by `kill -9`
+//! too, the pipe closes, and a child that minds it (`tidemark serve --stop-with-parent` does) ends itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::pin;
+
+/// How often a child that should end is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Longest line of a child's output that is read as one.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// Bytes at the end of a log that an error quotes from.
+const TAIL_BYTES: u64 = 16 * 1024;
+/// Longest quoted line, characters.
+const TAIL_LINE_CHARS: usize = 300;
+
+/// Process groups of the children that live; for the one way out that runs no destructor.
+static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Kills every child that is alive. Only for an end of the process that runs no destructors.
+pub fn kill_all() {
+    let groups = ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+    for group in groups {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// What is started.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// Name for messages.
+    pub name: String,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// Where its output goes.
+    pub log: PathBuf,
+    /// Cores that it and its children are held to; empty for all.
+    pub cores: Vec<usize>,
+    /// Whether its first line on standard output is waited for; what follows goes into the log.
+    pub announces: bool,
+}
+
+/// A child process; stopped when dropped.
+#[derive(Debug)]
+pub struct Child {
+    name: String,
+    process: std::process::Child,
+    group: Pid,
+    log: PathBuf,
+    announcement: Option<Receiver<String>>,
+    ended: Option<ExitStatus>,
+}
+
+impl Child {
+    /// Starts it.
+    pub fn spawn(spec: &Spec) -> io::Result<Child> {
+        let (program, arguments) = spec
+            .command
+            .split_first()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command"))?;
+        let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stderr(log.try_clone()?).process_group(0);
+        command.stdout(if spec.announces { Stdio::piped() } else { log.try_clone()?.into() });
+        let mut process = pin::with_cores(&spec.cores, || command.spawn())??;
+        let group = Pid::from_child(&process);
+        ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(group);
+        let output = process.stdout.take();
+        let mut child = Child {
+            name: spec.name.clone(),
+            process,
+            group,
+            log: spec.log.clone(),
+            announcement: None,
+            ended: None,
+        };
+        // from here on a return drops the child, which stops it
+        if let Some(output) = output {
+            let (sender, receiver) = sync_channel(1);
+            std::thread::Builder::new().name(format!("out-{}", spec.name)).spawn(move || {
+                let mut output = BufReader::new(output);
+                let mut line = Vec::new();
+                if output
+                    .by_ref()
+                    .take(LINE_BYTES_MAX)
+                    .read_until(b'\n', &mut line)
+                    .is_ok_and(|read| read > 0)
+                {
+                    let _ = sender.send(String::from_utf8_lossy(&line).trim_end().to_owned());
+                }
+                drop(sender);
+                let mut log: File = log;
+                // must be drained to the end, or the child would block; a full disk only loses its log
+                let _ = io::copy(&mut output, &mut log);
+                let _ = log.flush();
+                let _ = io::copy(&mut output, &mut io::sink());
+            })?;
+            child.announcement = Some(receiver);
+        }
+        Ok(child)
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The first line of its standard output, if it is there by now. `Some(Err(()))` where it closed its output
+    /// without a line.
+    pub fn announcement(&self) -> Option<Result<String, ()>> {
+        use std::sync::mpsc::TryRecvError;
+        match self.announcement.as_ref()?.try_recv() {
+            Ok(line) => Some(Ok(line)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(())),
+        }
+    }
+
+    /// How it ended, if it has: `exit status 1`, `killed by signal 9`.
+    pub fn ending(&mut self) -> Option<String> {
+        if self.ended.is_none() && self.has_ended() {
+            self.reap();
+        }
+        self.ended.map(ending_text)
+    }
+
+    /// The exit status, if it has ended with one.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        self.ending()?;
+        self.ended?.code()
+    }
+
+    /// Asks it to end (SIGTERM), waits as long as `grace`, kills what is left (SIGKILL), and returns how it ended.
+    pub fn stop(&mut self, grace: Duration) -> String {
+        if self.ended.is_none() {
+            // only fails where nobody is left to get it
+            let _ = kill_process_group(self.group, Signal::TERM);
+            let begin = Instant::now();
+            while !self.has_ended() && begin.elapsed() < grace {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            self.reap();
+        }
+        self.ended.map_or_else(|| "unknown end".into(), ending_text)
+    }
+
+    /// Whether it has ended; it is not reaped yet, so that its process group stays its own.
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(self.group), options) {
+            Ok(status) => status.is_some(),
+            Err(_) => true,
+        }
+    }
+
+    /// Kills whatever is left of the group, then reaps the child. The order matters: as long as the child is not
+    /// reaped nobody else can have its number.
+    fn reap(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        let _ = kill_process_group(self.group, Signal::KILL);
+        self.ended = Some(self.process.wait().unwrap_or_else(|_| ExitStatus::from_raw(0)));
+        ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).retain(|group| *group != self.group);
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The last lines of its log, indented, for an error to quote; says so where there are none.
+    pub fn log_tail(&self, lines: usize) -> String {
+        log_tail(&self.log, lines)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.reap();
+    }
+}
+
+fn ending_text(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "unknown end".into(),
+    }
+}
+
+fn log_tail(log: &Path, lines: usize) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
+    let mut tail: Vec<String> = text
+        .lines()
+        .rev()
+        .filter(|line| !line.trim().is_empty())
+        .take(lines)
+        .map(|line| format!("  | {}", line.chars().take(TAIL_LINE_CHARS).collect::<String>()))
+        .collect();
+    tail.reverse();
+    if tail.is_empty() {
+        format!("its log {} is empty", log.display())
+    } else {
+        format!("the end of its log {}:\n{}", log.display(), tail.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::test_kill_process;
+
+    fn spec(folder: &Path, command: &[&str]) -> Spec {
+        Spec {
+            name: command[0].to_owned(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            log: folder.join("log"),
+            cores: Vec::new(),
+            announces: false,
+        }
+    }
+
+    fn alive(id: u32) -> bool {
+        test_kill_process(Pid::from_raw(id as i32).unwrap()).is_ok()
+    }
+
+    fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !holds() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    #[test]
+    fn a_child_is_asked_to_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
+        assert!(alive(child.id()) && child.ending().is_none());
+        assert_eq!(child.stop(Duration::from_secs(20)), "killed by signal 15");
+        assert!(!alive(child.id()));
+        assert_eq!(child.stop(Duration::ZERO), "killed by signal 15", "stopping twice is nothing new");
+    }
+
+    #[test]
+    fn a_child_that_ignores_the_wish_is_killed_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "trap '' TERM; sleep 600 & echo $!; while :; do sleep 0.05; done";
+        let mut child =
+            Child::spawn(&Spec { announces: true, ..spec(folder.path(), &["sh", "-c", script]) }).unwrap();
+        let mut line = None;
+        wait_until("the child says its child's number", || {
+            line = child.announcement();
+            line.is_some()
+        });
+        let grandchild: u32 = line.unwrap().unwrap().parse().unwrap();
+        assert!(alive(grandchild));
+        assert_eq!(child.stop(Duration::from_millis(50)), "killed by signal 9");
+        // the grandchild is somebody else's to reap; it may stand as a zombie for a moment
+        let gone = |id: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        };
+        wait_until("the grandchild is gone", || gone(grandchild));
+    }
+
+    #[test]
+    fn a_dropped_child_is_gone_after_a_panic_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = std::sync::atomic::AtomicU32::new(0);
+        let result = std::panic::catch_unwind(|| {
+            let child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
+            id.store(child.id(), std::sync::atomic::Ordering::SeqCst);
+            panic!("on purpose");
+        });
+        assert!(result.is_err());
+        assert!(!alive(id.into_inner()));
+    }
+
+    #[test]
+    fn a_child_that_ends_by_itself_is_noticed_and_its_log_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "echo first; echo last >&2; exit 7";
+        let mut child = Child::spawn(&spec(folder.path(), &["sh", "-c", script])).unwrap();
+        wait_until("it ends", || child.ending().is_some());
+        assert_eq!(child.ending().unwrap(), "exit status 7");
+        let tail = child.log_tail(5);
+        assert!(tail.contains("  | first\n  | last"), "{tail}");
+        assert!(!child.log_tail(1).contains("first"));
+    }
+
+    #[test]
+    fn a_closed_pipe_tells_a_child_that_we_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Child::spawn(&spec(folder.path(), &["cat"])).unwrap();
+        assert!(child.ending().is_none());
+        drop(child.process.stdin.take());
+        wait_until("cat ends at the end of its input", || child.ending().is_some());
+        assert_eq!(child.ending().unwrap(), "exit status 0");
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Child::spawn(&spec(folder.path(), &["/no/such/program"])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(Child::spawn(&Spec { command: vec![], ..spec(folder.path(), &["x"]) }).is_err());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_is_held_to_its_cores() {
+        let folder = tempfile::tempdir().unwrap();
+        let core = pin::available_cores()[0];
+        let spec = Spec { cores: vec![core], ..spec(folder.path(), &["sleep", "600"]) };
+        let child = Child::spawn(&spec).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        assert_eq!(allowed.trim(), core.to_string());
+    }
+}

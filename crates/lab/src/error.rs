@@ -1,0 +1,32 @@
+//! What can keep an experiment from giving figures, and the exit status that says so.
+
+/// Why there are no figures. The text says what was wrong, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// What was asked for cannot be done: a pin to a core that is not there, a directory that cannot be written.
+    #[error("{0}")]
+    Usage(String),
+    /// The system could not be started, or never became ready.
+    #[error("{0}")]
+    Start(String),
+    /// The scenario's `prepare` failed: the system's data is not what the load needs.
+    #[error("{0}")]
+    Prepare(String),
+    /// The load could not be driven or the run not be written.
+    #[error("{0}")]
+    Measure(String),
+    /// The user stopped it before there was anything to report, or stopped it twice.
+    #[error("stopped; nothing was kept of this run")]
+    Interrupted,
+}
+
+impl LabError {
+    /// The exit status that says it: 2 wrong use, 3 no valid measurement, 130 stopped by the user.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            LabError::Usage(_) => crate::EXIT_USAGE,
+            LabError::Start(_) | LabError::Prepare(_) | LabError::Measure(_) => crate::EXIT_INVALID,
+            LabError::Interrupted => crate::EXIT_INTERRUPTED,
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Looks at processes once a second: what they used since the look before.
+//!
+//! Everything is read from `/proc`; where there is none, [`Monitor::look`] gives no samples and [`Monitor::note`]
+//! says so.
+
+use std::path::{Path, PathBuf};
+
+use tidemark_record::Sample;
+
+use crate::proc;
+
+/// Most processes followed below one that was started; further ones are left out.
+const PROCESSES_MAX: usize = 256;
+/// Most threads whose context switches are summed in one look; further ones are left out.
+const THREADS_MAX: usize = 1024;
+
+/// What a sample calls the whole machine.
+pub const MACHINE: &str = "machine";
+/// What a sample calls the system under test, all its processes together.
+pub const SYSTEM: &str = "system";
+/// What a sample calls this process.
+pub const DRIVER: &str = "driver";
+
+/// Counters since the process began, and sizes right now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reading {
+    cpu_us: u64,
+    cpu_system_us: u64,
+    rss_bytes: u64,
+    threads: u64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+    disk_read_bytes: u64,
+    disk_written_bytes: u64,
+    net_received_bytes: u64,
+    net_sent_bytes: u64,
+    steal_us: u64,
+}
+
+/// One process or machine that is looked at.
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    /// None for the machine.
+    process: Option<u32>,
+    before: Option<(u64, Reading)>,
+}
+
+/// Looks at processes and at the machine.
+#[derive(Debug)]
+pub struct Monitor {
+    root: PathBuf,
+    watched: Vec<Watched>,
+    tick_us: u64,
+    page_bytes: u64,
+}
+
+impl Monitor {
+    /// Looks at the machine and at this process, the driver.
+    pub fn new() -> Self {
+        let mut monitor = Monitor {
+            root: PathBuf::from("/proc"),
+            watched: Vec::new(),
+            tick_us: 1_000_000 / rustix::param::clock_ticks_per_second().max(1),
+            page_bytes: rustix::param::page_size() as u64,
+        };
+        monitor.watch(DRIVER, Some(std::process::id()));
+        monitor.watch(MACHINE, None);
+        monitor
+    }
+
+    /// Looks at one more process and all its children from now on.
+    pub fn watch_process(&mut self, name: &str, id: u32) {
+        self.watch(name, Some(id));
+    }
+
+    fn watch(&mut self, name: &str, process: Option<u32>) {
+        self.watched.push(Watched { name: name.to_owned(), process, before: None });
+    }
+
+    /// What a reader of the run must know, where there is nothing to look at.
+    pub fn note(&self) -> Option<String> {
+        let there = self.root.join("self/stat").exists() || self.root.join("stat").exists();
+        (!there).then(|| {
+            "no /proc on this system: CPU, memory and network of the processes were not recorded".into()
+        })
+    }
+
+    /// What everything watched used since the look before. The first look at a process only sets where it counts from.
+    pub fn look(&mut self, at_us: u64) -> Vec<Sample> {
+        let mut samples = Vec::with_capacity(self.watched.len());
+        for index in 0..self.watched.len() {
+            let reading = match self.watched[index].process {
+                Some(id) => self.read_tree(id, self.watched[index].name != DRIVER),
+                None => self.read_machine(),
+            };
+            let watched = &mut self.watched[index];
+            let before = std::mem::replace(&mut watched.before, reading.map(|reading| (at_us, reading)));
+            if let (Some(before), Some(after)) = (before, watched.before)
+                && after.0 > before.0
+            {
+                samples.push(difference(&watched.name, before, after));
+            }
+        }
+        samples
+    }
+
+    /// A process, with the processes below it where `children` says so, as one.
+    fn read_tree(&self, id: u32, children: bool) -> Option<Reading> {
+        let mut sum = self.read_process(id)?;
+        if children {
+            let mut queue = self.children(id);
+            let mut index = 0;
+            while index < queue.len() && index < PROCESSES_MAX {
+                // a child may be gone by now; its time has then gone to its parent's sum
+                if let Some(reading) = self.read_process(queue[index]) {
+                    sum.add(&reading);
+                }
+                queue.extend(self.children(queue[index]));
+                index += 1;
+            }
+        }
+        Some(sum)
+    }
+
+    fn read_process(&self, id: u32) -> Option<Reading> {
+        let folder = self.root.join(id.to_string());
+        let stat = proc::process_stat(&read(&folder.join("stat"))?)?;
+        let mut reading = Reading {
+            cpu_us: stat.user_ticks.saturating_add(stat.system_ticks).saturating_mul(self.tick_us),
+            cpu_system_us: stat.system_ticks.saturating_mul(self.tick_us),
+            rss_bytes: stat.rss_pages.saturating_mul(self.page_bytes),
+            threads: stat.threads,
+            ..Reading::default()
+        };
+        if let Some(io) = read(&folder.join("io")) {
+            reading.disk_read_bytes = proc::keyed(&io, "read_bytes").unwrap_or(0);
+            reading.disk_written_bytes = proc::keyed(&io, "write_bytes").unwrap_or(0);
+        }
+        // the status of a process counts its first thread only
+        for status in
+            entries(&folder.join("task")).take(THREADS_MAX).filter_map(|task| read(&task.join("status")))
+        {
+            let count = |key| proc::keyed(&status, key).unwrap_or(0);
+            reading.voluntary_switches += count("voluntary_ctxt_switches");
+            reading.involuntary_switches += count("nonvoluntary_ctxt_switches");
+        }
+        Some(reading)
+    }
+
+    fn children(&self, id: u32) -> Vec<u32> {
+        let tasks = entries(&self.root.join(id.to_string()).join("task")).take(THREADS_MAX);
+        tasks
+            .filter_map(|task| read(&task.join("children")))
+            .flat_map(|text| proc::process_ids(&text).collect::<Vec<_>>())
+            .collect()
+    }
+
+    fn read_machine(&self) -> Option<Reading> {
+        let stat = proc::machine_stat(&read(&self.root.join("stat"))?)?;
+        let vmstat = read(&self.root.join("vmstat")).unwrap_or_default();
+        let paged = |key| proc::keyed(&vmstat, key).unwrap_or(0).saturating_mul(1024);
+        let network = proc::network_bytes(&read(&self.root.join("net/dev")).unwrap_or_default());
+        Some(Reading {
+            cpu_us: stat.user_ticks.saturating_add(stat.system_ticks).saturating_mul(self.tick_us),
+            cpu_system_us: stat.system_ticks.saturating_mul(self.tick_us),
+            rss_bytes: read(&self.root.join("meminfo"))
+                .and_then(|text| proc::memory_used(&text))
+                .unwrap_or(0),
+            // the kernel does not tell the machine's voluntary switches from the others
+            voluntary_switches: stat.switches,
+            disk_read_bytes: paged("pgpgin"),
+            disk_written_bytes: paged("pgpgout"),
+            net_received_bytes: network.0,
+            net_sent_bytes: network.1,
+            steal_us: stat.steal_ticks.saturating_mul(self.tick_us),
+            ..Reading::default()
+        })
+    }
+
+    /// Microseconds that each thread of this process whose name begins with `prefix` has been ready to run without
+    /// getting a core, summed: how much the machine kept the driver from driving.
+    pub fn run_queue_wait_us(&self, prefix: &str) -> Option<u64> {
+        let mut sum_ns = 0u64;
+        let mut seen = false;
+        for task in entries(&self.root.join("self/task")).take(THREADS_MAX) {
+            if !read(&task.join("comm")).is_some_and(|name| name.starts_with(prefix)) {
+                continue;
+            }
+            let wait = read(&task.join("schedstat")).and_then(|text| proc::run_queue_wait_ns(&text));
+            sum_ns = sum_ns.saturating_add(wait?);
+            seen = true;
+        }
+        seen.then_some(sum_ns / 1000)
+    }
+}
+
+impl Default for Monitor {
+    fn default() -> Self {
+        Monitor::new()
+    }
+}
+
+impl Reading {
+    fn add(&mut self, other: &Reading) {
+        self.cpu_us = self.cpu_us.saturating_add(other.cpu_us);
+        self.cpu_system_us = self.cpu_system_us.saturating_add(other.cpu_system_us);
+        self.rss_bytes = self.rss_bytes.saturating_add(other.rss_bytes);
+        self.threads = self.threads.saturating_add(other.threads);
+        self.voluntary_switches = self.voluntary_switches.saturating_add(other.voluntary_switches);
+        self.involuntary_switches = self.involuntary_switches.saturating_add(other.involuntary_switches);
+        self.disk_read_bytes = self.disk_read_bytes.saturating_add(other.disk_read_bytes);
+        self.disk_written_bytes = self.disk_written_bytes.saturating_add(other.disk_written_bytes);
+    }
+}
+
+/// What happened between two readings. A counter that fell (a thread that ended) counts as nothing.
+fn difference(name: &str, (before_us, before): (u64, Reading), (after_us, after): (u64, Reading)) -> Sample {
+    let elapsed_us = (after_us - before_us) as f64;
+    let share = |after: u64, before: u64| after.saturating_sub(before) as f64 / elapsed_us;
+    Sample {
+        at_us: after_us,
+        process: name.to_owned(),
+        cpu_share: share(after.cpu_us, before.cpu_us),
+        cpu_system_share: share(after.cpu_system_us, before.cpu_system_us),
+        rss_bytes: after.rss_bytes,
+        threads: after.threads,
+        voluntary_switches: after.voluntary_switches.saturating_sub(before.voluntary_switches),
+        involuntary_switches: after.involuntary_switches.saturating_sub(before.involuntary_switches),
+        disk_read_bytes: after.disk_read_bytes.saturating_sub(before.disk_read_bytes),
+        disk_written_bytes: after.disk_written_bytes.saturating_sub(before.disk_written_bytes),
+        net_received_bytes: after.net_received_bytes.saturating_sub(before.net_received_bytes),
+        net_sent_bytes: after.net_sent_bytes.saturating_sub(before.net_sent_bytes),
+        steal_share: share(after.steal_us, before.steal_us),
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn write_process(root: &Path, id: u32, user_ticks: u64, children: &str) {
+        let task = root.join(format!("{id}/task/{id}"));
+        fs::create_dir_all(&task).unwrap();
+        let stat = format!("{id} (x y) S 1 1 1 0 -1 0 0 0 0 0 {user_ticks} 10 0 0 20 0 3 0 1 1 50 1");
+        fs::write(root.join(format!("{id}/stat")), stat).unwrap();
+        fs::write(root.join(format!("{id}/io")), "read_bytes: 4096\nwrite_bytes: 100\n").unwrap();
+        fs::write(task.join("status"), "voluntary_ctxt_switches: 7\nnonvoluntary_ctxt_switches: 2\n")
+            .unwrap();
+        fs::write(task.join("children"), children).unwrap();
+    }
+
+    fn fake(root: &Path) -> Monitor {
+        Monitor { root: root.to_owned(), watched: Vec::new(), tick_us: 10_000, page_bytes: 4096 }
+    }
+
+    #[test]
+    fn a_process_and_its_children_are_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write_process(root, 10, 100, "11 ");
+        write_process(root, 11, 0, "12 99");
+        write_process(root, 12, 0, "");
+        let mut monitor = fake(root);
+        monitor.watch_process("system", 10);
+        assert!(monitor.look(1_000_000).is_empty(), "the first look only sets the base");
+        write_process(root, 10, 150, "11 ");
+        write_process(root, 12, 50, "");
+        let samples = monitor.look(2_000_000);
+        assert_eq!(samples.len(), 1);
+        let sample = &samples[0];
+        assert_eq!(sample.process, "system");
+        assert!(
+            (sample.cpu_share - 1.0).abs() < 1e-9,
+            "50 + 50 ticks of 10 ms in a second: {}",
+            sample.cpu_share
+        );
+        assert_eq!(sample.cpu_system_share, 0.0);
+        assert_eq!((sample.threads, sample.rss_bytes), (9, 3 * 50 * 4096));
+    }
+
+    #[test]
+    fn a_process_that_is_gone_gives_nothing_and_one_that_loops_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut monitor = fake(folder.path());
+        write_process(folder.path(), 10, 1, "10 10");
+        monitor.watch_process("system", 10);
+        monitor.look(1);
+        assert_eq!(monitor.look(2).len(), 1);
+        fs::remove_dir_all(folder.path().join("10")).unwrap();
+        assert!(monitor.look(3).is_empty());
+        assert!(monitor.note().is_some());
+    }
+
+    #[test]
+    fn the_machine_counts_steal_and_network() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("net")).unwrap();
+        let write = |ticks: u64, bytes: u64| {
+            fs::write(root.join("stat"), format!("cpu  {ticks} 0 0 0 0 0 0 {ticks}\nctxt {ticks}\n"))
+                .unwrap();
+            fs::write(root.join("net/dev"), format!("lo: {bytes} 0 0 0 0 0 0 0 {bytes} 0\n")).unwrap();
+            fs::write(root.join("vmstat"), format!("pgpgin {bytes}\npgpgout 0\n")).unwrap();
+        };
+        let mut monitor = fake(root);
+        monitor.watch(MACHINE, None);
+        write(100, 1000);
+        monitor.look(0);
+        write(300, 3000);
+        let sample = monitor.look(1_000_000).remove(0);
+        assert!((sample.cpu_share - 2.0).abs() < 1e-9 && (sample.steal_share - 2.0).abs() < 1e-9);
+        assert_eq!((sample.net_received_bytes, sample.net_sent_bytes), (2000, 2000));
+        assert_eq!((sample.voluntary_switches, sample.disk_read_bytes), (200, 2000 * 1024));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_and_this_machine_are_seen() {
+        let mut monitor = Monitor::new();
+        monitor.look(0);
+        let samples = monitor.look(1_000_000);
+        let names: Vec<&str> = samples.iter().map(|sample| sample.process.as_str()).collect();
+        assert_eq!(names, [DRIVER, MACHINE]);
+        assert!(samples.iter().all(|sample| sample.rss_bytes > 0));
+        assert!(monitor.note().is_none());
+    }
+}

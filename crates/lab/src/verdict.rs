@@ -1,0 +1,403 @@
+//! What a run is worth: its objectives, and whether the measurement itself can be trusted.
+//!
+//! # When the driver was the limit
+//!
+//! A run is `invalid: driver-bound` where one of these holds over the measured window. The figures then say what
+//! the driver can do, not what the system can.
+//!
+//! | model | what | bound | why |
+//! | --- | --- | --- | --- |
+//! | both | the busiest driving thread was on a CPU | more than 95 % of the time | it had nothing left to give: answers lay in its sockets, and what it measured is its own queue |
+//! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported |
+//! | closed | mean lag | above 0.1 ms and above 10 % of the mean response time | a user's next request follows its last answer, so the driver's lateness slows all users by that share, and with them the throughput |
+//!
+//! Lag is the time from when a request was due to its first byte sent where only the driver was in the way. The
+//! fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
+//!
+//! # What fails without an objective
+//!
+//! A system that ended by itself, and one that failed more than half of its requests: such a run is a `fail`, not
+//! `invalid`, for it tells the truth about the system.
+
+use tidemark_record::Totals;
+use tidemark_record::manifest::ObjectiveResult;
+use tidemark_record::summary::{Status, Summary, Verdict};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Comparison, LoadModel, Metric, Objective};
+
+/// A driving thread that is on a CPU for a larger share of the time is the limit.
+pub const THREAD_SHARE_MAX: f64 = 0.95;
+/// Lag up to this share of the response time is accepted.
+pub const LAG_SHARE_MAX: f64 = 0.10;
+/// Open model: a 99th percentile of the lag up to this is accepted always, microseconds.
+pub const OPEN_LAG_P99_US: f64 = 1_000.0;
+/// Closed model: a mean lag up to this is accepted always, microseconds.
+pub const CLOSED_LAG_MEAN_US: f64 = 100.0;
+/// More failed requests than this share fail a run even without an objective.
+pub const ERROR_SHARE_MAX: f64 = 0.5;
+
+/// The verdict on a run, and every objective with what was measured. `system_ended`: how the system ended, if it
+/// did so by itself.
+pub fn judge(
+    plan: &Plan,
+    totals: &Totals,
+    summary: &Summary,
+    system_ended: Option<&str>,
+) -> (Verdict, Vec<ObjectiveResult>) {
+    let results: Vec<ObjectiveResult> =
+        plan.objectives.iter().map(|objective| result(objective, totals, summary)).collect();
+    let invalid = invalid_reasons(summary, plan.load.model);
+    let mut failed = fail_reasons(summary, system_ended);
+    let missed = results.iter().filter(|result| !result.met);
+    failed.extend(missed.map(|result| format!("{} missed: {}", result.objective, result.measured)));
+    let status = match (invalid.is_empty(), failed.is_empty()) {
+        (false, _) => Status::Invalid,
+        (true, false) => Status::Fail,
+        (true, true) => Status::Pass,
+    };
+    (Verdict { status, reasons: invalid.into_iter().chain(failed).collect() }, results)
+}
+
+fn result(objective: &Objective, totals: &Totals, summary: &Summary) -> ObjectiveResult {
+    let measured = measured(objective, totals, summary);
+    ObjectiveResult {
+        objective: objective.text.clone(),
+        met: measured.is_some_and(|value| holds(value, objective.comparison, objective.bound)),
+        measured: measured.map_or_else(|| "not measured".into(), |value| text(objective.metric, value)),
+    }
+}
+
+/// What was measured, in the metric's unit; none where there was nothing to measure it on.
+fn measured(objective: &Objective, totals: &Totals, summary: &Summary) -> Option<f64> {
+    let of = match objective.label {
+        Some(label) => totals.by_label.get(usize::from(label))?,
+        None => &totals.all,
+    };
+    let answered = !of.response_time_us.is_empty();
+    let requests = of.requests();
+    match objective.metric {
+        Metric::Percentile(percentile) => {
+            answered.then(|| of.response_time_us.value_at_percentile(percentile.clamp(0.0, 100.0)) as f64)
+        }
+        Metric::Mean => answered.then(|| of.response_time_us.mean()),
+        Metric::ErrorShare => (requests > 0).then(|| of.errors() as f64 / requests as f64),
+        Metric::Errors => (requests > 0).then(|| of.errors() as f64),
+        Metric::Rate => (summary.measured_s > 0.0).then(|| of.ended_in_window as f64 / summary.measured_s),
+        Metric::Dropped => Some(totals.dropped as f64),
+        Metric::Lost => summary.ledger.as_ref().map(|ledger| ledger.lost as f64),
+    }
+}
+
+fn holds(value: f64, comparison: Comparison, bound: f64) -> bool {
+    match comparison {
+        Comparison::Less => value < bound,
+        Comparison::LessOrEqual => value <= bound,
+        Comparison::Equal => value == bound,
+        Comparison::GreaterOrEqual => value >= bound,
+        Comparison::Greater => value > bound,
+    }
+}
+
+/// Why the measurement cannot be trusted; the table in this module's text.
+fn invalid_reasons(summary: &Summary, model: LoadModel) -> Vec<String> {
+    if summary.requests == 0 {
+        return vec![format!(
+            "nothing measured: no request ended in the measured window of {:.1} s",
+            summary.measured_s
+        )];
+    }
+    let mut reasons = Vec::new();
+    let (driver, response) = (&summary.driver, &summary.response_time_us);
+    if driver.busiest_thread_share > THREAD_SHARE_MAX {
+        reasons.push(format!(
+            "driver-bound: its busiest thread was on a CPU for {:.0} % of the time; give it more --threads or cores",
+            driver.busiest_thread_share * 100.0
+        ));
+    }
+    let (name, lag_us, response_us, always_us) = match model {
+        LoadModel::Open(_) => {
+            ("99 % of the lag is up to", driver.lag_us.p99 as f64, response.p99 as f64, OPEN_LAG_P99_US)
+        }
+        LoadModel::Closed => ("the mean lag is", driver.lag_us.mean, response.mean, CLOSED_LAG_MEAN_US),
+    };
+    if lag_us > always_us.max(LAG_SHARE_MAX * response_us) {
+        reasons.push(format!(
+            "driver-bound: requests left late by the driver's own fault, {name} {} of {}; give it cores of its own \
+             (--pin), more --threads, or less load",
+            duration_text(lag_us),
+            duration_text(response_us)
+        ));
+    }
+    reasons
+}
+
+fn fail_reasons(summary: &Summary, system_ended: Option<&str>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if let Some(ending) = system_ended {
+        reasons.push(format!("the system ended by itself: {ending}"));
+    }
+    let failed: u64 = summary.errors.values().sum();
+    if summary.requests > 0 && failed as f64 / summary.requests as f64 > ERROR_SHARE_MAX {
+        let most =
+            summary.errors.iter().max_by_key(|(_, count)| **count).map_or("", |(kind, _)| kind.as_str());
+        reasons.push(format!("{failed} of {} requests failed, most by {most}", summary.requests));
+    }
+    reasons
+}
+
+/// A measured value for a person, in the form in which bounds are written.
+fn text(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Percentile(_) | Metric::Mean => duration_text(value),
+        Metric::ErrorShare => format!("{}%", significant(value * 100.0)),
+        Metric::Rate => format!("{}/s", significant(value)),
+        Metric::Errors | Metric::Dropped | Metric::Lost => format!("{value:.0}"),
+    }
+}
+
+/// Microseconds for a person: `870us`, `71.2ms`, `1.25s`.
+pub fn duration_text(us: f64) -> String {
+    // the unit is chosen after rounding, so that 999.96 ms is 1s and not 1000ms
+    match us {
+        us if us < 999.5 => format!("{}us", significant(us)),
+        us if us < 999_500.0 => format!("{}ms", significant(us / 1e3)),
+        us => format!("{}s", significant(us / 1e6)),
+    }
+}
+
+/// Three significant digits, without trailing zeros; whole numbers from 100 up.
+fn significant(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return "0".into();
+    }
+    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::*;
+    use tidemark_record::summary::{Driver, Latency, Ledger};
+    use tidemark_record::{Outcome, RunWriter, Series, ThreadInterval, new_histogram, summarize};
+    use tidemark_scenario::plan::{Limits, Load, Spacing, System};
+
+    fn plan(model: LoadModel, objectives: Vec<Objective>) -> Plan {
+        Plan {
+            name: "x".into(),
+            description: String::new(),
+            labels: vec!["A".into(), "B".into(), "C".into()],
+            requests: Vec::new(),
+            sessions: Vec::new(),
+            prepare: None,
+            load: Load { model, phases: Vec::new() },
+            counters: 0,
+            feeders: Vec::new(),
+            limits: Limits {
+                connections: 1,
+                waiting: 1,
+                connect_timeout: Duration::from_secs(1),
+                body_bytes: 1,
+                drain: Duration::from_secs(1),
+            },
+            objectives,
+            system: System::default(),
+            seed: None,
+            source_name: "x.yaml".into(),
+            source: String::new(),
+        }
+    }
+
+    fn objective(
+        text: &str,
+        label: Option<u16>,
+        metric: Metric,
+        comparison: Comparison,
+        bound: f64,
+    ) -> Objective {
+        Objective { text: text.into(), label, metric, comparison, bound }
+    }
+
+    /// A good run: 1,000 requests, p99 20 ms, mean 5 ms.
+    fn good() -> Summary {
+        let latency =
+            Latency { min: 1, mean: 5_000.0, p50: 4_000, p90: 9_000, p99: 20_000, p999: 30_000, max: 40_000 };
+        Summary {
+            verdict: Verdict { status: Status::Pass, reasons: Vec::new() },
+            offered_per_s: 1_000.0,
+            achieved_per_s: 1_000.0,
+            measured_s: 1.0,
+            requests: 1_000,
+            errors: BTreeMap::new(),
+            dropped: 0,
+            response_time_us: latency.clone(),
+            service_time_us: latency,
+            steps: Vec::new(),
+            processes: Vec::new(),
+            driver: Driver { busiest_thread_share: 0.5, ..Driver::default() },
+            ledger: None,
+            run_dir: String::new(),
+        }
+    }
+
+    fn verdict(model: LoadModel, change: impl FnOnce(&mut Summary)) -> Verdict {
+        let mut summary = good();
+        change(&mut summary);
+        judge(&plan(model, Vec::new()), &Totals::new(&[]), &summary, None).0
+    }
+
+    const OPEN: LoadModel = LoadModel::Open(Spacing::Poisson);
+    const CLOSED: LoadModel = LoadModel::Closed;
+
+    #[test]
+    fn a_busy_thread_is_the_limit_in_both_models() {
+        for model in [OPEN, CLOSED] {
+            assert_eq!(verdict(model, |s| s.driver.busiest_thread_share = 0.95).status, Status::Pass);
+            let bound = verdict(model, |s| s.driver.busiest_thread_share = 0.96);
+            assert_eq!(bound.status, Status::Invalid);
+            assert!(bound.reasons[0].starts_with("driver-bound: ") && bound.reasons[0].contains("96 %"));
+        }
+    }
+
+    #[test]
+    fn an_open_load_is_judged_by_the_99th_percentile_of_the_lag() {
+        // 10 % of 20 ms is 2 ms
+        assert_eq!(verdict(OPEN, |s| s.driver.lag_us.p99 = 2_000).status, Status::Pass);
+        assert_eq!(verdict(OPEN, |s| s.driver.lag_us.p99 = 2_001).status, Status::Invalid);
+        // with fast answers 1 ms is always accepted
+        let fast = |lag| move |s: &mut Summary| (s.response_time_us.p99, s.driver.lag_us.p99) = (100, lag);
+        assert_eq!(verdict(OPEN, fast(1_000)).status, Status::Pass);
+        assert_eq!(verdict(OPEN, fast(1_001)).status, Status::Invalid);
+        // a mean alone does not matter here
+        assert_eq!(verdict(OPEN, |s| s.driver.lag_us.mean = 900.0).status, Status::Pass);
+    }
+
+    #[test]
+    fn a_closed_load_is_judged_by_the_mean_of_the_lag() {
+        // 10 % of 5 ms is 0.5 ms
+        assert_eq!(verdict(CLOSED, |s| s.driver.lag_us.mean = 500.0).status, Status::Pass);
+        assert_eq!(verdict(CLOSED, |s| s.driver.lag_us.mean = 501.0).status, Status::Invalid);
+        let fast =
+            |lag| move |s: &mut Summary| (s.response_time_us.mean, s.driver.lag_us.mean) = (100.0, lag);
+        assert_eq!(verdict(CLOSED, fast(100.0)).status, Status::Pass);
+        assert_eq!(verdict(CLOSED, fast(101.0)).status, Status::Invalid);
+        // a tail of the lag slows nobody much
+        assert_eq!(verdict(CLOSED, |s| s.driver.lag_us.p99 = 15_000).status, Status::Pass);
+    }
+
+    #[test]
+    fn nothing_measured_is_invalid() {
+        let nothing = verdict(CLOSED, |s| s.requests = 0);
+        assert_eq!(nothing.status, Status::Invalid);
+        assert!(nothing.reasons[0].starts_with("nothing measured"));
+    }
+
+    #[test]
+    fn more_than_half_failed_is_a_fail_and_not_invalid() {
+        let with = |count| move |s: &mut Summary| drop(s.errors.insert("connect".into(), count));
+        assert_eq!(verdict(CLOSED, with(500)).status, Status::Pass);
+        let failed = verdict(CLOSED, with(501));
+        assert_eq!(failed.status, Status::Fail);
+        assert_eq!(failed.reasons, ["501 of 1000 requests failed, most by connect"]);
+    }
+
+    #[test]
+    fn a_system_that_ended_fails_the_run() {
+        let plan = plan(CLOSED, Vec::new());
+        let (verdict, _) = judge(&plan, &Totals::new(&plan.labels), &good(), Some("killed by signal 9"));
+        assert_eq!(verdict.status, Status::Fail);
+        assert!(verdict.reasons[0].contains("killed by signal 9"));
+    }
+
+    fn series(label: u16, outcome: Outcome, measured: bool, time_us: u64, count: u32) -> Series {
+        let mut time = new_histogram();
+        time.record_n(time_us, count).unwrap();
+        Series { label, outcome, measured, response_time_us: time.clone(), service_time_us: time }
+    }
+
+    /// Two measured seconds: 98 good requests of A and 1 of B, 1 failed of A; and others that are not measured.
+    fn totals(plan: &Plan) -> Totals {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = RunWriter::create(folder.path(), &plan.labels, "").unwrap();
+        let mut interval = ThreadInterval::empty(0, 1_000_000, 3_000_000);
+        interval.in_window = true;
+        interval.dropped = 3;
+        interval.series = vec![
+            series(0, Outcome::Ok, true, 40_000, 98),
+            series(0, Outcome::Timeout, true, 900_000, 1),
+            series(1, Outcome::Ok, true, 70_000, 1),
+            series(1, Outcome::Ok, false, 900_000, 100),
+        ];
+        writer.add_interval(&interval).unwrap();
+        writer.totals().clone()
+    }
+
+    #[test]
+    fn objectives_are_held_against_what_was_measured() {
+        use Comparison::*;
+        let cases = [
+            (objective("p95 < 50ms", None, Metric::Percentile(95.0), Less, 50_000.0), true, "40ms"),
+            (objective("max < 50ms", None, Metric::Percentile(100.0), Less, 50_000.0), false, "70ms"),
+            (objective("A max < 50ms", Some(0), Metric::Percentile(100.0), Less, 50_000.0), true, "40ms"),
+            (objective("B p50 < 60ms", Some(1), Metric::Percentile(50.0), Less, 60_000.0), false, "70ms"),
+            (objective("B mean <= 71ms", Some(1), Metric::Mean, LessOrEqual, 71_000.0), true, "70ms"),
+            (objective("errors < 1%", None, Metric::ErrorShare, Less, 0.01), false, "1%"),
+            (objective("B errors = 0", Some(1), Metric::Errors, Equal, 0.0), true, "0"),
+            (objective("rate > 2k/s", None, Metric::Rate, Greater, 2_000.0), false, "100/s"),
+            (objective("A rate >= 49/s", Some(0), Metric::Rate, GreaterOrEqual, 49.0), true, "49.5/s"),
+            (objective("dropped = 0", None, Metric::Dropped, Equal, 0.0), false, "3"),
+        ];
+        let plan = plan(CLOSED, cases.iter().map(|case| case.0.clone()).collect());
+        let totals = totals(&plan);
+        let (verdict, results) = judge(&plan, &totals, &summarize(&totals, Path::new("x")), None);
+        for (result, (_, met, measured)) in results.iter().zip(&cases) {
+            assert_eq!((result.met, result.measured.as_str()), (*met, *measured), "{}", result.objective);
+        }
+        assert_eq!(verdict.status, Status::Fail);
+        assert_eq!(verdict.reasons[0], "max < 50ms missed: 70ms");
+        assert_eq!(verdict.reasons.len(), 5);
+    }
+
+    #[test]
+    fn what_was_never_measured_is_never_met() {
+        use Comparison::*;
+        let hopeless = vec![
+            objective("C p99 < 1h", Some(2), Metric::Percentile(99.0), Less, 3.6e9),
+            objective("C mean < 1h", Some(2), Metric::Mean, Less, 3.6e9),
+            objective("C errors = 0", Some(2), Metric::Errors, Equal, 0.0),
+            objective("C errors < 1%", Some(2), Metric::ErrorShare, Less, 0.01),
+            objective("lost = 0", None, Metric::Lost, Equal, 0.0),
+            objective("? p50 < 1h", Some(9), Metric::Percentile(50.0), Less, 3.6e9),
+        ];
+        let plan = plan(CLOSED, hopeless);
+        let totals = totals(&plan);
+        let (verdict, results) = judge(&plan, &totals, &good(), None);
+        assert_eq!(verdict.status, Status::Fail);
+        assert!(results.iter().all(|result| !result.met && result.measured == "not measured"), "{results:?}");
+        let mut with_ledger = good();
+        with_ledger.ledger = Some(Ledger::default());
+        assert!(judge(&plan, &totals, &with_ledger, None).1[4].met);
+    }
+
+    #[test]
+    fn numbers_are_for_persons() {
+        for (us, text) in [
+            (0.0, "0us"),
+            (0.5, "0.5us"),
+            (870.0, "870us"),
+            (999.9, "1ms"),
+            (71_234.0, "71.2ms"),
+            (999_700.0, "1s"),
+            (1_254_000.0, "1.25s"),
+            (100_000_000.0, "100s"),
+        ] {
+            assert_eq!(duration_text(us), text);
+        }
+        assert_eq!(significant(0.000_123_4), "0.000123");
+        assert_eq!(significant(12_783.4), "12783");
+    }
+}
