@@ -1,6 +1,6 @@
 //! Answers of every shape, delivered in every way that a socket may cut them.
 
-use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder};
+use tidemark_wire::http1::{DecoderLimits, HttpError, MAX_CHUNK_LINE_BYTES, ResponseDecoder};
 
 /// One answer and what must be understood of it.
 #[derive(Clone)]
@@ -309,4 +309,17 @@ fn headers_come_in_order_and_as_sent() {
         [(b"Set-Cookie", b"a=1"), (b"Content-Length", b"0"), (b"set-cookie", b"b=2"), (b"X", b"\xe9")];
     assert_eq!(headers, expected);
     assert_eq!(decoder.header("set-cookie"), Some(&b"a=1"[..]));
+}
+
+#[test]
+fn long_trailers_do_not_count_against_the_next_answer() {
+    let trailers = "X: 0123456789\r\n".repeat(MAX_CHUNK_LINE_BYTES / 10);
+    let answer =
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n{trailers}\r\n");
+    let mut decoder = ResponseDecoder::new(DecoderLimits::default());
+    for _ in 0..3 {
+        decoder.start(false, true);
+        assert_eq!(feed(&mut decoder, &[answer.as_bytes()]), Ok((answer.len(), true)));
+        assert_eq!(decoder.body(), b"ok");
+    }
 }

@@ -85,6 +85,17 @@ fn malformed_heads() {
 }
 
 #[test]
+fn what_is_no_http_is_refused_before_its_end() {
+    let flood = "this is no HTTP, and it has no end ".repeat(4);
+    let single = response_error(&flood.as_bytes().chunks(1).collect::<Vec<_>>());
+    assert!(matches!(single, Some(HttpError::MalformedHead(_))), "{single:?}");
+    // Not only at the first byte: what comes later in the head is noticed when it has doubled.
+    let later = format!("HTTP/1.1 200 OK\r\nX: y\r\nX : y\r\n{}", "X: y\r\n".repeat(8));
+    let single = response_error(&later.as_bytes().chunks(1).collect::<Vec<_>>());
+    assert!(matches!(single, Some(HttpError::MalformedHead(_))), "{single:?}");
+}
+
+#[test]
 fn what_stands_before_the_first_line() {
     for bytes in ["\rHTTP/1.1 200 OK\r\n\r\n", "\r\n\r\n\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "\r\r\n"] {
         let mut decoder = ResponseDecoder::new(limits());

@@ -179,26 +179,17 @@ impl Head {
             return Ok(Decoded { consumed: skipped, complete: false });
         }
         self.begun = true;
-        let before = self.bytes.len();
-        let taken = input.len().min(limits.head_bytes - before);
-        let offered = &input[..taken];
-
+        let offered = &input[..input.len().min(limits.head_bytes - self.bytes.len())];
         // The usual case: the whole head in one piece is parsed where it lies and copied once.
-        let length = if before == 0 {
-            let length = parse(of, offered, limits, &mut self.headers, &mut self.facts)?;
-            self.bytes.extend_from_slice(&offered[..length.unwrap_or(taken)]);
-            length
+        let ended_at = if self.bytes.is_empty() {
+            let ended_at = parse(of, offered, limits, &mut self.headers, &mut self.facts)?;
+            self.bytes.extend_from_slice(&offered[..ended_at.unwrap_or(offered.len())]);
+            ended_at
         } else {
-            self.bytes.extend_from_slice(offered);
-            match self.bytes.len() >= self.next_attempt || has_blank_line(&self.bytes, before) {
-                true => parse(of, &self.bytes, limits, &mut self.headers, &mut self.facts)?,
-                false => None,
-            }
+            self.gather(of, offered, limits)?
         };
-        if let Some(length) = length {
-            debug_assert!(length > before);
-            self.bytes.truncate(length);
-            return Ok(Decoded { consumed: skipped + length - before, complete: true });
+        if let Some(ended_at) = ended_at {
+            return Ok(Decoded { consumed: skipped + ended_at, complete: true });
         }
         if self.bytes.len() >= limits.head_bytes {
             return Err(HttpError::HeadTooLarge { limit_bytes: limits.head_bytes });
@@ -206,7 +197,32 @@ impl Head {
         if self.bytes.len() >= self.next_attempt {
             self.next_attempt = self.bytes.len() * 2;
         }
-        Ok(Decoded { consumed: skipped + taken, complete: false })
+        Ok(Decoded { consumed: skipped + offered.len(), complete: false })
+    }
+
+    /// Puts another piece behind those of an incomplete head. Returns where in the piece the head ended, if it did;
+    /// nothing behind that place is copied, large as the body there may be.
+    fn gather(
+        &mut self,
+        of: HeadOf,
+        piece: &[u8],
+        limits: &DecoderLimits,
+    ) -> Result<Option<usize>, HttpError> {
+        let mut taken = 0;
+        while taken < piece.len() {
+            let blank_line = blank_line_end(&self.bytes, &piece[taken..]);
+            let part = &piece[taken..blank_line.map_or(piece.len(), |end| taken + end)];
+            self.bytes.extend_from_slice(part);
+            taken += part.len();
+            if blank_line.is_none() && self.bytes.len() < self.next_attempt {
+                break;
+            }
+            if let Some(length) = parse(of, &self.bytes, limits, &mut self.headers, &mut self.facts)? {
+                debug_assert_eq!(length, self.bytes.len(), "a head ends with its first blank line");
+                return Ok(Some(taken));
+            }
+        }
+        Ok(None)
     }
 
     /// A few blank lines before a message are overlooked, as the standard advises.
@@ -229,12 +245,19 @@ impl Head {
     }
 }
 
-/// Whether a blank line ends at or behind `from`.
-fn has_blank_line(bytes: &[u8], from: usize) -> bool {
-    memchr::memchr_iter(b'\n', &bytes[from..]).any(|at| {
-        let before = &bytes[..from + at];
-        before.ends_with(b"\n") || before.ends_with(b"\n\r")
-    })
+/// Where in `piece`, which follows `before`, the first blank line ends.
+fn blank_line_end(before: &[u8], piece: &[u8]) -> Option<usize> {
+    // The byte so many places in front of a place in the piece.
+    let back = |at: usize, places: usize| match at.checked_sub(places) {
+        Some(index) => piece.get(index).copied(),
+        None => before.len().checked_sub(places - at).and_then(|index| before.get(index).copied()),
+    };
+    let line_feeds = memchr::memchr_iter(b'\n', piece);
+    let mut blank = line_feeds.filter(|&at| match back(at, 1) {
+        Some(b'\r') => back(at, 2) == Some(b'\n'),
+        previous => previous == Some(b'\n'),
+    });
+    blank.next().map(|at| at + 1)
 }
 
 /// Parses a head; `None` when its end has not come yet. Spans are counted from the beginning of `bytes`.
@@ -295,4 +318,37 @@ fn malformed(error: httparse::Error, limits: &DecoderLimits) -> HttpError {
         Error::Token => "the start line has a character that may not be there",
         Error::Version => "the version is not HTTP/1.0 or HTTP/1.1",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_across_pieces() {
+        for (text, end) in [("a\r\n\r\nb", 5), ("a\n\nb\n\n", 3), ("a\r\n\nb", 4), ("a\n\r\n", 4)] {
+            for cut in 0..end {
+                let (before, piece) = text.as_bytes().split_at(cut);
+                assert_eq!(blank_line_end(before, piece), Some(end - cut), "{text:?} cut at {cut}");
+            }
+        }
+        for text in ["", "a\r\nb\r\n", "\r\n", "a\r\n\rb\n", "a\r\r\n"] {
+            for cut in 0..=text.len() {
+                let (before, piece) = text.as_bytes().split_at(cut);
+                assert_eq!(blank_line_end(before, piece), None, "{text:?} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_late_piece_only_the_head_is_copied() {
+        let mut head = Head::default();
+        let limits = DecoderLimits::default();
+        let first = head.read(HeadOf::Response, b"HTTP/1.1 200 OK\r\nX: y\r", &limits).unwrap();
+        assert!(!first.complete);
+        let piece = [b"\n\r\n".as_slice(), &[b'x'; 60_000]].concat();
+        let second = head.read(HeadOf::Response, &piece, &limits).unwrap();
+        assert_eq!(second, Decoded { consumed: 3, complete: true });
+        assert!(head.bytes.capacity() < 1000);
+    }
 }

@@ -179,6 +179,7 @@ mod tests {
         assert_eq!(all("$", DOCUMENT).unwrap(), [DOCUMENT.trim()]);
         assert_eq!(all("$[*][-1]", "[[1,2],[],[3]]").unwrap(), ["2", "3"]);
         assert_eq!(all("$[*][0][*]", "[[[1,2],9],[],[[3]]]").unwrap(), ["1", "2", "3"]);
+        assert_eq!(all("$[*].a", r#"[{"a":1,"a":2},{"b":3,"a":4}]"#).unwrap(), ["1", "4"]);
         for back in 1..=20 {
             let path = format!("$[-{back}][0]");
             let json = "[[0],[1],[2],[3],[4],[5],[6],[7],[8],[9],[10],[11],[12],[13],[14],[15],[16],[17]]";
