@@ -1,1 +1,33 @@
-//! placeholder
+//! Runs become text and pages.
+//!
+//! Everything here is made from a [`Run`](tidemark_record::Run) that was read back from its directory, so a report
+//! made again, later or elsewhere, says the same.
+//!
+//! - [`text::summary`] is what a person reads in the terminal: the verdict first.
+//! - [`json::summary`] is what a machine reads: one object, units in its names.
+//! - [`html::page`] is one file that opens anywhere, offline.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use tidemark_record::{Run, resolve};
+//! use tidemark_report::{html, text};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let run = Run::open(&resolve("last", Path::new("runs"))?)?;
+//! html::write(&run, &run.dir.join("report.html"))?;
+//! print!("{}", text::summary(&run, text::Style { width: 100, ..text::Style::default() }));
+//! # Ok(())
+//! # }
+//! ```
+
+mod bins;
+mod heatmap;
+pub mod html;
+pub mod json;
+pub mod page;
+mod processes;
+mod table;
+#[cfg(test)]
+mod test_run;
+pub mod text;
+pub mod units;

@@ -1,0 +1,72 @@
+//! The report as one file that opens anywhere, offline.
+
+use std::fs;
+use std::path::Path;
+
+use tidemark_record::{RecordError, Run};
+
+use crate::page::ReportPage;
+
+/// The page built from `web/`, with [`TOKEN`] where the run goes.
+const TEMPLATE: &str = include_str!("../../../web/dist/report.html");
+/// What stands in the template for the run, once.
+const TOKEN: &str = "__TIDEMARK_RUN__";
+
+/// The page with the run in it.
+pub fn page(run: &Run) -> Result<String, RecordError> {
+    let page = ReportPage::of(run)?;
+    let json = serde_json::to_string(&page).expect("a report page is plain JSON");
+    Ok(TEMPLATE.replacen(TOKEN, &escape(&json), 1))
+}
+
+/// Writes the page to a file.
+pub fn write(run: &Run, path: &Path) -> Result<(), RecordError> {
+    let page = page(run)?;
+    fs::write(path, page).map_err(|source| RecordError::Io { action: "write", path: path.to_owned(), source })
+}
+
+/// JSON that nothing in it can break out of its `<script>` element with. The characters only ever stand within
+/// texts, where an escape means the same.
+fn escape(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+
+    #[test]
+    fn the_template_has_one_place_for_the_run() {
+        assert_eq!(TEMPLATE.matches(TOKEN).count(), 1);
+        let element = format!("<script type=\"application/json\" id=\"run\">{TOKEN}</script>");
+        assert!(TEMPLATE.contains(&element));
+    }
+
+    #[test]
+    fn nothing_in_a_run_breaks_out_of_its_element() {
+        let (_dir, mut run) = test_run::airline();
+        let nasty = "</script><script>alert(1)</script><!--\u{2028}\u{2029}]]> __TIDEMARK_RUN__ \\u003c \"";
+        run.scenario = nasty.into();
+        run.manifest.error_examples[0].detail = nasty.into();
+        run.events[0].text = nasty.into();
+        let page = page(&run).unwrap();
+        let begin = page.find("id=\"run\">").unwrap() + "id=\"run\">".len();
+        let end = begin + page[begin..].find("</script").unwrap();
+        let json = &page[begin..end];
+        assert!(!json.contains(['<', '\u{2028}', '\u{2029}']));
+        let value: serde_json::Value =
+            serde_json::from_str(json).expect("the whole run is within the element");
+        assert_eq!(value["scenario"], nasty);
+        assert_eq!(value["manifest"]["error_examples"][0]["detail"], nasty);
+    }
+
+    #[test]
+    fn a_damaged_histogram_is_an_error_and_no_panic() {
+        let (dir, mut run) = test_run::airline();
+        run.series[0].response_time_us = Default::default();
+        let error = write(&run, &dir.path().join("report.html")).unwrap_err().to_string();
+        assert!(error.contains("cut off"), "{error}");
+        assert!(!dir.path().join("report.html").exists());
+    }
+}

@@ -1,0 +1,49 @@
+//! The figures for machines.
+
+use tidemark_record::Run;
+
+/// The [summary](tidemark_record::Summary) as one JSON object, indented, with a line end.
+pub fn summary(run: &Run) -> String {
+    // Maps with text keys, numbers and texts: nothing that JSON cannot say.
+    let text = serde_json::to_string_pretty(&run.manifest.summary).expect("a summary is plain JSON");
+    text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::test_run;
+
+    #[test]
+    fn the_published_names_are_there() {
+        let (_dir, run) = test_run::airline();
+        let value: serde_json::Value = serde_json::from_str(&super::summary(&run)).unwrap();
+        let names: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let published = [
+            "verdict",
+            "offered_per_s",
+            "achieved_per_s",
+            "measured_s",
+            "requests",
+            "errors",
+            "dropped",
+            "response_time_us",
+            "service_time_us",
+            "steps",
+            "processes",
+            "driver",
+            "ledger",
+            "run_dir",
+        ];
+        assert_eq!(names, published);
+        for name in ["min", "mean", "p50", "p90", "p99", "p999", "max"] {
+            assert!(value["response_time_us"][name].is_number(), "{name}");
+            assert!(value["steps"][0]["service_time_us"][name].is_number(), "{name}");
+            assert!(value["driver"]["lag_us"][name].is_number(), "{name}");
+        }
+        assert_eq!(value["verdict"]["status"], "fail");
+        assert_eq!(value["errors"]["status"], 3);
+        for name in ["name", "cpu_s", "cpu_share", "rss_bytes_max"] {
+            assert!(!value["processes"][0][name].is_null(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What `report.html` is made from: the run as its charts need it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tidemark_record::{Manifest, Merged, Outcome, RecordError, Run};
+
+use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
+use crate::heatmap::HeatMap;
+use crate::processes::{self, ProcessSeries};
+
+/// Version of this form.
+pub const FORMAT: u32 = 1;
+/// Points of the percentile curves each time the rest is halved.
+const CURVE_POINTS_PER_HALVING: u32 = 5;
+
+/// Everything that the page shows. All arrays over time have one entry for each of `seconds`.
+#[derive(Debug, Serialize)]
+pub struct ReportPage<'a> {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// `run.json`.
+    pub manifest: &'a Manifest,
+    /// Begin of each bin of the time axis, seconds since the run began.
+    pub seconds: Vec<u64>,
+    /// Width of a bin, seconds: 1, or more where a long run was thinned (by merging, not by averaging).
+    pub bin_s: u64,
+    /// Load and latency over time.
+    pub series: LoadSeries,
+    /// Each label over time.
+    pub steps: Vec<StepSeries>,
+    /// Percentile curves over the measured window, of the requests answered as they should.
+    pub percentiles: Percentiles,
+    /// Response times over time, whatever the outcome.
+    pub heatmap: HeatMap,
+    /// What the processes used.
+    pub processes: Vec<ProcessSeries>,
+    /// Failures by kind, with the first of each.
+    pub errors: Vec<ErrorKind<'a>>,
+    /// Failures per second by kind.
+    pub error_series: BTreeMap<&'static str, Values>,
+    /// What happened when.
+    pub events: Vec<PageEvent<'a>>,
+    /// The scenario's text.
+    pub scenario: &'a str,
+}
+
+/// Percentile (0 to 100) and value (microseconds), ascending, up to the longest.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Percentiles {
+    pub response_time_us: Vec<(f64, u64)>,
+    pub service_time_us: Vec<(f64, u64)>,
+}
+
+/// The failures of one kind.
+#[derive(Debug, Serialize)]
+pub struct ErrorKind<'a> {
+    /// Its name.
+    pub kind: &'static str,
+    /// How many among the measured requests.
+    pub count: u64,
+    /// The first ones, warm-up included.
+    pub examples: Vec<PageExample<'a>>,
+}
+
+/// One failure.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct PageExample<'a> {
+    pub at_s: f64,
+    pub label: &'a str,
+    pub detail: &'a str,
+}
+
+/// One event.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct PageEvent<'a> {
+    pub at_s: f64,
+    pub kind: &'a str,
+    pub text: &'a str,
+}
+
+impl<'a> ReportPage<'a> {
+    /// Makes it. Fails where a histogram of the run is damaged.
+    pub fn of(run: &'a Run) -> Result<ReportPage<'a>, RecordError> {
+        let axis = Axis::of(run);
+        let over_time = bins::over_time(run, axis)?;
+        let event = |event: &'a tidemark_record::Event| PageEvent {
+            at_s: event.at_us as f64 / 1e6,
+            kind: &event.kind,
+            text: &event.text,
+        };
+        Ok(ReportPage {
+            format: FORMAT,
+            manifest: &run.manifest,
+            seconds: axis.starts_s(),
+            bin_s: axis.bin_s,
+            series: over_time.series,
+            steps: over_time.steps,
+            percentiles: Percentiles {
+                response_time_us: curve(&over_time.response_time_us),
+                service_time_us: curve(&over_time.service_time_us),
+            },
+            heatmap: over_time.heatmap,
+            processes: processes::over_time(run, axis),
+            errors: errors(&run.manifest),
+            error_series: over_time.errors,
+            events: run.events.iter().map(event).collect(),
+            scenario: &run.scenario,
+        })
+    }
+}
+
+fn curve(histogram: &Merged) -> Vec<(f64, u64)> {
+    if histogram.is_empty() {
+        return Vec::new();
+    }
+    let points = histogram.iter_quantiles(CURVE_POINTS_PER_HALVING);
+    // To the seventh decimal: enough for one in a billion.
+    let mut points: Vec<(f64, u64)> =
+        points.map(|p| ((p.quantile_iterated_to() * 1e9).round() / 1e7, p.value_iterated_to())).collect();
+    points.dedup();
+    points
+}
+
+/// The failures by kind; those with none and no example are left out.
+pub(crate) fn errors(manifest: &Manifest) -> Vec<ErrorKind<'_>> {
+    let kind = |outcome: Outcome| {
+        let examples = manifest.error_examples.iter().filter(|example| example.outcome == outcome);
+        let shown = examples.map(|example| PageExample {
+            at_s: example.at_us as f64 / 1e6,
+            label: manifest.labels.get(usize::from(example.label)).map_or("?", String::as_str),
+            detail: &example.detail,
+        });
+        ErrorKind {
+            kind: outcome.name(),
+            count: manifest.summary.errors.get(outcome.name()).copied().unwrap_or(0),
+            examples: shown.collect(),
+        }
+    };
+    let kinds = Outcome::ALL.into_iter().filter(|outcome| outcome.is_error()).map(kind);
+    kinds.filter(|kind| kind.count > 0 || !kind.examples.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+
+    /// The form is what the page's sources are written against: a change shows here first.
+    /// `TIDEMARK_BLESS=1` writes the file anew.
+    #[test]
+    fn the_form_is_the_agreed_one() {
+        let (_dir, run) = test_run::airline();
+        let page = ReportPage::of(&run).unwrap();
+        let made = serde_json::to_string_pretty(&page).unwrap() + "\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/page.json");
+        if std::env::var_os("TIDEMARK_BLESS").is_some() {
+            std::fs::write(path, &made).unwrap();
+        }
+        let agreed = std::fs::read_to_string(path).unwrap();
+        assert!(
+            made == agreed,
+            "tests/fixtures/page.json differs; look at the difference after TIDEMARK_BLESS=1"
+        );
+    }
+
+    #[test]
+    fn every_series_is_as_long_as_the_time_axis() {
+        let (_dir, run) = test_run::airline();
+        let value = serde_json::to_value(ReportPage::of(&run).unwrap()).unwrap();
+        let length = value["seconds"].as_array().unwrap().len();
+        let mut seen = 0;
+        let mut check = |value: &serde_json::Value| {
+            for (name, values) in value.as_object().unwrap() {
+                if let Some(values) = values.as_array() {
+                    assert_eq!(values.len(), length, "{name}");
+                    seen += 1;
+                }
+            }
+        };
+        check(&value["series"]);
+        check(&value["series"]["response_time_us"]);
+        check(&value["series"]["service_time_us"]);
+        check(&value["error_series"]);
+        value["steps"].as_array().unwrap().iter().for_each(&mut check);
+        value["processes"].as_array().unwrap().iter().for_each(&mut check);
+        assert_eq!(seen, 10 + 5 + 5 + 2 + 3 * 3 + 3 * 11);
+    }
+
+    #[test]
+    fn the_curves_agree_with_the_summary() {
+        let (_dir, run) = test_run::airline();
+        let page = ReportPage::of(&run).unwrap();
+        let summary = &run.manifest.summary.response_time_us;
+        let curve = &page.percentiles.response_time_us;
+        assert_eq!(*curve.last().unwrap(), (100.0, summary.max));
+        assert!(curve.is_sorted());
+        let median = curve.iter().find(|point| point.0 >= 50.0).unwrap();
+        assert_eq!(median.1, summary.p50);
+    }
+
+    #[test]
+    fn a_long_run_stays_small() {
+        let (_dir, run) = test_run::long(4_000, 12);
+        let page = ReportPage::of(&run).unwrap();
+        assert_eq!((page.seconds.len(), page.bin_s), (2_000, 2));
+        let size = serde_json::to_string(&page).unwrap().len();
+        assert!(size < 3_000_000, "{size} bytes");
+    }
+}

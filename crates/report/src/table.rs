@@ -1,0 +1,160 @@
+//! Aligned tables of text.
+
+/// A table whose first column is text and whose others are numbers.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    dispensable: Vec<String>,
+}
+
+/// Fewest characters that names are cut to while there are columns to leave out.
+const NAME_MIN: usize = 16;
+
+impl Table {
+    /// A table with a head; its first entry is the title of the names.
+    pub(crate) fn new(head: &[&str]) -> Table {
+        Table { rows: vec![head.iter().map(|&name| name.to_owned()).collect()], dispensable: Vec::new() }
+    }
+
+    /// Columns that may be left out where there is no room, the first first.
+    pub(crate) fn dispensable(mut self, columns: &[&str]) -> Table {
+        self.dispensable = columns.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
+    /// Appends a row; as many cells as the head has.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.rows[0].len());
+        self.rows.push(cells);
+    }
+
+    /// The lines, none longer than `width` if the numbers leave room; names are cut with `ellipsis` where needed.
+    pub(crate) fn lines(&self, width: usize, ellipsis: &str) -> Vec<String> {
+        let columns = self.columns(width);
+        let widths: Vec<usize> = columns.iter().map(|&column| self.column_width(column)).collect();
+        let numbers: usize = widths[1..].iter().sum();
+        // Wide apart where there is room, closer where not.
+        let fits = |gap: &usize| widths[0] + numbers + gap * (columns.len() - 1) <= width;
+        let gap = (1..=3).rev().find(fits).unwrap_or(1);
+        let name_width = widths[0].min(width.saturating_sub(numbers + gap * (columns.len() - 1)));
+        let line = |row: &Vec<String>| {
+            let mut line = pad_right(&cut(&row[0], name_width, ellipsis), name_width);
+            for (&column, width) in columns[1..].iter().zip(&widths[1..]) {
+                line += &" ".repeat(gap + width - length(&row[column]));
+                line += &row[column];
+            }
+            line.trim_end().to_owned()
+        };
+        self.rows.iter().map(line).collect()
+    }
+
+    /// The columns that fit: all, or without some that may be left out.
+    fn columns(&self, width: usize) -> Vec<usize> {
+        let mut columns: Vec<usize> = (0..self.rows[0].len()).collect();
+        for name in &self.dispensable {
+            let name_width = self.column_width(0).min(NAME_MIN);
+            let least = name_width + columns[1..].iter().map(|&c| 1 + self.column_width(c)).sum::<usize>();
+            if least <= width {
+                break;
+            }
+            columns.retain(|&column| self.rows[0][column] != *name);
+        }
+        columns
+    }
+
+    fn column_width(&self, column: usize) -> usize {
+        self.rows.iter().map(|row| length(&row[column])).max().unwrap_or(0)
+    }
+}
+
+/// Length in characters; the names of this field are not written in wide ones.
+pub(crate) fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+pub(crate) fn pad_right(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(length(text))))
+}
+
+/// The beginning of a text, with `ellipsis` where something was left out.
+pub(crate) fn cut(text: &str, width: usize, ellipsis: &str) -> String {
+    if length(text) <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(length(ellipsis))).collect();
+    kept.trim_end().to_owned() + ellipsis
+}
+
+/// Breaks a text between words; a longer word gets a line of its own.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if length(line) + 1 + length(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Puts parts side by side with a separator between them, a line after the other; a part is only broken where it
+/// is longer than a line. Empty parts are left out.
+pub(crate) fn wrap_parts(parts: &[String], separator: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if length(line) + length(separator) + length(part) <= width => {
+                line.push_str(separator);
+                line.push_str(part);
+            }
+            _ => lines.extend(wrap(part, width)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_under_each_other_and_names_give_way() {
+        let mut table = Table::new(&["step", "count", "p99"]);
+        table.row(vec!["Größe ändern und speichern".into(), "1,234".into(), "12.3ms".into()]);
+        table.row(vec!["b".into(), "7".into(), "9µs".into()]);
+        assert_eq!(
+            table.lines(60, "…"),
+            [
+                "step                         count      p99",
+                "Größe ändern und speichern   1,234   12.3ms",
+                "b                                7      9µs",
+            ]
+        );
+        let narrow = table.lines(30, "…");
+        assert_eq!(narrow[1], "Größe ändern und… 1,234 12.3ms");
+        assert!(narrow.iter().all(|line| length(line) <= 30));
+    }
+
+    #[test]
+    fn columns_that_may_are_left_out() {
+        let mut table = Table::new(&["step", "count", "share", "p99"]).dispensable(&["share", "count"]);
+        table.row(vec!["a name of some length".into(), "1,234".into(), "100%".into(), "12.3ms".into()]);
+        assert!(table.lines(36, "…")[0].contains("share"));
+        let narrow = table.lines(34, "…");
+        assert!(!narrow[0].contains("share") && narrow[0].contains("count"), "{narrow:?}");
+        assert_eq!(table.lines(20, "…")[1], "a name of so… 12.3ms");
+    }
+
+    #[test]
+    fn words_are_kept_whole() {
+        assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap("incomprehensible a", 4), ["incomprehensible", "a"]);
+        let parts = ["a b", "", "c d", "e f g h"].map(String::from);
+        assert_eq!(wrap_parts(&parts, " · ", 9), ["a b · c d", "e f g h"]);
+        assert_eq!(wrap_parts(&parts, " · ", 5), ["a b", "c d", "e f g", "h"]);
+        assert_eq!(cut("abcdef", 4, "..."), "a...");
+        assert_eq!(cut("abcd", 4, "..."), "abcd");
+    }
+}

@@ -1,0 +1,174 @@
+//! Runs for the tests of this crate, written and read back.
+
+use tempfile::TempDir;
+use tidemark_record::manifest::{Machine, ObjectiveResult, Phase, SyncLatency};
+use tidemark_record::summary::{Status, Verdict};
+use tidemark_record::{
+    ErrorExample, Event, Manifest, Outcome, Run, RunWriter, Sample, Series, ThreadInterval, new_histogram,
+    summarize,
+};
+
+fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)]) -> Series {
+    let (mut response_time_us, mut service_time_us) = (new_histogram(), new_histogram());
+    for &(us, count) in times_us {
+        response_time_us.record_n(us, count).unwrap();
+        service_time_us.record_n(us * 3 / 4, count).unwrap();
+    }
+    Series { label, outcome, measured, response_time_us, service_time_us }
+}
+
+fn interval(thread: u16, start_us: u64, end_us: u64) -> ThreadInterval {
+    let mut interval = ThreadInterval::empty(thread, start_us, end_us);
+    interval.in_window = (1_000_000..4_000_000).contains(&start_us);
+    interval.connections = 50;
+    interval.cpu_us = (end_us - start_us) / 4 * (u64::from(thread) + 1);
+    interval.lag_us.record_n(12 + u64::from(thread), 30).unwrap();
+    interval
+}
+
+/// What a thread did in a second of the small run.
+fn airline_second(thread: u16, second: u64) -> ThreadInterval {
+    let measured = second >= 1;
+    let mut one = interval(thread, second * 1_000_000, (second + 1) * 1_000_000);
+    one.offered = 50;
+    one.in_flight = second + 1;
+    (one.sent_bytes, one.received_bytes) = (9_000, 250_000);
+    if second == 3 {
+        // The system stood still: nothing but failures.
+        one.series = vec![series(1, Outcome::Timeout, measured, &[(1_000_000, 4)])];
+        one.waiting = 17;
+        one.dropped = 2;
+        return one;
+    }
+    let query = [(740 + second * 10, 30), (1_900, 6), (12_300, 1)];
+    one.series = vec![
+        series(0, Outcome::Ok, measured, &[(2_310, 5), (4_700, 2)]),
+        series(1, Outcome::Ok, measured, &query),
+    ];
+    if thread == 0 && measured {
+        one.series.push(series(0, Outcome::Status, true, &[(900, 1)]));
+    }
+    if thread == 1 && second == 2 {
+        one.series.push(series(0, Outcome::Status, true, &[(950, 1)]));
+        let detail =
+            "503 Service Unavailable: {\"reason\":\"the store is not there yet, try again in a moment\"}\r\n";
+        one.examples = vec![ErrorExample {
+            at_us: 2_345_678,
+            label: 0,
+            outcome: Outcome::Status,
+            detail: detail.into(),
+        }];
+    }
+    one
+}
+
+fn sample(at_us: u64, process: &str, cpu_share: f64, rss_bytes: u64) -> Sample {
+    Sample {
+        at_us,
+        process: process.into(),
+        cpu_share,
+        cpu_system_share: cpu_share / 4.0,
+        rss_bytes,
+        threads: 9,
+        voluntary_switches: 1_200,
+        disk_written_bytes: 4_096,
+        ..Sample::default()
+    }
+}
+
+/// Four seconds and a bit of three labels on two threads; in the last second the system stands still.
+pub(crate) fn airline() -> (TempDir, Run) {
+    let dir = tempfile::tempdir().unwrap();
+    let labels = ["Login", "Query Flight", "View Profile Information"].map(String::from).to_vec();
+    let mut writer = RunWriter::create(dir.path(), &labels, "name: airline\n# </script>\n").unwrap();
+    writer.threads(2);
+    for second in 0..4 {
+        for thread in 0..2 {
+            writer.add_interval(&airline_second(thread, second)).unwrap();
+        }
+        let at_us = (second + 1) * 1_000_000;
+        writer.add_sample(&sample(at_us, "system", 1.25, 222_000_000)).unwrap();
+        writer.add_sample(&sample(at_us, "driver", 0.5, 31_000_000)).unwrap();
+        writer.add_sample(&sample(at_us, "machine", 1.9, 0)).unwrap();
+    }
+    for thread in 0..2 {
+        let mut drain = interval(thread, 4_000_000, 4_100_000);
+        drain.series = vec![series(1, Outcome::Ok, true, &[(1_050_000, 1)])];
+        writer.add_interval(&drain).unwrap();
+    }
+    let events = [(-1_250_000, "ready", "the system is ready after 0.4 s"), (3_000_000, "fault", "frozen")];
+    for (at_us, kind, text) in events {
+        writer.add_event(&Event { at_us, kind: kind.into(), text: text.into() }).unwrap();
+    }
+    let manifest = airline_manifest(&writer, labels);
+    writer.finish(&manifest).unwrap();
+    let run = Run::open(dir.path()).unwrap();
+    (dir, run)
+}
+
+fn airline_manifest(writer: &RunWriter, labels: Vec<String>) -> Manifest {
+    let mut summary = summarize(writer.totals(), "runs/20260102-030405-airline".as_ref());
+    summary.verdict = Verdict { status: Status::Fail, reasons: vec!["errors < 0.01% missed: 5.88%".into()] };
+    let mut manifest = Manifest::new("airline", labels, summary);
+    manifest.description = "An airline's web and mobile service".into();
+    manifest.command = ["tidemark", "run", "airline"].map(String::from).to_vec();
+    manifest.started_at = "2026-01-02T03:04:05.678Z".into();
+    (manifest.seed, manifest.version) = (42, "0.1.0".into());
+    manifest.load = "closed, 100 users".into();
+    manifest.machine = Machine {
+        cpu_model: "AMD EPYC 7B13".into(),
+        cores: 4,
+        memory_bytes: 16 << 30,
+        kernel: "Linux 6.1.0".into(),
+        os: "Debian GNU/Linux 12".into(),
+        open_files_limit: 65_536,
+        load_average_1m: 0.31,
+        steal_share: 0.02,
+    };
+    manifest.system.name = "airline".into();
+    manifest.system.url = "http://127.0.0.1:40123".into();
+    manifest.system.durability = Some("synced".into());
+    manifest.system.sync_latency =
+        Some(SyncLatency { path: "data".into(), count: 212, p50_us: 1_230, p99_us: 4_560, max_us: 20_100 });
+    manifest.system.pinned_to = vec![0, 1];
+    manifest.driver_pinned_to = vec![2, 3];
+    let phase = |name: &str, start_us, end_us, measured| Phase {
+        name: name.into(),
+        start_us,
+        end_us,
+        measured,
+        level: "100 users".into(),
+    };
+    manifest.phases = vec![phase("warm-up", 0, 1_000_000, false), phase("hold", 1_000_000, 4_000_000, true)];
+    let objective = |objective: &str, met, measured: &str| ObjectiveResult {
+        objective: objective.into(),
+        met,
+        measured: measured.into(),
+    };
+    manifest.objectives =
+        vec![objective("p99 < 2s", true, "1.05s"), objective("errors < 0.01%", false, "5.88%")];
+    manifest.error_examples = writer.totals().error_examples.clone();
+    manifest.notes =
+        vec!["the throughput was not steady: it fell by 97% in the last third of the window".into()];
+    manifest
+}
+
+/// Ten requests a second for each label; seconds of 1, 2 and 3 ms in turn.
+pub(crate) fn long(seconds: u64, labels: u16) -> (TempDir, Run) {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..labels).map(|label| format!("Step {label}")).collect();
+    let mut writer = RunWriter::create(dir.path(), &names, "").unwrap();
+    for second in 0..seconds {
+        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+        one.in_window = true;
+        let us = (second % 3 + 1) * 1_000;
+        let of = |label: u16| series(label, Outcome::Ok, true, &[(us, 5), (us + u64::from(label) * 131, 5)]);
+        one.series = (0..labels).map(of).collect();
+        writer.add_interval(&one).unwrap();
+        writer.add_sample(&sample((second + 1) * 1_000_000, "system", 0.123_456, 1_234_567)).unwrap();
+    }
+    let manifest = Manifest::new("long", names, summarize(writer.totals(), dir.path()));
+    writer.finish(&manifest).unwrap();
+    let run = Run::open(dir.path()).unwrap();
+    (dir, run)
+}

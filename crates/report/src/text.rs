@@ -1,0 +1,435 @@
+//! The report for the terminal: the verdict first.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style as Paint};
+use tidemark_record::Run;
+use tidemark_record::manifest::Manifest;
+use tidemark_record::summary::{Latency, Status, Step, Summary};
+
+use crate::page;
+use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
+use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
+
+/// Width from which numbers are written out.
+const WIDE: usize = 100;
+/// Narrowest width that is laid out for.
+const NARROWEST: usize = 60;
+/// Widest: longer lines are hard to follow.
+const WIDEST: usize = 120;
+/// Indentation of everything under a heading.
+const INDENT: usize = 2;
+/// Width of the words that name a line.
+const NAME: usize = 15;
+/// First failures that are shown of each kind.
+const EXAMPLES: usize = 3;
+
+/// How the text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// With ANSI colours. Whoever prints through a stream that removes them where they are not wanted leaves it on.
+    pub colour: bool,
+    /// Without any character beyond ASCII.
+    pub ascii: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style { width: 80, colour: true, ascii: false }
+    }
+}
+
+/// What a person wants to know of a run, in one or two screens.
+pub fn summary(run: &Run, style: Style) -> String {
+    let mut text = Text::new(style);
+    let manifest = &run.manifest;
+    verdict(&mut text, manifest);
+    what_ran(&mut text, manifest);
+    throughput(&mut text, &manifest.summary);
+    latency(&mut text, &manifest.summary);
+    labels(&mut text, &manifest.summary);
+    errors(&mut text, manifest);
+    cpu(&mut text, &manifest.summary);
+    objectives(&mut text, manifest);
+    ledger(&mut text, &manifest.summary);
+    notes(&mut text, manifest);
+    place(&mut text, run);
+    text.out
+}
+
+const GOOD: Paint = AnsiColor::Green.on_default().bold();
+const BAD: Paint = AnsiColor::Red.on_default().bold();
+const WARNING: Paint = AnsiColor::Yellow.on_default().bold();
+const HEADING: Paint = Paint::new().bold();
+const QUIET: Paint = Paint::new().dimmed();
+
+/// The text as it grows, and how it is laid out.
+struct Text {
+    out: String,
+    style: Style,
+    width: usize,
+}
+
+impl Text {
+    fn new(style: Style) -> Text {
+        Text { out: String::new(), style, width: style.width.clamp(NARROWEST, WIDEST) }
+    }
+
+    /// A line that is not styled as a whole.
+    fn line(&mut self, line: &str) {
+        self.out += &self.plain(line);
+        self.out.push('\n');
+    }
+
+    fn heading(&mut self, title: &str) {
+        let title = self.paint(HEADING, title);
+        self.out.push('\n');
+        self.line(&title);
+    }
+
+    /// A named line under a heading; its parts stay beside the name and whole where they can.
+    fn named(&mut self, name: &str, parts: &[&str]) {
+        let parts: Vec<String> = parts.iter().map(|part| clean(part)).collect();
+        for (i, line) in wrap_parts(&parts, " · ", self.width - INDENT - NAME).into_iter().enumerate() {
+            let name = self.paint(QUIET, &pad_right(if i == 0 { name } else { "" }, NAME));
+            self.line(&format!("{:INDENT$}{name}{line}", ""));
+        }
+    }
+
+    /// A wrapped paragraph under a heading.
+    fn paragraph(&mut self, value: &str) {
+        for line in wrap(&clean(value), self.width - INDENT) {
+            self.line(&format!("{:INDENT$}{line}", ""));
+        }
+    }
+
+    /// The same behind a mark.
+    fn marked(&mut self, mark: &str, value: &str) {
+        for (i, line) in wrap(&clean(value), self.width - INDENT - 2).into_iter().enumerate() {
+            let mark = if i == 0 { mark } else { " " };
+            self.line(&format!("{:INDENT$}{mark} {line}", ""));
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        for (i, line) in table.lines(self.width - INDENT, self.ellipsis()).into_iter().enumerate() {
+            let line = if i == 0 { self.paint(QUIET, &line) } else { line };
+            self.line(&format!("{:INDENT$}{line}", ""));
+        }
+    }
+
+    fn ellipsis(&self) -> &'static str {
+        if self.style.ascii { "..." } else { "…" }
+    }
+
+    fn paint(&self, paint: Paint, text: &str) -> String {
+        if self.style.colour && !text.trim().is_empty() {
+            format!("{paint}{text}{paint:#}")
+        } else {
+            text.into()
+        }
+    }
+
+    fn wide(&self) -> bool {
+        self.width >= WIDE
+    }
+
+    /// A count, written out where there is room.
+    fn count(&self, value: u64) -> String {
+        if self.wide() { count(value) } else { compact(value as f64) }
+    }
+
+    fn plain(&self, text: &str) -> String {
+        if !self.style.ascii {
+            return text.to_owned();
+        }
+        let plain = |c: char| match c {
+            'µ' => 'u',
+            '·' => ',',
+            '✓' => '+',
+            '✗' => 'x',
+            c if c.is_ascii() => c,
+            _ => '?',
+        };
+        text.chars().map(plain).collect()
+    }
+}
+
+/// What came from files and servers must not steer the terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn verdict(text: &mut Text, manifest: &Manifest) {
+    let verdict = &manifest.summary.verdict;
+    let (word, paint) = match verdict.status {
+        Status::Pass => ("PASS", GOOD),
+        Status::Fail => ("FAIL", BAD),
+        Status::Invalid => ("INVALID", BAD),
+    };
+    let objectives = match manifest.objectives.len() {
+        0 => "no objectives were set".to_owned(),
+        1 => "the objective was met".to_owned(),
+        n => format!("all {n} objectives were met"),
+    };
+    let unsaid = [objectives];
+    let reasons = match verdict.status {
+        Status::Pass if verdict.reasons.is_empty() => &unsaid[..],
+        _ => &verdict.reasons[..],
+    };
+    let mut head = Some(text.paint(paint, word));
+    let indent = word.len() + 2;
+    for reason in reasons {
+        for line in wrap(&clean(reason), text.width - indent) {
+            match head.take() {
+                Some(head) => text.line(&format!("{head}  {line}")),
+                None => text.line(&format!("{:indent$}{line}", "")),
+            }
+        }
+    }
+    if let Some(head) = head {
+        text.line(&head);
+    }
+    if manifest.interrupted {
+        text.line(&format!("{:indent$}stopped early: the figures are of the part that ran", ""));
+    }
+}
+
+fn what_ran(text: &mut Text, manifest: &Manifest) {
+    let Manifest { system, machine, summary, .. } = manifest;
+    text.line("");
+    let measured = format!("measured for {}", seconds(summary.measured_s));
+    text.named("scenario", &[&manifest.scenario, &manifest.load, &measured]);
+    let name = match (system.url.is_empty(), system.name == system.url) {
+        (true, _) => system.name.clone(),
+        (false, true) => system.url.clone(),
+        (false, false) => format!("{} at {}", system.name, system.url),
+    };
+    text.named("system", &[&name, &pinned("", &system.pinned_to)]);
+    if let Some(durability) = &system.durability {
+        let sync = system.sync_latency.as_ref().map(|sync| {
+            let [p50, p99, max] = [sync.p50_us, sync.p99_us, sync.max_us].map(|us| duration(us as f64));
+            format!("disk syncs in {p50}, 99th {p99}, longest {max}")
+        });
+        text.named("durability", &[durability, &sync.unwrap_or_default()]);
+    }
+    let cores = match machine.cores {
+        0 => String::new(),
+        1 => "1 core".into(),
+        n => format!("{n} cores"),
+    };
+    let memory = if machine.memory_bytes > 0 { bytes(machine.memory_bytes) } else { String::new() };
+    let steal = match machine.steal_share {
+        share if share >= 0.01 => format!("{} cores taken by the hypervisor", three_digits(share)),
+        _ => String::new(),
+    };
+    let driver = pinned("driver ", &manifest.driver_pinned_to);
+    text.named("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &driver, &steal]);
+}
+
+/// A length as it was asked for: `60s`, `2.5s`.
+fn seconds(s: f64) -> String {
+    format!("{}s", trim_zeros(&three_digits(s)))
+}
+
+fn pinned(who: &str, cores: &[usize]) -> String {
+    let list = cores.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    match cores.len() {
+        0 => String::new(),
+        1 => format!("{who}on core {list}"),
+        _ => format!("{who}on cores {list}"),
+    }
+}
+
+fn throughput(text: &mut Text, summary: &Summary) {
+    text.heading("Throughput");
+    let failed: u64 = summary.errors.values().sum();
+    let achieved = text.paint(HEADING, &format!("{}/s", three_digits(summary.achieved_per_s)));
+    let counted = format!("{} requests in {}", count(summary.requests), seconds(summary.measured_s));
+    text.line(&format!(
+        "{:INDENT$}{}{achieved} · {counted}",
+        "",
+        text.paint(QUIET, &pad_right("achieved", NAME))
+    ));
+    let dropped = match summary.dropped {
+        0 => "none dropped".into(),
+        n => text.paint(BAD, &format!("{} arrivals dropped", count(n))),
+    };
+    let offered = format!("{}/s", three_digits(summary.offered_per_s));
+    text.line(&format!(
+        "{:INDENT$}{}{offered} · {dropped}",
+        "",
+        text.paint(QUIET, &pad_right("offered", NAME))
+    ));
+    let errors = match failed {
+        0 => text.paint(GOOD, "none"),
+        n => {
+            let share = n as f64 / summary.requests.max(1) as f64;
+            text.paint(BAD, &format!("{} ({})", count(n), percent(share)))
+        }
+    };
+    text.line(&format!("{:INDENT$}{}{errors}", "", text.paint(QUIET, &pad_right("errors", NAME))));
+}
+
+fn latency(text: &mut Text, summary: &Summary) {
+    text.heading("Latency");
+    let mut table = Table::new(&["", "mean", "median", "p90", "p99", "p99.9", "max"]);
+    for (name, of) in
+        [("response time", &summary.response_time_us), ("service time", &summary.service_time_us)]
+    {
+        let mut row = vec![name.to_owned(), some(of.mean, of)];
+        row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| some(us as f64, of)));
+        table.row(row);
+    }
+    text.table(&table);
+}
+
+/// A duration of a distribution, or a dash where there was nothing.
+fn some(us: f64, of: &Latency) -> String {
+    if of.max == 0 { "-".into() } else { duration(us) }
+}
+
+fn labels(text: &mut Text, summary: &Summary) {
+    if summary.steps.is_empty() {
+        return;
+    }
+    text.heading("By label");
+    let head = ["", "count", "share", "per s", "p50", "p90", "p99", "p99.9", "max", "errors"];
+    let mut table = Table::new(&head).dispensable(&["share", "p99.9", "p90"]);
+    for step in &summary.steps {
+        table.row(label(text, step));
+    }
+    text.table(&table);
+}
+
+fn label(text: &Text, step: &Step) -> Vec<String> {
+    let of = &step.response_time_us;
+    let mut row = vec![
+        clean(&step.label),
+        text.count(step.requests),
+        percent(step.share),
+        rate(text, step.achieved_per_s),
+    ];
+    row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| some(us as f64, of)));
+    row.push(text.count(step.errors.values().sum()));
+    row
+}
+
+fn rate(text: &Text, per_s: f64) -> String {
+    if text.wide() || per_s < 999.5 { three_digits(per_s) } else { compact(per_s) }
+}
+
+fn errors(text: &mut Text, manifest: &Manifest) {
+    let kinds = page::errors(manifest);
+    if kinds.is_empty() {
+        return;
+    }
+    text.heading("Errors");
+    for kind in kinds {
+        let counted = text.paint(BAD, &pad_right(kind.kind, 10));
+        let outside = if kind.count == 0 { "  outside the measured window" } else { "" };
+        text.line(&format!("{:INDENT$}{counted}{:>9}{outside}", "", count(kind.count)));
+        for example in kind.examples.iter().take(EXAMPLES) {
+            let at = format!("{}s", three_digits(example.at_s));
+            let detail = clean(example.detail);
+            let line = format!("{at:>8}  {}: {}", clean(example.label), detail.trim());
+            let line = cut(&line, text.width - 2 * INDENT, text.ellipsis());
+            let line = text.paint(QUIET, &line);
+            text.line(&format!("{:1$}{line}", "", 2 * INDENT));
+        }
+    }
+}
+
+fn cpu(text: &mut Text, summary: &Summary) {
+    if summary.processes.is_empty() {
+        return;
+    }
+    text.heading("CPU and memory");
+    let mut table = Table::new(&["", "CPU time", "cores used", "memory"]);
+    for process in &summary.processes {
+        table.row(vec![
+            clean(&process.name),
+            duration(process.cpu_s * 1e6),
+            format!("{:.2}", process.cpu_share),
+            bytes(process.rss_bytes_max),
+        ]);
+    }
+    text.table(&table);
+    let system = summary.processes.iter().find(|process| process.name == "system");
+    if let Some(cost) = system.and_then(|system| requests_per_cpu_s(summary, system.cpu_s)) {
+        text.paragraph(&format!("{} requests for each CPU-second of the system", three_digits(cost)));
+    }
+    let driver = &summary.driver;
+    let thread = if driver.threads == 1 { "driver thread" } else { "busiest driver thread" };
+    let (used, lag) = (percent(driver.busiest_thread_share), duration(driver.lag_us.p99 as f64));
+    text.paragraph(&format!("{thread} at {used} of a core, requests sent {lag} late (p99)"));
+}
+
+/// Requests that ended in the measured window for each second of CPU time.
+fn requests_per_cpu_s(summary: &Summary, cpu_s: f64) -> Option<f64> {
+    (cpu_s > 0.0).then(|| summary.achieved_per_s * summary.measured_s / cpu_s)
+}
+
+fn objectives(text: &mut Text, manifest: &Manifest) {
+    if manifest.objectives.is_empty() {
+        return;
+    }
+    text.heading("Objectives");
+    let width = manifest.objectives.iter().map(|o| length(&clean(&o.objective))).max().unwrap_or(0);
+    for objective in &manifest.objectives {
+        let mark = if objective.met { text.paint(GOOD, "✓") } else { text.paint(BAD, "✗") };
+        let name = pad_right(&clean(&objective.objective), width + 3);
+        text.line(&format!("{:INDENT$}{mark} {name}{}", "", clean(&objective.measured)));
+    }
+}
+
+fn ledger(text: &mut Text, summary: &Summary) {
+    let Some(ledger) = &summary.ledger else { return };
+    text.heading("Nothing lost?");
+    let (paint, mark) = if ledger.lost > 0 { (BAD, "✗") } else { (GOOD, "✓") };
+    let lost = text.paint(paint, &format!("{mark} {} lost", count(ledger.lost)));
+    let (acknowledged, found) = (count(ledger.acknowledged), count(ledger.found));
+    text.line(&format!("{:INDENT$}{lost} of {acknowledged} acknowledged · {found} found", ""));
+    let mut rest = String::new();
+    for (n, what) in [
+        (ledger.duplicated, "found twice"),
+        (ledger.different, "with different content"),
+        (ledger.unacknowledged_found, "found but never acknowledged"),
+    ] {
+        if n > 0 {
+            let separator = if rest.is_empty() { "" } else { " · " };
+            let _ = write!(rest, "{separator}{} {what}", count(n));
+        }
+    }
+    if !rest.is_empty() {
+        text.line(&format!("{:1$}{rest}", "", INDENT + 2));
+    }
+}
+
+fn notes(text: &mut Text, manifest: &Manifest) {
+    if manifest.notes.is_empty() {
+        return;
+    }
+    text.heading("Notes");
+    for note in &manifest.notes {
+        let mark = text.paint(WARNING, "!");
+        text.marked(&mark, note);
+    }
+}
+
+/// Paths are not wrapped: they are there to be copied.
+fn place(text: &mut Text, run: &Run) {
+    text.out.push('\n');
+    let report = run.dir.join("report.html");
+    if report.is_file() {
+        let name = text.paint(HEADING, &pad_right("Report", INDENT + NAME));
+        text.line(&format!("{name}{}", report.display()));
+    }
+    let name = text.paint(HEADING, &pad_right("Run", INDENT + NAME));
+    text.line(&format!("{name}{}", run.dir.display()));
+}
+
+#[cfg(test)]
+mod tests;
