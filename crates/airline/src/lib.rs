@@ -1,1 +1,82 @@
-//! placeholder
+//! The airline: the public Acme Air benchmark's service, as one process.
+//!
+//! Customers log in, ask for flights, book, list and cancel, read and change their profile. Every path of the two
+//! public servers is there, with and without `/acmeair-webapp` in front, and every answer has the fields of both,
+//! so that their driver, their pages and their mobile adapter all work with it.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use tidemark_airline::{Airline, Durability, Options};
+//! use tidemark_service::Stop;
+//!
+//! let listen = "127.0.0.1:0".parse()?;
+//! let options = Options { listen, durability: Durability::Memory, workers: Some(1), announce: false,
+//!     ..Options::default() };
+//! let airline = Airline::bind(options)?;
+//! let addr = airline.addr();
+//! let stop = Stop::new();
+//! let serving = std::thread::spawn({
+//!     let stop = stop.clone();
+//!     move || airline.serve(stop.triggered())
+//! });
+//!
+//! let health = loop {
+//!     let mut client = std::net::TcpStream::connect(addr)?;
+//!     client.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+//!     let mut answer = String::new();
+//!     client.read_to_string(&mut answer)?;
+//!     if answer.starts_with("HTTP/1.1 200") {
+//!         break answer;
+//!     }
+//! };
+//! assert!(health.contains("\"system\":\"airline\""));
+//! stop.trigger();
+//! serving.join().unwrap()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Decisions where the public servers differ
+//!
+//! - A path that does not exist is 404 and a method that a path does not have is 405, logged in or not. Then comes
+//!   the session: everything about flights, bookings and customers is 403 without a valid one. Then the input:
+//!   400 with a JSON reason (415 for a form that is none).
+//! - A customer sees and changes only what is theirs: profile, list, booking by number, booking and cancelling for
+//!   another user are 403.
+//! - Unknown flights cannot be booked: 404, or 400 for what is not even an id. The return flight is ignored when
+//!   `oneWayFlight=true`, the segment ids always.
+//! - Cancelling what is not there is the same 200 as cancelling what is.
+//! - Loading adds the customers that are missing and touches nothing else; doing it twice changes nothing.
+//! - Days are days in UTC. The window of flights begins today and follows the calendar; see [`timetable`].
+//! - Sessions last 24 hours from the login, however much they are used; expired ones are swept every half minute.
+//! - Passwords are stored and compared as they are, because the benchmark does; they are never shown or logged.
+//!
+//! # What stands where
+//!
+//! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids; [`dates`] and `form`
+//! read what clients send; `handlers` and `house` answer, `routes` says on which path.
+
+pub mod airports;
+mod app;
+mod clock;
+mod customers;
+pub mod dates;
+mod error;
+mod flight_id;
+mod form;
+mod handlers;
+mod house;
+mod options;
+mod refusal;
+mod routes;
+mod segments;
+mod serve;
+mod store_metrics;
+pub mod timetable;
+
+pub use clock::Clock;
+pub use error::AirlineError;
+pub use flight_id::FlightKey;
+pub use options::{Options, Setting, settings};
+pub use segments::{SEGMENTS_LEN, Segment, Segments};
+pub use serve::{Airline, serve};
+pub use tidemark_store::Durability;

@@ -1,1 +1,65 @@
-//! placeholder
+//! What every shipped system stands on: a server with health, metrics, logs, bounds and an orderly stop.
+//!
+//! A system brings an axum [`Router`](axum::Router), made into a [`System`] with its background work and its own
+//! metrics. A [`Server`] binds an address, lets the system start while it already answers `/health` with 503,
+//! then serves it on a number of workers until it is told to stop, and finishes what is in flight.
+//!
+//! ```
+//! use axum::{Router, routing::get};
+//! use std::io::{Read, Write};
+//! use tidemark_service::{Limits, Server, Stop};
+//!
+//! let router = Router::new().route("/greet", get(|| async { "hello" }));
+//! let stop = Stop::new();
+//! let server = Server::new(router).name("greeter").workers(1).limits(Limits::default()).bind()?;
+//! let addr = server.addr();
+//! let serving = std::thread::spawn({
+//!     let stop = stop.clone();
+//!     move || server.serve(stop.triggered())
+//! });
+//!
+//! let mut client = std::net::TcpStream::connect(addr)?;
+//! client.write_all(b"GET /greet HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+//! let mut answer = String::new();
+//! client.read_to_string(&mut answer)?;
+//! assert!(answer.ends_with("hello") || answer.contains("503")); // 503 until the system has started
+//!
+//! stop.trigger();
+//! let served = serving.join().unwrap()?;
+//! assert_eq!(served.connections_cut, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How it is made
+//!
+//! Each worker is a thread with an event loop of its own. A connection belongs to one worker for its whole life,
+//! and no request touches anything that another worker writes. The calling thread accepts and gives each
+//! connection to the worker that has the fewest. Counters are kept for each worker and route and added up when
+//! `/metrics` is asked for.
+//!
+//! The HTTP is hyper's, the routing axum's: measured on its own, axum's routing of thirty patterns takes 0.5 µs
+//! more than a hand-written match, a small part of the 15 to 40 µs that a request takes in all.
+
+mod answer;
+mod error;
+mod limits;
+mod logs;
+mod metrics;
+mod process;
+mod request;
+mod server;
+mod shared;
+mod stop;
+mod timer;
+mod timings;
+mod worker;
+
+pub use answer::{json, reason, text, typed};
+pub use error::ServiceError;
+pub use limits::Limits;
+pub use logs::{FILTER_VARIABLE, FORM_VARIABLE, LogForm, start_logs};
+pub use prometheus_client;
+pub use server::{BoundServer, Served, Server, System};
+pub use stop::{Stop, signals};
+pub use timings::Timings;
+pub use worker::worker_index;

@@ -1,0 +1,209 @@
+//! What all handlers share: the stores, the timetable, the clock; and who is asking.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, header};
+use tidemark_service::Timings;
+use tidemark_store::airline::{AirlineStore, Session};
+use tidemark_store::{SWEEP_SESSIONS_MAX, StoreError};
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::customers::{customer_id, generated};
+use crate::refusal::Refusal;
+use crate::timetable::Timetable;
+
+/// How often expired sessions are looked for, and how often the calendar.
+const SWEEP_PERIOD: Duration = Duration::from_secs(30);
+/// Customers looked up and stored in one go by the loader.
+const LOAD_CHUNK: u64 = 1024;
+
+/// A call to a store, as the metrics name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Op {
+    SessionCreate,
+    SessionFind,
+    SessionRemove,
+    CustomerFind,
+    CustomerPut,
+    BookingAdd,
+    BookingList,
+    BookingFind,
+    BookingCancel,
+}
+
+const OPS: &[&str] = &[
+    "session_create",
+    "session_find",
+    "session_remove",
+    "customer_find",
+    "customer_put",
+    "booking_add",
+    "booking_list",
+    "booking_find",
+    "booking_cancel",
+];
+
+/// The airline behind its routes.
+pub(crate) struct App {
+    pub(crate) store: AirlineStore,
+    pub(crate) timetable: Timetable,
+    pub(crate) clock: Clock,
+    pub(crate) timings: Arc<Timings>,
+    session_ms: i64,
+    /// How many customers a load makes that does not say how many.
+    pub(crate) load_customers: AtomicU64,
+    loading: tokio::sync::Mutex<()>,
+}
+
+impl App {
+    pub(crate) fn new(store: AirlineStore, days: u32, session_ms: i64, customers: u64, clock: Clock) -> Self {
+        let help = "Time that a call to a store took, until its promise was kept, in seconds";
+        App {
+            store,
+            timetable: Timetable::new(days, clock.now_ms()),
+            clock,
+            timings: Arc::new(Timings::new("airline_store_seconds", help, "op", OPS)),
+            session_ms,
+            load_customers: AtomicU64::new(customers),
+            loading: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Awaits a store's answer and enters how long it took.
+    pub(crate) async fn timed<T>(
+        &self,
+        op: Op,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, Refusal> {
+        let began = Instant::now();
+        let result = answer.await;
+        self.timings.record(op as usize, began.elapsed());
+        Ok(result?)
+    }
+
+    /// Begins a session for a customer.
+    pub(crate) async fn begin_session(&self, customer_id: &str) -> Result<Uuid, Refusal> {
+        let id = Uuid::new_v4();
+        let now_ms = self.clock.now_ms();
+        let session = Session {
+            id: id.as_u128(),
+            customer_id: customer_id.into(),
+            created_ms: now_ms,
+            expires_ms: now_ms + self.session_ms,
+        };
+        self.timed(Op::SessionCreate, self.store.sessions.create(session)).await?;
+        Ok(id)
+    }
+
+    /// The session of the client that sent these headers; 403 without a valid one.
+    pub(crate) async fn session(&self, headers: &HeaderMap) -> Result<Session, Refusal> {
+        let Some(id) = session_id(headers) else {
+            return Err(Refusal::forbidden("not logged in: there is no session cookie"));
+        };
+        let found = self.store.sessions.find(id, self.clock.now_ms());
+        let session = self.timed(Op::SessionFind, found).await?;
+        session.ok_or_else(|| Refusal::forbidden("not logged in: the session is unknown or has expired"))
+    }
+
+    /// Stores those of the first `customers` generated customers that are not there yet. One load at a time.
+    ///
+    /// What is there is left as it is, so a second load changes nothing, and a customer who has changed his
+    /// address keeps it.
+    pub(crate) async fn load(&self, customers: u64) -> Result<u64, StoreError> {
+        let _one_at_a_time = self.loading.lock().await;
+        let store = &self.store.customers;
+        let mut made = 0;
+        for begin in (0..customers).step_by(LOAD_CHUNK as usize) {
+            let mut missing = Vec::new();
+            for number in begin..customers.min(begin + LOAD_CHUNK) {
+                if store.find(&customer_id(number)).await?.is_none() {
+                    missing.push(number);
+                }
+            }
+            if !missing.is_empty() {
+                made += store.put_many(Box::new(missing.into_iter().map(generated))).await?;
+            }
+            // Lets requests through between chunks.
+            tokio::task::yield_now().await;
+        }
+        self.load_customers.store(customers, Ordering::Relaxed);
+        Ok(made)
+    }
+
+    /// Sweeps expired sessions and follows the calendar, for ever.
+    pub(crate) async fn keep_house(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(SWEEP_PERIOD).await;
+            self.timetable.follow(self.clock.now_ms());
+            self.sweep().await;
+        }
+    }
+
+    /// Removes all sessions that have expired; returns how many.
+    pub(crate) async fn sweep(&self) -> u64 {
+        let mut swept = 0;
+        loop {
+            match self.store.sessions.sweep(self.clock.now_ms()).await {
+                Ok(removed) => {
+                    swept += removed;
+                    if removed < SWEEP_SESSIONS_MAX as u64 {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "expired sessions could not be removed");
+                    break;
+                }
+            }
+        }
+        if swept > 0 {
+            tracing::info!(swept, "expired sessions removed");
+        }
+        swept
+    }
+}
+
+/// The id in the cookie `sessionid`, if there is one of the right form. Of several the first counts.
+pub(crate) fn session_id(headers: &HeaderMap) -> Option<u128> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.flat_map(|value| value.split(';')).find_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        if name.trim() != "sessionid" {
+            return None;
+        }
+        Uuid::try_parse(value.trim().trim_matches('"')).ok().map(|id| id.as_u128())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_session_is_found_among_other_cookies() {
+        let id = Uuid::from_u128(0x1234_5678_9abc_def0);
+        let with = |cookies: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for cookie in cookies {
+                headers.append(header::COOKIE, cookie.parse().unwrap());
+            }
+            session_id(&headers)
+        };
+        let own = format!("sessionid={id}");
+        assert_eq!(with(&[&own]), Some(id.as_u128()));
+        assert_eq!(
+            with(&["a=b; x", &format!("loggedinuser=uid0%40email.com;{own} ; c=d")]),
+            Some(id.as_u128())
+        );
+        assert_eq!(with(&[&format!("sessionid=\"{id}\"")]), Some(id.as_u128()));
+        assert_eq!(with(&[&format!("sessionid=; {own}")]), Some(id.as_u128()));
+        assert_eq!(with(&["sessionid="]), None);
+        assert_eq!(with(&["sessionid=0; notsessionid=1"]), None);
+        assert_eq!(with(&[&format!("xsessionid={id}")]), None);
+        assert_eq!(with(&[]), None);
+    }
+}

@@ -1,0 +1,316 @@
+//! What each route does for customers: log in and out, flights, bookings, profile.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use percent_encoding::percent_decode_str;
+use tidemark_service::{json, text};
+use tidemark_store::airline::Booking;
+use uuid::Uuid;
+
+use crate::app::{App, Op, session_id};
+use crate::customers::{Change, shown};
+use crate::dates::parse_day;
+use crate::form::Form;
+use crate::refusal::Refusal;
+use crate::segments::Segments;
+
+type Answer = Result<Response, Refusal>;
+
+/// The whole body, which the server has read and bounded already.
+async fn body_of(body: Body) -> Result<Bytes, Refusal> {
+    let bytes = axum::body::to_bytes(body, usize::MAX).await;
+    bytes.map_err(|_| Refusal::bad_request("the body cannot be read"))
+}
+
+/// The last `N` parts of the path, decoded.
+fn path_tail<const N: usize>(uri: &Uri) -> Result<[String; N], Refusal> {
+    let mut parts = uri.path().rsplit('/');
+    let mut tail = [const { String::new() }; N];
+    for part in tail.iter_mut().rev() {
+        let decoded = percent_decode_str(parts.next().unwrap_or_default()).decode_utf8();
+        *part = decoded.map_err(|_| Refusal::bad_request("the path is not UTF-8"))?.into_owned();
+    }
+    Ok(tail)
+}
+
+// --- log in and out ------------------------------------------------------------------------------------------
+
+fn set_cookie(mut response: Response, cookie: &str) -> Response {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+pub(crate) async fn login(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let (head, body) = request.into_parts();
+    let body = body_of(body).await?;
+    let form = Form::of_body(&head.headers, &body)?;
+    let (login, password) = (form.need("login")?, form.need("password")?);
+    let customer = app.timed(Op::CustomerFind, app.store.customers.find(login)).await?;
+    let Some(customer) = customer.filter(|customer| customer.password == password) else {
+        return Err(Refusal::forbidden("wrong user or password"));
+    };
+    let id = app.begin_session(&customer.id).await?;
+    Ok(set_cookie(text(StatusCode::OK, "logged in"), &format!("sessionid={id}; Path=/")))
+}
+
+/// Always succeeds, whoever asks. The field `login` in the query means nothing.
+pub(crate) async fn logout(State(app): State<Arc<App>>, headers: HeaderMap) -> Answer {
+    if let Some(id) = session_id(&headers) {
+        app.timed(Op::SessionRemove, app.store.sessions.remove(id)).await?;
+    }
+    Ok(set_cookie(text(StatusCode::OK, "logged out"), "sessionid=; Path=/"))
+}
+
+// --- flights -------------------------------------------------------------------------------------------------
+
+const LEG_BEGIN: &[u8] =
+    br#"{"hasMoreOptions":false,"numPages":1,"pageSize":10,"currentPage":0,"flightsOptions":["#;
+const LEG_END: &[u8] = b"]}";
+/// Room for the answer to a query of two legs.
+const QUERY_ROOM_BYTES: usize = 1536;
+
+fn write_leg<'a>(out: &mut BytesMut, flights: impl Iterator<Item = &'a Bytes>) {
+    out.extend_from_slice(LEG_BEGIN);
+    for (index, flight) in flights.enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b",");
+        }
+        out.extend_from_slice(flight);
+    }
+    out.extend_from_slice(LEG_END);
+}
+
+fn legs_begin(one_way: bool) -> &'static [u8] {
+    if one_way { br#"{"tripLegs":1,"tripFlights":["# } else { br#"{"tripLegs":2,"tripFlights":["# }
+}
+
+fn day_in(form: &Form, name: &'static str) -> Result<i32, Refusal> {
+    let text = form.need(name)?;
+    parse_day(text).map_err(|error| Refusal::bad_request(format!("{name}: {error}")))
+}
+
+pub(crate) async fn query_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let (head, body) = request.into_parts();
+    app.session(&head.headers).await?;
+    let body = body_of(body).await?;
+    let form = Form::of_body(&head.headers, &body)?;
+    let one_way = form.flag("oneWay")?;
+    let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
+    let segments = Segments::all();
+    let flight_on =
+        |from, to, day| segments.between(from, to).and_then(|number| app.timetable.flight(number, day));
+    let day = day_in(&form, "fromDate")?;
+    let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
+    out.extend_from_slice(legs_begin(one_way));
+    write_leg(&mut out, flight_on(from, to, day).into_iter());
+    if !one_way {
+        let day = day_in(&form, "returnDate")?;
+        out.extend_from_slice(b",");
+        write_leg(&mut out, flight_on(to, from, day).into_iter());
+    }
+    out.extend_from_slice(LEG_END);
+    Ok(json(StatusCode::OK, out.freeze()))
+}
+
+/// All flights of a route, on any day.
+pub(crate) async fn browse_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let (head, body) = request.into_parts();
+    app.session(&head.headers).await?;
+    let body = body_of(body).await?;
+    let form = Form::of_body(&head.headers, &body)?;
+    let one_way = form.flag("oneWay")?;
+    let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
+    let all = |from, to| {
+        let number = Segments::all().between(from, to);
+        number.into_iter().flat_map(|number| app.timetable.flights_of(number))
+    };
+    let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
+    out.extend_from_slice(legs_begin(one_way));
+    write_leg(&mut out, all(from, to));
+    if !one_way {
+        out.extend_from_slice(b",");
+        write_leg(&mut out, all(to, from));
+    }
+    out.extend_from_slice(LEG_END);
+    Ok(json(StatusCode::OK, out.freeze()))
+}
+
+// --- bookings ------------------------------------------------------------------------------------------------
+
+const NOT_YOURS: &str = "a customer has access to his own data only";
+
+fn flight_in(app: &App, form: &Form, name: &'static str) -> Result<(u128, Arc<str>), Refusal> {
+    let id = Uuid::try_parse(form.need(name)?)
+        .map_err(|_| Refusal::bad_request(format!("{name} is not the id of a flight")))?
+        .as_u128();
+    let Some(key) = app.timetable.bookable(id) else {
+        return Err(Refusal::new(StatusCode::NOT_FOUND, format!("{name}: there is no such flight")));
+    };
+    Ok((id, Segments::all().list()[usize::from(key.segment)].id.as_str().into()))
+}
+
+pub(crate) async fn book_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let (head, body) = request.into_parts();
+    let session = app.session(&head.headers).await?;
+    let body = body_of(body).await?;
+    let form = Form::of_body(&head.headers, &body)?;
+    if form.need("userid")? != &*session.customer_id {
+        return Err(Refusal::forbidden(NOT_YOURS));
+    }
+    // The segment ids that come along are implied by the flights; clients send stale ones.
+    let one_way = form.flag("oneWayFlight")?;
+    let booked_ms = app.clock.now_ms();
+    let booking = |(flight_id, flight_segment_id)| Booking {
+        id: Uuid::new_v4().as_u128(),
+        customer_id: session.customer_id.clone(),
+        flight_id,
+        flight_segment_id,
+        booked_ms,
+    };
+    let mut bookings = vec![booking(flight_in(&app, &form, "toFlightId")?)];
+    if !one_way {
+        bookings.push(booking(flight_in(&app, &form, "retFlightId")?));
+    }
+    app.timed(Op::BookingAdd, app.store.bookings.add(&bookings)).await?;
+    let depart = Uuid::from_u128(bookings[0].id);
+    let body = match bookings.get(1) {
+        None => format!(r#"{{"departBookingId":"{depart}","oneWay":true}}"#),
+        Some(back) => {
+            let back = Uuid::from_u128(back.id);
+            format!(r#"{{"departBookingId":"{depart}","returnBookingId":"{back}","oneWay":false}}"#)
+        }
+    };
+    Ok(json(StatusCode::OK, body))
+}
+
+/// Writes one booking; `customer` is the customer's id as JSON, quotes included.
+fn write_booking(out: &mut BytesMut, booking: &Booking, customer: &[u8]) {
+    let mut buffer = Uuid::encode_buffer();
+    let id = Uuid::from_u128(booking.id).hyphenated().encode_lower(&mut buffer).as_bytes();
+    let mut buffer = Uuid::encode_buffer();
+    let flight = Uuid::from_u128(booking.flight_id).hyphenated().encode_lower(&mut buffer).as_bytes();
+    let mut buffer = itoa::Buffer::new();
+    let booked_ms = buffer.format(booking.booked_ms).as_bytes();
+    for part in [
+        br#"{"_id":""#,
+        id,
+        br#"","bookingId":""#,
+        id,
+        br#"","pkey":{"id":""#,
+        id,
+        br#"","customerId":"#,
+        customer,
+        br#"},"customerId":"#,
+        customer,
+        br#","flightId":""#,
+        flight,
+        br#"","flightSegmentId":""#,
+        booking.flight_segment_id.as_bytes(),
+        br#"","dateOfBooking":"#,
+        booked_ms,
+        b"}",
+    ] as [&[u8]; 17]
+    {
+        out.extend_from_slice(part);
+    }
+}
+
+/// About the size of a booking as JSON.
+const BOOKING_ROOM_BYTES: usize = 400;
+
+pub(crate) async fn bookings_by_user(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let session = app.session(request.headers()).await?;
+    let [user] = path_tail(request.uri())?;
+    if user != *session.customer_id {
+        return Err(Refusal::forbidden(NOT_YOURS));
+    }
+    let bookings = app.timed(Op::BookingList, app.store.bookings.of_customer(&user)).await?;
+    let customer = serde_json::to_vec(&user).unwrap_or_default();
+    let mut out = BytesMut::with_capacity(2 + bookings.len() * BOOKING_ROOM_BYTES);
+    out.extend_from_slice(b"[");
+    for (index, booking) in bookings.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b",");
+        }
+        write_booking(&mut out, booking, &customer);
+    }
+    out.extend_from_slice(b"]");
+    Ok(json(StatusCode::OK, out.freeze()))
+}
+
+/// One booking; 204 if there is none with this number.
+pub(crate) async fn booking_by_number(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let session = app.session(request.headers()).await?;
+    let [user, number] = path_tail(request.uri())?;
+    if user != *session.customer_id {
+        return Err(Refusal::forbidden(NOT_YOURS));
+    }
+    let found = match Uuid::try_parse(&number) {
+        Ok(id) => app.timed(Op::BookingFind, app.store.bookings.find(&user, id.as_u128())).await?,
+        Err(_) => None,
+    };
+    let Some(booking) = found else {
+        let mut nothing = Response::new(Body::empty());
+        *nothing.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(nothing);
+    };
+    let mut out = BytesMut::with_capacity(BOOKING_ROOM_BYTES);
+    write_booking(&mut out, &booking, &serde_json::to_vec(&user).unwrap_or_default());
+    Ok(json(StatusCode::OK, out.freeze()))
+}
+
+/// Cancels a booking. One that does not exist (any more) is the same success: the wish is fulfilled.
+pub(crate) async fn cancel_booking(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let (head, body) = request.into_parts();
+    let session = app.session(&head.headers).await?;
+    let body = body_of(body).await?;
+    let form = Form::of_body(&head.headers, &body)?;
+    let number = form.need("number")?;
+    if form.need("userid")? != &*session.customer_id {
+        return Err(Refusal::forbidden(NOT_YOURS));
+    }
+    if let Ok(id) = Uuid::try_parse(number) {
+        let cancelled = app.store.bookings.cancel(&session.customer_id, id.as_u128());
+        app.timed(Op::BookingCancel, cancelled).await?;
+    }
+    Ok(json(StatusCode::OK, r#"{"status":"success"}"#))
+}
+
+// --- the customer's profile ----------------------------------------------------------------------------------
+
+pub(crate) async fn customer(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let session = app.session(request.headers()).await?;
+    let [user] = path_tail(request.uri())?;
+    if user != *session.customer_id {
+        return Err(Refusal::forbidden(NOT_YOURS));
+    }
+    match app.timed(Op::CustomerFind, app.store.customers.find(&user)).await? {
+        Some(customer) => Ok(json(StatusCode::OK, shown(&customer))),
+        None => Err(Refusal::new(StatusCode::NOT_FOUND, "there is no such customer")),
+    }
+}
+
+/// Changes address and telephone. Who is meant stands in the body, not in the path.
+pub(crate) async fn update_customer(State(app): State<Arc<App>>, request: Request) -> Answer {
+    let (head, body) = request.into_parts();
+    let session = app.session(&head.headers).await?;
+    let change = Change::parse(&body_of(body).await?)?;
+    if !change.is_about(&session.customer_id)? {
+        return Err(Refusal::forbidden(NOT_YOURS));
+    }
+    let found = app.timed(Op::CustomerFind, app.store.customers.find(&session.customer_id)).await?;
+    let Some(mut customer) = found.filter(|customer| change.knows_password_of(customer)) else {
+        return Err(Refusal::forbidden("wrong password"));
+    };
+    change.apply(&mut customer)?;
+    let body = shown(&customer);
+    app.timed(Op::CustomerPut, app.store.customers.put(customer)).await?;
+    Ok(json(StatusCode::OK, body))
+}

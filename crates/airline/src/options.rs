@@ -1,0 +1,191 @@
+//! What can be set about an airline.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tidemark_service::Limits;
+use tidemark_store::Durability;
+
+use crate::customers::CUSTOMERS_MAX;
+use crate::error::AirlineError;
+use crate::timetable::DAYS_MAX;
+
+/// How to serve an airline.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The directory of the store; needed for any durability but `memory`.
+    pub data_dir: Option<PathBuf>,
+    /// What an acknowledged write is worth.
+    pub durability: Durability,
+    /// Worker threads; as many as there are processors where nothing is said.
+    pub workers: Option<usize>,
+    /// Settings by name; [`settings`] lists them.
+    pub settings: BTreeMap<String, String>,
+    /// Whether to print `listening http://ADDRESS` on standard output.
+    pub announce: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 9080)),
+            data_dir: None,
+            durability: Durability::default(),
+            workers: None,
+            settings: BTreeMap::new(),
+            announce: true,
+        }
+    }
+}
+
+/// A setting, for help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name, as in `--set NAME=VALUE`.
+    pub name: &'static str,
+    /// What holds where nothing is said.
+    pub default: &'static str,
+    /// The values that it takes.
+    pub allowed: &'static str,
+    /// What it is for, in one line.
+    pub help: &'static str,
+}
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "customers",
+        default: "200",
+        allowed: "1 to 10000000",
+        help: "customers made at the start, uid0@email.com and so on; those that are there already are kept",
+    },
+    Setting {
+        name: "days",
+        default: "30",
+        allowed: "1 to 366",
+        help: "days of flights on offer, from today (UTC) on; the published traffic wants at least 13",
+    },
+    Setting {
+        name: "session_hours",
+        default: "24",
+        allowed: "1 to 8760",
+        help: "how long a login lasts; using it does not prolong it",
+    },
+    Setting {
+        name: "connections_max",
+        default: "16384",
+        allowed: "1 to 1000000",
+        help: "connections open at once; one more is answered 503",
+    },
+    Setting {
+        name: "body_bytes_max",
+        default: "1048576",
+        allowed: "1024 to 67108864",
+        help: "size of a request body; a larger one is answered 413",
+    },
+    Setting {
+        name: "head_timeout_s",
+        default: "75",
+        allowed: "1 to 86400",
+        help: "a connection that sends no whole request head for so many seconds is closed",
+    },
+    Setting {
+        name: "stop_deadline_s",
+        default: "10",
+        allowed: "0 to 3600",
+        help: "how many seconds requests in flight have to finish when the server stops",
+    },
+];
+
+/// All settings, for help texts.
+pub fn settings() -> &'static [Setting] {
+    SETTINGS
+}
+
+/// The settings as values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Values {
+    pub(crate) customers: u64,
+    pub(crate) days: u32,
+    pub(crate) session_ms: i64,
+    pub(crate) limits: Limits,
+}
+
+impl Values {
+    /// Reads settings; names the nearest right one for a wrong name.
+    pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Self, AirlineError> {
+        if let Some(name) = given.keys().find(|name| SETTINGS.iter().all(|setting| setting.name != *name)) {
+            let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
+            let nearest = SETTINGS.iter().min_by_key(distance).map_or("", |setting| setting.name);
+            let known = SETTINGS.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
+            return Err(AirlineError::UnknownSetting { name: name.clone(), nearest, known });
+        }
+        let hours: i64 = value(given, "session_hours", 1..=8760)?;
+        let limits = Limits {
+            connections_max: value(given, "connections_max", 1..=1_000_000)?,
+            body_bytes_max: value(given, "body_bytes_max", 1024..=64 * 1024 * 1024)?,
+            head_timeout: Duration::from_secs(value(given, "head_timeout_s", 1..=86_400)?),
+            stop_deadline: Duration::from_secs(value(given, "stop_deadline_s", 0..=3600)?),
+            ..Limits::default()
+        };
+        Ok(Values {
+            customers: value(given, "customers", 1..=CUSTOMERS_MAX)?,
+            days: value(given, "days", 1..=DAYS_MAX)?,
+            session_ms: hours * 3_600_000,
+            limits,
+        })
+    }
+}
+
+fn value<T: FromStr + PartialOrd>(
+    given: &BTreeMap<String, String>,
+    name: &'static str,
+    allowed: std::ops::RangeInclusive<T>,
+) -> Result<T, AirlineError> {
+    // Only names from the table are asked for.
+    let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap_or(&SETTINGS[0]);
+    let text = given.get(name).map_or(setting.default, String::as_str);
+    match text.trim().parse() {
+        Ok(value) if allowed.contains(&value) => Ok(value),
+        _ => Err(AirlineError::Setting { name, given: text.to_owned(), allowed: setting.allowed }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Values, AirlineError> {
+        Values::read(&pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect())
+    }
+
+    #[test]
+    fn what_is_not_set_is_as_the_table_says() {
+        let values = read(&[]).unwrap();
+        assert_eq!((values.customers, values.days, values.session_ms), (200, 30, 86_400_000));
+        assert_eq!(values.limits, Limits::default());
+        assert_eq!(read(&[("customers", "3000000")]).unwrap().customers, 3_000_000);
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_the_nearest_right_one() {
+        let error = read(&[("custmers", "5")]).unwrap_err().to_string();
+        assert!(error.contains("custmers") && error.contains("did you mean customers?"), "{error}");
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_what_is_allowed() {
+        for (name, value) in [("days", "0"), ("days", "367"), ("days", "many"), ("customers", "-1")] {
+            let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap();
+            let error = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(
+                error.contains(name) && error.contains(value) && error.contains(setting.allowed),
+                "{error}"
+            );
+        }
+    }
+}

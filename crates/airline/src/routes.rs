@@ -1,0 +1,47 @@
+//! Which path does what.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{MethodRouter, get, post};
+
+use crate::app::App;
+use crate::{handlers, house};
+
+/// Every path is served with and without this in front of it: the published driver's plan expects it.
+const CONTEXT: &str = "/acmeair-webapp";
+
+/// All routes of the airline.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let mut router = Router::new();
+    let mut route = |path: &str, does: MethodRouter<Arc<App>>| {
+        let plain = std::mem::take(&mut router);
+        router = plain.route(path, does.clone()).route(&format!("{CONTEXT}{path}"), does);
+    };
+    route("/rest/api/login", post(handlers::login));
+    route("/rest/api/login/logout", get(handlers::logout));
+    route("/rest/api/flights/queryflights", post(handlers::query_flights));
+    route("/rest/api/flights/browseflights", post(handlers::browse_flights));
+    route("/rest/api/bookings/bookflights", post(handlers::book_flights));
+    route("/rest/api/bookings/byuser/{user}", get(handlers::bookings_by_user));
+    route("/rest/api/bookings/bybookingnumber/{user}/{number}", get(handlers::booking_by_number));
+    route("/rest/api/bookings/cancelbooking", post(handlers::cancel_booking));
+    route("/rest/api/customer/byid/{user}", get(handlers::customer).post(handlers::update_customer));
+    // One server had these here, the other there.
+    for base in ["/rest/api", "/rest/info"] {
+        let mut public = |path: &str, does| route(&format!("{base}/{path}"), does);
+        public("loader/query", get(house::load_query));
+        public("loader/load", get(house::load));
+        public("config/countCustomers", get(house::count_customers));
+        public("config/countSessions", get(house::count_sessions));
+        public("config/countFlights", get(house::count_flights));
+        public("config/countFlightSegments", get(house::count_segments));
+        public("config/countBookings", get(house::count_bookings));
+        public("config/countAirports", get(house::count_airports));
+        public("config/runtime", get(house::runtime));
+        public("config/dataServices", get(house::data_services));
+        public("config/activeDataService", get(house::active_data_service));
+        public("checkstatus", get(house::check_status));
+    }
+    router.with_state(app)
+}

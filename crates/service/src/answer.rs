@@ -1,0 +1,54 @@
+//! Answers that every system gives in the same form.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+
+/// An answer that says why, as JSON: `{"reason":"…"}`. Whatever is in `reason` is escaped.
+///
+/// ```
+/// use axum::http::StatusCode;
+/// let answer = tidemark_service::reason(StatusCode::BAD_REQUEST, "fromDate is missing");
+/// assert_eq!(answer.status(), 400);
+/// assert_eq!(answer.headers()["content-type"], "application/json");
+/// ```
+pub fn reason(status: StatusCode, reason: &str) -> Response<Body> {
+    #[derive(serde::Serialize)]
+    struct Reason<'a> {
+        reason: &'a str,
+    }
+    // A struct of one string always serialises.
+    let body = serde_json::to_vec(&Reason { reason }).unwrap_or_default();
+    json(status, body)
+}
+
+/// An answer whose body is already JSON.
+pub fn json(status: StatusCode, body: impl Into<Body>) -> Response<Body> {
+    typed(status, "application/json", body)
+}
+
+/// An answer in plain text.
+pub fn text(status: StatusCode, body: impl Into<Body>) -> Response<Body> {
+    typed(status, "text/plain; charset=utf-8", body)
+}
+
+/// An answer with a body of the given content type.
+pub fn typed(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reason_is_escaped() {
+        let answer = reason(StatusCode::NOT_FOUND, "no \"x\"\n</script>");
+        let body = axum::body::to_bytes(answer.into_body(), 1000).await.unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(value["reason"], "no \"x\"\n</script>");
+        assert!(!body.contains(&b'\n'));
+    }
+}

@@ -1,0 +1,36 @@
+//! What can go wrong before and while serving.
+
+use std::net::SocketAddr;
+
+/// Why a system could not be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {addr}: {source}; choose another address or port (port 0 takes any free one)")]
+    Listen {
+        /// The address that was asked for.
+        addr: SocketAddr,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A thread or its event loop could not be started.
+    #[error("cannot start a worker: {0}; check the limits on threads and open files")]
+    Worker(std::io::Error),
+    /// The listening socket stopped working.
+    #[error("cannot accept connections any more: {0}")]
+    Accept(std::io::Error),
+    /// The system's own preparation failed: opening its store, loading its data.
+    #[error("the system could not start: {0}")]
+    Start(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A setting is outside its bounds.
+    #[error("{name} is {given}; allowed is {allowed}")]
+    Setting {
+        /// Which setting.
+        name: &'static str,
+        /// What was given.
+        given: String,
+        /// What would be right.
+        allowed: &'static str,
+    },
+}

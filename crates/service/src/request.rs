@@ -1,0 +1,225 @@
+//! One request: from its head being read to its answer being ready.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body as _, Incoming};
+use tower::Service;
+
+use crate::answer::{json, reason, typed};
+use crate::metrics::{self, Bound, NO_ROUTE, WorkerCounts};
+use crate::shared::{Shared, State};
+
+/// The content type of the OpenMetrics text form.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// A body whose length is not announced starts with this much room.
+const BODY_ROOM_BYTES: usize = 1024;
+
+/// Answers a request and counts it.
+pub(crate) async fn answer(
+    shared: &Shared,
+    worker: usize,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let counts = &shared.counts.workers[worker];
+    let began = Instant::now();
+    let in_flight = InFlight::begin(counts);
+    let method = request.method().clone();
+    let (response, route) = match request.uri().path() {
+        "/health" => own(shared, "/health", &method, health),
+        "/metrics" => own(shared, "/metrics", &method, scrape),
+        _ => match (shared.state(), shared.router.get()) {
+            (State::Starting, _) | (_, None) => {
+                (reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting"), NO_ROUTE)
+            }
+            (_, Some(router)) => routed(shared, counts, router.clone(), request).await,
+        },
+    };
+    counts.request(route, &method, response.status(), began.elapsed());
+    in_flight.finished();
+    Ok(response)
+}
+
+/// An answer of the server itself, for GET and HEAD.
+fn own(
+    shared: &Shared,
+    route: &str,
+    method: &Method,
+    answer: fn(&Shared) -> Response<Body>,
+) -> (Response<Body>, usize) {
+    shared.counts.note_matched(route);
+    let response = if matches!(*method, Method::GET | Method::HEAD) {
+        answer(shared)
+    } else {
+        let mut refusal = method_not_allowed();
+        refusal.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
+        refusal
+    };
+    (response, metrics::matched())
+}
+
+fn health(shared: &Shared) -> Response<Body> {
+    let (status, word) = match shared.state() {
+        State::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
+        State::Ready => (StatusCode::OK, "ready"),
+        State::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+    };
+    let body = serde_json::json!({ "status": word, "system": shared.name, "version": shared.version });
+    json(status, body.to_string())
+}
+
+fn scrape(shared: &Shared) -> Response<Body> {
+    match shared.metrics_text() {
+        Some(text) => typed(StatusCode::OK, METRICS_TYPE, text),
+        None => reason(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),
+    }
+}
+
+/// The answer to a path that no route has.
+pub(crate) fn not_found() -> Response<Body> {
+    reason(StatusCode::NOT_FOUND, "no such path")
+}
+
+/// The answer to a method that a route does not have; the router adds `Allow`.
+pub(crate) fn method_not_allowed() -> Response<Body> {
+    reason(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path does not have that method; the Allow header names those it has",
+    )
+}
+
+/// Reads the body, then lets the router answer.
+async fn routed(
+    shared: &Shared,
+    counts: &WorkerCounts,
+    mut router: Router,
+    request: Request<Incoming>,
+) -> (Response<Body>, usize) {
+    let (head, body) = request.into_parts();
+    let body = if body.is_end_stream() {
+        Body::empty()
+    } else {
+        match whole_body(shared, body).await {
+            Ok(bytes) => Body::from(bytes),
+            Err(fault) => return (fault.answer(shared, counts), NO_ROUTE),
+        }
+    };
+    let mut future = pin!(router.call(Request::from_parts(head, body)));
+    // A handler begins to run within the first poll, and the note that a route was matched is made there.
+    let mut route = None;
+    let outcome = poll_fn(|context| {
+        if route.is_none() {
+            metrics::clear_matched();
+        }
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        route.get_or_insert_with(metrics::matched);
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(Ok(response))) => Poll::Ready(Some(response)),
+            Err(_panic) => Poll::Ready(None),
+        }
+    })
+    .await;
+    let response = outcome.unwrap_or_else(|| {
+        // The panic itself was printed by the panic hook.
+        counts.panics.fetch_add(1, Ordering::Relaxed);
+        tracing::error!("a request was answered 500 because its handler panicked");
+        reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details")
+    });
+    (response, route.unwrap_or(NO_ROUTE))
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+enum BodyFault {
+    TooLarge,
+    TooSlow,
+    Broken,
+}
+
+impl BodyFault {
+    fn answer(&self, shared: &Shared, counts: &WorkerCounts) -> Response<Body> {
+        let mut response = match self {
+            BodyFault::TooLarge => {
+                counts.bound_hit(Bound::Body);
+                let text = format!("the body is larger than {} bytes", shared.limits.body_bytes_max);
+                reason(StatusCode::PAYLOAD_TOO_LARGE, &text)
+            }
+            BodyFault::TooSlow => {
+                counts.bound_hit(Bound::BodyTime);
+                reason(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
+            }
+            BodyFault::Broken => reason(StatusCode::BAD_REQUEST, "the body is cut off or wrongly encoded"),
+        };
+        // What is left of the body is not waited for.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+}
+
+async fn whole_body(shared: &Shared, body: Incoming) -> Result<Bytes, BodyFault> {
+    let mut reading = pin!(collect(body, shared.limits.body_bytes_max));
+    // Nearly every body came along with its head: no timer for those.
+    if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+        return done;
+    }
+    tokio::time::timeout(shared.limits.body_timeout, reading).await.unwrap_or(Err(BodyFault::TooSlow))
+}
+
+async fn collect(mut body: Incoming, max: usize) -> Result<Bytes, BodyFault> {
+    if body.size_hint().lower() > max as u64 {
+        return Err(BodyFault::TooLarge);
+    }
+    let mut next = async || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+    let mut first = Bytes::new();
+    let mut more: Option<BytesMut> = None;
+    while let Some(frame) = next().await {
+        let Ok(chunk) = frame.map_err(|_| BodyFault::Broken)?.into_data() else { continue };
+        match &mut more {
+            None if first.is_empty() => first = chunk,
+            None => {
+                let mut whole = BytesMut::with_capacity((first.len() + chunk.len()).max(BODY_ROOM_BYTES));
+                whole.extend_from_slice(&first);
+                whole.extend_from_slice(&chunk);
+                more = Some(whole);
+            }
+            Some(whole) => whole.extend_from_slice(&chunk),
+        }
+        if more.as_ref().map_or(first.len(), BytesMut::len) > max {
+            return Err(BodyFault::TooLarge);
+        }
+    }
+    Ok(more.map_or(first, BytesMut::freeze))
+}
+
+/// Counts a request as being worked on until it is dropped.
+struct InFlight<'a>(&'a WorkerCounts, bool);
+
+impl<'a> InFlight<'a> {
+    fn begin(counts: &'a WorkerCounts) -> Self {
+        counts.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(counts, false)
+    }
+
+    fn finished(mut self) {
+        self.1 = true;
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if !self.1 {
+            self.0.abandoned.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

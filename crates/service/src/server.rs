@@ -1,0 +1,365 @@
+//! The server: binds, accepts, hands connections to its workers, and stops in order.
+
+use std::future::Future;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use prometheus_client::collector::Collector;
+use prometheus_client::registry::Registry;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::metrics::{Bound, Counts};
+use crate::process::Process;
+use crate::shared::{NoteRoute, Shared, State};
+use crate::{Limits, ServiceError, request, worker};
+
+/// Connections the kernel keeps for us until we accept them.
+const BACKLOG: i32 = 4096;
+/// Connections on their way to one worker.
+const HANDOVER_MAX: usize = 1024;
+/// Most worker threads.
+const WORKERS_MAX: usize = 256;
+/// Pause after an accept that failed for lack of something, open files for example.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+type Background = Pin<Box<dyn Future<Output = ()> + Send>>;
+type AtStop = Box<dyn FnOnce() + Send>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A system that is ready to serve: its routes, and what belongs to them.
+pub struct System {
+    router: Router,
+    background: Vec<Background>,
+    collectors: Vec<Box<dyn Collector>>,
+    at_stop: Vec<AtStop>,
+}
+
+impl System {
+    /// A system with these routes. Unknown paths and methods are answered by the server, as JSON reasons;
+    /// fallbacks of the router itself are replaced.
+    pub fn new(router: Router) -> Self {
+        System { router, background: Vec::new(), collectors: Vec::new(), at_stop: Vec::new() }
+    }
+
+    /// Work that goes on beside the requests until the server stops: sweeping, following the calendar.
+    /// It runs on the accepting thread, so what it blocks is only new connections.
+    pub fn background(mut self, work: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.background.push(Box::pin(work));
+        self
+    }
+
+    /// More metrics for `/metrics`.
+    pub fn metrics(mut self, collector: impl Collector) -> Self {
+        self.collectors.push(Box::new(collector));
+        self
+    }
+
+    /// Something to do after the last request has been answered.
+    pub fn at_stop(mut self, last: impl FnOnce() + Send + 'static) -> Self {
+        self.at_stop.push(Box::new(last));
+        self
+    }
+}
+
+impl From<Router> for System {
+    fn from(router: Router) -> Self {
+        System::new(router)
+    }
+}
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Served {
+    /// Connections that were cut because their requests were not done at the stop deadline.
+    pub connections_cut: usize,
+}
+
+/// A server, to be told where and how.
+pub struct Server {
+    start: Box<dyn FnOnce() -> Result<System, Failure> + Send>,
+    name: &'static str,
+    version: &'static str,
+    addr: SocketAddr,
+    workers: usize,
+    limits: Limits,
+    announce: bool,
+}
+
+impl Server {
+    /// A server of a system that is ready.
+    pub fn new(system: impl Into<System>) -> Self {
+        let system = system.into();
+        Self::starting(move || Ok::<_, std::io::Error>(system))
+    }
+
+    /// A server of a system that takes time to start: `start` opens its store and loads its data on a thread of
+    /// its own, while `/health` and everything else already answer 503.
+    pub fn starting<E>(start: impl FnOnce() -> Result<System, E> + Send + 'static) -> Self
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        Server {
+            start: Box::new(move || start().map_err(Into::into)),
+            name: "service",
+            version: env!("CARGO_PKG_VERSION"),
+            addr: SocketAddr::from(([127, 0, 0, 1], 0)),
+            workers: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            limits: Limits::default(),
+            announce: false,
+        }
+    }
+
+    /// What the system is called in health, metrics and logs.
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// Where to listen; port 0 takes a free one. 127.0.0.1:0 where nothing is said.
+    pub fn listen(mut self, addr: SocketAddr) -> Self {
+        self.addr = addr;
+        self
+    }
+
+    /// How many worker threads; as many as there are processors where nothing is said.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Bounds on what clients may hold and send.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Whether to print `listening http://ADDRESS` as one line on standard output once connections are taken.
+    pub fn announce(mut self, announce: bool) -> Self {
+        self.announce = announce;
+        self
+    }
+
+    /// Takes the address. Connections wait until [`BoundServer::serve`].
+    pub fn bind(self) -> Result<BoundServer, ServiceError> {
+        self.limits.check()?;
+        if self.workers == 0 || self.workers > WORKERS_MAX {
+            let given = self.workers.to_string();
+            return Err(ServiceError::Setting { name: "the number of workers", given, allowed: "1 to 256" });
+        }
+        let addr = self.addr;
+        let (listener, local) = listen(addr).map_err(|source| ServiceError::Listen { addr, source })?;
+        Ok(BoundServer { server: self, listener, local })
+    }
+
+    /// Binds and serves until `stop` completes. See [`BoundServer::serve`].
+    pub fn serve(self, stop: impl Future<Output = ()>) -> Result<Served, ServiceError> {
+        self.bind()?.serve(stop)
+    }
+}
+
+fn listen(addr: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
+    // So that a server that is started again does not wait for the old connections to be forgotten.
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.bind(&addr.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    let listener = TcpListener::from(socket);
+    let local = listener.local_addr()?;
+    Ok((listener, local))
+}
+
+/// A server that has its address.
+pub struct BoundServer {
+    server: Server,
+    listener: TcpListener,
+    local: SocketAddr,
+}
+
+impl BoundServer {
+    /// The address it has, with the port that was really taken.
+    pub fn addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Serves until `stop` completes, then finishes what is in flight. Blocks; the calling thread accepts the
+    /// connections and polls `stop` on an event loop with signals and timers. Not to be called on an async
+    /// runtime's thread: use `spawn_blocking` or a thread there.
+    pub fn serve(self, stop: impl Future<Output = ()>) -> Result<Served, ServiceError> {
+        let BoundServer { server, listener, local } = self;
+        let counts = Arc::new(Counts::new(server.workers, server.name, server.version));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(counts.clone()));
+        registry.register_collector(Box::new(Process::new()));
+        let shared = Arc::new(Shared::new(server.name, server.version, server.limits, counts, registry));
+        let control = event_loop()?;
+        let workers = Workers::start(&shared, server.workers)?;
+        if server.announce {
+            let mut out = std::io::stdout().lock();
+            // A closed standard output is no reason not to serve.
+            let _ = writeln!(out, "listening http://{local}").and_then(|()| out.flush());
+        }
+        tracing::info!(system = server.name, %local, workers = server.workers, "listening");
+
+        let started = start_system(server.start)?;
+        let (accepted, at_stop) = control.block_on(accept_until(&shared, &workers, listener, started, stop));
+        shared.advance(State::Stopping);
+        tracing::info!("stopping: finishing what is in flight");
+        let connections_cut = workers.finish();
+        drop(control); // ends the background work
+        at_stop.into_iter().for_each(|last| last());
+        accepted?;
+        if connections_cut > 0 {
+            tracing::warn!(connections_cut, "connections were cut at the stop deadline");
+        }
+        tracing::info!("stopped");
+        Ok(Served { connections_cut })
+    }
+}
+
+fn event_loop() -> Result<Runtime, ServiceError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServiceError::Worker)
+}
+
+type Started = oneshot::Receiver<Result<System, Failure>>;
+
+/// Starts the system on a thread of its own.
+fn start_system(start: Box<dyn FnOnce() -> Result<System, Failure> + Send>) -> Result<Started, ServiceError> {
+    let (done, started) = oneshot::channel();
+    let run = move || {
+        // Nobody waits any more if the server was stopped meanwhile.
+        let _ = done.send(start());
+    };
+    std::thread::Builder::new().name("start".into()).spawn(run).map_err(ServiceError::Worker)?;
+    Ok(started)
+}
+
+/// Accepts connections until the stop; makes the system reachable once it has started.
+async fn accept_until(
+    shared: &Arc<Shared>,
+    workers: &Workers,
+    listener: TcpListener,
+    mut started: Started,
+    stop: impl Future<Output = ()>,
+) -> (Result<(), ServiceError>, Vec<AtStop>) {
+    let mut at_stop = Vec::new();
+    let mut starting = true;
+    let mut stop = std::pin::pin!(stop);
+    let accepting = async {
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(ServiceError::Accept)?;
+        loop {
+            match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
+                Ok(stream) => workers.hand_over(shared, stream).await,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    let mut accepting = std::pin::pin!(accepting);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stop => return (Ok(()), at_stop),
+            system = &mut started, if starting => {
+                starting = false;
+                let system = system.unwrap_or_else(|_| Err("it panicked; the log has the details".into()));
+                match system {
+                    Ok(system) => at_stop = ready(shared, system),
+                    Err(failure) => return (Err(ServiceError::Start(failure)), at_stop),
+                }
+            }
+            result = &mut accepting => return (result, at_stop),
+        }
+    }
+}
+
+/// Makes a system that has started reachable.
+fn ready(shared: &Arc<Shared>, system: System) -> Vec<AtStop> {
+    let System { mut router, background, collectors, at_stop } = system;
+    if router.has_routes() {
+        router = router.route_layer(NoteRoute(shared.counts.clone()));
+    }
+    let router = router
+        .fallback(|| async { request::not_found() })
+        .method_not_allowed_fallback(|| async { request::method_not_allowed() })
+        .with_state(());
+    let mut registry = shared.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    collectors.into_iter().for_each(|collector| registry.register_collector(collector));
+    drop(registry);
+    background.into_iter().for_each(|work| drop(tokio::spawn(work)));
+    // Set once only: a server starts one system.
+    let _ = shared.router.set(router);
+    shared.advance(State::Ready);
+    tracing::info!(system = shared.name, "ready");
+    at_stop
+}
+
+/// The worker threads, and the way to hand them connections.
+struct Workers {
+    handovers: Vec<mpsc::Sender<TcpStream>>,
+    threads: Vec<JoinHandle<usize>>,
+}
+
+impl Workers {
+    fn start(shared: &Arc<Shared>, count: usize) -> Result<Self, ServiceError> {
+        let mut workers = Workers { handovers: Vec::new(), threads: Vec::new() };
+        for index in 0..count {
+            let (handover, incoming) = mpsc::channel(HANDOVER_MAX);
+            let runtime = event_loop()?;
+            let shared = shared.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || runtime.block_on(worker::run(shared, index, incoming)))
+                .map_err(ServiceError::Worker)?;
+            workers.handovers.push(handover);
+            workers.threads.push(thread);
+        }
+        Ok(workers)
+    }
+
+    /// Gives a new connection to the worker that has the fewest.
+    ///
+    /// One thread accepts for all rather than each worker on a listening socket of its own: the kernel would
+    /// spread connections over those by a hash, and a hundred connections, the usual number in a measurement,
+    /// land 60 to 40 often enough to cost a fifth of the throughput.
+    async fn hand_over(&self, shared: &Shared, stream: TcpStream) {
+        let counts = &shared.counts;
+        let open = |index: usize| counts.workers[index].connections_open.load(Ordering::Relaxed);
+        if counts.open_connections() >= shared.limits.connections_max as i64 {
+            counts.workers[0].bound_hit(Bound::Connections);
+            return refuse(stream);
+        }
+        let Some(index) = (0..self.handovers.len()).min_by_key(|&index| open(index)) else { return };
+        // Small answers must leave at once. Where these fail the connection is dead, and the worker sees it.
+        let _ = stream.set_nodelay(true);
+        counts.workers[index].connections_open.fetch_add(1, Ordering::Relaxed);
+        if self.handovers[index].send(stream).await.is_err() {
+            counts.workers[index].connections_open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until all connections have ended or were cut; returns the number of the latter.
+    fn finish(self) -> usize {
+        drop(self.handovers);
+        // A worker that panicked has dropped its connections; the panic is in the log.
+        self.threads.into_iter().map(|thread| thread.join().unwrap_or(0)).sum()
+    }
+}
+
+/// Says that there is no room, without waiting for the client to take it.
+fn refuse(stream: TcpStream) {
+    const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+        connection: close\r\ncontent-length: 34\r\n\r\n{\"reason\":\"too many connections\"}\n";
+    let _ = (&stream).write(NO_ROOM); // the stream is non-blocking
+}

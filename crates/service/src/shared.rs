@@ -1,0 +1,115 @@
+//! What all threads of one server see.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::extract::MatchedPath;
+use axum::http::Request;
+use prometheus_client::registry::Registry;
+use std::sync::Arc;
+use tower::{Layer, Service};
+
+use crate::Limits;
+use crate::metrics::Counts;
+
+/// Where the server is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Starting,
+    Ready,
+    Stopping,
+}
+
+/// Shared by the accepting thread, the workers and the starting system.
+pub(crate) struct Shared {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) limits: Limits,
+    pub(crate) counts: Arc<Counts>,
+    /// There once the system has started.
+    pub(crate) router: OnceLock<Router>,
+    pub(crate) registry: Mutex<Registry>,
+    state: AtomicU8,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        name: &'static str,
+        version: &'static str,
+        limits: Limits,
+        counts: Arc<Counts>,
+        registry: Registry,
+    ) -> Self {
+        let state = AtomicU8::new(State::Starting as u8);
+        Shared {
+            name,
+            version,
+            limits,
+            counts,
+            router: OnceLock::new(),
+            registry: Mutex::new(registry),
+            state,
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            0 => State::Starting,
+            1 => State::Ready,
+            _ => State::Stopping,
+        }
+    }
+
+    /// Goes on to a later state; never back.
+    pub(crate) fn advance(&self, state: State) {
+        self.state.fetch_max(state as u8, Ordering::AcqRel);
+    }
+
+    pub(crate) fn metrics_text(&self) -> Option<String> {
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).ok()?;
+        Some(text)
+    }
+}
+
+/// Lets each matched route note which one it is.
+#[derive(Clone)]
+pub(crate) struct NoteRoute(pub(crate) Arc<Counts>);
+
+impl<S> Layer<S> for NoteRoute {
+    type Service = Noting<S>;
+
+    fn layer(&self, inner: S) -> Noting<S> {
+        Noting { inner, counts: self.0.clone() }
+    }
+}
+
+/// A route that notes that it was matched.
+#[derive(Clone)]
+pub(crate) struct Noting<S> {
+    inner: S,
+    counts: Arc<Counts>,
+}
+
+impl<S, B> Service<Request<B>> for Noting<S>
+where
+    S: Service<Request<B>>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> S::Future {
+        if let Some(pattern) = request.extensions().get::<MatchedPath>() {
+            self.counts.note_matched(pattern.as_str());
+        }
+        self.inner.call(request)
+    }
+}
