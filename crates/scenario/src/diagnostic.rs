@@ -45,8 +45,7 @@ impl fmt::Display for Diagnostic {
         let number = self.line.to_string();
         let margin = " ".repeat(number.len());
         let (shown, before) = shown_part(&self.source_line, self.column);
-        let indent: String =
-            shown.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let indent: String = shown.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let marked = self.length.clamp(1, shown.chars().count().saturating_sub(before).max(1));
         writeln!(f, " {number} | {shown}")?;
         write!(f, " {margin} | {indent}{}", "^".repeat(marked))
@@ -81,25 +80,36 @@ impl Diagnostics {
 
     /// Whether the scenario cannot run.
     pub fn has_errors(&self) -> bool {
-        self.not_kept > 0 || self.items.iter().any(|item| item.severity == Severity::Error)
+        self.items.iter().any(|item| item.severity == Severity::Error)
     }
 
     /// Adds one, unless there is one at the same place already: the first says it best.
     pub(crate) fn push(&mut self, item: Diagnostic) {
-        let same_place = |other: &Diagnostic| {
-            item.line != 0 && (other.line, other.column) == (item.line, item.column)
-        };
-        if self.items.iter().any(same_place) {
+        let same_place =
+            |other: &Diagnostic| item.line != 0 && (other.line, other.column) == (item.line, item.column);
+        if let Some(other) = self.items.iter_mut().find(|other| same_place(other)) {
+            if other.severity < item.severity {
+                *other = item;
+            }
             return;
         }
         if self.items.len() < DIAGNOSTICS_MAX {
             self.items.push(item);
-        } else {
-            self.not_kept += 1;
+            return;
+        }
+        self.not_kept += 1;
+        // An error must not be hidden by warnings.
+        let warning = self.items.iter_mut().rfind(|other| other.severity == Severity::Warning);
+        if let (Severity::Error, Some(warning)) = (item.severity, warning) {
+            *warning = item;
         }
     }
 
-    pub(crate) fn sort(&mut self) {
+    /// Puts them in the order of the file. Beside errors warnings are left out: most follow from the errors.
+    pub(crate) fn settle(&mut self) {
+        if self.has_errors() {
+            self.items.retain(|item| item.severity == Severity::Error);
+        }
         self.items.sort_by_key(|item| (item.line, item.column));
     }
 }
@@ -201,5 +211,18 @@ mod tests {
         all.push(at(3, 1, "x"));
         assert_eq!((all.items().len(), all.not_kept()), (DIAGNOSTICS_MAX, 5));
         assert!(all.to_string().ends_with("and 5 more"));
+    }
+
+    #[test]
+    fn errors_push_warnings_out() {
+        let mut all = Diagnostics::default();
+        for line in 1..=DIAGNOSTICS_MAX {
+            all.push(Diagnostic { severity: Severity::Warning, ..at(line, 1, "x") });
+        }
+        assert!(!all.has_errors());
+        all.push(at(DIAGNOSTICS_MAX + 1, 1, "x"));
+        assert!(all.has_errors());
+        all.settle();
+        assert_eq!((all.items().len(), all.not_kept()), (1, 1));
     }
 }

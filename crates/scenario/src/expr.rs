@@ -14,7 +14,7 @@ use crate::slot::{Slot, Value};
 use crate::template::Encoding;
 
 use eval::Machine;
-pub(crate) use eval::write_real;
+pub(crate) use eval::{PPB, write_real};
 pub(crate) use node::{Node, Operator};
 
 /// A compiled expression.

@@ -1,16 +1,62 @@
 //! The scenario language: one YAML file is an experiment.
 //!
-//! [`plan::Plan`] is what comes out: a scenario after checking and compiling, and all that the driver executes.
+//! [`load_file`] reads, checks and compiles a scenario; [`Plan`] is what comes out, and all that the driver
+//! executes. Whatever is wrong with the file comes back as [`Diagnostics`]: every mistake with line, column, the
+//! line itself and, for a misspelt word, the nearest right one.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! let text = "
+//! sessions:
+//!   reader:
+//!     steps:
+//!       - GET: /items/${random(1, 100)}
+//!         label: Item
+//!         check: {status: 200}
+//! load: {rate: 500/s, hold: 10s}
+//! objectives: [p99 < 50ms]
+//! ";
+//! let plan = tidemark_scenario::load_text("items.yaml", text, Path::new("."), &[])?;
+//! assert_eq!(plan.labels, ["Item"]);
+//!
+//! let wrong = text.replace("GET", "GTE");
+//! let diagnostics = tidemark_scenario::load_text("items.yaml", &wrong, Path::new("."), &[]).unwrap_err();
+//! assert!(diagnostics.to_string().starts_with("items.yaml:5:9: unknown step \"GTE\"; did you mean GET?"));
+//! # Ok::<(), tidemark_scenario::Diagnostics>(())
+//! ```
+//!
+//! The language is described once, in `language.rs`; the checker and the [JSON Schema](schema::json_schema) are
+//! made from that. At run time [`Expr`]s and [`Template`]s are evaluated over a session's [`Slot`]s in a
+//! [`Context`].
 
+mod compile;
 pub mod context;
 pub mod diagnostic;
 pub mod expr;
+mod grammar;
+mod language;
+mod load;
+mod objective;
+mod override_load;
+mod pieces;
 pub mod plan;
+mod reader;
+pub mod schema;
+mod settings;
+mod shipped;
+mod sink;
 pub mod slot;
 pub mod template;
+pub mod units;
+mod yaml;
 
 pub use context::{Context, Shared};
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use expr::Expr;
+pub use load::{check_file, check_text, load_file, load_shipped, load_text};
+pub use override_load::OverrideError;
 pub use plan::Plan;
+pub use shipped::{shipped, shipped_names};
 pub use slot::{Slot, Value};
 pub use template::Template;

@@ -122,7 +122,8 @@ pub struct RequestPlan {
 impl RequestPlan {
     /// Whether an answer's body is needed as a whole (extraction or check).
     pub fn needs_body(&self) -> bool {
-        let from_body = |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
+        let from_body =
+            |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
         self.extractions.iter().any(|e| from_body(&e.source))
             || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..)))
     }

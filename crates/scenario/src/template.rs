@@ -210,7 +210,8 @@ mod tests {
     #[test]
     fn values_become_json_by_their_type() {
         let mut out = Vec::new();
-        for value in [Value::Missing, Value::Bool(true), Value::Int(-3), Value::Real(1.5), Value::Text(b"1")] {
+        for value in [Value::Missing, Value::Bool(true), Value::Int(-3), Value::Real(1.5), Value::Text(b"1")]
+        {
             Encoding::JsonValue.write_value(value, &mut out);
             out.push(b' ');
         }

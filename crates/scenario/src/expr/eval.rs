@@ -199,7 +199,9 @@ impl<'e> Machine<'e> {
     }
 
     fn arithmetic(&self, operator: Operator, left: Got<'e>, right: Got<'e>) -> Got<'e> {
-        let (Some(left), Some(right)) = (self.number(&left), self.number(&right)) else { return Got::Missing };
+        let (Some(left), Some(right)) = (self.number(&left), self.number(&right)) else {
+            return Got::Missing;
+        };
         if let (Number::Int(left), Number::Int(right)) = (left, right) {
             let whole = match operator {
                 Operator::Add => left.checked_add(right),

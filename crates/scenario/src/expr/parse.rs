@@ -114,14 +114,19 @@ impl<'t> Parser<'t, '_> {
             return Ok(node);
         }
         let rest = &self.text[self.at..];
-        let hints = [("&&", "write and"), ("||", "write or"), ("=", "write == to compare"), ("?", "write if(…)")];
+        let hints =
+            [("&&", "write and"), ("||", "write or"), ("=", "write == to compare"), ("?", "write if(…)")];
         let hint = hints.iter().find(|(found, _)| rest.starts_with(found));
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         let found = &rest[..end];
-        Err(self.mistake(self.at, found.len(), match hint {
-            Some((_, hint)) => format!("unexpected \"{found}\"; {hint}"),
-            None => format!("unexpected \"{found}\"; expected an operator or the end of the expression"),
-        }))
+        Err(self.mistake(
+            self.at,
+            found.len(),
+            match hint {
+                Some((_, hint)) => format!("unexpected \"{found}\"; {hint}"),
+                None => format!("unexpected \"{found}\"; expected an operator or the end of the expression"),
+            },
+        ))
     }
 
     fn level(&mut self, level: usize) -> Parsed<Node> {
@@ -142,11 +147,8 @@ impl<'t> Parser<'t, '_> {
     fn operator(&mut self, operators: &[(&str, Operator)]) -> Option<Operator> {
         self.skip_space();
         for (spelling, operator) in operators {
-            let found = if begins_name(spelling.as_bytes()[0]) {
-                self.word(spelling)
-            } else {
-                self.symbol(spelling)
-            };
+            let found =
+                if begins_name(spelling.as_bytes()[0]) { self.word(spelling) } else { self.symbol(spelling) };
             if found {
                 return Some(*operator);
             }
@@ -198,7 +200,11 @@ impl<'t> Parser<'t, '_> {
         match name {
             "" => {
                 let found = self.text[start..].chars().next().unwrap_or(' ');
-                Err(self.mistake(start, found.len_utf8(), format!("unexpected \"{found}\"; expected a value")))
+                Err(self.mistake(
+                    start,
+                    found.len_utf8(),
+                    format!("unexpected \"{found}\"; expected a value"),
+                ))
             }
             "true" => Ok(Node::Bool(true)),
             "false" => Ok(Node::Bool(false)),
@@ -216,6 +222,7 @@ impl<'t> Parser<'t, '_> {
             return self.naming_call(start, name);
         }
         let function = function::find(name);
+        let known_mistakes = self.mistakes.len();
         if function.is_none() {
             let hint = crate::diagnostic::did_you_mean(name, function::names());
             self.mistakes.push(self.mistake(start, name.len(), format!("unknown function \"{name}\"{hint}")));
@@ -233,7 +240,11 @@ impl<'t> Parser<'t, '_> {
                 self.expect(",", "a comma or a closing parenthesis")?;
             }
         }
-        let Some(function) = function else { return Ok(Node::Missing) };
+        let Some(function) = function else {
+            // Perhaps it was meant to take a name, which is no variable; one mistake is enough.
+            self.mistakes.truncate(known_mistakes + 1);
+            return Ok(Node::Missing);
+        };
         self.check_call(start, function, &arguments, &starts);
         Ok(function::fold(function, arguments.into_boxed_slice()))
     }
@@ -241,8 +252,9 @@ impl<'t> Parser<'t, '_> {
     fn check_call(&mut self, start: usize, function: &Function, arguments: &[Node], starts: &[usize]) {
         let allowed = function.arguments_min..=function.arguments_max;
         if !allowed.contains(&arguments.len()) {
-            let (given, usage) = (arguments.len(), function.usage);
-            let reason = format!("{} is called with {given} values; it is {usage}", function.name);
+            let (given, Function { name, usage, about, .. }) = (arguments.len(), function);
+            let values = if given == 1 { "value" } else { "values" };
+            let reason = format!("{name} is called with {given} {values}; {usage} gives {about}");
             self.mistakes.push(self.mistake(start, function.name.len(), reason));
             return;
         }
@@ -340,7 +352,11 @@ impl<'t> Parser<'t, '_> {
 
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == DEPTH_MAX {
-            return Err(self.mistake(self.at, 1, format!("nested more than {DEPTH_MAX} deep; use variables")));
+            return Err(self.mistake(
+                self.at,
+                1,
+                format!("nested more than {DEPTH_MAX} deep; use variables"),
+            ));
         }
         self.depth += 1;
         let result = parse(self);
@@ -385,10 +401,14 @@ impl<'t> Parser<'t, '_> {
         }
         let found = self.text[self.at..].chars().next();
         let length = found.map_or(1, char::len_utf8);
-        Err(self.mistake(self.at, length, match found {
-            Some(found) => format!("expected {what}, found \"{found}\""),
-            None => format!("the expression ends too early; expected {what}"),
-        }))
+        Err(self.mistake(
+            self.at,
+            length,
+            match found {
+                Some(found) => format!("expected {what}, found \"{found}\""),
+                None => format!("the expression ends too early; expected {what}"),
+            },
+        ))
     }
 
     fn mistake(&self, offset: usize, length: usize, reason: String) -> ExprError {

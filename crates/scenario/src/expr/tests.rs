@@ -183,9 +183,7 @@ fn a_rhythm_of_a_quarter_fires_on_the_3rd_7th_11th() {
     let mut fired = |share_ppb: u64, shared: &Shared, n: usize| {
         let expr = Expr::new(Node::Rhythm { counter: 0, share_ppb });
         (1..=n)
-            .filter(|_| {
-                expr.is_true(&mut Context { slots: &[], shared, random: &mut random, epoch_ms: 0 })
-            })
+            .filter(|_| expr.is_true(&mut Context { slots: &[], shared, random: &mut random, epoch_ms: 0 }))
             .collect::<Vec<_>>()
     };
     assert_eq!(fired(250_000_000, &shared, 20), [3, 7, 11, 15, 19]);
@@ -234,15 +232,23 @@ fn think_times_are_never_negative() {
 fn mistakes_say_where_and_what() {
     let mistake = |text: &str| {
         let mistakes = parse::parse(text, &mut TestNames).expect_err(text);
-        mistakes.iter().map(|m| format!("{}+{} {}", m.offset, m.length, m.reason)).collect::<Vec<_>>().join("\n")
+        mistakes
+            .iter()
+            .map(|m| format!("{}+{} {}", m.offset, m.length, m.reason))
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     assert_eq!(mistake("1 +"), "3+1 the expression ends too early; expected a value");
     assert_eq!(mistake("lne(a)"), "0+3 unknown function \"lne\"; did you mean len?");
+    assert_eq!(mistake("nxt(rows)"), "0+3 unknown function \"nxt\"; did you mean next?");
     assert_eq!(mistake("x + y"), "0+1 unknown variable \"x\"\n4+1 unknown variable \"y\"");
     assert_eq!(mistake("a && b"), "2+2 unexpected \"&&\"; write and");
     assert_eq!(mistake("a = b"), "2+1 unexpected \"=\"; write == to compare");
     assert_eq!(mistake("!a"), "0+1 unexpected \"!\"; write not");
-    assert_eq!(mistake("random(1)"), "0+6 random is called with 1 values; it is random(low, high)");
+    assert_eq!(
+        mistake("random(1)"),
+        "0+6 random is called with 1 value; random(low, high) gives a whole number by chance, both bounds included"
+    );
     assert_eq!(mistake("'abc"), "0+1 the text that begins here has no closing quote");
     assert_eq!(mistake("(1"), "2+1 the expression ends too early; expected a closing parenthesis");
     assert_eq!(mistake("3x"), "0+2 \"3x\" is neither a number nor a name");

@@ -1,0 +1,187 @@
+//! From a checked tree to a plan.
+//!
+//! Shapes were checked before, so whatever is missing or of the wrong kind here has been reported and is passed over
+//! in silence; what is reported here is what shapes cannot know: names, expressions, and how parts fit together.
+
+mod control;
+mod define;
+mod feeder;
+mod load;
+mod request;
+mod scope;
+mod system;
+mod text;
+
+use std::path::Path;
+use std::time::Duration;
+
+use self::request::Requests;
+use self::scope::{Scope, SessionNames, SharedNames};
+use crate::diagnostic::did_you_mean;
+use crate::plan::{Limits, LoadModel, Objective, Op, Plan, SessionKind};
+use crate::reader::Reader;
+use crate::yaml::Node;
+
+/// Connections at once where a scenario says nothing.
+const CONNECTIONS: usize = 1_000;
+/// Sessions that may wait for a connection where a scenario says nothing.
+const WAITING: usize = 10_000;
+/// Largest answer body that is kept where a scenario says nothing, bytes.
+const BODY_BYTES: usize = 16 << 20;
+
+/// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
+pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
+    let mut shared = feeder::read(root.get("feeders"), base, reader);
+    let mut requests = Requests::new(root.get("defaults"), reader);
+    let prepare = root.get("prepare").map(|steps| {
+        let mut kind = Session::new(reader, &mut shared, &mut requests).compile("prepare", steps, true);
+        kind.weight = 1;
+        kind
+    });
+    let sessions = sessions(root, reader, &mut shared, &mut requests);
+    let load = load::read(root.get("load"), reader);
+    let objectives = objectives(root.get("objectives"), &requests, reader);
+    requests.warn_of_unreachable(reader.sink);
+    let name_given = root.get("name").and_then(|node| reader.text(node));
+    let system = system::read(root.get("system"), reader);
+    let load = load?;
+    let users = match load.model {
+        LoadModel::Closed => load.phases.iter().map(|phase| phase.from.max(phase.to) as usize).max(),
+        LoadModel::Open(_) => None,
+    };
+    Some(Plan {
+        name: name_given.unwrap_or_else(|| stem(name)),
+        description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
+        labels: requests.label_names(),
+        requests: requests.plans,
+        sessions,
+        prepare,
+        limits: limits(root.get("limits"), users.unwrap_or(0), reader),
+        load,
+        counters: shared.counters(),
+        feeders: shared.feeders,
+        objectives,
+        system: system.unwrap_or_default(),
+        seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
+        source_name: name.to_owned(),
+        source: reader.sink.text().to_owned(),
+    })
+}
+
+fn stem(name: &str) -> String {
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str());
+    stem.unwrap_or(name).to_owned()
+}
+
+fn sessions(
+    root: &Node,
+    reader: &Reader<'_>,
+    shared: &mut SharedNames,
+    requests: &mut Requests,
+) -> Vec<SessionKind> {
+    let Some(node) = root.get("sessions") else { return Vec::new() };
+    let mut kinds = Vec::new();
+    for (name, node) in node.entries() {
+        let (Some(name), Some(steps)) = (name.text(), node.get("steps")) else { continue };
+        let weight = node.get("weight").and_then(|weight| reader.whole(weight, 0)).unwrap_or(1);
+        let Ok(weight) = u32::try_from(weight) else {
+            reader.sink.error(node, "this weight is too large");
+            continue;
+        };
+        let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0);
+        kind.weight = weight;
+        kind.keep_cookies = node.get("keep cookies").and_then(|node| reader.bool(node)).unwrap_or(false);
+        kinds.push(kind);
+    }
+    let total: u64 = kinds.iter().map(|kind| u64::from(kind.weight)).sum();
+    if node.entries().is_empty() || (total == 0 && !kinds.is_empty()) {
+        reader.sink.error(node, "there is no session to run; at least one needs a weight above 0");
+    }
+    if total > u64::from(u32::MAX) {
+        reader.sink.error(node, "the sum of the weights is too large");
+    }
+    kinds
+}
+
+fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> Vec<Objective> {
+    let mut objectives = Vec::new();
+    for node in node.map(Node::items).unwrap_or_default() {
+        let Some((mut objective, label)) = reader.objective(node) else { continue };
+        if let Some(label) = label {
+            objective.label = requests.label(&label);
+            if objective.label.is_none() {
+                let hint = did_you_mean(&label, requests.labels.iter().map(|label| label.name.as_str()));
+                reader.sink.error(node, format!("no request has the label \"{label}\"{hint}"));
+            }
+        }
+        objectives.push(objective);
+    }
+    objectives
+}
+
+fn limits(node: Option<&Node>, users: usize, reader: &Reader<'_>) -> Limits {
+    let get = |key: &str| node.and_then(|node| node.get(key));
+    let whole = |key, least| get(key).and_then(|node| reader.whole(node, least)).map(|count| count as usize);
+    let time =
+        |key, default| get(key).and_then(|n| reader.duration(n)).unwrap_or(Duration::from_secs(default));
+    Limits {
+        connections: whole("connections", 1).unwrap_or(CONNECTIONS).max(users),
+        waiting: whole("waiting", 0).unwrap_or(WAITING),
+        connect_timeout: time("connect timeout", 5),
+        body_bytes: get("body").and_then(|node| reader.size(node)).map_or(BODY_BYTES, |bytes| bytes as usize),
+        drain: time("drain", 10),
+    }
+}
+
+/// A session kind being compiled.
+pub(crate) struct Session<'a, 's> {
+    reader: &'a Reader<'s>,
+    shared: &'a mut SharedNames,
+    requests: &'a mut Requests,
+    scope: Scope,
+    ops: Vec<Op>,
+    /// Whether what is compiled now can ever be reached.
+    reachable: bool,
+    /// Jumps to the session's end, to be filled in when it is known.
+    to_end: Vec<usize>,
+}
+
+impl<'a, 's> Session<'a, 's> {
+    fn new(reader: &'a Reader<'s>, shared: &'a mut SharedNames, requests: &'a mut Requests) -> Self {
+        let scope = Scope::default();
+        Session { reader, shared, requests, scope, ops: Vec::new(), reachable: true, to_end: Vec::new() }
+    }
+
+    fn compile(mut self, name: &str, steps: &Node, reachable: bool) -> SessionKind {
+        self.reachable = reachable;
+        self.define_all(steps);
+        self.steps(steps);
+        let end = self.here();
+        for jump in std::mem::take(&mut self.to_end) {
+            self.ops[jump] = Op::Jump(end);
+        }
+        self.ops.push(Op::End);
+        if self.scope.is_too_large() {
+            self.reader.sink.error(steps, "this session has too many variables and loops");
+        }
+        self.scope.warn_of_unused(self.reader.sink);
+        let slot_names = self.scope.into_names();
+        SessionKind {
+            name: name.to_owned(),
+            weight: 0,
+            slots: slot_names.len(),
+            slot_names,
+            keep_cookies: false,
+            ops: self.ops,
+        }
+    }
+
+    fn names(&mut self) -> SessionNames<'_> {
+        SessionNames { settings: self.reader.settings, scope: &mut self.scope, shared: self.shared }
+    }
+
+    /// Index of the next operation.
+    fn here(&self) -> u32 {
+        self.ops.len() as u32
+    }
+}

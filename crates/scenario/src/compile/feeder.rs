@@ -1,0 +1,116 @@
+//! Feeders: rows from a CSV file or from the scenario itself.
+
+use std::path::Path;
+
+use super::scope::SharedNames;
+use crate::plan::Feeder;
+use crate::reader::Reader;
+use crate::yaml::Node;
+
+/// Most rows of one feeder.
+const ROWS_MAX: usize = 10_000_000;
+
+/// Reads all feeders.
+pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> SharedNames {
+    let mut shared = SharedNames::default();
+    for (name_node, node) in node.map(Node::entries).unwrap_or_default() {
+        let Some(name) = name_node.text() else { continue };
+        let rows = if let Some(values) = node.get("values") {
+            Some((vec![name.to_owned()], from_values(values, reader)))
+        } else if let Some(rows) = node.get("rows") {
+            from_rows(rows, reader)
+        } else {
+            node.get("file").and_then(|file| from_file(file, base, reader))
+        };
+        let order = node.get("order").and_then(|order| reader.word(order, &["in turn", "random"]));
+        // A feeder that could not be read is kept, so that its users are not reported, too.
+        let (columns, rows) = rows.unwrap_or_else(|| (vec![name.to_owned()], vec![vec!["".into()]]));
+        shared.feeders.push(Feeder { name: name.to_owned(), columns, rows });
+        shared.random.push(order == Some("random"));
+    }
+    shared
+}
+
+type Rows = Vec<Vec<Box<str>>>;
+
+fn from_values(node: &Node, reader: &Reader<'_>) -> Rows {
+    node.items().iter().filter_map(|value| Some(vec![reader.text(value)?.into_boxed_str()])).collect()
+}
+
+fn from_rows(node: &Node, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
+    let columns: Vec<String> =
+        node.items().first()?.entries().iter().filter_map(|(key, _)| key.text().map(str::to_owned)).collect();
+    if columns.is_empty() {
+        reader.sink.error(node, "the rows of a feeder need at least one column");
+        return None;
+    }
+    let mut rows = Rows::new();
+    for row in node.items() {
+        if let Some((extra, _)) =
+            row.entries().iter().find(|(key, _)| !columns.iter().any(|c| Some(c.as_str()) == key.text()))
+        {
+            let name = extra.text().unwrap_or_default();
+            reader
+                .sink
+                .error(extra, format!("the first row has no column \"{name}\"; all rows have the same"));
+        }
+        let mut cells = Vec::new();
+        for column in &columns {
+            match row.get(column) {
+                Some(value) => cells.push(reader.text(value).unwrap_or_default().into_boxed_str()),
+                None => reader.sink.error(row, format!("this row lacks the column \"{column}\"")),
+            }
+        }
+        rows.push(cells);
+    }
+    Some((columns, rows))
+}
+
+fn from_file(node: &Node, base: &Path, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
+    let path = base.join(reader.text(node)?);
+    match read_csv(&path) {
+        Ok((columns, rows)) => {
+            if let Some(bad) = columns.iter().find(|column| !crate::expr::parse::is_name(column)) {
+                let message =
+                    format!("its column \"{bad}\" cannot be a variable's name; use letters, digits and _");
+                reader.sink.error(node, message);
+            }
+            Some((columns, rows))
+        }
+        Err(message) => {
+            reader.sink.error(node, format!("cannot read {}: {message}", path.display()));
+            None
+        }
+    }
+}
+
+fn read_csv(path: &Path) -> Result<(Vec<String>, Rows), String> {
+    let text = |error: csv::Error| match error.into_kind() {
+        csv::ErrorKind::Io(error) => error.to_string(),
+        kind => format!("{kind:?}"),
+    };
+    if !path.is_file() {
+        return Err("there is no such file".into());
+    }
+    let mut csv = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(text)?;
+    let columns: Vec<String> = csv.headers().map_err(text)?.iter().map(str::to_owned).collect();
+    let mut rows = Rows::new();
+    for (index, record) in csv.records().enumerate() {
+        if index == ROWS_MAX {
+            return Err(format!("it has more than {ROWS_MAX} rows"));
+        }
+        // The header is line 1.
+        let record = record.map_err(|error| match error.kind() {
+            csv::ErrorKind::UnequalLengths { expected_len, len, pos } => {
+                let line = pos.as_ref().map_or(index as u64 + 2, csv::Position::line);
+                format!("line {line} has {len} cells, not {expected_len}")
+            }
+            _ => text(error),
+        })?;
+        rows.push(record.iter().map(Into::into).collect());
+    }
+    if rows.is_empty() {
+        return Err("it has no row behind its header".into());
+    }
+    Ok((columns, rows))
+}

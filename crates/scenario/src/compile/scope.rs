@@ -1,0 +1,156 @@
+//! Names: a session's variables, and what all sessions share.
+
+use std::collections::HashMap;
+
+use crate::diagnostic::did_you_mean;
+use crate::expr;
+use crate::expr::parse::Names;
+use crate::plan::{Feeder, SlotIndex};
+use crate::settings::Settings;
+use crate::sink::Sink;
+use crate::yaml::Place;
+
+/// Most variables of a session, hidden ones included.
+const VARIABLES_MAX: usize = 10_000;
+
+/// Counters and feeders, shared by all sessions.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNames {
+    counters: Vec<Option<String>>,
+    pub(crate) feeders: Vec<Feeder>,
+    /// For each feeder, whether rows are drawn by chance.
+    pub(crate) random: Vec<bool>,
+}
+
+impl SharedNames {
+    pub(crate) fn counters(&self) -> usize {
+        self.counters.len()
+    }
+
+    /// A counter that no expression can name.
+    pub(crate) fn hidden_counter(&mut self) -> usize {
+        self.counters.push(None);
+        self.counters.len() - 1
+    }
+
+    fn counter(&mut self, name: &str) -> usize {
+        let known = self.counters.iter().position(|known| known.as_deref() == Some(name));
+        known.unwrap_or_else(|| {
+            self.counters.push(Some(name.to_owned()));
+            self.counters.len() - 1
+        })
+    }
+
+    /// The index of a feeder.
+    pub(crate) fn feeder(&self, name: &str) -> Result<usize, String> {
+        self.feeders.iter().position(|feeder| feeder.name == name).ok_or_else(|| {
+            let hint = did_you_mean(name, self.feeders.iter().map(|feeder| feeder.name.as_str()));
+            format!("unknown feeder \"{name}\"{hint}")
+        })
+    }
+
+    /// Draws a row's index.
+    pub(crate) fn draw(&self, feeder: usize) -> expr::Node {
+        if self.random[feeder] { expr::Node::RandomRow(feeder) } else { expr::Node::NextRow(feeder) }
+    }
+}
+
+/// A session's variables.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    names: Vec<String>,
+    by_name: HashMap<String, SlotIndex>,
+    /// Where each was set first, and whether it is read anywhere; none for hidden ones.
+    seen: Vec<Option<(Place, bool)>>,
+}
+
+impl Scope {
+    /// Makes a variable known, wherever it is set.
+    pub(crate) fn define(&mut self, name: &str, place: Place) {
+        if !self.by_name.contains_key(name) && self.names.len() < VARIABLES_MAX {
+            let slot = self.push(name.to_owned(), Some((place, false)));
+            self.by_name.insert(name.to_owned(), slot);
+        }
+    }
+
+    /// A variable that no expression can name.
+    pub(crate) fn hidden(&mut self, what: &str) -> SlotIndex {
+        self.push(format!("({what})"), None)
+    }
+
+    fn push(&mut self, name: String, seen: Option<(Place, bool)>) -> SlotIndex {
+        self.names.push(name);
+        self.seen.push(seen);
+        SlotIndex::try_from(self.names.len() - 1).unwrap_or(SlotIndex::MAX)
+    }
+
+    /// Whether there are more variables than a plan can hold.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.names.len() > usize::from(SlotIndex::MAX)
+    }
+
+    /// The slot of a variable that was made known.
+    pub(crate) fn slot(&self, name: &str) -> Option<SlotIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    fn read(&mut self, name: &str) -> Option<SlotIndex> {
+        let slot = self.slot(name)?;
+        if let Some(Some((_, read))) = self.seen.get_mut(usize::from(slot)) {
+            *read = true;
+        }
+        Some(slot)
+    }
+
+    pub(crate) fn warn_of_unused(&self, sink: &Sink<'_>) {
+        for (name, seen) in self.names.iter().zip(&self.seen) {
+            if let Some((place, false)) = seen {
+                sink.warn(*place, format!("the variable \"{name}\" is set but never used"));
+            }
+        }
+    }
+
+    pub(crate) fn into_names(self) -> Vec<String> {
+        self.names
+    }
+}
+
+/// What names stand for inside a session.
+pub(crate) struct SessionNames<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) scope: &'a mut Scope,
+    pub(crate) shared: &'a mut SharedNames,
+}
+
+impl Names for SessionNames<'_> {
+    fn variable(&mut self, name: &str) -> Result<expr::Node, String> {
+        if let Some(slot) = self.scope.read(name) {
+            return Ok(expr::Node::Variable(slot));
+        }
+        if let Some(value) = self.settings.value(name) {
+            return Ok(value);
+        }
+        let variables = self.scope.by_name.keys().map(String::as_str);
+        let hint = did_you_mean(name, variables.chain(self.settings.names()));
+        let advice = if hint.is_empty() { "; set it with set, extract or settings" } else { "" };
+        Err(format!("unknown variable \"{name}\"{hint}{advice}"))
+    }
+
+    fn counter(&mut self, name: &str) -> Result<usize, String> {
+        Ok(self.shared.counter(name))
+    }
+
+    fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<expr::Node, String> {
+        let feeder = self.shared.feeder(name)?;
+        let columns = &self.shared.feeders[feeder].columns;
+        let column = match column {
+            None => 0,
+            Some(column) => columns.iter().position(|known| known == column).ok_or_else(|| {
+                let hint = did_you_mean(column, columns.iter().map(String::as_str));
+                let hint = if hint.is_empty() { format!("; it has {}", columns.join(", ")) } else { hint };
+                format!("the feeder \"{name}\" has no column \"{column}\"{hint}")
+            })?,
+        };
+        Ok(expr::Node::Cell { feeder, column, row: Box::new(self.shared.draw(feeder)) })
+    }
+}

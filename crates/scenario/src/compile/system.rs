@@ -1,0 +1,68 @@
+//! What is driven.
+
+use std::time::Duration;
+
+use super::define::one_or_many;
+use crate::plan::{System, SystemOrigin};
+use crate::reader::Reader;
+use crate::yaml::Node;
+
+/// Where a shipped system tells that it is ready.
+const HEALTH: &str = "/health";
+/// Longest time until a system is ready where a scenario says nothing.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// Reads what is driven; nothing if the scenario does not say.
+pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Option<System> {
+    let node = node?;
+    let mut system = System { ready_within: READY_WITHIN, ..System::default() };
+    if let Some(name) = node.get("serve") {
+        system.origin = SystemOrigin::Shipped(reader.text(name)?);
+        system.health = HEALTH.into();
+    } else if let Some(command) = node.get("command") {
+        let words: Option<Vec<String>> = one_or_many(command).iter().map(|node| reader.text(node)).collect();
+        let mut words = words?;
+        if command.text().is_some() {
+            words = words.iter().flat_map(|text| text.split_whitespace().map(str::to_owned)).collect();
+        }
+        if words.first().is_none_or(String::is_empty) {
+            reader.sink.error(command, "this command is empty");
+        }
+        system.origin = SystemOrigin::Command(words);
+    } else if let Some(node) = node.get("url") {
+        let text = reader.text(node)?;
+        check_url(node, &text, reader);
+        system.origin = SystemOrigin::Url(text);
+    }
+    for (name, value) in node.get("settings").map(Node::entries).unwrap_or_default() {
+        if let Some((name, value)) = name.text().zip(reader.text(value)) {
+            system.settings.insert(name.to_owned(), value);
+        }
+    }
+    system.durability = node
+        .get("durability")
+        .and_then(|node| reader.word(node, &["synced", "buffered", "memory"]))
+        .map(str::to_owned);
+    if let Some(health) = node.get("health") {
+        system.health = reader.text(health)?;
+        if !system.health.starts_with('/') {
+            reader.sink.error(health, "a path begins with a slash");
+        }
+    }
+    if let Some(time) = node.get("ready within").and_then(|node| reader.duration(node)) {
+        system.ready_within = time;
+    }
+    Some(system)
+}
+
+fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
+    let message = match url::Url::parse(text) {
+        Ok(url) if url.scheme() != "http" => {
+            format!("\"{text}\" is not http://; that is what the driver speaks")
+        }
+        Ok(url) if url.host().is_none() => format!("\"{text}\" names no host"),
+        Ok(_) => return,
+        Err(error) => format!("\"{text}\" is no URL: {error}"),
+    };
+    reader.sink.error(node, message);
+}

@@ -1,0 +1,119 @@
+//! The doors: a file, a text or a shipped name becomes a plan.
+
+use std::path::Path;
+
+use crate::diagnostic::{Diagnostics, did_you_mean};
+use crate::grammar::{self, Shape};
+use crate::plan::Plan;
+use crate::reader::Reader;
+use crate::settings::Settings;
+use crate::shipped::{shipped, shipped_names};
+use crate::sink::Sink;
+use crate::{compile, language, yaml};
+
+/// Reads, checks and compiles a scenario file. `settings` replace the defaults of the file's own settings.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_file(path: &Path, settings: &[(String, String)]) -> Result<Plan, Diagnostics> {
+    let (plan, diagnostics) = check_file(path, settings);
+    plan.ok_or(diagnostics)
+}
+
+/// Like [`load_file`] for a text; files that it names are looked for in `base_dir`.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_text(
+    name: &str,
+    text: &str,
+    base_dir: &Path,
+    settings: &[(String, String)],
+) -> Result<Plan, Diagnostics> {
+    let (plan, diagnostics) = check_text(name, text, base_dir, settings);
+    plan.ok_or(diagnostics)
+}
+
+/// Loads a shipped scenario by its name.
+///
+/// # Errors
+/// Everything that is wrong with the settings, or that there is none of this name.
+pub fn load_shipped(name: &str, settings: &[(String, String)]) -> Result<Plan, Diagnostics> {
+    match shipped(name) {
+        Some(text) => load_text(&format!("{name}.yaml"), text, Path::new("."), settings),
+        None => Err(alone(name, unknown_name(name))),
+    }
+}
+
+/// Like [`load_file`], and gives warnings of a scenario that can run, too.
+pub fn check_file(path: &Path, settings: &[(String, String)]) -> (Option<Plan>, Diagnostics) {
+    let name = path.display().to_string();
+    let bytes = match read_bounded(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let hint = if error.kind() == std::io::ErrorKind::NotFound {
+                unknown_name(&name)
+            } else {
+                error.to_string()
+            };
+            return (None, alone(&name, format!("cannot read the scenario: {hint}")));
+        }
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => check_text(&name, &text, path.parent().unwrap_or(Path::new(".")), settings),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+            (None, alone(&name, format!("line {line} is not UTF-8 text")))
+        }
+    }
+}
+
+/// Like [`load_text`], and gives warnings of a scenario that can run, too.
+pub fn check_text(
+    name: &str,
+    text: &str,
+    base_dir: &Path,
+    settings: &[(String, String)],
+) -> (Option<Plan>, Diagnostics) {
+    let sink = Sink::new(name, text);
+    let plan = yaml::read(&sink).and_then(|root| {
+        let settings = Settings::read(root.get("settings"), settings, &sink);
+        let reader = Reader { sink: &sink, settings: &settings };
+        grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
+        let plan = compile::scenario(&root, name, base_dir, &reader);
+        settings.warn_of_unused(&sink);
+        plan
+    });
+    let plan = plan.filter(|_| !sink.has_errors());
+    let mut diagnostics = sink.into_diagnostics();
+    if plan.is_none() && !diagnostics.has_errors() {
+        // Cannot happen while every way out reports; a plan must never be missing without a word.
+        diagnostics = alone(name, "the scenario cannot be compiled".into());
+    }
+    (plan, diagnostics)
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    // One byte more than is accepted, so that too large a file is told from one that just fits.
+    let most = yaml::SOURCE_BYTES_MAX as u64 + 1;
+    std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unknown_name(name: &str) -> String {
+    let hint = did_you_mean(name, shipped_names());
+    let names: Vec<_> = shipped_names().collect();
+    format!(
+        "there is no such file, and no shipped scenario of that name{hint} (shipped: {})",
+        names.join(", ")
+    )
+}
+
+fn alone(name: &str, message: String) -> Diagnostics {
+    let sink = Sink::new(name, "");
+    sink.error_outside(name.to_owned(), message);
+    sink.into_diagnostics()
+}

@@ -1,0 +1,112 @@
+//! Objectives: `p99 < 50ms`, `errors < 0.01%`, `Login p99 < 20ms`.
+
+use crate::diagnostic::did_you_mean;
+use crate::plan::{Comparison, Metric, Objective};
+use crate::units;
+
+/// Words that name a metric, besides percentiles.
+const METRICS: [&str; 7] = ["mean", "median", "max", "errors", "rate", "dropped", "lost"];
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("==", Comparison::Equal),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+    ("=", Comparison::Equal),
+];
+
+/// Reads an objective, and the label it is about, if any; the label's index is filled in later.
+pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
+    let shape = "write it like \"p99 < 50ms\", \"errors = 0\" or \"Login p90 < 20ms\"";
+    let at = text.find(['<', '>', '=']).ok_or_else(|| format!("\"{text}\" compares nothing; {shape}"))?;
+    let (left, right) = text.split_at(at);
+    let (symbol, comparison) =
+        COMPARISONS.iter().find(|(symbol, _)| right.starts_with(symbol)).ok_or_else(|| shape.to_owned())?;
+    let bound_text = right[symbol.len()..].trim();
+    let left = left.trim();
+    let (label, metric_text) = match left.rsplit_once(char::is_whitespace) {
+        Some((label, metric)) => (Some(label.trim().to_owned()), metric),
+        None => (None, left),
+    };
+    let metric = metric(metric_text).ok_or_else(|| {
+        let known = ["p50", "p90", "p99", "p99.9"].into_iter().chain(METRICS);
+        let mut hint = did_you_mean(metric_text, known);
+        if hint.is_empty() {
+            hint = format!("; it is one of p50, p90, p99.9 and the like, {}", METRICS.join(", "));
+        }
+        format!("unknown metric \"{metric_text}\"{hint}")
+    })?;
+    if label.is_some() && matches!(metric, Metric::Dropped | Metric::Lost) {
+        return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label"));
+    }
+    let (metric, bound) = bound(metric, bound_text)?;
+    let objective =
+        Objective { text: text.trim().to_owned(), label: None, metric, comparison: *comparison, bound };
+    Ok((objective, label))
+}
+
+fn metric(text: &str) -> Option<Metric> {
+    Some(match text {
+        "mean" => Metric::Mean,
+        "median" => Metric::Percentile(50.0),
+        "max" => Metric::Percentile(100.0),
+        "errors" => Metric::Errors,
+        "rate" => Metric::Rate,
+        "dropped" => Metric::Dropped,
+        "lost" => Metric::Lost,
+        _ => {
+            let percent =
+                text.strip_prefix('p').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
+            Metric::Percentile(percent.parse().ok().filter(|percent| (0.0..=100.0).contains(percent))?)
+        }
+    })
+}
+
+/// The bound in the metric's unit; a share of errors makes it another metric.
+fn bound(metric: Metric, text: &str) -> Result<(Metric, f64), String> {
+    let count = |text| units::parse_count(text).map(|count| count as f64).map_err(|error| error.to_string());
+    Ok(match metric {
+        Metric::Percentile(_) | Metric::Mean => {
+            let time = units::parse_duration(text).map_err(|error| error.to_string())?;
+            (metric, time.as_secs_f64() * 1e6)
+        }
+        Metric::Errors | Metric::ErrorShare if text.ends_with('%') => {
+            (Metric::ErrorShare, units::parse_share(text).map_err(|error| error.to_string())?)
+        }
+        Metric::Rate => (metric, units::parse_rate(text).map_err(|error| error.to_string())?),
+        Metric::Errors | Metric::ErrorShare | Metric::Dropped | Metric::Lost => (metric, count(text)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_are_read() {
+        let read = |text: &str| {
+            let (objective, label) = parse(text).unwrap();
+            (label, objective.metric, objective.comparison, objective.bound)
+        };
+        assert_eq!(read("p99 < 50ms"), (None, Metric::Percentile(99.0), Comparison::Less, 50_000.0));
+        assert_eq!(read("p99.9<=1s"), (None, Metric::Percentile(99.9), Comparison::LessOrEqual, 1e6));
+        assert_eq!(read("errors < 0.01%"), (None, Metric::ErrorShare, Comparison::Less, 0.0001));
+        assert_eq!(read("errors = 0"), (None, Metric::Errors, Comparison::Equal, 0.0));
+        assert_eq!(read("mean < 10ms"), (None, Metric::Mean, Comparison::Less, 10_000.0));
+        assert_eq!(read("rate > 20k/s"), (None, Metric::Rate, Comparison::Greater, 20_000.0));
+        assert_eq!(read("lost == 0"), (None, Metric::Lost, Comparison::Equal, 0.0));
+        let (label, metric, ..) = read("List Bookings max < 1s");
+        assert_eq!((label.as_deref(), metric), (Some("List Bookings"), Metric::Percentile(100.0)));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let told = |text: &str| parse(text).unwrap_err();
+        assert_eq!(told("eror = 0"), "unknown metric \"eror\"; did you mean errors?");
+        assert!(told("p99").contains("compares nothing"));
+        assert!(told("p101 < 5ms").contains("unknown metric \"p101\""));
+        assert!(told("p99 < 50").contains("lacks its unit"));
+        assert!(told("rate > 20k").contains("lacks its period"));
+        assert!(told("Login dropped = 0").contains("whole run"));
+    }
+}

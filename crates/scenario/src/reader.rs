@@ -1,0 +1,205 @@
+//! Reading plain values: settings written out, units understood, mistakes reported where they stand.
+
+use std::time::Duration;
+
+use tidemark_wire::json;
+
+use crate::diagnostic::did_you_mean;
+use crate::expr::parse::is_name;
+use crate::grammar::{Keys, Scalar};
+use crate::pieces;
+use crate::plan::Objective;
+use crate::settings::Settings;
+use crate::sink::Sink;
+use crate::units;
+use crate::yaml::Node;
+
+/// Reads plain values of one scenario.
+pub(crate) struct Reader<'s> {
+    pub(crate) sink: &'s Sink<'s>,
+    pub(crate) settings: &'s Settings,
+}
+
+impl Reader<'_> {
+    /// Reports what is wrong with a value that is known before the run.
+    pub(crate) fn check(&self, node: &Node, scalar: Scalar) {
+        match scalar {
+            Scalar::Text => drop(self.text(node)),
+            Scalar::Whole(least) => drop(self.whole(node, least)),
+            Scalar::Bool => drop(self.bool(node)),
+            Scalar::Share => drop(self.share(node)),
+            Scalar::Duration => drop(self.duration(node)),
+            Scalar::Size => drop(self.size(node)),
+            Scalar::Users => drop(self.users(node)),
+            Scalar::Rate => drop(self.rate(node)),
+            Scalar::Word(words) => drop(self.word(node, words)),
+            Scalar::JsonPath => drop(self.json_path(node)),
+            Scalar::Regex => drop(self.regex(node)),
+            Scalar::Status => drop(self.status(node)),
+            Scalar::Name => drop(self.name(node)),
+            Scalar::Objective => drop(self.objective(node)),
+            // These need the session's variables; compiling reports on them.
+            Scalar::Template | Scalar::Value | Scalar::Condition | Scalar::Number | Scalar::Each => {}
+        }
+    }
+
+    /// Reports what is wrong with a key that the author chooses.
+    pub(crate) fn check_key(&self, key: &Node, keys: Keys) {
+        match keys {
+            Keys::Name(_) => drop(self.name(key)),
+            Keys::JsonPath => drop(self.json_path(key)),
+            Keys::Text(_) if key.text() == Some("") => self.sink.error(key, "this name is empty"),
+            Keys::Text(_) => {}
+        }
+    }
+
+    /// A text, settings written out.
+    pub(crate) fn text(&self, node: &Node) -> Option<String> {
+        self.settings.text(node, self.sink)
+    }
+
+    fn parsed<T, E: std::fmt::Display>(
+        &self,
+        node: &Node,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let text = self.text(node)?;
+        match parse(&text) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.sink.error(node, error.to_string());
+                None
+            }
+        }
+    }
+
+    pub(crate) fn whole(&self, node: &Node, least: u64) -> Option<u64> {
+        self.parsed(node, |text| match units::parse_count(text) {
+            Ok(count) if count < least => Err(format!("{count} is too small; at least {least}")),
+            Ok(count) => Ok(count),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+
+    pub(crate) fn bool(&self, node: &Node) -> Option<bool> {
+        self.parsed(node, |text| match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(format!("\"{text}\" is neither true nor false")),
+        })
+    }
+
+    pub(crate) fn share(&self, node: &Node) -> Option<f64> {
+        self.parsed(node, units::parse_share)
+    }
+
+    pub(crate) fn duration(&self, node: &Node) -> Option<Duration> {
+        self.parsed(node, units::parse_duration)
+    }
+
+    pub(crate) fn size(&self, node: &Node) -> Option<u64> {
+        self.parsed(node, units::parse_size)
+    }
+
+    /// Users at the begin and the end of a phase.
+    pub(crate) fn users(&self, node: &Node) -> Option<(f64, f64)> {
+        self.level(node, |text| units::parse_count(text).map(|count| count as f64))
+    }
+
+    /// Arrivals per second at the begin and the end of a phase.
+    pub(crate) fn rate(&self, node: &Node) -> Option<(f64, f64)> {
+        self.level(node, units::parse_rate)
+    }
+
+    fn level(
+        &self,
+        node: &Node,
+        parse: impl Fn(&str) -> Result<f64, units::UnitError>,
+    ) -> Option<(f64, f64)> {
+        self.parsed(node, |text| match text.split_once(" to ") {
+            Some((from, to)) => Ok::<_, units::UnitError>((parse(from)?, parse(to)?)),
+            None => parse(text).map(|level| (level, level)),
+        })
+    }
+
+    pub(crate) fn word(&self, node: &Node, words: &[&'static str]) -> Option<&'static str> {
+        self.parsed(node, |text| {
+            words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+                let hint = did_you_mean(text, words.iter().copied());
+                format!("\"{text}\" is not one of {}{hint}", words.join(", "))
+            })
+        })
+    }
+
+    pub(crate) fn json_path(&self, node: &Node) -> Option<json::Path> {
+        let text = self.text(node)?;
+        match json::Path::parse(&text) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                let message = format!("\"{text}\" is no JSON path: {}", error.reason);
+                // Where a setting stands in it, the offset is not the source's.
+                let offset = if node.text() == Some(text.as_str()) { error.offset } else { 0 };
+                self.sink.error_inside(node, offset.min(text.len()), 1, message);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn regex(&self, node: &Node) -> Option<regex::bytes::Regex> {
+        /// Largest compiled regular expression, bytes.
+        const REGEX_BYTES_MAX: usize = 1 << 20;
+        self.parsed(node, |text| {
+            regex::bytes::RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build().map_err(|error| {
+                let text = error.to_string();
+                let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                format!("bad regular expression: {last}")
+            })
+        })
+    }
+
+    pub(crate) fn status(&self, node: &Node) -> Option<(u16, u16)> {
+        self.parsed(node, |text| {
+            let status = |text: &str| text.trim().parse().ok().filter(|code| (100..=599).contains(code));
+            let class = text.strip_suffix("xx").and_then(|first| first.parse::<u16>().ok());
+            let range = match (class, text.split_once('-')) {
+                (Some(class @ 1..=5), _) => Some((class * 100, class * 100 + 99)),
+                (None, Some((low, high))) => status(low).zip(status(high)).filter(|(low, high)| low <= high),
+                _ => status(text).map(|code| (code, code)),
+            };
+            range.ok_or_else(|| format!("\"{text}\" is no status; write it like 200, 2xx or 200-204"))
+        })
+    }
+
+    pub(crate) fn objective(&self, node: &Node) -> Option<(Objective, Option<String>)> {
+        self.parsed(node, crate::objective::parse)
+    }
+
+    /// A name that the author chooses.
+    pub(crate) fn name<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        let name = node.text()?;
+        if !is_name(name) {
+            let reason = if crate::expr::parse::RESERVED.contains(&name) {
+                format!("\"{name}\" is a word of the expressions; choose another name")
+            } else {
+                format!("\"{name}\" cannot be a name; use letters, digits and _, not a digit first")
+            };
+            self.sink.error(node, reason);
+            return None;
+        }
+        Some(name)
+    }
+
+    /// An expression's text and the byte at which it begins, with or without `${ }` around it.
+    pub(crate) fn expression<'n>(&self, node: &'n Node) -> Option<(usize, &'n str)> {
+        let text = node.text()?;
+        if let Some(hole) = pieces::only_hole(text) {
+            return Some(hole);
+        }
+        if text.contains("${") {
+            let message = "this is one expression; put ${ } around all of it or leave it out";
+            self.sink.error_inside(node, 0, text.len(), message.into());
+            return None;
+        }
+        Some((0, text))
+    }
+}

@@ -1,0 +1,193 @@
+//! The scenario's settings: named values that the command line can replace.
+
+use std::cell::Cell;
+
+use crate::diagnostic::did_you_mean;
+use crate::expr;
+use crate::expr::parse::{Names, is_name};
+use crate::pieces::{Piece, split};
+use crate::sink::Sink;
+use crate::units;
+use crate::yaml::{Content, Node, Place};
+
+/// Settings, in the order of the file.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    all: Vec<Setting>,
+}
+
+#[derive(Debug)]
+struct Setting {
+    name: String,
+    value: expr::Node,
+    place: Place,
+    used: Cell<bool>,
+}
+
+impl Settings {
+    /// Reads the `settings` mapping and puts the values from outside in place of its defaults.
+    pub(crate) fn read(node: Option<&Node>, outside: &[(String, String)], sink: &Sink<'_>) -> Self {
+        let mut settings = Settings::default();
+        for (key, value) in node.map(Node::entries).unwrap_or_default() {
+            let Some(name) = key.text() else { continue };
+            if !is_name(name) {
+                sink.error(key, format!("\"{name}\" cannot be a setting's name; use letters, digits and _"));
+                continue;
+            }
+            // What is neither is reported by the check of shapes.
+            let Content::Scalar { text, plain } = &value.content else { continue };
+            let default = match split(text).as_deref() {
+                Ok([Piece::Literal(_)]) => literal(text, *plain),
+                _ => match settings.text(value, sink) {
+                    Some(text) => literal(&text, *plain),
+                    None => expr::Node::Missing,
+                },
+            };
+            let given = outside.iter().rev().find(|(key, _)| key == name);
+            let value = match given {
+                Some((_, text)) => replaced(name, &default, text, sink),
+                None => default,
+            };
+            settings.all.push(Setting { name: name.into(), value, place: key.place, used: Cell::new(false) });
+        }
+        for (key, _) in outside {
+            if settings.find(key).is_none() {
+                let hint = did_you_mean(key, settings.names());
+                let known = match (hint.as_str(), settings.all.len()) {
+                    ("", 0) => "; the scenario has no settings".to_owned(),
+                    ("", _) => format!("; it has {}", settings.names().collect::<Vec<_>>().join(", ")),
+                    _ => hint,
+                };
+                sink.error_outside(
+                    format!("--set {key}"),
+                    format!("the scenario has no setting \"{key}\"{known}"),
+                );
+            }
+        }
+        settings
+    }
+
+    /// The value of a setting; it counts as used.
+    pub(crate) fn value(&self, name: &str) -> Option<expr::Node> {
+        let setting = self.find(name)?;
+        setting.used.set(true);
+        Some(setting.value.clone())
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|setting| setting.name.as_str())
+    }
+
+    /// Warns of settings that nothing asks for.
+    pub(crate) fn warn_of_unused(&self, sink: &Sink<'_>) {
+        for setting in self.all.iter().filter(|setting| !setting.used.get()) {
+            sink.warn(setting.place, format!("the setting \"{}\" is never used", setting.name));
+        }
+    }
+
+    /// A text in which only settings can be named, written out.
+    pub(crate) fn text(&self, node: &Node, sink: &Sink<'_>) -> Option<String> {
+        let text = node.text()?;
+        let pieces = match split(text) {
+            Ok(pieces) => pieces,
+            Err(offset) => {
+                sink.error_inside(node, offset, 2, "this ${ has no closing }".into());
+                return None;
+            }
+        };
+        let mut out = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
+                Piece::Hole { offset, text } => {
+                    let expr = self.constant(node, offset, text, sink)?;
+                    crate::template::Encoding::Raw.write_value(expr.as_literal()?, &mut out);
+                }
+            }
+        }
+        String::from_utf8(out).ok()
+    }
+
+    fn constant(&self, node: &Node, offset: usize, text: &str, sink: &Sink<'_>) -> Option<expr::Node> {
+        match expr::parse::parse(text, &mut OnlySettings(self)) {
+            Ok(expr) if expr.as_literal().is_some() => return Some(expr),
+            Ok(_) => {
+                let message = "this is decided before the run; only settings and constants can be used here";
+                sink.error_inside(node, offset, text.len(), message.into());
+            }
+            Err(mistakes) => {
+                for mistake in mistakes {
+                    sink.error_inside(node, offset + mistake.offset, mistake.length, mistake.reason);
+                }
+            }
+        }
+        None
+    }
+
+    fn find(&self, name: &str) -> Option<&Setting> {
+        self.all.iter().find(|setting| setting.name == name)
+    }
+}
+
+struct OnlySettings<'s>(&'s Settings);
+
+impl Names for OnlySettings<'_> {
+    fn variable(&mut self, name: &str) -> Result<expr::Node, String> {
+        self.0.value(name).ok_or_else(|| {
+            let hint = did_you_mean(name, self.0.names());
+            format!("unknown setting \"{name}\"{hint} (only settings can be used here)")
+        })
+    }
+
+    fn counter(&mut self, _: &str) -> Result<usize, String> {
+        Err("this is decided before the run; a counter cannot be used here".into())
+    }
+
+    fn feeder(&mut self, _: &str, _: Option<&str>) -> Result<expr::Node, String> {
+        Err("this is decided before the run; a feeder cannot be used here".into())
+    }
+}
+
+/// A scalar as a value: without quotes, what looks like a number or a truth value is one.
+pub(crate) fn literal(text: &str, plain: bool) -> expr::Node {
+    let as_text = || expr::Node::Text(text.as_bytes().into());
+    if !plain {
+        return as_text();
+    }
+    match text {
+        "true" => expr::Node::Bool(true),
+        "false" => expr::Node::Bool(false),
+        "" | "~" | "null" => expr::Node::Missing,
+        // A zero in front is part of a code, not of a number.
+        _ if text.len() > 1 && text.starts_with('0') && !text.starts_with("0.") => as_text(),
+        _ if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+            let real = || text.parse().ok().filter(|value: &f64| value.is_finite()).map(expr::Node::Real);
+            text.parse().ok().map(expr::Node::Int).or_else(real).unwrap_or_else(as_text)
+        }
+        _ => as_text(),
+    }
+}
+
+/// A value from outside, which must be of the default's type.
+fn replaced(name: &str, default: &expr::Node, text: &str, sink: &Sink<'_>) -> expr::Node {
+    let given = literal(text, true);
+    let wanted = match (default, &given) {
+        (expr::Node::Int(_), expr::Node::Int(_))
+        | (expr::Node::Real(_), expr::Node::Int(_) | expr::Node::Real(_))
+        | (expr::Node::Bool(_), expr::Node::Bool(_)) => return given,
+        (expr::Node::Int(_), _) => {
+            if let Some(count) = units::parse_count(text).ok().and_then(|count| i64::try_from(count).ok()) {
+                return expr::Node::Int(count);
+            }
+            "a whole number"
+        }
+        (expr::Node::Real(_), _) => "a number",
+        (expr::Node::Bool(_), _) => "true or false",
+        _ => return literal(text, false),
+    };
+    sink.error_outside(
+        format!("--set {name}"),
+        format!("the setting \"{name}\" is {wanted}, not \"{text}\""),
+    );
+    default.clone()
+}

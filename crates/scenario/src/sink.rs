@@ -1,0 +1,123 @@
+//! Where the stages of reading a scenario leave what they find wrong.
+
+use std::cell::RefCell;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::yaml::{Node, Place};
+
+/// A scenario's text and what was found wrong with it so far.
+pub(crate) struct Sink<'s> {
+    name: &'s str,
+    text: &'s str,
+    found: RefCell<Diagnostics>,
+}
+
+impl<'s> Sink<'s> {
+    pub(crate) fn new(name: &'s str, text: &'s str) -> Self {
+        Sink { name, text, found: RefCell::default() }
+    }
+
+    pub(crate) fn text(&self) -> &'s str {
+        self.text
+    }
+
+    /// A line of the source, counted from 1.
+    pub(crate) fn line(&self, line: usize) -> &'s str {
+        line.checked_sub(1).and_then(|index| self.text.lines().nth(index)).unwrap_or("")
+    }
+
+    pub(crate) fn into_diagnostics(self) -> Diagnostics {
+        let mut found = self.found.into_inner();
+        found.settle();
+        found
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.found.borrow().has_errors()
+    }
+
+    pub(crate) fn error(&self, node: &Node, message: impl Into<String>) {
+        self.error_at(node.place, message.into());
+    }
+
+    pub(crate) fn warn(&self, place: Place, message: String) {
+        self.push(Severity::Warning, place, message);
+    }
+
+    pub(crate) fn error_at(&self, place: Place, message: String) {
+        self.push(Severity::Error, place, message);
+    }
+
+    /// A mistake that stands in no line of the file.
+    pub(crate) fn error_outside(&self, about: String, message: String) {
+        self.found.borrow_mut().push(Diagnostic {
+            severity: Severity::Error,
+            file: about,
+            line: 0,
+            column: 0,
+            length: 1,
+            message,
+            source_line: String::new(),
+        });
+    }
+
+    /// A mistake inside a scalar's text, `length` bytes long from byte `offset` on.
+    pub(crate) fn error_inside(&self, node: &Node, offset: usize, length: usize, message: String) {
+        self.error_at(self.place_inside(node, offset, length), message);
+    }
+
+    /// Where byte `offset` of a scalar's text stands in the source. Quotes, escapes and folded lines shift it; the
+    /// `${` before it is found again in the source, and behind it texts are hardly ever shifted.
+    fn place_inside(&self, node: &Node, offset: usize, length: usize) -> Place {
+        let Some(text) = node.text() else { return node.place };
+        let raw = self.characters(node.place);
+        let until = text.get(..offset).unwrap_or(text);
+        let (in_value, in_source) = match until.rfind("${") {
+            Some(hole) => {
+                let nth = until.matches("${").count();
+                match raw.match_indices("${").nth(nth - 1) {
+                    Some((found, _)) => (hole, found),
+                    None => return node.place,
+                }
+            }
+            None => (0, usize::from(raw.starts_with(['"', '\'']))),
+        };
+        let characters = |text: &str| text.chars().count();
+        let between = characters(&until[in_value..]);
+        let before = characters(&raw[..in_source]) + between;
+        if before > characters(raw) {
+            return node.place;
+        }
+        let marked: String = raw.chars().take(before).collect();
+        let new_lines = marked.matches('\n').count();
+        let column = match marked.rfind('\n') {
+            Some(at) => characters(&marked[at + 1..]) + 1,
+            None => node.place.column + before,
+        };
+        let shown =
+            text.get(offset..(offset + length).min(text.len())).map_or(1, |part| characters(part).max(1));
+        let start = node.place.start + before;
+        Place { line: node.place.line + new_lines, column, start, end: start + shown }
+    }
+
+    /// The source's characters at a place.
+    fn characters(&self, place: Place) -> &'s str {
+        let byte =
+            |index: usize| self.text.char_indices().nth(index).map_or(self.text.len(), |(byte, _)| byte);
+        let (start, end) = (byte(place.start), byte(place.end));
+        self.text.get(start..end).unwrap_or("")
+    }
+
+    fn push(&self, severity: Severity, place: Place, message: String) {
+        let first_line = self.characters(place).lines().next().unwrap_or("").trim_end().chars().count();
+        self.found.borrow_mut().push(Diagnostic {
+            severity,
+            file: self.name.to_owned(),
+            line: place.line,
+            column: place.column,
+            length: first_line.max(1),
+            message,
+            source_line: self.line(place.line).to_owned(),
+        });
+    }
+}
