@@ -25,6 +25,8 @@ export interface Line {
   dash?: number[];
   /** Filled down to zero. */
   filled?: boolean;
+  /** Mostly zero, and then not drawn: else it would lie on the axis and hide it. */
+  sparse?: boolean;
   /** Hidden until the reader asks for it. */
   hidden?: boolean;
 }
@@ -52,29 +54,33 @@ export interface ChartOptions {
 export interface Frame {
   figure: HTMLElement;
   host: HTMLElement;
-  /** The line of figures under the plot. */
-  readout: HTMLElement;
   legend: HTMLElement;
+  /** Says what is under the cursor in the place of the note; null gives the note back. */
+  say: (text: string | null) => void;
 }
 
 export function frame(title: string, note: string, summary: string, height: number, controls?: HTMLElement): Frame {
   const host = el('div', { class: 'plot', tabindex: 0, role: 'group', 'aria-roledescription': 'chart', 'aria-label': summary, style: `min-height:${height}px` });
   const legend = el('div', { class: 'legend' });
-  const readout = el('p', { class: 'readout' }, '\u00a0');
+  const line = el('p', { class: 'note' }, note);
   const figure = el('figure', { class: 'chart' },
-    el('figcaption', {}, el('div', {}, el('h3', {}, title), el('p', { class: 'note' }, note)), controls),
-    host, legend, readout);
-  return { figure, host, legend, readout };
+    el('figcaption', {}, el('div', {}, el('h3', {}, title), line), controls), host, legend);
+  const say = (text: string | null) => {
+    // Nothing below may move while the cursor does.
+    line.style.height = text === null ? '' : `${line.offsetHeight}px`;
+    line.classList.toggle('live', text !== null);
+    line.textContent = text ?? note;
+  };
+  return { figure, host, legend, say };
 }
 
 /** A chart over time. */
 export function timeChart(line: Timeline, options: ChartOptions): HTMLElement {
   const height = options.height ?? 220;
-  const { figure, host, legend, readout } = frame(options.title, options.note, summarise(options, line), height, options.controls);
+  const { figure, host, legend, say } = frame(options.title, options.note, summarise(options, line), height, options.controls);
   if (line.x.length === 0 || !extent(options.lines.map((it) => it.values))) {
     host.replaceWith(el('p', { class: 'empty' }, 'Nothing was recorded.'));
     legend.remove();
-    readout.remove();
     return figure;
   }
 
@@ -83,14 +89,14 @@ export function timeChart(line: Timeline, options: ChartOptions): HTMLElement {
   legend.append(...items.map(({ button }) => button));
 
   const show = (index: number | null | undefined) => {
-    items.forEach(({ value }, at) => {
-      value.textContent = index === null || index === undefined ? '' : options.format(options.lines[at]?.values[index] ?? null);
+    const at = index ?? null;
+    items.forEach(({ value }, item) => {
+      value.textContent = at === null ? '' : options.format(options.lines[item]?.values[at] ?? null);
     });
-    readout.textContent = index === null || index === undefined ? '\u00a0' : `${binName(line, index)} · ${remarks(line, index)}`.replace(/ · $/, '');
+    say(at === null ? null : [binName(line, at), remarks(line, at)].filter(Boolean).join(' · '));
   };
 
   whenStanding(() => {
-    const floor = options.log ? positive : (series: Series) => series;
     const made = stand(host, {
       height,
       ...timeOptions(line, options.phaseNames ? PHASE_BAND : 10),
@@ -104,19 +110,22 @@ export function timeChart(line: Timeline, options: ChartOptions): HTMLElement {
       series: [{}, ...options.lines.map((it) => lineStyle(it, line))],
       hooks: {
         drawClear: [(it) => drawPhases(line, it)],
-        draw: [(it) => { if (options.phaseNames) drawPhaseNames(line, it); drawMarks(line, it); }],
+        draw: [(it) => { if (options.phaseNames) drawPhaseNames(line, it); drawMarks(line, it, options.phaseNames); }],
         setCursor: [(it) => show(it.cursor.idx)],
         setSelect: [(it) => zoom(line, it)],
       },
-    }, [line.x, ...options.lines.map((it) => floor(it.values))] as uPlot.AlignedData);
+    }, [line.x, ...options.lines.map((it) => drawn(it, options))] as uPlot.AlignedData);
     plot = made;
     follow(line, made, host);
   });
   return figure;
 }
 
-/** Zero has no place on a logarithmic axis; the clock's own step is the least that was measured. */
-const positive = (series: Series): Series => series.map((value) => (value === null ? null : Math.max(1, value)));
+/** What is drawn of a line. Zero has no place on a logarithmic axis; the clock's own step is the least that was measured. */
+function drawn(it: Line, options: ChartOptions): Series {
+  if (it.sparse) return it.values.map((value) => (value === 0 ? null : value));
+  return options.log ? it.values.map((value) => (value === null ? null : Math.max(1, value))) : it.values;
+}
 
 /** Values of the shown lines within the shown time. */
 function shownExtent(plot: uPlot, positiveOnly: boolean): [number | null, number | null] {
@@ -135,7 +144,7 @@ function linearRange(_plot: uPlot, max: number | null, options: ChartOptions): [
 export function timeOptions(line: Timeline, top: number): Pick<uPlot.Options, 'cursor' | 'legend' | 'padding' | 'select'> {
   return {
     legend: { show: false },
-    padding: [top, 10, 0, 0],
+    padding: [top, 18, 0, 0],
     select: { show: true, left: 0, top: 0, width: 0, height: 0 },
     cursor: {
       y: false,
@@ -161,7 +170,7 @@ export function timeAxis(): uPlot.Axis {
 
 export function valueAxis(options: Pick<ChartOptions, 'log' | 'tick' | 'steps'>): uPlot.Axis {
   const common = { size: VALUE_AXIS, values: (_plot: uPlot, splits: number[]) => splits.map((it) => options.tick(it)) };
-  if (!options.log) return axis({ ...common, space: 34, ...(options.steps ? { incrs: options.steps } : {}) });
+  if (!options.log) return axis({ ...common, space: 28, ...(options.steps ? { incrs: options.steps } : {}) });
   return axis({
     ...common,
     splits: (plot, _axis, min, max) => logTicks(min, max, Math.max(2, plot.height / 28)),
@@ -183,7 +192,7 @@ function lineStyle(it: Line, line: Timeline): uPlot.Series {
       size: 4,
       fill: () => colour(it.colour),
       // A second between two empty ones has no line; without a dot it would not be seen.
-      filter: (_plot, seriesIndex) => (seriesIndex === 0 ? null : dots(it.values, line)),
+      filter: (plot, index) => (index === 0 ? null : dots(Array.from(plot.data[index] ?? []) as Series, line)),
     },
   };
 }
@@ -213,6 +222,13 @@ export function follow(line: Timeline, plot: uPlot, host: HTMLElement): void {
     if (!host.isConnected) return;
     const [min, max] = line.view ?? [0, line.end_s];
     plot.setScale('x', { min, max });
+  });
+  // A finger moves the cursor sideways and the page up and down.
+  plot.over.style.touchAction = 'pan-y';
+  plot.over.addEventListener('pointermove', (event) => {
+    if (event.pointerType !== 'touch') return;
+    const box = plot.over.getBoundingClientRect();
+    place(plot, Math.min(box.width, Math.max(0, event.clientX - box.left)), Math.min(box.height, Math.max(0, event.clientY - box.top)));
   });
   host.addEventListener('keydown', (event) => {
     const [first, last] = plot.series[0]?.idxs ?? [0, line.x.length - 1];

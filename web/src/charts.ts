@@ -43,7 +43,7 @@ export function loadCharts(run: RunPage, line: Timeline): Child {
   const renew = () => exchange(place, latency());
   place.append(latency());
   return [
-    el('p', { class: 'note' }, 'Drag to look at a part of the time, double-click for all of it; all charts over time follow. Hatched: not counted.'),
+    el('p', { class: 'note' }, el('span', { class: 'with-mouse' }, 'Drag to look at a part of the time, double-click for all of it; all charts over time follow. '), el('span', { class: 'with-finger' }, 'Move a finger along a chart to read its values. '), 'Hatched: not counted.'),
     timeChart(line, { title: 'Throughput', note: 'requests per second', lines, format: rate, tick: tick.rate, height: 240, phaseNames: true }),
     place,
     pairs([
@@ -101,19 +101,21 @@ export function resourceCharts(run: RunPage, line: Timeline): Child {
       label: process.name + suffix, values: change(process[key]), width: process.name === 'machine' ? 1.25 : 1.75,
       colour: PROCESS_COLOURS[process.name] ?? CYCLE[index % CYCLE.length] ?? 'c3', ...(dash ? { dash } : {}),
     }))
-    .filter((it) => speaks(it.values));
+    .filter((it) => speaks(it.values))
+    // The machine's sum would flatten what the processes do; where only it was seen, it is shown.
+    .map((it, _index, all) => (key !== 'cpu_share' && it.colour === 'c0' && all.length > 1 ? { ...it, hidden: true } : it));
   const { cores: machine } = run.manifest.machine;
   const small = { height: 160 };
   const chart = (title: string, note: string, lines: Line[], format: (value: number | null) => string, ticks: (value: number) => string, steps?: number[]) =>
     lines.length > 0 && timeChart(line, { ...small, title, note, lines, format, tick: ticks, ...(steps ? { steps } : {}) });
   return [
     timeChart(line, {
-      title: 'CPU', note: `cores in use${machine > 0 ? `, of ${machine}` : ''}; dashed: of that, in the kernel`, format: cores, tick: tick.cores, phaseNames: true,
-      lines: [...of('cpu_share'), ...of('cpu_system_share', (it) => it, ', kernel', [4, 3]), ...of('steal_share', (it) => it, ', taken by the hypervisor', [1, 3])],
+      title: 'CPU', note: `cores in use${machine > 0 ? `, of ${machine}` : ''}; dashed: of that, in the kernel; stolen: taken away by the hypervisor`, format: cores, tick: tick.cores, phaseNames: true,
+      lines: [...of('cpu_share'), ...of('cpu_system_share', (it) => it, ', kernel', [4, 3]).filter((it) => it.colour !== 'c0'), ...of('steal_share', (it) => it, ', stolen', [1, 3])],
     }),
     pairs([
       chart('Memory', 'resident', of('rss_bytes'), size, tick.size, SIZE_STEPS),
-      chart('Threads', 'at the end of each second', of('threads'), quantity, tick.quantity),
+      chart('Threads', 'at the end of each second', of('threads').some((it) => varies(it.values)) ? of('threads') : [], quantity, tick.quantity),
       chart('Disk, written', 'bytes per second', of('disk_written_bytes', perSecond), sizeRate, tick.size, SIZE_STEPS),
       chart('Disk, read', 'bytes per second', of('disk_read_bytes', perSecond), sizeRate, tick.size, SIZE_STEPS),
       chart('Network', 'bytes per second, all interfaces; dashed: sent', [...of('net_received_bytes', perSecond, ', received'), ...of('net_sent_bytes', perSecond, ', sent', [5, 4])], sizeRate, tick.size, SIZE_STEPS),
@@ -134,15 +136,18 @@ export function driverCharts(run: RunPage, line: Timeline): Child {
 export function errorChart(run: RunPage, line: Timeline): Child {
   const lines = Object.entries(run.error_series)
     .filter(([kind, series]) => kind !== 'ok' && speaks(series))
-    .map(([kind, values], index): Line => ({ label: kind, values: values.map((value) => (value === null ? null : value / run.bin_s)), colour: ['bad', 'c2', ...CYCLE][index % 8] ?? 'bad', filled: true }));
+    .map(([kind, values], index): Line => ({ label: kind, values: values.map((value) => (value === null ? null : value / run.bin_s)), colour: ['bad', 'c2', ...CYCLE][index % 8] ?? 'bad', filled: true, sparse: true }));
   return lines.length > 0 && timeChart(line, { title: 'Errors over time', note: 'per second, by kind', lines, format: rate, tick: tick.rate, height: 160 });
 }
+
+/** Whether there is a change to see. */
+const varies = (series: Series): boolean => new Set(series.filter((value) => value !== null)).size > 1;
 
 const anySpeaks = (all: Series[]): boolean => all.some(speaks);
 
 /** Lines that are only there if they say something. */
 function optional(all: [label: string, values: Series, colour: string][]): Line[] {
-  return all.filter(([, values]) => speaks(values)).map(([label, values, colour]) => ({ label, values, colour }));
+  return all.filter(([, values]) => speaks(values)).map(([label, values, colour]) => ({ label, values, colour, sparse: true }));
 }
 
 function pairs(charts: Child[]): HTMLElement {

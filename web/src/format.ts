@@ -1,4 +1,4 @@
-/** Numbers for people: three significant digits, a sensible unit, a real minus sign nowhere needed. */
+/** Numbers for people: three significant digits, a sensible unit, nothing rounded to look better than it is. */
 
 /** What stands where there is nothing to say. */
 export const NOTHING = '–';
@@ -26,8 +26,8 @@ type Unit = readonly [factor: number, name: string];
 /** The largest unit in which the rounded value is at least 1. */
 function scaled(value: number, units: readonly Unit[], show: (value: number) => string): string {
   if (!Number.isFinite(value)) return NOTHING;
-  const size = Math.abs(Number(value.toPrecision(3)));
-  const [factor, name] = units.findLast(([factor]) => size >= factor) ?? units[0] ?? [1, ''];
+  const reaches = (factor: number) => Number(Math.abs(value / factor).toPrecision(3)) >= 1;
+  const [factor, name] = units.findLast(([factor]) => reaches(factor)) ?? units[0] ?? [1, ''];
   return name === '' ? show(value / factor) : `${show(value / factor)}${GAP}${name}`;
 }
 
@@ -36,7 +36,7 @@ const NUMBERS: readonly Unit[] = [[1, ''], [1e3, 'k'], [1e6, 'M'], [1e9, 'G']];
 const SIZES: readonly Unit[] = [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']];
 
 /** A whole number of the smallest unit has no decimals: `7 µs`, not `7.00 µs`. */
-const wholeOrDigits = (value: number) => (Number.isInteger(value) && Math.abs(value) < 1000 ? String(value) : digits(value));
+const wholeOrDigits = (value: number) => (Number.isInteger(value) && Math.abs(value) < 1024 ? String(value) : digits(value));
 
 /** `1.23k`, `12.3M`; whole numbers below a thousand as they are. */
 export const quantity = (value: number | null): string =>
@@ -77,7 +77,7 @@ export function share(value: number): string {
 
 function floorDigits(percent: number): string {
   const decimals = Math.min(6, Math.max(1, Math.ceil(-Math.log10(100 - percent)) + 1));
-  return (Math.floor(percent * 10 ** decimals) / 10 ** decimals).toFixed(decimals).replace(/(\.\d)0+$/, '$1');
+  return (Math.floor(percent * 10 ** decimals) / 10 ** decimals).toFixed(decimals).replace(/\.?0+$/, '');
 }
 
 /** Ticks of the axes: the same units, no needless zeros. */
@@ -98,6 +98,9 @@ export function clock(seconds: number, whole = false): string {
   const [h, m, s] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
   return sign + (h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`);
 }
+
+/** A moment to the hundredth of a second: `59.02 s`. */
+export const atSecond = (seconds: number): string => `${seconds.toFixed(2).replace('-', '−')}${GAP}s`;
 
 /** A length of time in seconds: `45 s`, `2 min 5 s`, `1 h 3 min`. */
 export function span(seconds: number): string {

@@ -27,7 +27,7 @@ export function verdict(manifest: Manifest): HTMLElement {
   const { word, icon } = VERDICTS[status];
   const errors = errorCount(manifest);
   const headline = summary.requests > 0
-    ? `${rate(summary.achieved_per_s)} of ${rate(summary.offered_per_s)} offered, 99 % within ${duration(summary.response_time_us.p99)}, ${errors === 0 ? 'no errors' : `${share(errors / summary.requests)} errors`}`
+    ? `${rate(summary.achieved_per_s)} of ${rate(summary.offered_per_s)} offered, 99\u202f% within ${duration(summary.response_time_us.p99)}, ${errors === 0 ? 'no errors' : `${share(errors / summary.requests)} errors`}`
     : 'No request ended in the measured window';
   const meaning = status === 'invalid' ? 'The measurement cannot be trusted; its figures say nothing about the system.' : null;
   const notes = [manifest.interrupted ? 'Stopped early by the user.' : '', ...manifest.notes].filter(Boolean);
@@ -117,7 +117,7 @@ export function tiles(manifest: Manifest): HTMLElement {
   ];
   return el('section', { 'aria-labelledby': 'figures' },
     el('h2', { id: 'figures', class: 'quiet-heading' }, 'Key figures'),
-    el('p', { class: 'note' }, 'Response times below; warm-up and ramps are not counted.'),
+    el('p', { class: 'note' }, 'Percentiles are of the response time; only the measured window counts.'),
     el('dl', { class: 'tiles' }, shown.map((tile) =>
       el('div', { class: tile.bad ? 'tile bad' : 'tile', ...(tile.colour ? { style: `--swatch:var(--${tile.colour})` } : {}) },
         el('dt', {}, tile.colour && el('i', { class: 'swatch' }), tile.name),

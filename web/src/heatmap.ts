@@ -41,24 +41,24 @@ export function heatmap(line: Timeline, run: RunPage): HTMLElement | null {
   }
 
   const summary = `Heat map of response times over time: from ${duration(min)} to ${duration(max)}, at most ${count(most)} requests in a cell. Arrow keys move the cursor.`;
-  const { figure, host, legend, readout } = frame('Response times of all requests', 'requests by time and response time, whatever their outcome; logarithmic', summary, HEIGHT);
+  const { figure, host, legend, say } = frame('Response times of all requests', 'requests by time and response time, whatever their outcome; logarithmic', summary, HEIGHT);
   legend.replaceWith(colourLegend(most));
 
   const show = (plot: uPlot) => {
     const { idx, top } = plot.cursor;
     if (idx === null || idx === undefined) {
-      readout.textContent = '\u00a0';
+      say(null);
       return;
     }
     const all = perBin.get(idx) ?? 0;
     const us = top !== undefined && top >= 0 ? plot.posToVal(top, 'y') : 0;
     const bucket = bounds.findLastIndex((bound) => bound <= us);
     if (bucket < 0 || us >= upper(bucket)) {
-      readout.textContent = `${binName(line, idx)}: ${plural(all, 'request')} ended`;
+      say(`${binName(line, idx)}: ${plural(all, 'request')} ended`);
       return;
     }
     const here = counts.get(idx * bounds.length + bucket) ?? 0;
-    readout.textContent = `${binName(line, idx)}, ${duration(lower(bucket))} to ${duration(upper(bucket))}: ${plural(here, 'request')}${all > 0 ? `, ${share(here / all)} of ${count(all)}` : ''}`;
+    say(`${binName(line, idx)}, ${duration(lower(bucket))} to ${duration(upper(bucket))}: ${plural(here, 'request')}${all > 0 ? `, ${share(here / all)} of ${count(all)}` : ''}`);
   };
 
   const options = timeOptions(line, 22);
@@ -74,7 +74,7 @@ export function heatmap(line: Timeline, run: RunPage): HTMLElement | null {
         draw: [(it) => {
           drawCells(it, line, counts, bounds.length, most, lower, upper);
           drawPhaseNames(line, it);
-          drawMarks(line, it);
+          drawMarks(line, it, true);
         }],
         setCursor: [show],
         setSelect: [(it) => zoom(line, it)],

@@ -2,7 +2,7 @@
 
 import { resourceCharts, driverCharts, errorChart, labelChart, loadCharts } from './charts';
 import { copyButton, el, facts, svg, type Child } from './dom';
-import { clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
+import { atSecond, clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
 import { tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { percentileChart } from './percentiles';
@@ -61,13 +61,13 @@ function masthead(run: RunPage, source: string, parts: readonly Part[]): HTMLEle
 /** The numbers as they stand in the page. */
 function downloadButton(run: RunPage, source: string): HTMLElement {
   return el('button', {
-    type: 'button', class: 'quiet', title: 'The numbers behind this page',
+    type: 'button', class: 'quiet', title: 'The numbers behind this page', 'aria-label': 'Download JSON',
     onclick: () => {
       const url = URL.createObjectURL(new Blob([source], { type: 'application/json' }));
       el('a', { href: url, download: `${run.manifest.id || 'tidemark'}.json` }).click();
       setTimeout(() => URL.revokeObjectURL(url), 10_000);
     },
-  }, 'Download JSON');
+  }, '↓ ', el('span', { class: 'long' }, 'Download '), 'JSON');
 }
 
 /** Shows that only a part of the time is seen, and gives the whole back; a finger cannot double-click. */
@@ -88,12 +88,21 @@ function driverPart(run: RunPage, line: Timeline): Child {
     el('p', { class: 'lead' }, 'Where the driver was late or out of CPU, its figures say more about itself than about the system.'),
     facts([
       ['Threads', driver.threads > 0 ? count(driver.threads) : ''],
-      ['Busiest thread', driver.threads > 0 ? `${share(driver.busiest_thread_share)} of its time on a CPU` : ''],
+      ['Busiest thread', driver.threads > 0 && busiest(driver.busiest_thread_share)],
       ['CPU time', driver.cpu_s > 0 ? `${driver.cpu_s.toFixed(1)}\u202fs` : ''],
       ['Schedule lag', driver.lag_us.max > 0 ? `p50 ${duration(driver.lag_us.p50)}, p99 ${duration(driver.lag_us.p99)}, longest ${duration(driver.lag_us.max)}` : ''],
     ]),
     driverCharts(run, line),
   ];
+}
+
+/** From here on a driving thread has no room left for the unforeseen. */
+const BUSY_SHARE = 0.9;
+
+function busiest(part: number): Child {
+  return part >= BUSY_SHARE
+    ? el('span', { class: 'bad-text' }, `▲ ${share(part)} of its time on a CPU: at its limit`)
+    : `${share(part)} of its time on a CPU`;
 }
 
 function objectivesPart(run: RunPage): Child {
@@ -107,8 +116,7 @@ function objectivesPart(run: RunPage): Child {
 
 function ledgerPart(ledger: Ledger): Child {
   return [
-    el('h3', {}, 'Nothing lost?'),
-    el('p', { class: 'note' }, 'Every acknowledged write was looked for afterwards.'),
+    el('div', {}, el('h3', {}, 'Was anything lost?'), el('p', { class: 'note' }, 'Every acknowledged write was looked for afterwards.')),
     facts([
       ['Acknowledged', count(ledger.acknowledged)],
       ['Found', count(ledger.found)],
@@ -125,7 +133,7 @@ function eventsPart(run: RunPage): Child {
   return [
     el('p', { class: 'note' }, 'The numbers mark them in the charts over time; what lies before zero has no mark.'),
     table('Events', [{ name: 'No.', number: true }, { name: 'At', number: true }, { name: 'Kind' }, { name: 'What happened' }],
-      run.events.map((event, index) => [String(index + 1), `${event.at_s.toFixed(2)}\u202fs`, event.kind, event.text])),
+      run.events.map((event, index) => [String(index + 1), atSecond(event.at_s), event.kind, event.text])),
   ];
 }
 
@@ -157,12 +165,12 @@ function setupPart(run: RunPage): Child {
 
 function scenarioPart(run: RunPage): Child {
   if (run.scenario === '') return empty('The run kept no scenario.');
-  return [el('p', { class: 'note' }, 'As it was when it ran.'), code('Scenario file', run.scenario)];
+  return code('Scenario file, as it was when it ran', run.scenario, 'scenario');
 }
 
-function code(title: string, text: string): HTMLElement {
+function code(title: string, text: string, what = title.toLowerCase()): HTMLElement {
   return el('div', { class: 'code' },
-    el('div', { class: 'row' }, el('h3', {}, title), copyButton(text, title.toLowerCase())),
+    el('div', { class: 'row' }, el('h3', {}, title), copyButton(text, what)),
     el('pre', { tabindex: 0, 'aria-label': title }, el('code', {}, text)));
 }
 

@@ -2,7 +2,7 @@
 
 import uPlot from 'uplot';
 import { frame, legendItem, valueAxis } from './chart';
-import { duration, digits, nines, share, tick } from './format';
+import { duration, nines, quantity, share, tick } from './format';
 import type { RunPage } from './run';
 import { curve, extent, logRange, ninesOf, percentileAt, valueAt } from './scale';
 import { axis, stand, whenStanding } from './stage';
@@ -22,11 +22,11 @@ export function percentileChart(run: RunPage): HTMLElement | null {
 
   const x = [...new Set(lines.flatMap((it) => it.points.map(([at]) => at)))].sort((a, b) => a - b);
   const ys = lines.map((it) => x.map((at) => valueAt(it.points, at)));
-  const last = Math.max(1, x.at(-1) ?? 1);
+  const last = x.at(-1) || 1;
   const [low, high] = extent(ys, true) ?? [1, 1];
   const { response_time_us: response } = summary;
-  const words = `Percentile curve of response and service time. Response time: median ${duration(response.p50)}, 99 % within ${duration(response.p99)}, 99.9 % within ${duration(response.p999)}, longest ${duration(response.max)}. Arrow keys move the cursor.`;
-  const { figure, host, legend, readout } = frame('Percentiles', 'measured window, answered requests; both axes logarithmic', words, HEIGHT);
+  const words = `Percentile curve of response and service time. Response time: median ${duration(response.p50)}, 99\u202f% within ${duration(response.p99)}, 99.9\u202f% within ${duration(response.p999)}, longest ${duration(response.max)}. Arrow keys move the cursor.`;
+  const { figure, host, legend, say } = frame('Percentiles', 'measured window, answered requests; both axes logarithmic', words, HEIGHT);
 
   let plot: uPlot | null = null;
   const items = lines.map((it, index) => legendItem({ ...it }, (show) => plot?.setSeries(index + 1, { show })));
@@ -36,14 +36,14 @@ export function percentileChart(run: RunPage): HTMLElement | null {
     const made = stand(host, {
       height: HEIGHT,
       legend: { show: false },
-      padding: [10, 18, 0, 0],
+      padding: [10, 28, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, width: 1.5, fill: () => colour('surface') } },
       scales: { x: { time: false, range: () => [0, last * 1.02] }, y: { distr: 3, range: () => logRange(low, high) } },
       axes: [
         axis({
           size: 28,
-          splits: (it) => places(last, it.width),
-          values: (_plot, splits) => splits.map((at) => (at > 0 && at < 1 ? `${digits(percentileAt(at)).replace(/\.0$/, '')}\u202f%` : nines(Math.round(at)))),
+          splits: (it) => places(last, it.width).map(({ at }) => at),
+          values: (it) => places(last, it.width).map(({ name }) => name),
         }),
         valueAxis({ log: true, tick: tick.duration }),
       ],
@@ -56,7 +56,7 @@ export function percentileChart(run: RunPage): HTMLElement | null {
           const index = it.cursor.idx;
           const at = index === null || index === undefined ? undefined : x[index];
           items.forEach(({ value }, line) => { value.textContent = index === null || index === undefined ? '' : duration(ys[line]?.[index] ?? null); });
-          readout.textContent = at === undefined ? '\u00a0' : `${share(percentileAt(at) / 100)} of requests took at most this; one in ${tick.quantity(10 ** at)} took longer`;
+          say(at === undefined ? null : at === last ? 'the longest of all' : `${share(percentileAt(at) / 100)} of requests took at most this; one in ${quantity(10 ** at)} took longer`);
         }],
       },
     }, [x, ...ys] as uPlot.AlignedData);
@@ -74,10 +74,22 @@ export function percentileChart(run: RunPage): HTMLElement | null {
   return figure;
 }
 
-/** The median, and a tick for each nine that there is room for. */
-function places(last: number, width: number): number[] {
-  const room = (width - 80) / last;
-  const every = Math.max(1, Math.ceil(52 / room));
-  const whole = Array.from({ length: Math.floor(last) }, (_, index) => index + 1).filter((it) => (it - 1) % every === 0);
-  return room * 0.7 >= 36 ? [ninesOf(50), ...whole] : whole;
+/** Widths of a label's characters and of the space between labels, CSS pixels. */
+const CHARACTER = 7;
+const SPACE = 8;
+
+/** The median, each number of nines that there is room for, and the longest. */
+function places(last: number, width: number): { at: number; name: string }[] {
+  const room = (width - 100) / (last * 1.02);
+  const half = (name: string) => (name.length * CHARACTER) / 2;
+  const longest = { at: last, name: 'longest' };
+  const median = { at: ninesOf(50), name: '50\u202f%' };
+  const wanted = Array.from({ length: Math.floor(last) }, (_, index) => ({ at: index + 1, name: nines(index + 1) }));
+  const fit = (a: { at: number; name: string }, b: { at: number; name: string }) => (b.at - a.at) * room >= half(a.name) + half(b.name) + SPACE;
+  const shown: { at: number; name: string }[] = [];
+  for (const place of wanted) {
+    const before = shown.at(-1);
+    if (fit(place, longest) && (!before || fit(before, place))) shown.push(place);
+  }
+  return [...(fit(median, shown[0] ?? longest) ? [median] : []), ...shown, longest];
 }

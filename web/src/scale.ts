@@ -24,8 +24,9 @@ export function niceAbove(value: number): number {
 
 /** Bounds of a logarithmic axis: round numbers around the values, at least a decade apart. */
 export function logRange(min: number | null, max: number | null, floor = 1): [number, number] {
-  const low = niceBelow(Math.max(floor, min ?? floor));
-  let high = niceAbove(Math.max(low, max ?? low));
+  // A little air, so that no line runs along the frame.
+  const low = niceBelow(Math.max(floor, (min ?? floor) / 1.1));
+  let high = niceAbove(Math.max(low, (max ?? low) * 1.1));
   if (high < low * 10) high = low * 10;
   return [low, high];
 }
@@ -108,10 +109,13 @@ export function peaks(series: Series, length: number): Series {
   });
 }
 
+/** Above 1, the many are told apart better than the few. */
+const INTENSITY_POWER = 1.4;
+
 /** How strongly a count is coloured, 0 to 1: logarithmic, since a tail of single requests must be seen beside thousands. */
 export function intensity(count: number, most: number): number {
   if (most <= 1) return 1;
-  return Math.min(1, Math.max(0, Math.log(count) / Math.log(most)));
+  return Math.min(1, Math.max(0, Math.log(count) / Math.log(most))) ** INTENSITY_POWER;
 }
 
 /** A colour ramp, given by its ends in OKLCH. Lightness runs evenly, so equal steps look equal. */

@@ -1,7 +1,7 @@
 /** Tables: one form for all of them, and the table by label, which can be sorted. */
 
 import { choice, el, svg, type Child } from './dom';
-import { count, duration, NOTHING, rate, share } from './format';
+import { atSecond, count, duration, NOTHING, rate, share } from './format';
 import { PERCENTILE_NAMES, errorCount } from './head';
 import { PERCENTILES, type Latency, type RunPage, type Series, type Step } from './run';
 import { peaks } from './scale';
@@ -15,7 +15,7 @@ export interface Column {
 /** A plain table that scrolls sideways where it is wider than the page. */
 export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[]): HTMLElement {
   return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
-    el('table', {},
+    el('table', { class: 'plain' },
       el('caption', { class: 'unseen' }, caption),
       el('thead', {}, el('tr', {}, columns.map((it) => el('th', { scope: 'col', class: it.number && 'number' }, it.name)))),
       el('tbody', {}, rows.map((row) => el('tr', {}, row.map((cell, index) =>
@@ -35,13 +35,16 @@ interface SortColumn {
   show: (step: Step, measure: Measure) => Child;
 }
 
-function columns(trends: ReadonlyMap<string, Series>, widest: number): SortColumn[] {
+/** Whether any label has more than one point in time. */
+const withTrend = (trends: ReadonlyMap<string, Series>): boolean =>
+  [...trends.values()].some((trend) => trend.filter((value) => value !== null).length > 1);
+
+function columns(trends: ReadonlyMap<string, Series>): SortColumn[] {
   const time = (name: string, key: keyof Latency, colour?: string): SortColumn => ({
     name, ...(colour ? { colour } : {}),
     by: (step, measure) => step[measure][key],
     show: (step, measure) => (step.requests > errorsOf(step) ? duration(step[measure][key]) : NOTHING),
   });
-  const withTrend = [...trends.values()].some((trend) => trend.filter((value) => value !== null).length > 1);
   return [
     { name: 'Label', by: (step) => step.label, show: (step) => step.label },
     { name: 'Count', by: (step) => step.requests, show: (step) => count(step.requests) },
@@ -49,7 +52,7 @@ function columns(trends: ReadonlyMap<string, Series>, widest: number): SortColum
       name: 'Share', by: (step) => step.share,
       show: (step) => [
         share(step.share),
-        el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${widest > 0 ? ((step.share / widest) * 100).toFixed(1) : 0}%` })),
+        el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${(step.share * 100).toFixed(1)}%` })),
       ],
     },
     { name: 'Rate', by: (step) => step.achieved_per_s, show: (step) => rate(step.achieved_per_s) },
@@ -64,7 +67,7 @@ function columns(trends: ReadonlyMap<string, Series>, widest: number): SortColum
         return el('span', { class: 'bad-text', title: kinds.join(', ') }, count(errors));
       },
     },
-    ...(withTrend ? [{
+    ...(withTrend(trends) ? [{
       name: 'p99 over time', by: (step: Step) => step.response_time_us.p99,
       show: (step: Step) => sparkline(trends.get(step.label) ?? []),
     }] : []),
@@ -76,7 +79,7 @@ export function labelTable(run: RunPage): HTMLElement | null {
   const { summary } = run.manifest;
   if (summary.steps.length === 0) return null;
   const trends = new Map(run.steps.map((step) => [step.label, step.p99_us]));
-  const all = columns(trends, Math.max(...summary.steps.map((step) => step.share)));
+  const all = columns(trends);
   const state: { measure: Measure; column: number | null; down: boolean } = { measure: 'response_time_us', column: null, down: true };
   const total: Step = { label: 'All', requests: summary.requests, share: summary.requests > 0 ? 1 : 0, achieved_per_s: summary.achieved_per_s, errors: summary.errors, response_time_us: summary.response_time_us, service_time_us: summary.service_time_us };
 
@@ -111,8 +114,9 @@ export function labelTable(run: RunPage): HTMLElement | null {
     caption.textContent = `Figures by label, ${measure === 'response_time_us' ? 'response time' : 'service time'}`;
     body.replaceChildren(...steps.map(row));
     foot.replaceChildren(row(total));
-    // The trend and the bar of the whole say nothing.
-    for (const part of foot.querySelectorAll('.bar, svg')) part.remove();
+    // The bar and the trend of the whole say nothing.
+    foot.querySelector('.bar')?.remove();
+    if (withTrend(trends)) foot.querySelector('td:last-child')?.replaceChildren();
   }
 
   /** Once: the way that is most often wanted; again: the other; a third time: the scenario's order. */
@@ -125,7 +129,7 @@ export function labelTable(run: RunPage): HTMLElement | null {
   }
 
   render();
-  return el('div', {},
+  return el('div', { class: 'by-label' },
     el('div', { class: 'row' },
       el('p', { class: 'note' }, 'In the scenario’s order; a press on a heading sorts.'),
       choice('Which time', [['response_time_us', 'Response time'], ['service_time_us', 'Service time']] as const, 'response_time_us', (value) => { state.measure = value; render(); })),
@@ -166,7 +170,7 @@ export function errorSection(run: RunPage): Child {
     kinds.filter((it) => it.examples.length > 0).map((it) => el('details', { open: true },
       el('summary', {}, `First examples of ${it.kind}`),
       el('ol', { class: 'examples' }, it.examples.map((example) => el('li', {},
-        el('span', { class: 'when' }, `${example.at_s.toFixed(2)}\u202fs`), el('b', {}, example.label), el('code', {}, example.detail)))))),
+        el('span', { class: 'when' }, atSecond(example.at_s)), el('b', {}, example.label), el('code', {}, example.detail)))))),
   ];
 }
 

@@ -58,11 +58,17 @@ export function startTheme(): void {
 
 /** The button that goes through automatic, light and dark. */
 export function themeButton(): HTMLElement {
-  const names: Record<Wish, string> = { auto: '◐ Auto', light: '☀ Light', dark: '☾ Dark' };
-  const button = el('button', { type: 'button', class: 'quiet', title: 'Colours: automatic, light or dark' }, names[wish]);
+  const names: Record<Wish, [icon: string, name: string]> = { auto: ['◐', 'Auto'], light: ['☀', 'Light'], dark: ['☾', 'Dark'] };
+  const button = el('button', { type: 'button', class: 'quiet', title: 'Colours: automatic, light or dark' });
+  const show = () => {
+    const [icon, name] = names[wish];
+    button.replaceChildren(icon, el('span', { class: 'long' }, ` ${name}`));
+    button.setAttribute('aria-label', `Colours: ${name}`);
+  };
+  show();
   button.addEventListener('click', () => {
     wish = WISHES[(WISHES.indexOf(wish) + 1) % WISHES.length] ?? 'auto';
-    button.textContent = names[wish];
+    show();
     try {
       localStorage.setItem(KEY, wish);
     } catch {

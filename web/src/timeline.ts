@@ -121,6 +121,8 @@ export function drawPhaseNames(line: Timeline, plot: uPlot): void {
   const base = plot.bbox.top - 5 * ratio;
   ctx.save();
   ctx.font = FONT.replace('12px', `${11 * ratio}px`);
+  // The series before may have left its dashes.
+  ctx.setLineDash([]);
   ctx.textAlign = 'center';
   ctx.textBaseline = 'bottom';
   for (const phase of line.phases) {
@@ -144,10 +146,13 @@ export function drawPhaseNames(line: Timeline, plot: uPlot): void {
 }
 
 /** A dashed line for each event, numbered as in the table of events. */
-export function drawMarks(line: Timeline, plot: uPlot): void {
+export function drawMarks(line: Timeline, plot: uPlot, numbered = false): void {
   const { ctx } = plot;
   const { left, top, width, height } = plot.bbox;
   const ratio = devicePixelRatio;
+  const radius = 7 * ratio;
+  // The right ends of the rows of numbers; one that would lie on another goes a row down.
+  const rows: number[] = [];
   ctx.save();
   for (const mark of line.marks) {
     const x = Math.round(plot.valToPos(mark.at_s, 'x', true));
@@ -160,19 +165,22 @@ export function drawMarks(line: Timeline, plot: uPlot): void {
     ctx.moveTo(x, top);
     ctx.lineTo(x, top + height);
     ctx.stroke();
-    if (line.marks.length > NUMBERED_MARKS) continue;
+    if (!numbered || line.marks.length > NUMBERED_MARKS) continue;
     ctx.setLineDash([]);
-    const radius = 7 * ratio;
     const centre = Math.min(left + width - radius, Math.max(left + radius, x));
+    const free = rows.findIndex((end) => end < centre - radius);
+    const row = free < 0 ? rows.length : free;
+    rows[row] = centre + radius;
+    const middle = top + radius + 2 * ratio + row * 16 * ratio;
     ctx.fillStyle = ink;
     ctx.beginPath();
-    ctx.arc(centre, top + radius + 2 * ratio, radius, 0, 2 * Math.PI);
+    ctx.arc(centre, middle, radius, 0, 2 * Math.PI);
     ctx.fill();
     ctx.fillStyle = colour('surface');
     ctx.font = FONT.replace('12px', `600 ${9.5 * ratio}px`);
     ctx.textAlign = 'center';
     ctx.textBaseline = 'middle';
-    ctx.fillText(String(mark.number), centre, top + radius + 2.5 * ratio);
+    ctx.fillText(String(mark.number), centre, middle + 0.5 * ratio);
   }
   ctx.restore();
 }

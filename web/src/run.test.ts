@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+// @ts-expect-error: plain JavaScript, so that the check script can use it too
+import { makeRun } from '../sample/make.mjs';
+import { readRun } from './run';
+
+const run = (seconds: number) => JSON.stringify(makeRun(seconds));
+
+describe('readRun', () => {
+  it('reads a whole run', () => {
+    const page = readRun(run(30));
+    expect(page.seconds).toHaveLength(30);
+    expect(page.manifest.summary.verdict.status).toMatch(/pass|fail/);
+    expect(page.series.response_time_us.p999).toHaveLength(30);
+    expect(page.processes.map((process) => process.name)).toEqual(['system', 'driver', 'machine']);
+    expect(page.bin_s).toBe(1);
+    expect(page.heatmap.cells.length).toBeGreaterThan(100);
+  });
+
+  it('says what is wrong with a page without a run', () => {
+    expect(() => readRun('__TOKEN__')).toThrow(/no run has been put into it/);
+    expect(() => readRun('{"format":1,')).toThrow(/cut short/);
+  });
+
+  it.each(['{}', '[]', 'null', '3', '"x"', '{"manifest":[],"seconds":3,"series":[],"steps":null,"events":{}}'])('makes an empty run of %s', (source) => {
+    const page = readRun(source);
+    expect(page.seconds).toEqual([]);
+    expect(page.manifest.summary.verdict.status).toBe('invalid');
+    expect(page.manifest.summary.verdict.reasons).toEqual(['the run holds no verdict']);
+    expect(page.manifest.summary.ledger).toBeNull();
+  });
+
+  it('gives every series as many entries as there are seconds', () => {
+    const page = readRun('{"seconds":[0,1,2],"series":{"offered_per_s":[1],"achieved_per_s":[1,2,3,4],"lag_p99_us":[null,"5",7]}}');
+    expect(page.series.offered_per_s).toEqual([1, null, null]);
+    expect(page.series.achieved_per_s).toEqual([1, 2, 3]);
+    expect(page.series.lag_p99_us).toEqual([null, null, 7]);
+    expect(page.series.service_time_us.max).toEqual([null, null, null]);
+  });
+
+  it('leaves out cells that lie nowhere', () => {
+    const page = readRun('{"seconds":[0],"heatmap":{"bounds_us":[1,2],"cells":[[0,0,5],[1,0,5],[0,2,5],[-1,0,5],[0,1,0],null]}}');
+    expect(page.heatmap.cells).toEqual([[0, 0, 5]]);
+  });
+
+  it('keeps all digits of a 64-bit seed', () => {
+    expect(readRun('{"manifest":{"description":"\\"seed\\": 1","seed":18446744073709551615}}').manifest.seed).toBe('18446744073709551615');
+  });
+
+  it('keeps strings as they are', () => {
+    const page = readRun('{"manifest":{"scenario":"<b>\\u003c/script> & \\"x\\""}}');
+    expect(page.manifest.scenario).toBe('<b></script> & "x"');
+  });
+
+  it('takes the width of the bins', () => {
+    expect(readRun('{"bin_s":5}').bin_s).toBe(5);
+    expect(readRun('{"bin_s":0}').bin_s).toBe(1);
+  });
+});
