@@ -104,10 +104,14 @@ fn show(before: &StoreMetrics, after: &StoreMetrics) {
         after.group_writes_max
     );
     println!(
-        "sync              mean {:.0} us, slowest {} us; committer's other work {:.2} us per write",
+        "sync              mean {:.0} us, slowest {} us",
         (after.sync_sum_us - before.sync_sum_us) as f64 / commits as f64,
         after.sync_us_max,
-        (after.committer_sum_us - before.committer_sum_us) as f64 / (after.writes - before.writes) as f64
+    );
+    println!(
+        "rest of committer {:.2} us per write, slowest group {} us",
+        (after.committer_sum_us - before.committer_sum_us) as f64 / (after.writes - before.writes) as f64,
+        after.committer_us_max
     );
     for (place, count) in after.sync_buckets.iter().enumerate() {
         let count = count - before.sync_buckets[place];

@@ -28,8 +28,11 @@ use crate::record::{self, CustomerRecord, Interned, Malformed};
 
 /// Read once, at the start.
 const BLOCK_CACHE_BYTES: u64 = 8 * 1024 * 1024;
-/// One flushes while the other compacts.
-const WORKER_THREADS: usize = 2;
+/// One, because of two fjall keeps one spinning while the other compacts. What is here is small enough to take turns.
+const WORKER_THREADS: usize = 1;
+/// fjall's own memory of what is not in its tables yet, for each keyspace. Smaller, and the next start is quicker;
+/// larger, and bursts are longer that fjall takes without halting the committer (it does when four are full).
+const MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The log in a directory.
 pub(crate) struct FjallLog {
@@ -45,7 +48,7 @@ impl FjallLog {
     /// Opens the directory, making it if need be, and locks it.
     pub(crate) fn open(dir: &Path, durability: Durability) -> Result<Self, StoreError> {
         let open_error = |error: fjall::Error| describe(dir, &error);
-        std::fs::create_dir_all(dir)
+        make_dir(dir)
             .map_err(|error| StoreError::Open { dir: dir.into(), reason: error.to_string().into() })?;
         let database = Database::builder(dir)
             .manual_journal_persist(true)
@@ -167,8 +170,23 @@ impl Log for FjallLog {
     }
 }
 
+/// Makes the directory so that it survives a power cut: a new entry is durable once its parent is synced.
+fn make_dir(dir: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
+    std::fs::create_dir_all(dir)?;
+    for made in missing {
+        // A relative path of one part lies in the current directory.
+        let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
+        #[cfg(unix)] // elsewhere directories cannot be opened as files
+        std::fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
 fn keyspace_options() -> KeyspaceCreateOptions {
-    KeyspaceCreateOptions::default().filter_policy(FilterPolicy::all(FilterPolicyEntry::None))
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(MEMTABLE_BYTES)
+        .filter_policy(FilterPolicy::all(FilterPolicyEntry::None))
 }
 
 /// What fjall says, for a person.

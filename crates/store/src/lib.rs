@@ -32,10 +32,25 @@
 //! read ──────────────────────────────────────────────────────────────────▶ index
 //! ```
 //!
-//! All state is in memory; the log exists to be read at the next start. So a read costs a hash lookup, whatever the
-//! disk does, and a write costs its share of one sync. The price is memory: see `examples/write_speed.rs` for bytes
-//! per customer. A change is visible only after it is as durable as was promised, so nobody reads what a crash
-//! could take back.
+//! All state is in memory; the log exists to be read at the next start. The reason is the mix: most requests of an
+//! airline read its store, and where a lookup in a log-structured tree goes through several tables while these are
+//! being compacted, here it is one hash lookup, whatever the disk does. The price is memory: 163 bytes for each
+//! customer of the reference data, measured with a million (0.2 GB with what the log keeps in memory).
+//!
+//! A write costs its share of one sync. A change becomes visible only after it is as durable as was promised, so
+//! nobody reads what a crash could take back; then it is acknowledged, so every writer reads its own writes.
+//!
+//! Figures of `examples/write_speed.rs` on a virtual machine with 4 shared, busy cores, 2 threads of writers, each
+//! write awaited; CPU is that of the whole process:
+//!
+//! | durability | writers | writes/s | mean sync | CPU per write |
+//! | --- | --- | --- | --- | --- |
+//! | synced | 64 | 76,500 | 249 us | 9.4 us |
+//! | synced | 256 | 103,700 | 686 us | 7.5 us |
+//! | buffered | 64 | 236,700 | 4 us | 5.2 us |
+//! | memory | 64 | 6,700,000 | none | 0.3 us |
+//!
+//! Run it on your own disk: mean syncs between 250 and 2,700 us were seen on that one machine within minutes.
 
 pub mod airline;
 mod answer;

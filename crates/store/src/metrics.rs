@@ -39,6 +39,8 @@ pub struct StoreMetrics {
     pub sync_us_max: u64,
     /// Time that the committer spent on everything else (log, index, waking), in microseconds.
     pub committer_sum_us: u64,
+    /// The longest such time for one group in microseconds: shows when the log held the committer up.
+    pub committer_us_max: u64,
     /// Writes that are waiting to enter a group, now.
     pub queue_depth: u64,
     /// The bound of `queue_depth`.
@@ -61,6 +63,7 @@ pub(crate) struct Counters {
     sync_sum_us: AtomicU64,
     sync_us_max: AtomicU64,
     committer_sum_us: AtomicU64,
+    committer_us_max: AtomicU64,
     queue_waits: AtomicU64,
 }
 
@@ -79,7 +82,9 @@ impl Counters {
 
     /// The committer worked for `time` beside the sync.
     pub(crate) fn worked(&self, time: Duration) {
-        self.committer_sum_us.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
+        let us = time.as_micros() as u64;
+        self.committer_sum_us.fetch_add(us, Ordering::Relaxed);
+        self.committer_us_max.fetch_max(us, Ordering::Relaxed);
     }
 
     /// A write found the queue full.
@@ -98,6 +103,7 @@ impl Counters {
             sync_sum_us: read(&self.sync_sum_us),
             sync_us_max: read(&self.sync_us_max),
             committer_sum_us: read(&self.committer_sum_us),
+            committer_us_max: read(&self.committer_us_max),
             queue_waits: read(&self.queue_waits),
             ..StoreMetrics::default()
         }

@@ -36,11 +36,11 @@ fn customer_id(round: u64, writer: u64) -> String {
 }
 
 fn flight_id(writer: u64, step: u64) -> u128 {
-    u128::from(writer) << 64 | u128::from(step) * 7919
+    (u128::from(writer) << 64) | (u128::from(step) * 7919)
 }
 
 fn session_id(round: u64, writer: u64, step: u64) -> u128 {
-    u128::from(round) << 96 | u128::from(writer) << 64 | u128::from(step)
+    (u128::from(round) << 96) | (u128::from(writer) << 64) | u128::from(step)
 }
 
 /// Each third step is followed by cancelling the booking of the step before.
