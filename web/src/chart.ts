@@ -16,6 +16,9 @@ const PHASE_BAND = 22;
 /** So many points at most are drawn as dots too. */
 const DOTTED = 40;
 
+/** From so many points on lines are thin, or they would fill the chart. */
+const DENSE = 600;
+
 export interface Line {
   label: string;
   values: Series;
@@ -184,12 +187,12 @@ function lineStyle(it: Line, line: Timeline): uPlot.Series {
     label: it.label,
     show: !it.hidden,
     stroke: () => colour(it.colour),
-    width: it.width ?? 1.75,
+    width: (it.width ?? 1.75) * (line.x.length > DENSE ? 0.6 : 1),
     ...(it.dash ? { dash: it.dash } : {}),
     ...(it.filled ? { fill: () => `color-mix(in srgb, ${colour(it.colour)} 14%, transparent)` } : {}),
     points: {
       show: () => false,
-      size: 4,
+      size: line.x.length <= 3 ? 8 : 4,
       fill: () => colour(it.colour),
       // A second between two empty ones has no line; without a dot it would not be seen.
       filter: (plot, index) => (index === 0 ? null : dots(Array.from(plot.data[index] ?? []) as Series, line)),

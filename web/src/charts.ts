@@ -94,11 +94,10 @@ export function labelChart(run: RunPage, line: Timeline): Child {
 export function resourceCharts(run: RunPage, line: Timeline): Child {
   const { processes } = run;
   if (processes.length === 0 || line.x.length === 0) return el('p', { class: 'empty' }, 'No process was watched.');
-  const perSecond = (series: Series): Series => (run.bin_s === 1 ? series : series.map((value) => (value === null ? null : value / run.bin_s)));
   type Key = Exclude<keyof ProcessSeries, 'name'>;
-  const of = (key: Key, change = (series: Series): Series => series, suffix = '', dash?: number[]): Line[] => processes
+  const of = (key: Key, suffix = '', dash?: number[]): Line[] => processes
     .map((process, index): Line => ({
-      label: process.name + suffix, values: change(process[key]), width: process.name === 'machine' ? 1.25 : 1.75,
+      label: process.name + suffix, values: process[key], width: process.name === 'machine' ? 1.25 : 1.75,
       colour: PROCESS_COLOURS[process.name] ?? CYCLE[index % CYCLE.length] ?? 'c3', ...(dash ? { dash } : {}),
     }))
     .filter((it) => speaks(it.values))
@@ -111,16 +110,16 @@ export function resourceCharts(run: RunPage, line: Timeline): Child {
   return [
     timeChart(line, {
       title: 'CPU', note: `cores in use${machine > 0 ? `, of ${machine}` : ''}; dashed: of that, in the kernel; stolen: taken away by the hypervisor`, format: cores, tick: tick.cores, phaseNames: true,
-      lines: [...of('cpu_share'), ...of('cpu_system_share', (it) => it, ', kernel', [4, 3]).filter((it) => it.colour !== 'c0'), ...of('steal_share', (it) => it, ', stolen', [1, 3])],
+      lines: [...of('cpu_share'), ...of('cpu_system_share', ', kernel', [4, 3]).filter((it) => it.colour !== 'c0'), ...of('steal_share', ', stolen', [1, 3])],
     }),
     pairs([
       chart('Memory', 'resident', of('rss_bytes'), size, tick.size, SIZE_STEPS),
       chart('Threads', 'at the end of each second', of('threads').some((it) => varies(it.values)) ? of('threads') : [], quantity, tick.quantity),
-      chart('Disk, written', 'bytes per second', of('disk_written_bytes', perSecond), sizeRate, tick.size, SIZE_STEPS),
-      chart('Disk, read', 'bytes per second', of('disk_read_bytes', perSecond), sizeRate, tick.size, SIZE_STEPS),
-      chart('Network', 'bytes per second, all interfaces; dashed: sent', [...of('net_received_bytes', perSecond, ', received'), ...of('net_sent_bytes', perSecond, ', sent', [5, 4])], sizeRate, tick.size, SIZE_STEPS),
-      chart('Context switches, voluntary', 'per second', of('voluntary_switches', perSecond), rate, tick.rate),
-      chart('Context switches, involuntary', 'per second', of('involuntary_switches', perSecond), rate, tick.rate),
+      chart('Disk, written', 'bytes per second', of('disk_written_bytes'), sizeRate, tick.size, SIZE_STEPS),
+      chart('Disk, read', 'bytes per second', of('disk_read_bytes'), sizeRate, tick.size, SIZE_STEPS),
+      chart('Network', 'bytes per second, all interfaces; dashed: sent', [...of('net_received_bytes', ', received'), ...of('net_sent_bytes', ', sent', [5, 4])], sizeRate, tick.size, SIZE_STEPS),
+      chart('Context switches, voluntary', 'per second', of('voluntary_switches'), rate, tick.rate),
+      chart('Context switches, involuntary', 'per second', of('involuntary_switches'), rate, tick.rate),
     ]),
   ];
 }
@@ -136,7 +135,7 @@ export function driverCharts(run: RunPage, line: Timeline): Child {
 export function errorChart(run: RunPage, line: Timeline): Child {
   const lines = Object.entries(run.error_series)
     .filter(([kind, series]) => kind !== 'ok' && speaks(series))
-    .map(([kind, values], index): Line => ({ label: kind, values: values.map((value) => (value === null ? null : value / run.bin_s)), colour: ['bad', 'c2', ...CYCLE][index % 8] ?? 'bad', filled: true, sparse: true }));
+    .map(([kind, values], index): Line => ({ label: kind, values, colour: ['bad', 'c2', ...CYCLE][index % 8] ?? 'bad', filled: true, sparse: true }));
   return lines.length > 0 && timeChart(line, { title: 'Errors over time', note: 'per second, by kind', lines, format: rate, tick: tick.rate, height: 160 });
 }
 

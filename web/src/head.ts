@@ -55,7 +55,7 @@ export function whatRan(manifest: Manifest): HTMLElement {
       ['Measured', summary.measured_s > 0
         ? `${span(Number(summary.measured_s.toFixed(1)))}${excluded.length > 0 ? `, after ${span(Number(excluded_s.toFixed(1)))} not counted (${excluded.map((phase) => phase.name).join(', ')})` : ''}`
         : 'nothing'],
-      ['System', [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url)]],
+      ['System', (system.name || system.url) && [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url)]],
       ['Durability', [
         system.durability ?? 'not stated by the system',
         sync && el('span', { class: 'sub' }, `disk sync in the same run: median ${duration(sync.p50_us)}, p99 ${duration(sync.p99_us)}, longest ${duration(sync.max_us)} (${count(sync.count)} syncs)`),

@@ -99,7 +99,7 @@ function drawCells(
   const ys = Array.from({ length: buckets }, (_, bucket) => [
     Math.round(plot.valToPos(upper(bucket), 'y', true)), Math.round(plot.valToPos(lower(bucket), 'y', true)),
   ] as const);
-  // Bins narrower than a pixel are drawn together, so that none is painted over.
+  // Bins narrower than a pixel are drawn together, so that none is painted over; their colour is that of their mean.
   const [from, to] = [plot.scales['x']?.min ?? 0, plot.scales['x']?.max ?? line.end_s];
   const together = Math.max(1, Math.ceil((to - from) / line.bin_s / width));
   const drawn = together === 1 ? counts : merged(counts, buckets, together);
@@ -114,7 +114,7 @@ function drawCells(
     const x0 = Math.round(plot.valToPos(begin, 'x', true));
     const x1 = Math.round(plot.valToPos(begin + line.bin_s * together, 'x', true));
     const [y0, y1] = ys[bucket] ?? [0, 0];
-    ctx.fillStyle = palette[Math.round(intensity(requests, most * together) * (SHADES - 1))] ?? '';
+    ctx.fillStyle = palette[Math.round(intensity(Math.max(1, requests / together), most) * (SHADES - 1))] ?? '';
     ctx.fillRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));
   }
   ctx.restore();

@@ -155,6 +155,7 @@ const PROCESS_SERIES = [
   'cpu_share', 'cpu_system_share', 'rss_bytes', 'threads', 'voluntary_switches', 'involuntary_switches',
   'disk_read_bytes', 'disk_written_bytes', 'net_received_bytes', 'net_sent_bytes', 'steal_share',
 ] as const;
+/** Counters (switches, bytes) are per second, whatever the width of a bin. */
 export type ProcessSeries = Record<(typeof PROCESS_SERIES)[number], Series> & { name: string };
 
 export interface StepSeries {

@@ -160,6 +160,7 @@ export function errorSection(run: RunPage): Child {
   const total = errorCount(run.manifest);
   const kinds = run.errors.filter((it) => it.count > 0 || it.examples.length > 0);
   if (kinds.length === 0) {
+    if (run.manifest.summary.requests === 0 && total === 0) return el('p', { class: 'empty' }, 'No request ended in the measured window.');
     return total === 0 ? el('p', { class: 'good-text' }, '✓ No request failed.') : table('Errors by kind', [{ name: 'Kind' }, { name: 'Count', number: true }],
       Object.entries(run.manifest.summary.errors).map(([kind, value]) => [kind, count(value)]));
   }
