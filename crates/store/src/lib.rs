@@ -40,17 +40,19 @@
 //! A write costs its share of one sync. A change becomes visible only after it is as durable as was promised, so
 //! nobody reads what a crash could take back; then it is acknowledged, so every writer reads its own writes.
 //!
-//! Figures of `examples/write_speed.rs` on a virtual machine with 4 shared, busy cores, 2 threads of writers, each
-//! write awaited; CPU is that of the whole process:
+//! Figures of `examples/write_speed.rs` on a virtual machine with 4 cores that other work kept busy (load 15), 2
+//! threads of writers, each write awaited; CPU is that of the whole process:
 //!
 //! | durability | writers | writes/s | mean sync | CPU per write |
 //! | --- | --- | --- | --- | --- |
-//! | synced | 64 | 76,500 | 249 us | 9.4 us |
-//! | synced | 256 | 103,700 | 686 us | 7.5 us |
-//! | buffered | 64 | 236,700 | 4 us | 5.2 us |
-//! | memory | 64 | 6,700,000 | none | 0.3 us |
+//! | synced | 64 | 17,700 | 1,837 us | 14.2 us |
+//! | synced | 256 | 44,000 | 2,704 us | 9.8 us |
+//! | buffered | 64 | 152,400 | 9 us | 6.0 us |
+//! | memory | 64 | 3,091,000 | none | 0.3 us |
 //!
-//! Run it on your own disk: mean syncs between 250 and 2,700 us were seen on that one machine within minutes.
+//! The sync decides. On the same machine when it was less busy, with larger memtables and a second background
+//! thread, syncs took 249 us with 64 writers (76,500 writes/s, 9.4 us of CPU each) and 686 us with 256 (103,700
+//! writes/s, 7.5 us). So run it on your own disk, and beside the thing that you compare it with.
 
 pub mod airline;
 mod answer;
