@@ -1,14 +1,71 @@
 //! The load engine: load models, sessions, connections, threads.
 //!
-//! [`start`] begins a drive on its own threads; each hands over a [`tidemark_record::ThreadInterval`] a second.
+//! [`start`] begins a [`Drive`]: a [`Plan`] carried out on threads of its own. Each thread owns everything it
+//! touches: its share of the schedule of arrivals, its sessions, connections, random numbers and histograms. Once a
+//! second it hands a [`ThreadInterval`] over, which [`Drive::intervals`] receives.
+//!
+//! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
+//! the `io` back end out and back, is looked at in `answer`, and leaves its mark in `record`. The loop around it is
+//! `thread`. Response times count from when a request was *due*, so that a system that stands still cannot hide it;
+//! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
+//!
+//! ```no_run
+//! # fn a_plan() -> tidemark_scenario::Plan { unimplemented!() }
+//! use std::sync::Arc;
+//! use std::time::{Instant, SystemTime};
+//!
+//! use tidemark_drive::{DriveOptions, Target, start};
+//! use tidemark_scenario::{Plan, Shared};
+//!
+//! let plan: Plan = a_plan();
+//! let shared = Shared::new(plan.counters, plan.feeders.clone());
+//! let options = DriveOptions {
+//!     threads: 2,
+//!     cores: vec![2, 3],
+//!     seed: 1,
+//!     target: Target {
+//!         address: "127.0.0.1:9080".parse()?,
+//!         authority: "localhost:9080".into(),
+//!         base_path: String::new(),
+//!     },
+//!     epoch: Instant::now(),
+//!     wall_epoch: SystemTime::now(),
+//! };
+//! let drive = start(Arc::new(plan), Arc::new(shared), options)?;
+//! for interval in drive.intervals() {
+//!     let ended: u64 = interval.series.iter().map(|s| s.response_time_us.len()).sum();
+//!     println!("thread {}: {ended} requests by {} µs", interval.thread, interval.end_us);
+//!     drive.recycle(interval);
+//! }
+//! let end = drive.join()?;
+//! println!("over after {} µs", end.ended_us);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod answer;
+mod arrivals;
+mod clock;
+mod connection;
+mod drive;
+mod exchange;
+mod io;
+mod jar;
+mod machine;
+mod record;
+mod request;
+mod session;
+#[cfg(test)]
+mod testing;
+mod thread;
+mod timers;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::{Instant, SystemTime};
 
-use tidemark_record::ThreadInterval;
-use tidemark_scenario::{Plan, Shared};
+pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run_once, start};
+// Named in the prose above.
+#[cfg(doc)]
+use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};
 
 /// Where the requests go.
 #[derive(Debug, Clone)]

@@ -1,0 +1,141 @@
+use std::time::Duration;
+
+use tidemark_scenario::plan::SlotIndex;
+use tidemark_scenario::{Expr, Shared, Template, Value};
+use tidemark_wire::http1::DecoderLimits;
+
+use super::*;
+
+const JSON: &[u8] =
+    b"HTTP/1.1 200 OK\r\nX-Id: seven\r\nSet-Cookie: sid=abc; Path=/\r\nContent-Length: 59\r\n\r\n\
+    {\"a\": [{\"n\": 1}, {\"n\": \"tw\\u006f\"}], \"none\": null, \"t\": \"x\"}";
+
+fn path(text: &str) -> json::Path {
+    json::Path::parse(text).unwrap()
+}
+
+struct Judged {
+    result: Result<(), Flaw>,
+    slots: Vec<Slot>,
+    detail: Option<String>,
+}
+
+fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Check>) -> Judged {
+    let slots = extractions.len();
+    let extractions = extractions.into_iter().enumerate();
+    let extractions = extractions
+        .map(|(i, (source, when_missing))| Extraction { slot: i as SlotIndex, source, when_missing })
+        .collect();
+    let request = RequestPlan {
+        label: 0,
+        method: "GET".into(),
+        head: Template::literal("GET / HTTP/1.1\r\n"),
+        body: None,
+        timeout: Duration::from_secs(1),
+        extractions,
+        checks,
+    };
+    let mut probe = Probe::new(&request);
+    let mut answer = ResponseDecoder::new(DecoderLimits::default());
+    answer.start(false, probe.needs_body);
+    assert!(answer.decode(bytes).unwrap().complete);
+    let mut slots = vec![Slot::default(); slots];
+    slots.iter_mut().for_each(|slot| slot.set_text(b"before"));
+    let shared = Shared::new(0, Vec::new());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut world = World { shared: &shared, random: &mut random, epoch_ms: 0 };
+    let result = probe.judge(&answer, &mut slots, &mut world, &mut Scratch::default());
+    let detail = result.err().map(|flaw| probe.describe(flaw, &answer, bytes, &["it".to_owned()]));
+    Judged { result, slots, detail }
+}
+
+fn kept(source: Source) -> Slot {
+    let mut judged = judged(JSON, vec![(source, WhenMissing::Clear)], Vec::new());
+    assert_eq!(judged.result, Ok(()));
+    judged.slots.remove(0)
+}
+
+#[test]
+fn every_source() {
+    assert_eq!(kept(Source::Json(path("$.a[0].n"))).value(), Value::Text(b"1"));
+    assert_eq!(kept(Source::Json(path("$.a[-1].n"))).value(), Value::Text(b"two"));
+    assert_eq!(kept(Source::Json(path("$.none"))).value(), Value::Missing);
+    assert_eq!(kept(Source::Json(path("$.b"))).value(), Value::Missing);
+    assert_eq!(kept(Source::JsonCount(path("$.a[*]"))).value(), Value::Int(2));
+    assert_eq!(kept(Source::Header("x-id".into())).value(), Value::Text(b"seven"));
+    assert_eq!(kept(Source::Header("x-no".into())).value(), Value::Missing);
+    assert_eq!(kept(Source::Cookie("sid".into())).value(), Value::Text(b"abc"));
+    assert_eq!(kept(Source::Cookie("other".into())).value(), Value::Missing);
+    assert_eq!(kept(Source::Status).value(), Value::Int(200));
+    let regex = regex::bytes::Regex::new(r#""t": "(.)""#).unwrap();
+    assert_eq!(kept(Source::Regex(regex, 1)).value(), Value::Text(b"x"));
+    match kept(Source::JsonAll(path("$.a[*].n"))).value() {
+        Value::List(list) => {
+            assert_eq!((list.len(), list.get(0), list.get(1)), (2, Some(&b"1"[..]), Some(&b"two"[..])));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(kept(Source::Body).value(), Value::Text(body) if body.len() == 59));
+}
+
+#[test]
+fn missing_values_are_cleared_kept_or_fail() {
+    let nothing = || Source::Header("x-no".into());
+    let each =
+        judged(JSON, vec![(nothing(), WhenMissing::Keep), (nothing(), WhenMissing::Clear)], Vec::new());
+    assert_eq!(each.result, Ok(()));
+    assert_eq!(each.slots[0].value(), Value::Text(b"before"));
+    assert_eq!(each.slots[1].value(), Value::Missing);
+    let failed = judged(JSON, vec![(nothing(), WhenMissing::Fail)], Vec::new());
+    assert_eq!(failed.result, Err(Flaw::Extraction(0)));
+    assert!(failed.detail.unwrap().starts_with("status 200, nothing found for it: {\"a\""));
+}
+
+#[test]
+fn the_status_is_judged_first() {
+    let answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 7\r\n\r\nno\n\x07one";
+    let plain = judged(answer, vec![(Source::Status, WhenMissing::Clear)], Vec::new());
+    assert_eq!(plain.result, Err(Flaw::Status));
+    assert_eq!(plain.detail.unwrap(), "status 404: no\\n\\u{7}one");
+    let expected =
+        judged(answer, vec![(Source::Status, WhenMissing::Clear)], vec![Check::Status(vec![(404, 404)])]);
+    assert_eq!(expected.result, Ok(()));
+    let unexpected = judged(JSON, Vec::new(), vec![Check::Status(vec![(201, 299), (404, 404)])]);
+    assert_eq!(unexpected.result, Err(Flaw::Status));
+}
+
+#[test]
+fn every_check() {
+    let literal = |text: &str| Template::literal(text);
+    let regex = |text: &str| regex::bytes::Regex::new(text).unwrap();
+    let right = vec![
+        Check::Header("x-id".into(), TextTest::Equals(literal("seven"))),
+        Check::Header("x-id".into(), TextTest::Exists),
+        Check::Body(TextTest::Contains(literal("\"t\""))),
+        Check::Body(TextTest::Matches(regex("^.\"a"))),
+        Check::Body(TextTest::Exists),
+        Check::Json(path("$.a[1].n"), TextTest::Equals(literal("two"))),
+        Check::Holds(Expr::int(1), "1".into()),
+    ];
+    assert_eq!(judged(JSON, Vec::new(), right).result, Ok(()));
+    let wrong = [
+        Check::Header("x-id".into(), TextTest::Equals(literal("eight"))),
+        Check::Header("x-no".into(), TextTest::Exists),
+        Check::Body(TextTest::Contains(literal("absent"))),
+        Check::Body(TextTest::Matches(regex("^x"))),
+        Check::Json(path("$.none"), TextTest::Exists),
+        Check::Json(path("$.t"), TextTest::Equals(literal("y"))),
+        Check::Holds(Expr::int(0), "0 == 1".into()),
+    ];
+    for check in wrong {
+        let judged = judged(JSON, Vec::new(), vec![check.clone()]);
+        assert_eq!(judged.result, Err(Flaw::Check(0)), "{check:?}");
+        assert!(judged.detail.unwrap().contains(" failed: "), "{check:?}");
+    }
+}
+
+#[test]
+fn a_long_body_is_cut_in_its_example() {
+    assert_eq!(shown(&[b'x'; 500]).chars().count(), EXAMPLE_BODY_BYTES + 1);
+    assert_eq!(shown(b""), "(no body)");
+}

@@ -1,0 +1,168 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MS: u64 = crate::clock::MILLISECOND_NS;
+
+fn phase(ms: u64, from: f64, to: f64, measured: bool) -> Phase {
+    Phase { name: "p".into(), duration: Duration::from_millis(ms), from, to, measured }
+}
+
+fn dues(model: LoadModel, phases: &[Phase], threads: usize, seed: u64) -> Vec<Vec<u64>> {
+    let load = Load { model, phases: phases.to_vec() };
+    let one = |thread| {
+        let mut random = fastrand::Rng::with_seed(seed + thread as u64);
+        let profile = Profile::new(&load.phases, 0);
+        let mut schedule = Schedule::new(&load, profile, thread, threads, &mut random);
+        std::iter::from_fn(|| schedule.pop(&mut random)).map(|a| a.due_ns).collect()
+    };
+    (0..threads).map(one).collect()
+}
+
+fn union(of: Vec<Vec<u64>>) -> Vec<u64> {
+    let mut all = of.concat();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn constant_arrivals_are_evenly_spaced_over_all_threads() {
+    let phases = [phase(2_000, 1_000.0, 1_000.0, true)];
+    for threads in 1..=7 {
+        let all = union(dues(LoadModel::Open(Spacing::Constant), &phases, threads, 1));
+        let expected: Vec<u64> = (0..2_000).map(|n| n * MS).collect();
+        assert_eq!(all, expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_ramp_brings_the_integral_of_its_rate() {
+    // 0 to 1000/s over 10 s: 5000 arrivals, arrival n at sqrt(n / 50) seconds.
+    let all = union(dues(LoadModel::Open(Spacing::Constant), &[phase(10_000, 0.0, 1_000.0, false)], 3, 1));
+    assert_eq!(all.len(), 5_000);
+    for n in [0usize, 1, 50, 1_250, 4_999] {
+        let expected = (n as f64 / 50.0).sqrt() * SECOND_NS as f64;
+        assert!((all[n] as f64 - expected).abs() < 2.0, "arrival {n}: {} against {expected}", all[n]);
+    }
+}
+
+#[test]
+fn phases_without_load_are_pauses() {
+    let phases =
+        [phase(100, 100.0, 100.0, false), phase(1_000, 0.0, 0.0, false), phase(100, 100.0, 100.0, true)];
+    let all = union(dues(LoadModel::Open(Spacing::Constant), &phases, 2, 1));
+    assert_eq!(all.len(), 20);
+    assert_eq!(all[9], 90 * MS);
+    assert_eq!(all[10], 1_100 * MS);
+    assert_eq!(Profile::new(&phases, 7).window, (1_100 * MS + 7, 1_200 * MS + 7));
+}
+
+#[test]
+fn poisson_spacing_has_the_mean_and_variance_of_one() {
+    let rate = 5_000.0;
+    let all = union(dues(LoadModel::Open(Spacing::Poisson), &[phase(40_000, rate, rate, true)], 4, 99));
+    let count = all.len() as f64;
+    // 200,000 expected, standard deviation 447: six of them.
+    assert!((count - 200_000.0).abs() < 2_700.0, "{count}");
+    let gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64 / SECOND_NS as f64 * rate).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    let longer_than_mean = gaps.iter().filter(|g| **g > 1.0).count() as f64 / gaps.len() as f64;
+    assert!((mean - 1.0).abs() < 0.02, "{mean}");
+    assert!((variance - 1.0).abs() < 0.05, "{variance}");
+    assert!((longer_than_mean - (-1.0f64).exp()).abs() < 0.01, "{longer_than_mean}");
+}
+
+#[test]
+fn users_follow_the_level_up_and_down() {
+    let phases =
+        [phase(1_000, 0.0, 10.0, false), phase(1_000, 10.0, 10.0, true), phase(1_000, 10.0, 0.0, false)];
+    let all = union(dues(LoadModel::Closed, &phases, 3, 1));
+    let expected: Vec<u64> = (0..10).map(|k| k * 100 * MS).collect();
+    assert_eq!(all, expected);
+
+    let load = Load { model: LoadModel::Closed, phases: phases.to_vec() };
+    let schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
+    assert_eq!(schedule.again_ns(9, 1_500 * MS), Some(1_500 * MS));
+    assert_eq!(schedule.again_ns(9, 2_200 * MS), None, "the level is at 8 by now");
+    assert_eq!(schedule.again_ns(7, 2_100 * MS), Some(2_100 * MS));
+    assert_eq!(schedule.again_ns(0, 3_000 * MS), None);
+}
+
+#[test]
+fn a_user_that_a_valley_sent_away_comes_back() {
+    let phases =
+        [phase(1_000, 4.0, 4.0, false), phase(1_000, 1.0, 1.0, false), phase(1_000, 1.0, 5.0, false)];
+    let load = Load { model: LoadModel::Closed, phases: phases.to_vec() };
+    let schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
+    assert_eq!(schedule.again_ns(3, 1_200 * MS), Some(2_500 * MS));
+    assert_eq!(schedule.again_ns(0, 1_200 * MS), Some(1_200 * MS));
+}
+
+#[test]
+fn shares_add_up_and_favour_the_first() {
+    for total in 0..50 {
+        for threads in 1..9 {
+            let shares: Vec<usize> = (0..threads).map(|i| share(total, i, threads)).collect();
+            assert_eq!(shares.iter().sum::<usize>(), total);
+            assert!(shares.is_sorted_by(|a, b| a >= b));
+        }
+    }
+}
+
+proptest! {
+    /// Whatever the phases: the right number of arrivals, in order, and none outside.
+    #[test]
+    fn arrivals_match_the_integral(
+        levels in prop::collection::vec((1u64..3_000, 0.0f64..2_000.0, 0.0f64..2_000.0), 1..6),
+        threads in 1usize..6,
+    ) {
+        let phases: Vec<Phase> = levels.iter().map(|(ms, from, to)| phase(*ms, *from, *to, false)).collect();
+        let each = dues(LoadModel::Open(Spacing::Constant), &phases, threads, 5);
+        for one in &each {
+            prop_assert!(one.is_sorted());
+        }
+        let all = union(each);
+        let integral: f64 = levels.iter().map(|(ms, from, to)| (from + to) / 2.0 * *ms as f64 / 1_000.0).sum();
+        prop_assert!((all.len() as f64 - integral.ceil()).abs() <= 1.0, "{} against {integral}", all.len());
+        let end = Profile::new(&phases, 0).end_ns;
+        prop_assert!(all.last().is_none_or(|last| *last <= end));
+        // Up to any moment the count is the integral up to it, to within one arrival.
+        for (n, due) in all.iter().enumerate().step_by(97) {
+            let mut so_far = 0.0;
+            let mut start = 0;
+            for (ms, from, to) in &levels {
+                let length = ms * MS;
+                let within = due.saturating_sub(start).min(length) as f64;
+                let level = from + (to - from) * within / length as f64;
+                so_far += (from + level) / 2.0 * within / SECOND_NS as f64;
+                start += length;
+            }
+            prop_assert!((so_far - n as f64).abs() < 0.01, "arrival {n} at {due}: {so_far}");
+        }
+    }
+
+    /// A closed user works just while the level is above its number.
+    #[test]
+    fn users_work_while_the_level_is_above_them(
+        levels in prop::collection::vec((1u64..2_000, 0.0f64..20.0, 0.0f64..20.0), 1..6),
+        user in 0u32..20,
+        at_ms in 0u64..10_000,
+    ) {
+        let phases: Vec<Phase> = levels.iter().map(|(ms, from, to)| phase(*ms, *from, *to, false)).collect();
+        let profile = Profile::new(&phases, 0);
+        let at = at_ms * MS;
+        match profile.when_above(user, at) {
+            Some(when) => {
+                prop_assert!(when >= at && when < profile.end_ns);
+                prop_assert!(profile.level_at(when) > f64::from(user) - 1e-6);
+                if profile.level_at(at) > user.into() {
+                    prop_assert_eq!(when, at);
+                }
+            }
+            None => prop_assert!(profile.level_at(at) <= user.into()),
+        }
+    }
+}

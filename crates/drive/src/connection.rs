@@ -1,0 +1,188 @@
+//! A thread's connections: their states, and which are free.
+
+use std::collections::VecDeque;
+
+use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
+
+use crate::clock::MILLISECOND_NS;
+
+/// Back-off after the first failure to connect; doubles with each further one.
+const FIRST_BACK_OFF_NS: u64 = MILLISECOND_NS;
+/// Longest back-off.
+const LONGEST_BACK_OFF_NS: u64 = 1_000 * MILLISECOND_NS;
+/// Most bytes of an answer's head.
+const HEAD_BYTES: usize = 64 << 10;
+/// Most headers of an answer.
+const HEADERS: usize = 128;
+
+/// What a connection is good for right now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// There is no socket.
+    #[default]
+    Closed,
+    /// It is being made.
+    Connecting,
+    /// It can carry a request, or carries one.
+    Open,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// Its state.
+    pub state: State,
+    /// The session that holds it.
+    pub session: Option<u32>,
+    /// Whether a request is under way on it.
+    pub exchanging: bool,
+    /// Whether it has not carried a request yet.
+    pub fresh: bool,
+    /// Decodes its answers.
+    pub decoder: ResponseDecoder,
+    /// Not to be tried again before.
+    pub retry_ns: u64,
+    back_off_ns: u64,
+}
+
+impl Connection {
+    fn new(limits: DecoderLimits) -> Self {
+        Connection {
+            state: State::Closed,
+            session: None,
+            exchanging: false,
+            fresh: true,
+            decoder: ResponseDecoder::new(limits),
+            retry_ns: 0,
+            back_off_ns: 0,
+        }
+    }
+
+    /// It could not be made: the next try waits, longer each time.
+    pub fn refused(&mut self, now_ns: u64) {
+        self.back_off_ns = (self.back_off_ns * 2).clamp(FIRST_BACK_OFF_NS, LONGEST_BACK_OFF_NS);
+        self.retry_ns = now_ns + self.back_off_ns;
+    }
+
+    /// It is made.
+    pub fn made(&mut self) {
+        self.state = State::Open;
+        self.fresh = true;
+        self.back_off_ns = 0;
+        self.retry_ns = 0;
+    }
+}
+
+/// All connections of a thread, at most as many as its share.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    connections: Vec<Connection>,
+    most: usize,
+    limits: DecoderLimits,
+    /// Free and open when they were given back, the last used on top.
+    free_open: Vec<u32>,
+    /// Free and closed, the longest closed in front.
+    free_closed: VecDeque<u32>,
+}
+
+impl Pool {
+    /// For at most `most` connections, whose answers' bodies are kept up to `body_bytes`.
+    pub fn new(most: usize, body_bytes: usize) -> Self {
+        let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
+        Pool { connections: Vec::new(), most, limits, free_open: Vec::new(), free_closed: VecDeque::new() }
+    }
+
+    /// A connection by its number.
+    pub fn get(&mut self, connection: usize) -> &mut Connection {
+        &mut self.connections[connection]
+    }
+
+    /// How many there may be.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// A free connection for a session: an open one first, then a closed one that may be tried, then a new one, and
+    /// at last one that must wait before it may be tried. None if all are held.
+    pub fn take(&mut self, now_ns: u64) -> Option<u32> {
+        while let Some(index) = self.free_open.pop() {
+            if self.connections[index as usize].state == State::Open {
+                return Some(index);
+            }
+            // The peer closed it while nobody held it.
+            self.free_closed.push_back(index);
+        }
+        let may_be_tried = |index: &u32| self.connections[*index as usize].retry_ns <= now_ns;
+        if self.free_closed.front().is_some_and(may_be_tried) {
+            return self.free_closed.pop_front();
+        }
+        if self.connections.len() < self.most {
+            self.connections.push(Connection::new(self.limits));
+            return Some(self.connections.len() as u32 - 1);
+        }
+        self.free_closed.pop_front()
+    }
+
+    /// Gives a connection back.
+    pub fn give(&mut self, connection: u32) {
+        let freed = &mut self.connections[connection as usize];
+        debug_assert!(
+            !freed.exchanging && freed.state != State::Connecting,
+            "only idle connections are given back"
+        );
+        freed.session = None;
+        match freed.state {
+            State::Open => self.free_open.push(connection),
+            State::Closed | State::Connecting => self.free_closed.push_back(connection),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_ones_are_taken_first_and_never_more_than_the_share() {
+        let mut pool = Pool::new(3, 1_000);
+        let all: Vec<u32> = std::iter::from_fn(|| pool.take(0)).collect();
+        assert_eq!(all, [0, 1, 2]);
+        pool.get(1).made();
+        pool.get(2).made();
+        all.iter().for_each(|index| pool.give(*index));
+        assert_eq!(pool.take(0), Some(2), "the last used open one");
+        pool.get(1).state = State::Closed;
+        assert_eq!(pool.take(0), Some(0), "longest closed");
+        assert_eq!(pool.take(0), Some(1));
+        assert_eq!(pool.take(0), None);
+    }
+
+    #[test]
+    fn back_off_doubles_to_its_bound_and_a_success_ends_it() {
+        let mut pool = Pool::new(1, 1_000);
+        pool.take(0);
+        let connection = pool.get(0);
+        let waits: Vec<u64> = (0..12)
+            .map(|_| {
+                connection.refused(5);
+                (connection.retry_ns - 5) / MILLISECOND_NS
+            })
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_000, 1_000]);
+        connection.made();
+        connection.state = State::Closed;
+        connection.refused(0);
+        assert_eq!(connection.retry_ns, MILLISECOND_NS);
+    }
+
+    #[test]
+    fn one_that_must_wait_is_the_last_choice() {
+        let mut pool = Pool::new(2, 1_000);
+        assert_eq!(pool.take(0), Some(0));
+        pool.get(0).refused(0);
+        pool.give(0);
+        assert_eq!(pool.take(0), Some(1), "a new one before one that must wait");
+        assert_eq!(pool.take(0), Some(0));
+        assert_eq!(pool.take(0), None);
+    }
+}

@@ -1,0 +1,435 @@
+//! Starting, stopping and ending a drive.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use tidemark_record::ThreadInterval;
+use tidemark_scenario::plan::{LoadModel, SessionKind};
+use tidemark_scenario::{Plan, Shared};
+
+use crate::DriveOptions;
+use crate::arrivals::{Profile, Schedule, most_users, share};
+use crate::clock::{Clock, MILLISECOND_NS, nanoseconds};
+use crate::connection::Pool;
+use crate::io::{Seat, SystemIo, Waker};
+use crate::machine;
+use crate::record::{Exchange, Recorder, emptied};
+use crate::request::Prepared;
+use crate::session::Weights;
+use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
+use crate::timers::Timers;
+
+/// Intervals that may lie untaken, for each thread: two minutes.
+const UNTAKEN_INTERVALS: usize = 128;
+/// Between the start of the threads and the first phase, so that all are there when it begins.
+const START_DELAY_NS: u64 = 10 * MILLISECOND_NS;
+/// Most threads: an interval names its thread in 16 bits.
+const MOST_THREADS: usize = 1_024;
+
+/// Why a drive could not begin, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The number of threads is out of range.
+    #[error("{0} driving threads; there must be at least 1 and at most {MOST_THREADS}")]
+    Threads(usize),
+    /// The scenario leaves nothing to do.
+    #[error("the scenario has no {0}")]
+    Nothing(&'static str),
+    /// A phase's level is no number that a load can have.
+    #[error("phase {name}: its level must be a finite number, 0 or more, but is {level}")]
+    Level {
+        /// The phase.
+        name: String,
+        /// Its level.
+        level: f64,
+    },
+    /// A request's head cannot be sent.
+    #[error("request {label}: its head does not begin with its method, a path and a line end")]
+    Head {
+        /// The request's label.
+        label: String,
+    },
+    /// An operation names something that the plan does not have.
+    #[error("session {kind}: operation {op} names a request, a variable or an operation that is not there")]
+    Op {
+        /// The session kind.
+        kind: String,
+        /// Index of the operation.
+        op: usize,
+    },
+    /// The users do not fit in the limit of open files.
+    #[error(
+        "{users} users need as many connections, but the limit of open files is {limit}; raise it (ulimit -n)"
+    )]
+    OpenFiles {
+        /// Users of the closed model.
+        users: usize,
+        /// Connections that the limit leaves room for.
+        limit: usize,
+    },
+    /// The operating system did not give what is needed.
+    #[error("{what}: {error}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A thread ended by a fault of the driver itself.
+    #[error("driving thread {0} broke down; its figures are incomplete")]
+    Thread(usize),
+}
+
+/// When a phase was, in microseconds since the run began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseTimes {
+    /// Its name.
+    pub name: String,
+    /// Begin.
+    pub start_us: u64,
+    /// End; for the phase in which the drive was stopped, when that was.
+    pub end_us: u64,
+    /// Whether it belongs to the measured window.
+    pub measured: bool,
+}
+
+/// How a drive ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriveEnd {
+    /// The phases that came to pass.
+    pub phases: Vec<PhaseTimes>,
+    /// When the last thread ended, microseconds since the run began.
+    pub ended_us: u64,
+    /// Whether it was stopped before its time.
+    pub interrupted: bool,
+    /// Requests under way that an abort left without an end; they are in no histogram.
+    pub unfinished: u64,
+    /// Requests still under way when the drain was over; they count as timed out.
+    pub cut_off: u64,
+    /// Intervals that nobody took in time; figures lack them.
+    pub lost_intervals: u64,
+    /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
+    pub spent_turns: u64,
+    /// Connections that the limit of open files left room for, where that is fewer than the scenario allows.
+    pub connections_capped_to: Option<usize>,
+}
+
+/// Stops a drive from any thread.
+#[derive(Clone)]
+pub struct Stopper {
+    control: Arc<Control>,
+    wakers: Arc<[Waker]>,
+}
+
+impl std::fmt::Debug for Stopper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stopper").field("control", &self.control).finish_non_exhaustive()
+    }
+}
+
+impl Stopper {
+    /// As [`Drive::stop`].
+    pub fn stop(&self) {
+        self.control.stop();
+        self.wakers.iter().for_each(|wake| wake());
+    }
+
+    /// As [`Drive::abort`].
+    pub fn abort(&self) {
+        self.control.abort();
+        self.wakers.iter().for_each(|wake| wake());
+    }
+}
+
+/// A drive on its way. Dropping it ends it at once.
+#[derive(Debug)]
+pub struct Drive {
+    intervals: Receiver<ThreadInterval>,
+    back: Vec<SyncSender<ThreadInterval>>,
+    stopper: Stopper,
+    threads: Vec<JoinHandle<ThreadEnd>>,
+    phases: Vec<PhaseTimes>,
+    connections_capped_to: Option<usize>,
+}
+
+impl Drive {
+    /// What the threads hand over, each once a second and at the edges of the measured window. It disconnects when
+    /// all threads have ended. At most two minutes of it are kept for a reader that is late.
+    pub fn intervals(&self) -> &Receiver<ThreadInterval> {
+        &self.intervals
+    }
+
+    /// Gives an interval's histograms back for use again.
+    pub fn recycle(&self, interval: ThreadInterval) {
+        if let Some(back) = self.back.get(interval.thread as usize) {
+            // Where there is no room, or the thread has ended, they are simply freed.
+            let _ = back.try_send(emptied(interval));
+        }
+    }
+
+    /// When the phases are planned to be, on the run's clock.
+    pub fn phases(&self) -> &[PhaseTimes] {
+        &self.phases
+    }
+
+    /// Something that can stop this drive from another thread.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Ends it well: nothing new becomes due, requests under way are waited for (no longer than the plan's drain).
+    pub fn stop(&self) {
+        self.stopper.stop();
+    }
+
+    /// Ends it at once. Requests under way are left without an end.
+    pub fn abort(&self) {
+        self.stopper.abort();
+    }
+
+    /// Waits for the end. Intervals that have not been taken before are given up.
+    ///
+    /// # Errors
+    /// If a thread broke down.
+    pub fn join(mut self) -> Result<DriveEnd, DriveError> {
+        let mut end = DriveEnd { connections_capped_to: self.connections_capped_to, ..DriveEnd::default() };
+        for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
+            let one = thread.join().map_err(|_| DriveError::Thread(index))?;
+            end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
+            end.interrupted |= one.interrupted;
+            end.unfinished += one.unfinished;
+            end.cut_off += one.cut_off;
+            end.lost_intervals += one.lost_intervals;
+            end.spent_turns += one.spent_turns;
+        }
+        end.phases = std::mem::take(&mut self.phases);
+        if end.interrupted {
+            end.phases.retain(|phase| phase.start_us < end.ended_us);
+            for phase in &mut end.phases {
+                phase.end_us = phase.end_us.min(end.ended_us);
+            }
+        }
+        Ok(end)
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.stopper.abort();
+        }
+    }
+}
+
+/// Begins a drive: the plan's load, on the options' threads.
+///
+/// # Errors
+/// If the plan leaves nothing to do or cannot be sent, or the system does not give what is needed. No request has
+/// been made then.
+pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
+    check(&plan, &options)?;
+    let users = if plan.load.model == LoadModel::Closed { most_users(&plan.load) } else { 0 };
+    let wanted = plan.limits.connections.max(users).max(options.threads);
+    let room = machine::raise_open_files(wanted);
+    if users > room {
+        return Err(DriveError::OpenFiles { users, limit: room });
+    }
+    let connections = wanted.min(room.max(options.threads));
+
+    let clock = Clock::new(options.epoch, options.wall_epoch);
+    let mut parts = Vec::with_capacity(options.threads);
+    for thread in 0..options.threads {
+        let share = share(connections, thread, options.threads);
+        let seat = Seat::new().map_err(system("preparing to wait for sockets"))?;
+        parts.push((seat, share, Prepared::all(&plan, &options.target)?));
+    }
+    let control = Arc::new(Control::default());
+    let wakers = parts.iter().map(|(seat, ..)| seat.waker()).collect();
+    let stopper = Stopper { control: control.clone(), wakers };
+    let (sink, intervals) = sync_channel(UNTAKEN_INTERVALS * options.threads);
+    let begin_ns = clock.now_ns() + START_DELAY_NS;
+    let profile = Profile::new(&plan.load.phases, begin_ns);
+    let mut drive = Drive {
+        intervals,
+        back: Vec::new(),
+        stopper,
+        threads: Vec::new(),
+        phases: phase_times(&plan, begin_ns),
+        connections_capped_to: (connections < plan.limits.connections).then_some(connections),
+    };
+    for (index, (seat, connections, prepared)) in parts.into_iter().enumerate() {
+        let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
+        drive.back.push(back);
+        let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
+        let schedule = Schedule::new(&plan.load, profile.clone(), index, options.threads, &mut random);
+        let exchange = Some(Exchange { sink: sink.clone(), returned });
+        let recorder = Recorder::new(index, plan.labels.len(), begin_ns, profile.window, exchange);
+        let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
+        let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
+        let (address, threads) = (options.target.address, options.threads);
+        let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
+            machine::settle_in(core);
+            let thread = Thread {
+                clock,
+                io: SystemIo::new(seat.sit(), address, connections),
+                control,
+                shared: &shared,
+                kinds: &plan.sessions,
+                weights: Weights::new(&plan.sessions),
+                flow: Flow { slots: most_slots(&plan.sessions), ..Flow::default() },
+                prepared,
+                schedule,
+                timers: Timers::default(),
+                recorder,
+                pool: Pool::new(connections, plan.limits.body_bytes),
+                bounds: bounds(&plan, index, threads),
+                random,
+            };
+            thread.run().0
+        });
+        drive.threads.push(spawned.map_err(system("starting a driving thread"))?);
+    }
+    Ok(drive)
+}
+
+/// One user does one session of a kind, once, on this thread; nothing is recorded. Used before the load, to
+/// prepare the system.
+///
+/// # Errors
+/// The first request that failed.
+pub fn run_once(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+) -> Result<(), OnceError> {
+    check_ops(plan, kind)?;
+    let clock = Clock::new(options.epoch, options.wall_epoch);
+    let seat = Seat::new().map_err(system("preparing to wait for sockets"))?;
+    let now_ns = clock.now_ns();
+    let kinds = std::slice::from_ref(kind);
+    let thread = Thread {
+        clock,
+        io: SystemIo::new(seat.sit(), options.target.address, 1),
+        control: Arc::new(Control::default()),
+        shared,
+        kinds,
+        weights: Weights::new(kinds),
+        prepared: Prepared::all(plan, &options.target)?,
+        schedule: Schedule::once(now_ns),
+        timers: Timers::default(),
+        recorder: Recorder::new(0, plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
+        pool: Pool::new(1, plan.limits.body_bytes),
+        bounds: bounds(plan, 0, 1),
+        random: fastrand::Rng::with_seed(options.seed),
+        flow: Flow { slots: kind.slots, ..Flow::default() },
+    };
+    let (_, recorder) = thread.run();
+    match recorder.first_failure() {
+        None => Ok(()),
+        Some(failure) => Err(OnceError::Request {
+            label: plan.labels.get(failure.label as usize).cloned().unwrap_or_default(),
+            outcome: failure.outcome,
+            detail: failure.detail.clone(),
+        }),
+    }
+}
+
+/// Why a session that was run once failed.
+#[derive(Debug, thiserror::Error)]
+pub enum OnceError {
+    /// It could not begin.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// A request failed.
+    #[error("{label} failed ({}): {detail}", .outcome.name())]
+    Request {
+        /// The request's label.
+        label: String,
+        /// How it failed.
+        outcome: tidemark_record::Outcome,
+        /// What was seen.
+        detail: String,
+    },
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> DriveError {
+    move |error| DriveError::System { what, error }
+}
+
+/// Each thread draws from its own stream: neighbouring seeds, spread over the whole range.
+fn stream_seed(seed: u64, thread: usize) -> u64 {
+    let spread = (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (seed ^ spread).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+fn most_slots(kinds: &[SessionKind]) -> usize {
+    kinds.iter().map(|kind| kind.slots).max().unwrap_or(0)
+}
+
+fn bounds(plan: &Plan, thread: usize, threads: usize) -> Bounds {
+    Bounds {
+        waiting: share(plan.limits.waiting, thread, threads),
+        connect_timeout_ns: nanoseconds(plan.limits.connect_timeout),
+        drain_ns: nanoseconds(plan.limits.drain),
+    }
+}
+
+fn phase_times(plan: &Plan, begin_ns: u64) -> Vec<PhaseTimes> {
+    let mut start_ns = begin_ns;
+    let times = plan.load.phases.iter().map(|phase| {
+        let end_ns = start_ns.saturating_add(nanoseconds(phase.duration));
+        let times = PhaseTimes {
+            name: phase.name.clone(),
+            start_us: start_ns / 1_000,
+            end_us: end_ns / 1_000,
+            measured: phase.measured,
+        };
+        start_ns = end_ns;
+        times
+    });
+    times.collect()
+}
+
+/// What the threads rely on without looking again.
+fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
+    if !(1..=MOST_THREADS).contains(&options.threads) {
+        return Err(DriveError::Threads(options.threads));
+    }
+    if !Weights::new(&plan.sessions).any() {
+        return Err(DriveError::Nothing("session with a weight above 0"));
+    }
+    if plan.load.phases.is_empty() {
+        return Err(DriveError::Nothing("phase of load"));
+    }
+    for phase in &plan.load.phases {
+        for level in [phase.from, phase.to] {
+            if !level.is_finite() || level < 0.0 {
+                return Err(DriveError::Level { name: phase.name.clone(), level });
+            }
+        }
+    }
+    plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))
+}
+
+fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
+    use tidemark_scenario::plan::Op;
+    let jumps = |to: u32| (to as usize) < kind.ops.len();
+    for (index, op) in kind.ops.iter().enumerate() {
+        let right = match op {
+            Op::Request(request) => plan.requests.get(*request as usize).is_some_and(|request| {
+                let slots = request.extractions.iter().all(|e| (e.slot as usize) < kind.slots);
+                slots && (request.label as usize) < plan.labels.len()
+            }),
+            Op::Set { slot, .. } => (*slot as usize) < kind.slots,
+            Op::Jump(to) | Op::JumpUnless { to, .. } => jumps(*to),
+            Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
+            Op::Think(_) | Op::End => true,
+        };
+        if !right {
+            return Err(DriveError::Op { kind: kind.name.clone(), op: index });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,517 @@
+//! What happens to a request: due, on its way, answered or failed, written down; then the session goes on.
+
+use std::fmt;
+use std::io;
+
+use tidemark_record::Outcome;
+use tidemark_wire::http1::HttpError;
+
+use crate::answer::Flaw;
+use crate::clock::MILLISECOND_NS;
+use crate::connection::State;
+use crate::io::{Event, Io};
+use crate::record::Times;
+use crate::session::{Stand, Turn, World};
+use crate::thread::Thread;
+use crate::timers::Alarm;
+
+/// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
+/// with nothing.
+const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// No connection could be made.
+    Connect(io::Error),
+    /// No connection was made in time.
+    ConnectTimeout,
+    /// No whole answer in time.
+    Timeout,
+    /// Still under way when the drain was over.
+    CutOff,
+    /// The connection broke.
+    Broken(io::Error),
+    /// The peer closed before any byte of the answer.
+    ClosedBefore,
+    /// The peer closed within the answer.
+    ClosedWithin,
+    /// What came is no HTTP, or not within the bounds.
+    Protocol(HttpError),
+    /// The answer is not as it should be.
+    Flawed(Flaw),
+}
+
+impl Fault {
+    fn outcome(&self) -> Outcome {
+        match self {
+            Fault::Connect(_) | Fault::ConnectTimeout => Outcome::Connect,
+            Fault::Timeout | Fault::CutOff => Outcome::Timeout,
+            Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
+            Fault::Protocol(_) => Outcome::Protocol,
+            Fault::Flawed(flaw) => flaw.outcome(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Connect(error) => write!(f, "could not connect: {error}"),
+            Fault::ConnectTimeout => f.write_str("no connection was made in time"),
+            Fault::Timeout => f.write_str("no whole answer in time"),
+            Fault::CutOff => f.write_str("no whole answer when the drain after the last phase was over"),
+            Fault::Broken(error) => write!(f, "the connection broke: {error}"),
+            Fault::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
+            Fault::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),
+            Fault::Protocol(error) => write!(f, "{error}"),
+            Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
+        }
+    }
+}
+
+/// What came of an attempt to get a request on its way.
+enum Placed {
+    UnderWay,
+    Failed(Fault),
+    Dropped,
+}
+
+impl<I: Io> Thread<'_, I> {
+    /// Makes a session begin, as a kind drawn by weight; `again` if its user goes on from the session before.
+    pub fn begin_session(&mut self, s: usize, due_ns: u64, again: bool) {
+        let kind = self.weights.draw(&mut self.random);
+        let session = &mut self.flow.sessions[s];
+        session.begin(kind, &self.kinds[kind], self.flow.slots, again);
+        session.due_ns = due_ns;
+        session.stand = Stand::Thinking;
+    }
+
+    /// Goes on with a session until it waits for something.
+    pub fn run_session(&mut self, s: usize, now_ns: u64) {
+        loop {
+            let session = &mut self.flow.sessions[s];
+            let epoch_ms = self.clock.wall_ms(now_ns);
+            let mut world = World { shared: self.shared, random: &mut self.random, epoch_ms };
+            let ops = &self.kinds[session.kind].ops;
+            let turn = match self.flow.draining {
+                true => Turn::End, // the load is over: nothing new becomes due
+                false => session.advance(ops, &mut world, &mut self.flow.scratch.slot),
+            };
+            match turn {
+                Turn::Request(request) => {
+                    self.fall_due(s, request);
+                    let placed = self.place(s, now_ns);
+                    if !self.settle(s, placed, now_ns) {
+                        return;
+                    }
+                }
+                Turn::Think(time_us) => {
+                    session.due_ns = session.due_ns.saturating_add(time_us.saturating_mul(1_000));
+                    if session.due_ns > now_ns {
+                        session.stand = Stand::Thinking;
+                        self.timers.set(s, Alarm::Wake, session.due_ns);
+                        return;
+                    }
+                }
+                Turn::Spent => {
+                    self.flow.spent_turns += 1;
+                    session.stand = Stand::Thinking;
+                    session.due_ns = now_ns;
+                    self.timers.set(s, Alarm::Wake, now_ns);
+                    return;
+                }
+                Turn::End => {
+                    if !self.end_session(s, now_ns) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn fall_due(&mut self, s: usize, request: u16) {
+        let session = &mut self.flow.sessions[s];
+        session.request = request;
+        session.requested = true;
+        session.ready_ns = session.due_ns;
+        session.sent_ns = None;
+        session.deadline_ns = session.due_ns.saturating_add(self.prepared[request as usize].timeout_ns);
+        self.recorder.offered();
+    }
+
+    /// Gets a session's request on its way, with a connection if there is a free one.
+    fn place(&mut self, s: usize, now_ns: u64) -> Placed {
+        if self.flow.sessions[s].connection.is_none() {
+            let Some(connection) = self.pool.take(now_ns) else { return self.queue_up(s) };
+            self.pool.get(connection as usize).session = Some(s as u32);
+            self.flow.sessions[s].connection = Some(connection);
+        }
+        let placed = self.go(s, now_ns);
+        if matches!(placed, Placed::UnderWay) && self.flow.sessions[s].stand != Stand::Connecting {
+            self.timers.set(s, Alarm::Timeout, self.flow.sessions[s].deadline_ns);
+        }
+        placed
+    }
+
+    /// Lets a session wait for a connection, if there is room.
+    fn queue_up(&mut self, s: usize) -> Placed {
+        let flow = &mut self.flow;
+        if flow.waiting_count >= self.bounds.waiting {
+            return Placed::Dropped;
+        }
+        let session = &mut flow.sessions[s];
+        session.stand = Stand::Waiting;
+        flow.waiting.push_back((s as u32, session.ticket));
+        flow.waiting_count += 1;
+        self.timers.set(s, Alarm::Timeout, session.deadline_ns);
+        Placed::UnderWay
+    }
+
+    /// Takes a session out of those that wait.
+    fn leave_queue(&mut self, s: usize) {
+        let flow = &mut self.flow;
+        debug_assert!(flow.sessions[s].stand == Stand::Waiting && flow.waiting_count > 0);
+        flow.sessions[s].ticket = flow.sessions[s].ticket.wrapping_add(1);
+        flow.waiting_count -= 1;
+        // Time-outs come mostly in the order of the queue: who has left stands in front.
+        while flow
+            .waiting
+            .front()
+            .is_some_and(|(first, ticket)| flow.sessions[*first as usize].ticket != *ticket)
+        {
+            flow.waiting.pop_front();
+        }
+        if flow.waiting.len() > 2 * self.bounds.waiting + 16 {
+            let sessions = &flow.sessions;
+            flow.waiting.retain(|(waiting, ticket)| sessions[*waiting as usize].ticket == *ticket);
+        }
+    }
+
+    /// Gets a request on its way over the connection that its session holds.
+    fn go(&mut self, s: usize, now_ns: u64) -> Placed {
+        let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) else {
+            debug_assert!(false, "a session has a connection before it goes");
+            return Placed::Dropped;
+        };
+        let connection = self.pool.get(c);
+        match connection.state {
+            State::Open => self.transmit(s, c, now_ns),
+            State::Closed if connection.retry_ns > now_ns => {
+                self.flow.sessions[s].stand = Stand::BackingOff;
+                self.timers.set(s, Alarm::Wake, connection.retry_ns);
+                Placed::UnderWay
+            }
+            State::Closed | State::Connecting => self.connect(s, c, now_ns),
+        }
+    }
+
+    fn connect(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
+        match self.io.open(c) {
+            Ok(()) => {
+                self.pool.get(c).state = State::Connecting;
+                let session = &mut self.flow.sessions[s];
+                session.stand = Stand::Connecting;
+                let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
+                self.timers.set(s, Alarm::Timeout, session.deadline_ns.min(connect_by_ns));
+                Placed::UnderWay
+            }
+            Err(error) => {
+                self.close(c);
+                self.pool.get(c).refused(now_ns);
+                Placed::Failed(Fault::Connect(error))
+            }
+        }
+    }
+
+    /// Renders and sends.
+    fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
+        let session = &mut self.flow.sessions[s];
+        let request = &self.prepared[session.request as usize];
+        let mut world =
+            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
+        let mut cx = world.context(&session.slots);
+        request.render(&mut cx, &session.jar, self.io.output(c), &mut self.flow.scratch.body);
+        let connection = self.pool.get(c);
+        connection.decoder.start(request.is_head, request.probe.needs_body);
+        let sent_ns = self.clock.now_ns();
+        if let Err(error) = self.io.send(c) {
+            let fresh = connection.fresh;
+            self.close(c);
+            // Nothing was taken, so nothing can have been done twice: it was closed before this request.
+            return if fresh { Placed::Failed(Fault::Broken(error)) } else { self.connect(s, c, now_ns) };
+        }
+        connection.fresh = false;
+        connection.exchanging = true;
+        session.stand = Stand::Exchanging;
+        session.sent_ns = Some(sent_ns);
+        self.recorder.lag(sent_ns.saturating_sub(session.due_ns.max(session.ready_ns)));
+        Placed::UnderWay
+    }
+
+    /// Whether the session goes on at once.
+    fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
+        match placed {
+            Placed::UnderWay => false,
+            Placed::Failed(fault) => {
+                self.fail(s, fault, now_ns);
+                true
+            }
+            Placed::Dropped => {
+                self.recorder.dropped();
+                self.end_session(s, now_ns)
+            }
+        }
+    }
+
+    /// Ends a session; true if its user begins the next one at once.
+    fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
+        if let Some(connection) = self.flow.sessions[s].connection.take() {
+            self.release(connection, now_ns);
+        }
+        self.timers.clear(s, Alarm::Timeout);
+        let session = &mut self.flow.sessions[s];
+        let again_ns = match session.user {
+            Some(user) if !self.flow.draining => {
+                let idle_ns = if session.requested { 0 } else { IDLE_SESSION_NS };
+                self.schedule.again_ns(user, now_ns.saturating_add(idle_ns))
+            }
+            _ => None,
+        };
+        match again_ns {
+            None => {
+                session.stand = Stand::Free;
+                self.flow.free.push(s as u32);
+                false
+            }
+            Some(at_ns) if at_ns > now_ns => {
+                session.stand = Stand::Parked;
+                session.due_ns = at_ns;
+                self.timers.set(s, Alarm::Wake, at_ns);
+                false
+            }
+            Some(_) => {
+                let due_ns = session.due_ns.max(session.ready_ns);
+                self.begin_session(s, due_ns, true);
+                true
+            }
+        }
+    }
+
+    /// Hands a connection on to who waits longest, or back to the pool.
+    fn release(&mut self, connection: u32, now_ns: u64) {
+        let flow = &mut self.flow;
+        while let Some((next, ticket)) = flow.waiting.pop_front() {
+            let session = &mut flow.sessions[next as usize];
+            if session.ticket == ticket && session.stand == Stand::Waiting {
+                session.ticket = ticket.wrapping_add(1);
+                session.stand = Stand::Granted;
+                session.ready_ns = now_ns;
+                session.connection = Some(connection);
+                flow.waiting_count -= 1;
+                flow.granted.push_back(next);
+                self.pool.get(connection as usize).session = Some(next);
+                return;
+            }
+        }
+        self.pool.give(connection);
+    }
+
+    /// Goes on with a session that was given its connection.
+    pub fn go_granted(&mut self, s: usize) {
+        let now_ns = self.clock.now_ns();
+        debug_assert_eq!(self.flow.sessions[s].stand, Stand::Granted);
+        self.go_on(s, now_ns);
+    }
+
+    /// Gets the request that is due on its way, and the session on if that fails.
+    fn go_on(&mut self, s: usize, now_ns: u64) {
+        let placed = self.place(s, now_ns);
+        if self.settle(s, placed, now_ns) {
+            self.run_session(s, now_ns);
+        }
+    }
+
+    /// A think time, a back-off or a pause between sessions is over.
+    pub fn on_wake(&mut self, s: usize, now_ns: u64) {
+        match self.flow.sessions[s].stand {
+            Stand::Parked => {
+                let due_ns = self.flow.sessions[s].due_ns;
+                self.begin_session(s, due_ns, true);
+                self.run_session(s, now_ns);
+            }
+            Stand::Thinking => self.run_session(s, now_ns),
+            Stand::BackingOff => {
+                self.flow.sessions[s].ready_ns = now_ns;
+                self.go_on(s, now_ns);
+            }
+            Stand::Free | Stand::Waiting | Stand::Granted | Stand::Connecting | Stand::Exchanging => {}
+        }
+    }
+
+    /// A request has had its time, or its connection has.
+    pub fn on_timeout(&mut self, s: usize, now_ns: u64) {
+        let fault = match self.flow.sessions[s].stand {
+            Stand::Waiting => {
+                self.leave_queue(s);
+                Fault::Timeout
+            }
+            Stand::BackingOff => {
+                self.timers.clear(s, Alarm::Wake);
+                Fault::ConnectTimeout
+            }
+            Stand::Connecting => {
+                self.drop_connection(s, now_ns);
+                Fault::ConnectTimeout
+            }
+            Stand::Exchanging => {
+                self.drop_connection(s, now_ns);
+                Fault::Timeout
+            }
+            Stand::Free | Stand::Parked | Stand::Thinking | Stand::Granted => return,
+        };
+        self.fail(s, fault, now_ns);
+        self.run_session(s, now_ns);
+    }
+
+    /// The drain is over and the request is not.
+    pub fn give_up(&mut self, s: usize, now_ns: u64) {
+        if self.flow.sessions[s].stand == Stand::Waiting {
+            self.leave_queue(s);
+        } else {
+            self.drop_connection(s, now_ns);
+        }
+        self.fail(s, Fault::CutOff, now_ns);
+    }
+
+    /// Closes the connection that a session holds; it keeps the right to make it again.
+    fn drop_connection(&mut self, s: usize, now_ns: u64) {
+        if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
+            if self.pool.get(c).state == State::Connecting {
+                self.pool.get(c).refused(now_ns);
+            }
+            self.close(c);
+        }
+    }
+
+    fn close(&mut self, c: usize) {
+        let connection = self.pool.get(c);
+        if connection.state == State::Open {
+            self.flow.open -= 1;
+        }
+        connection.state = State::Closed;
+        connection.exchanging = false;
+        self.io.close(c);
+    }
+
+    /// Something happened on a connection.
+    pub fn on_event(&mut self, c: usize, event: Event) {
+        let now_ns = self.clock.now_ns();
+        let connection = self.pool.get(c);
+        let session = connection.session.map(|s| s as usize);
+        match (event, session) {
+            (Event::Opened, Some(s)) => {
+                connection.made();
+                self.flow.open += 1;
+                self.recorder.connected();
+                self.flow.sessions[s].ready_ns = now_ns;
+                self.go_on(s, now_ns);
+            }
+            (Event::Received { closing }, Some(s)) if connection.exchanging => {
+                self.receive(s, c, closing, now_ns)
+            }
+            (Event::Ended, Some(s)) if connection.exchanging => match connection.decoder.finish() {
+                Ok(()) => self.answered(s, c, false, now_ns),
+                Err(HttpError::Empty) => self.broke(s, c, Fault::ClosedBefore, now_ns),
+                Err(_) => self.broke(s, c, Fault::ClosedWithin, now_ns),
+            },
+            (Event::Failed(error), Some(s)) if connection.state == State::Connecting => {
+                connection.refused(now_ns);
+                self.broke(s, c, Fault::Connect(error), now_ns);
+            }
+            (Event::Failed(error), Some(s)) if connection.exchanging => {
+                self.broke(s, c, Fault::Broken(error), now_ns);
+            }
+            // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
+            _ => self.close(c),
+        }
+    }
+
+    fn broke(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
+        self.close(c);
+        self.fail(s, fault, now_ns);
+        self.run_session(s, now_ns);
+    }
+
+    fn receive(&mut self, s: usize, c: usize, closing: bool, now_ns: u64) {
+        let received = self.io.received();
+        match self.pool.get(c).decoder.decode(received) {
+            Ok(decoded) if decoded.complete => {
+                // Bytes behind the answer, or a part of the request that the server did not want: out of step.
+                let in_step = decoded.consumed == received.len() && !self.io.is_sending(c);
+                self.answered(s, c, in_step && !closing, now_ns);
+            }
+            Ok(_) => {}
+            Err(error) => self.broke(s, c, Fault::Protocol(error), now_ns),
+        }
+    }
+
+    /// The answer is whole.
+    fn answered(&mut self, s: usize, c: usize, may_keep: bool, now_ns: u64) {
+        let connection = self.pool.get(c);
+        connection.exchanging = false;
+        let session = &mut self.flow.sessions[s];
+        for (name, value) in connection.decoder.headers() {
+            if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {
+                session.jar.take(value);
+            }
+        }
+        let keep = may_keep && connection.decoder.keep_alive();
+        let mut world =
+            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
+        let probe = &mut self.prepared[session.request as usize].probe;
+        let judged = probe.judge(&connection.decoder, &mut session.slots, &mut world, &mut self.flow.scratch);
+        if !keep {
+            self.close(c);
+        }
+        match judged {
+            Ok(()) => self.write_down(s, Outcome::Ok, now_ns),
+            Err(flaw) => self.fail(s, Fault::Flawed(flaw), now_ns),
+        }
+        self.run_session(s, now_ns);
+    }
+
+    /// A request failed: it is written down, and what it should have brought is missing.
+    fn fail(&mut self, s: usize, fault: Fault, now_ns: u64) {
+        self.cut(now_ns);
+        let session = &mut self.flow.sessions[s];
+        let request = &self.prepared[session.request as usize];
+        request.probe.clear(&mut session.slots);
+        let outcome = fault.outcome();
+        if self.recorder.wants_example(request.label, outcome) {
+            let detail = match (&fault, session.connection) {
+                (Fault::Flawed(flaw), Some(c)) => {
+                    let names = &self.kinds[session.kind].slot_names;
+                    let decoder = &self.pool.get(c as usize).decoder;
+                    request.probe.describe(*flaw, decoder, self.io.received(), names)
+                }
+                _ => fault.to_string(),
+            };
+            self.recorder.example(now_ns, request.label, outcome, detail);
+        }
+        self.write_down(s, outcome, now_ns);
+    }
+
+    /// A request has ended; the session's next step is due.
+    fn write_down(&mut self, s: usize, outcome: Outcome, end_ns: u64) {
+        self.cut(end_ns);
+        let session = &mut self.flow.sessions[s];
+        let label = self.prepared[session.request as usize].label;
+        let times = Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns };
+        self.recorder.ended(label, outcome, times);
+        session.due_ns = end_ns;
+        session.ready_ns = end_ns;
+        session.stand = Stand::Thinking;
+        self.timers.clear(s, Alarm::Timeout);
+    }
+}

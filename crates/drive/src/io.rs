@@ -1,0 +1,321 @@
+//! The seam of I/O back ends.
+//!
+//! It is shaped like a completion queue: the loop fills a connection's output and says [`Io::send`]; the back end
+//! reports what came of it as [`Event`]s. A back end that only hears of readiness ([`Readiness`], over epoll or what
+//! a library offers elsewhere) does the reads and writes itself, so the loop does not know the difference.
+
+#[cfg(target_os = "linux")]
+pub(crate) mod epoll;
+#[cfg(any(test, not(target_os = "linux")))]
+pub(crate) mod portable;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, Socket, Type};
+
+#[cfg(target_os = "linux")]
+use epoll::Epoll as SystemSelector;
+#[cfg(target_os = "linux")]
+pub(crate) use epoll::Seat;
+#[cfg(not(target_os = "linux"))]
+use portable::Portable as SystemSelector;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use portable::Seat;
+
+/// The system's own back end; a [`Seat`] for it is made first, where failing is still possible.
+pub(crate) type SystemIo = Readiness<SystemSelector>;
+
+/// Bytes read from a socket at once.
+const RECEIVE_BYTES: usize = 64 << 10;
+/// Output buffers larger than this are given back to the system when their connection closes.
+const OUTPUT_KEPT_BYTES: usize = 64 << 10;
+
+/// What happened on a connection.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// It is made.
+    Opened,
+    /// Bytes came; [`Io::received`] has them until the next call of [`Io::next`].
+    Received {
+        /// Whether the peer has already closed behind them.
+        closing: bool,
+    },
+    /// The peer closed it in order.
+    Ended,
+    /// It could not be made, or broke.
+    Failed(io::Error),
+}
+
+/// Wakes a thread out of [`Io::wait`], from any other.
+pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// Connections of one thread to one address, by number.
+pub(crate) trait Io {
+    /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
+    fn open(&mut self, connection: usize) -> io::Result<()>;
+    /// The connection's output, empty, to be filled before [`Io::send`].
+    fn output(&mut self, connection: usize) -> &mut Vec<u8>;
+    /// Sends what the output holds, now or as soon as there is room. An error means that nothing was taken.
+    fn send(&mut self, connection: usize) -> io::Result<()>;
+    /// Whether a part of the output has not been taken yet.
+    fn is_sending(&self, connection: usize) -> bool;
+    /// Closes a connection; no event of it follows.
+    fn close(&mut self, connection: usize);
+    /// Waits until something happens or the time is over (forever without one).
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()>;
+    /// The next thing that happened, until there is none.
+    fn next(&mut self) -> Option<(usize, Event)>;
+    /// The bytes of the last `Received`.
+    fn received(&self) -> &[u8];
+    /// Bytes sent and received so far.
+    fn traffic(&self) -> (u64, u64);
+}
+
+/// A socket can be read or written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ready {
+    /// What it was added with.
+    pub token: u64,
+    /// There is something to read.
+    pub readable: bool,
+    /// There is room to write.
+    pub writable: bool,
+    /// The peer closed, or there is an error to fetch.
+    pub closing: bool,
+}
+
+/// Tells which sockets are ready, each change once (edge-triggered).
+pub(crate) trait Selector {
+    /// The form in which it takes sockets.
+    type Stream: Read + Write;
+    /// Watches a socket, for reading and writing, until it is dropped.
+    fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<Self::Stream>;
+    /// The socket's pending error.
+    fn error_of(stream: &Self::Stream) -> io::Result<Option<io::Error>>;
+    /// Waits.
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()>;
+    /// What the last wait found, by index.
+    fn ready(&self, index: usize) -> Option<Ready>;
+}
+
+/// Token of wake-ups from outside; no socket has it.
+pub(crate) const WAKE_TOKEN: u64 = u64::MAX;
+
+struct Connection<S> {
+    stream: Option<S>,
+    /// Counts the sockets of this number, so that news of an earlier one are told apart.
+    generation: u32,
+    connecting: bool,
+    output: Vec<u8>,
+    written: usize,
+}
+
+/// Sockets over a [`Selector`].
+pub(crate) struct Readiness<S: Selector> {
+    selector: S,
+    address: SocketAddr,
+    connections: Vec<Connection<S::Stream>>,
+    received: Box<[u8]>,
+    received_bytes: usize,
+    /// Position in what the last wait found.
+    cursor: usize,
+    /// The connection that is being read until it has no more, and whether its peer has closed.
+    reading: Option<(usize, bool)>,
+    traffic: (u64, u64),
+}
+
+impl<S: Selector> Readiness<S> {
+    /// For `connections` connections to `address`.
+    pub fn new(selector: S, address: SocketAddr, connections: usize) -> Self {
+        let none =
+            |_| Connection { stream: None, generation: 0, connecting: false, output: Vec::new(), written: 0 };
+        Readiness {
+            selector,
+            address,
+            connections: (0..connections).map(none).collect(),
+            received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
+            received_bytes: 0,
+            cursor: 0,
+            reading: None,
+            traffic: (0, 0),
+        }
+    }
+
+    /// Reads once; `None` when there is nothing (more).
+    fn read(&mut self, index: usize, closing: bool) -> Option<Event> {
+        let stream = self.connections[index].stream.as_mut()?;
+        loop {
+            match stream.read(&mut self.received) {
+                Ok(0) => {
+                    self.reading = None;
+                    return Some(Event::Ended);
+                }
+                Ok(n) => {
+                    self.received_bytes = n;
+                    self.traffic.1 += n as u64;
+                    // Less than there was room for: the socket is empty, and what comes later is a new edge.
+                    if n < self.received.len() && !closing {
+                        self.reading = None;
+                    }
+                    return Some(Event::Received { closing });
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    self.reading = None;
+                    return None;
+                }
+                Err(e) => {
+                    self.reading = None;
+                    return Some(Event::Failed(e));
+                }
+            }
+        }
+    }
+
+    /// Writes until all is taken or there is no room; an error only where this call wrote nothing.
+    fn write(&mut self, index: usize) -> io::Result<()> {
+        let connection = &mut self.connections[index];
+        let Some(stream) = connection.stream.as_mut() else {
+            return Err(ErrorKind::NotConnected.into());
+        };
+        let before = connection.written;
+        while connection.written < connection.output.len() {
+            match stream.write(&connection.output[connection.written..]) {
+                Ok(n) => connection.written += n,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) if connection.written == before => return Err(e),
+                // Something was taken: the socket's end is reported when it is read.
+                Err(_) => break,
+            }
+        }
+        self.traffic.0 += (connection.written - before) as u64;
+        Ok(())
+    }
+
+    /// What a ready socket means.
+    fn look(&mut self, ready: Ready) -> Option<(usize, Event)> {
+        let index = (ready.token & u64::from(u32::MAX)) as usize;
+        let connection = self.connections.get_mut(index)?;
+        if connection.generation != (ready.token >> 32) as u32 {
+            return None;
+        }
+        let stream = connection.stream.as_ref()?;
+        if connection.connecting {
+            if !ready.writable && !ready.closing {
+                return None;
+            }
+            match S::error_of(stream) {
+                Ok(None) => {}
+                Ok(Some(error)) | Err(error) => return Some((index, Event::Failed(error))),
+            }
+            connection.connecting = false;
+            if ready.readable || ready.closing {
+                self.reading = Some((index, ready.closing));
+            }
+            return Some((index, Event::Opened));
+        }
+        if ready.writable && connection.written < connection.output.len() {
+            if let Err(error) = self.write(index) {
+                return Some((index, Event::Failed(error)));
+            }
+        }
+        if ready.readable || ready.closing {
+            self.reading = Some((index, ready.closing));
+        }
+        None
+    }
+}
+
+impl<S: Selector> Io for Readiness<S> {
+    fn open(&mut self, index: usize) -> io::Result<()> {
+        let socket = Socket::new(Domain::for_address(self.address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        match socket.connect(&self.address.into()) {
+            Ok(()) => {}
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::INPROGRESS) => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+        }
+        let connection = &mut self.connections[index];
+        debug_assert!(connection.stream.is_none(), "a connection is closed before it is opened again");
+        connection.generation = connection.generation.wrapping_add(1) & (u32::MAX >> 1);
+        let token = u64::from(connection.generation) << 32 | index as u64;
+        connection.stream = Some(self.selector.add(socket.into(), token)?);
+        connection.connecting = true;
+        connection.output.clear();
+        connection.written = 0;
+        Ok(())
+    }
+
+    fn output(&mut self, index: usize) -> &mut Vec<u8> {
+        let connection = &mut self.connections[index];
+        connection.output.clear();
+        connection.written = 0;
+        &mut connection.output
+    }
+
+    fn send(&mut self, index: usize) -> io::Result<()> {
+        self.write(index)
+    }
+
+    fn is_sending(&self, index: usize) -> bool {
+        let connection = &self.connections[index];
+        connection.written < connection.output.len()
+    }
+
+    fn close(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.stream = None;
+        connection.connecting = false;
+        connection.output.clear();
+        connection.output.shrink_to(OUTPUT_KEPT_BYTES);
+        connection.written = 0;
+        if self.reading.is_some_and(|(reading, _)| reading == index) {
+            self.reading = None;
+        }
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        debug_assert!(self.reading.is_none(), "every event is taken before the next wait");
+        self.cursor = 0;
+        match self.selector.wait(at_most) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => Ok(()),
+            other => other,
+        }
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            if let Some((index, closing)) = self.reading {
+                match self.read(index, closing) {
+                    Some(event) => return Some((index, event)),
+                    None => self.reading = None,
+                }
+            }
+            let ready = self.selector.ready(self.cursor)?;
+            self.cursor += 1;
+            if ready.token != WAKE_TOKEN {
+                if let Some(found) = self.look(ready) {
+                    return Some(found);
+                }
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received[..self.received_bytes]
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.traffic
+    }
+}
+
+#[cfg(test)]
+mod tests;

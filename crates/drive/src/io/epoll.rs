@@ -1,0 +1,85 @@
+//! Linux: epoll, waiting to the nanosecond.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+
+use super::{Ready, Selector, WAKE_TOKEN, Waker};
+
+/// Most news fetched by one wait; the rest comes with the next.
+const EVENTS_PER_WAIT: usize = 512;
+
+/// An epoll instance with an event descriptor that wakes it, made before the thread that will use it.
+pub(crate) struct Seat {
+    epoll: OwnedFd,
+    wake: Arc<OwnedFd>,
+}
+
+impl Seat {
+    /// A new one, watching nothing.
+    pub fn new() -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE_TOKEN), EventFlags::IN | EventFlags::ET)?;
+        Ok(Seat { epoll, wake: Arc::new(wake) })
+    }
+
+    /// Wakes whoever sits on it.
+    pub fn waker(&self) -> Waker {
+        let wake = self.wake.clone();
+        // A full counter means that a wake-up is already on its way.
+        Arc::new(move || {
+            let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
+        })
+    }
+
+    /// For the thread itself.
+    pub fn sit(self) -> Epoll {
+        Epoll { seat: self, events: Vec::with_capacity(EVENTS_PER_WAIT) }
+    }
+}
+
+/// The thread's view of it.
+pub(crate) struct Epoll {
+    seat: Seat,
+    events: Vec<epoll::Event>,
+}
+
+impl Selector for Epoll {
+    type Stream = TcpStream;
+
+    fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<TcpStream> {
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.seat.epoll, &stream, EventData::new_u64(token), flags)?;
+        Ok(stream)
+    }
+
+    fn error_of(stream: &TcpStream) -> io::Result<Option<io::Error>> {
+        stream.take_error()
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        let at_most =
+            at_most.map(|d| Timespec { tv_sec: d.as_secs() as _, tv_nsec: d.subsec_nanos().into() });
+        self.events.clear();
+        epoll::wait(&self.seat.epoll, spare_capacity(&mut self.events), at_most.as_ref())?;
+        Ok(())
+    }
+
+    fn ready(&self, index: usize) -> Option<Ready> {
+        let event = self.events.get(index)?;
+        let flags = event.flags;
+        Some(Ready {
+            token: event.data.u64(),
+            readable: flags.contains(EventFlags::IN),
+            writable: flags.contains(EventFlags::OUT),
+            closing: flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR),
+        })
+    }
+}

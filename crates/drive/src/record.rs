@@ -1,0 +1,413 @@
+//! What a thread writes down: histograms by step and outcome, handed over at each interval's end.
+//!
+//! The receiver may give intervals back; then their histograms are used again and nothing is allocated any more.
+
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use rustix::time::{ClockId, clock_gettime};
+use tidemark_record::{ErrorExample, Outcome, Series, ThreadInterval, new_histogram};
+
+use crate::clock::{SECOND_NS, microseconds};
+
+/// First failures of each step and outcome that a thread keeps as examples.
+pub(crate) const EXAMPLES_EACH: u8 = 3;
+/// Most histograms that a thread keeps for use again.
+const POOLED_SERIES: usize = 1024;
+
+/// Where intervals go and come back from.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// To whoever started the drive.
+    pub sink: SyncSender<ThreadInterval>,
+    /// Emptied intervals.
+    pub returned: Receiver<ThreadInterval>,
+}
+
+/// The times of one request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// When it was due.
+    pub due_ns: u64,
+    /// When its first byte was sent, if it was.
+    pub sent_ns: Option<u64>,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+/// What is so at an interval's end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Gauges {
+    /// Arrivals that wait for a connection.
+    pub waiting: u64,
+    /// Open connections.
+    pub connections: u64,
+    /// Bytes sent and received so far.
+    pub traffic: (u64, u64),
+}
+
+/// One thread's recorder.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    exchange: Option<Exchange>,
+    current: ThreadInterval,
+    start_ns: u64,
+    edge_ns: u64,
+    window: (u64, u64),
+    series: Vec<Option<Series>>,
+    pool: Vec<Series>,
+    example_counts: Vec<u8>,
+    /// Requests due and not yet ended or dropped.
+    outstanding: u64,
+    /// Bytes and CPU time when the interval began.
+    traffic: (u64, u64),
+    cpu_us: u64,
+    lost: u64,
+    first_failure: Option<ErrorExample>,
+}
+
+impl Recorder {
+    /// For a plan with `labels` labels; intervals begin at `start_ns`.
+    pub fn new(
+        thread: usize,
+        labels: usize,
+        start_ns: u64,
+        window: (u64, u64),
+        exchange: Option<Exchange>,
+    ) -> Self {
+        let mut recorder = Recorder {
+            exchange,
+            current: empty(thread as u16),
+            start_ns,
+            edge_ns: 0,
+            window,
+            series: vec![None; labels * Outcome::ALL.len() * 2],
+            pool: Vec::new(),
+            example_counts: vec![0; labels * Outcome::ALL.len()],
+            outstanding: 0,
+            traffic: (0, 0),
+            cpu_us: 0,
+            lost: 0,
+            first_failure: None,
+        };
+        recorder.edge_ns = recorder.edge_after(start_ns);
+        recorder
+    }
+
+    /// Called by the thread itself, whose CPU time counts from here.
+    pub fn begin(&mut self) {
+        self.cpu_us = thread_cpu_us();
+    }
+
+    /// Whole seconds, and both edges of the measured window.
+    fn edge_after(&self, at_ns: u64) -> u64 {
+        let mut edge_ns = (at_ns / SECOND_NS + 1) * SECOND_NS;
+        for window_edge_ns in [self.window.0, self.window.1] {
+            if window_edge_ns > at_ns && window_edge_ns < edge_ns {
+                edge_ns = window_edge_ns;
+            }
+        }
+        edge_ns
+    }
+
+    /// When the interval ends.
+    pub fn edge_ns(&self) -> u64 {
+        self.edge_ns
+    }
+
+    /// Requests due and not yet ended or dropped.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Intervals that nobody took in time.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// A request became due.
+    pub fn offered(&mut self) {
+        self.current.offered += 1;
+        self.outstanding += 1;
+    }
+
+    /// A request that became due was given up because a bound was reached.
+    pub fn dropped(&mut self) {
+        debug_assert!(self.outstanding > 0, "only what was offered is dropped");
+        self.current.dropped += 1;
+        self.outstanding -= 1;
+    }
+
+    /// A connection was made.
+    pub fn connected(&mut self) {
+        self.current.connects += 1;
+    }
+
+    /// A request left this late, where only the driver was in the way.
+    pub fn lag(&mut self, lag_ns: u64) {
+        self.current.lag_us.saturating_record(microseconds(lag_ns));
+    }
+
+    /// A request ended. Intervals that ended before it have been [cut](Recorder::cut) before.
+    pub fn ended(&mut self, label: u16, outcome: Outcome, times: Times) {
+        debug_assert!(self.outstanding > 0, "only what was offered ends");
+        self.outstanding -= 1;
+        let measured = self.window.0 <= times.due_ns && times.due_ns < self.window.1;
+        let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
+        let pool = &mut self.pool;
+        let series = self.series[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
+        let response_ns = times.end_ns.saturating_sub(times.due_ns);
+        series.response_time_us.saturating_record(microseconds(response_ns));
+        if let Some(sent_ns) = times.sent_ns {
+            series.service_time_us.saturating_record(microseconds(times.end_ns.saturating_sub(sent_ns)));
+        }
+    }
+
+    /// Whether the next failure of this kind is kept as an example.
+    pub fn wants_example(&self, label: u16, outcome: Outcome) -> bool {
+        let index = label as usize * Outcome::ALL.len() + outcome as usize;
+        self.example_counts[index] < EXAMPLES_EACH
+    }
+
+    /// Keeps an example.
+    pub fn example(&mut self, at_ns: u64, label: u16, outcome: Outcome, detail: String) {
+        self.example_counts[label as usize * Outcome::ALL.len() + outcome as usize] += 1;
+        let example = ErrorExample { at_us: at_ns / 1_000, label, outcome, detail };
+        if self.exchange.is_none() {
+            self.first_failure.get_or_insert(example);
+        } else {
+            self.current.examples.push(example);
+        }
+    }
+
+    /// The first failure of a drive that hands nothing over.
+    pub fn first_failure(&self) -> Option<&ErrorExample> {
+        self.first_failure.as_ref()
+    }
+
+    /// Ends every interval whose end is not after `now_ns`.
+    pub fn cut(&mut self, now_ns: u64, gauges: Gauges) {
+        while self.edge_ns <= now_ns {
+            self.hand_over(self.edge_ns, gauges);
+        }
+    }
+
+    /// Ends the last interval, wherever it stands.
+    pub fn finish(&mut self, now_ns: u64, gauges: Gauges) {
+        self.cut(now_ns, gauges);
+        if now_ns > self.start_ns {
+            self.hand_over(now_ns, gauges);
+        }
+    }
+
+    fn hand_over(&mut self, end_ns: u64, gauges: Gauges) {
+        let cpu_us = thread_cpu_us();
+        let interval = &mut self.current;
+        interval.start_us = self.start_ns / 1_000;
+        interval.end_us = end_ns / 1_000;
+        interval.in_window = self.window.0 <= self.start_ns && end_ns <= self.window.1;
+        interval.waiting = gauges.waiting;
+        interval.in_flight = self.outstanding.saturating_sub(gauges.waiting);
+        interval.connections = gauges.connections;
+        interval.sent_bytes = gauges.traffic.0 - self.traffic.0;
+        interval.received_bytes = gauges.traffic.1 - self.traffic.1;
+        interval.cpu_us = cpu_us.saturating_sub(self.cpu_us);
+        interval.series.extend(self.series.iter_mut().filter_map(Option::take));
+        self.traffic = gauges.traffic;
+        self.cpu_us = cpu_us;
+        self.start_ns = end_ns;
+        self.edge_ns = self.edge_after(end_ns);
+        let thread = self.current.thread;
+        let next = self.next_interval(thread);
+        let full = std::mem::replace(&mut self.current, next);
+        let Some(exchange) = &self.exchange else {
+            return self.take_back(full);
+        };
+        // A receiver that is gone wants no more; one that is too slow by minutes loses intervals, and is told.
+        if let Err(error) = exchange.sink.try_send(full) {
+            self.lost += 1;
+            let (std::sync::mpsc::TrySendError::Full(back)
+            | std::sync::mpsc::TrySendError::Disconnected(back)) = error;
+            self.take_back(emptied(back));
+        }
+    }
+
+    /// An empty interval, out of what came back if anything did.
+    fn next_interval(&mut self, thread: u16) -> ThreadInterval {
+        let mut found = None;
+        while let Some(back) = self.exchange.as_ref().and_then(|e| e.returned.try_recv().ok()) {
+            match found {
+                None => found = Some(back),
+                Some(_) => self.take_back(back),
+            }
+        }
+        let Some(mut next) = found else { return empty(thread) };
+        self.pool.append(&mut next.series);
+        self.pool.truncate(POOLED_SERIES);
+        next.thread = thread;
+        next
+    }
+
+    fn take_back(&mut self, interval: ThreadInterval) {
+        let mut interval = emptied(interval);
+        self.pool.append(&mut interval.series);
+        self.pool.truncate(POOLED_SERIES);
+    }
+}
+
+fn fresh(pool: &mut Vec<Series>, label: u16, outcome: Outcome, measured: bool) -> Series {
+    match pool.pop() {
+        Some(series) => Series { label, outcome, measured, ..series },
+        None => Series {
+            label,
+            outcome,
+            measured,
+            response_time_us: new_histogram(),
+            service_time_us: new_histogram(),
+        },
+    }
+}
+
+fn empty(thread: u16) -> ThreadInterval {
+    ThreadInterval {
+        thread,
+        start_us: 0,
+        end_us: 0,
+        in_window: false,
+        series: Vec::new(),
+        offered: 0,
+        dropped: 0,
+        waiting: 0,
+        in_flight: 0,
+        connections: 0,
+        connects: 0,
+        sent_bytes: 0,
+        received_bytes: 0,
+        lag_us: new_histogram(),
+        cpu_us: 0,
+        examples: Vec::new(),
+    }
+}
+
+/// The same interval with nothing in it; histograms are kept, emptied.
+pub(crate) fn emptied(interval: ThreadInterval) -> ThreadInterval {
+    let ThreadInterval { thread, mut series, mut lag_us, mut examples, .. } = interval;
+    for one in &mut series {
+        one.response_time_us.reset();
+        one.service_time_us.reset();
+    }
+    lag_us.reset();
+    examples.clear();
+    ThreadInterval {
+        thread,
+        start_us: 0,
+        end_us: 0,
+        in_window: false,
+        series,
+        offered: 0,
+        dropped: 0,
+        waiting: 0,
+        in_flight: 0,
+        connections: 0,
+        connects: 0,
+        sent_bytes: 0,
+        received_bytes: 0,
+        lag_us,
+        cpu_us: 0,
+        examples,
+    }
+}
+
+/// CPU time of this thread so far.
+fn thread_cpu_us() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    const S: u64 = SECOND_NS;
+
+    fn times(due_ns: u64, end_ns: u64) -> Times {
+        Times { due_ns, sent_ns: Some(due_ns + 1_000), end_ns }
+    }
+
+    #[test]
+    fn intervals_end_at_seconds_and_at_the_windows_edges() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let window = (S + S / 2, 3 * S + S / 4);
+        let mut recorder = Recorder::new(2, 1, S / 10, window, Some(Exchange { sink, returned }));
+        recorder.cut(5 * S, Gauges::default());
+        recorder.finish(5 * S + 7_000, Gauges::default());
+        drop(recorder);
+        let all: Vec<(u64, u64, bool)> =
+            intervals.iter().map(|i| (i.start_us / 1_000, i.end_us / 1_000, i.in_window)).collect();
+        assert_eq!(
+            all,
+            [
+                (100, 1_000, false),
+                (1_000, 1_500, false),
+                (1_500, 2_000, true),
+                (2_000, 3_000, true),
+                (3_000, 3_250, true),
+                (3_250, 4_000, false),
+                (4_000, 5_000, false),
+                (5_000, 5_000, false)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_request_is_measured_by_when_it_was_due() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 2, 0, (S, 2 * S), Some(Exchange { sink, returned }));
+        for (due, end) in [(S - 1, S + 5_000), (S, S + 9_000), (2 * S - 1, 3 * S)] {
+            recorder.offered();
+            recorder.cut(end, Gauges::default());
+            recorder.ended(1, Outcome::Ok, times(due, end));
+        }
+        recorder.finish(3 * S + 1, Gauges::default());
+        drop(recorder);
+        let all: Vec<ThreadInterval> = intervals.iter().collect();
+        let counts = |measured| -> u64 {
+            let of = all.iter().flat_map(|i| &i.series).filter(|s| s.measured == measured);
+            of.map(|s| s.response_time_us.len()).sum()
+        };
+        assert_eq!((counts(false), counts(true)), (1, 2));
+        let last = all.last().unwrap();
+        assert_eq!(last.series.len(), 1);
+        assert_eq!(last.series[0].response_time_us.max() / 1_000, 1_000);
+        assert!(all.iter().all(|i| i.series.iter().all(|s| s.label == 1)));
+    }
+
+    #[test]
+    fn what_comes_back_is_used_again_empty() {
+        let (sink, intervals) = sync_channel(16);
+        let (back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 1, 0, (0, 100 * S), Some(Exchange { sink, returned }));
+        for second in 0..20 {
+            recorder.offered();
+            recorder.ended(0, Outcome::Ok, times(second * S, second * S + 5_000_000));
+            recorder.cut((second + 1) * S, Gauges::default());
+            let interval = intervals.try_recv().unwrap();
+            assert_eq!(interval.offered, 1);
+            assert_eq!(interval.series[0].response_time_us.len(), 1);
+            back.try_send(emptied(interval)).unwrap();
+        }
+        assert!(recorder.pool.len() <= 2, "{}", recorder.pool.len());
+    }
+
+    #[test]
+    fn intervals_that_nobody_takes_are_counted() {
+        let (sink, _intervals) = sync_channel(2);
+        let (_back, returned) = sync_channel(2);
+        let mut recorder = Recorder::new(0, 1, 0, (0, S), Some(Exchange { sink, returned }));
+        recorder.cut(5 * S, Gauges::default());
+        assert_eq!(recorder.lost(), 3);
+    }
+}

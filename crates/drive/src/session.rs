@@ -1,0 +1,268 @@
+//! A session and the interpreter of its operations.
+
+use tidemark_scenario::plan::{Op, SessionKind};
+use tidemark_scenario::{Context, Shared, Slot};
+
+use crate::jar::Jar;
+
+/// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
+/// bounds how long a scenario's endless loop keeps a thread from its connections.
+const OPS_PER_TURN: u32 = 4_096;
+
+/// What sessions of a thread look at beside their own variables.
+#[derive(Debug)]
+pub(crate) struct World<'a> {
+    /// Counters and feeders.
+    pub shared: &'a Shared,
+    /// The thread's random numbers.
+    pub random: &'a mut fastrand::Rng,
+    /// The wall clock.
+    pub epoch_ms: i64,
+}
+
+impl World<'_> {
+    /// With a session's variables: all that an expression may look at.
+    pub fn context<'b>(&'b mut self, slots: &'b [Slot]) -> Context<'b> {
+        Context { slots, shared: self.shared, random: self.random, epoch_ms: self.epoch_ms }
+    }
+}
+
+/// Where a session stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// Nobody's: free for the next arrival.
+    #[default]
+    Free,
+    /// A closed user between two sessions.
+    Parked,
+    /// In think time, or giving way to others.
+    Thinking,
+    /// Its request is due, and no connection is free.
+    Waiting,
+    /// It has just been given the connection that it waited for.
+    Granted,
+    /// Its connection may not be tried again yet.
+    BackingOff,
+    /// Its connection is being made.
+    Connecting,
+    /// Its request is sent, or being sent.
+    Exchanging,
+}
+
+impl Stand {
+    /// Whether a request is due and not ended.
+    pub fn is_due(self) -> bool {
+        !matches!(self, Stand::Free | Stand::Parked | Stand::Thinking)
+    }
+}
+
+/// One virtual user's session.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    /// Where it stands.
+    pub stand: Stand,
+    /// Index of its kind.
+    pub kind: usize,
+    /// The closed model's user whose session it is.
+    pub user: Option<u32>,
+    /// Its variables.
+    pub slots: Vec<Slot>,
+    /// Its cookies.
+    pub jar: Jar,
+    /// The connection that it holds.
+    pub connection: Option<u32>,
+    /// Its request: index into the plan's.
+    pub request: u16,
+    /// When its request is, or its next step will be, due.
+    pub due_ns: u64,
+    /// When its request stopped waiting for something other than the driver.
+    pub ready_ns: u64,
+    /// When its request's first byte was sent.
+    pub sent_ns: Option<u64>,
+    /// When its request has had its time.
+    pub deadline_ns: u64,
+    /// Tells apart the times it waited for a connection.
+    pub ticket: u32,
+    /// Whether it has made a request since it began.
+    pub requested: bool,
+    next_op: u32,
+}
+
+/// What a session needs next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// A request of this index.
+    Request(u16),
+    /// A pause, microseconds.
+    Think(u64),
+    /// Nothing, but it has had its turn.
+    Spent,
+    /// It is over.
+    End,
+}
+
+impl Session {
+    /// Begins anew as a session of a kind; `slots` is enough for any kind.
+    pub fn begin(&mut self, kind_index: usize, kind: &SessionKind, slots: usize, keep_cookies: bool) {
+        self.kind = kind_index;
+        self.next_op = 0;
+        self.requested = false;
+        self.sent_ns = None;
+        if self.slots.len() < slots {
+            self.slots.resize_with(slots, Slot::default);
+        }
+        self.slots.iter_mut().for_each(Slot::clear);
+        if !(keep_cookies && kind.keep_cookies) {
+            self.jar.clear();
+        }
+    }
+
+    /// Goes on until it needs something that is not there at once.
+    pub fn advance(&mut self, ops: &[Op], world: &mut World<'_>, fresh: &mut Slot) -> Turn {
+        for _ in 0..OPS_PER_TURN {
+            let Some(op) = ops.get(self.next_op as usize) else { return Turn::End };
+            self.next_op += 1;
+            match op {
+                Op::Request(request) => return Turn::Request(*request),
+                Op::Set { slot, value } => {
+                    value.eval_into(&mut world.context(&self.slots), fresh);
+                    std::mem::swap(&mut self.slots[*slot as usize], fresh);
+                }
+                Op::Jump(to) => self.next_op = *to,
+                Op::JumpUnless { condition, to } => {
+                    if !condition.is_true(&mut world.context(&self.slots)) {
+                        self.next_op = *to;
+                    }
+                }
+                Op::Choose { ways, total } => {
+                    let draw = world.random.u32(0..(*total).max(1));
+                    if let Some((_, to)) = ways.iter().find(|(bound, _)| draw < *bound) {
+                        self.next_op = *to;
+                    }
+                }
+                Op::Think(time) => {
+                    let time_us = time.duration_us(&mut world.context(&self.slots));
+                    if time_us > 0 {
+                        return Turn::Think(time_us);
+                    }
+                }
+                Op::End => return Turn::End,
+            }
+        }
+        Turn::Spent
+    }
+}
+
+/// Draws a session kind by weight.
+#[derive(Debug)]
+pub(crate) struct Weights {
+    /// Upper bounds, exclusive.
+    bounds: Vec<u64>,
+}
+
+impl Weights {
+    /// Of these kinds.
+    pub fn new(kinds: &[SessionKind]) -> Self {
+        let mut sum = 0;
+        let bounds = kinds.iter().map(|kind| {
+            sum += u64::from(kind.weight);
+            sum
+        });
+        Weights { bounds: bounds.collect() }
+    }
+
+    /// Whether any kind can be drawn.
+    pub fn any(&self) -> bool {
+        self.bounds.last().is_some_and(|sum| *sum > 0)
+    }
+
+    /// Index of a kind.
+    pub fn draw(&self, random: &mut fastrand::Rng) -> usize {
+        match self.bounds.as_slice() {
+            [] | [_] => 0,
+            [.., sum] => {
+                let draw = random.u64(0..(*sum).max(1));
+                self.bounds.partition_point(|bound| *bound <= draw)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_scenario::Expr;
+
+    use super::*;
+    use crate::testing::kind;
+
+    fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {
+        let shared = Shared::new(0, Vec::new());
+        let mut world = World { shared: &shared, random, epoch_ms: 0 };
+        session.advance(ops, &mut world, &mut Slot::default())
+    }
+
+    #[test]
+    fn an_endless_loop_gives_way() {
+        let ops = [Op::Jump(0)];
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut session = Session::default();
+        assert_eq!(advance(&mut session, &ops, &mut random), Turn::Spent);
+        assert_eq!(advance(&mut session, &ops, &mut random), Turn::Spent);
+    }
+
+    #[test]
+    fn jumps_conditions_and_pauses() {
+        let ops = [
+            Op::JumpUnless { condition: Expr::int(0), to: 2 },
+            Op::Request(9),
+            Op::Think(Expr::int(0)),
+            Op::JumpUnless { condition: Expr::int(1), to: 1 },
+            Op::Set { slot: 0, value: Expr::int(5) },
+            Op::Think(Expr::int(70)),
+            Op::Request(3),
+            Op::End,
+        ];
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut session = Session::default();
+        session.begin(0, &kind(ops.to_vec()), 1, false);
+        assert_eq!(advance(&mut session, &ops, &mut random), Turn::Think(70));
+        assert_eq!(session.slots[0].value(), tidemark_scenario::Value::Int(5));
+        assert_eq!(advance(&mut session, &ops, &mut random), Turn::Request(3));
+        assert_eq!(advance(&mut session, &ops, &mut random), Turn::End);
+        session.begin(0, &kind(ops.to_vec()), 1, false);
+        assert_eq!(session.slots[0].value(), tidemark_scenario::Value::Missing);
+    }
+
+    #[test]
+    fn ways_are_chosen_by_weight() {
+        let ops = [
+            Op::Choose { ways: vec![(10, 1), (40, 2), (100, 3)], total: 100 },
+            Op::Request(1),
+            Op::Request(2),
+            Op::Request(3),
+        ];
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut counts = [0; 4];
+        for _ in 0..20_000 {
+            match advance(&mut Session::default(), &ops, &mut random) {
+                Turn::Request(way) => counts[way as usize] += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        for (way, expected) in [(1, 2_000i32), (2, 6_000), (3, 12_000)] {
+            assert!((counts[way] as i32 - expected).abs() < 500, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn kinds_are_drawn_by_weight() {
+        let kinds: Vec<_> = [1, 0, 3].map(|weight| SessionKind { weight, ..kind(vec![Op::End]) }).into();
+        let weights = Weights::new(&kinds);
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut counts = [0i32; 3];
+        (0..8_000).for_each(|_| counts[weights.draw(&mut random)] += 1);
+        assert_eq!(counts[1], 0);
+        assert!((counts[0] - 2_000).abs() < 250, "{counts:?}");
+        assert!(weights.any() && !Weights::new(&[]).any());
+    }
+}

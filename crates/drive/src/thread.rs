@@ -1,0 +1,271 @@
+//! The loop of a driver thread: one for all load models.
+//!
+//! Each turn waits for sockets until the next thing is due, deals with every socket's news, then with alarms, then
+//! with arrivals. What a session does in between is in [`exchange`](crate::exchange).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tidemark_scenario::Shared;
+use tidemark_scenario::plan::SessionKind;
+
+use crate::answer::Scratch;
+use crate::arrivals::Schedule;
+use crate::clock::Clock;
+use crate::connection::Pool;
+use crate::io::Io;
+use crate::record::{Gauges, Recorder};
+use crate::request::Prepared;
+use crate::session::{Session, Weights};
+use crate::timers::{Alarm, Timers};
+
+/// Most arrivals that are begun before sockets have their turn again.
+const ARRIVALS_PER_TURN: usize = 64;
+/// Most alarms that are dealt with before sockets have their turn again.
+const ALARMS_PER_TURN: usize = 256;
+
+/// What the threads are told from outside.
+#[derive(Debug, Default)]
+pub(crate) struct Control(AtomicU8);
+
+const GO_ON: u8 = 0;
+const STOP: u8 = 1;
+const ABORT: u8 = 2;
+
+impl Control {
+    /// No new arrivals; what is under way is waited for.
+    pub fn stop(&self) {
+        self.0.fetch_max(STOP, Ordering::Relaxed);
+    }
+
+    /// An end at once.
+    pub fn abort(&self) {
+        self.0.fetch_max(ABORT, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How a thread's part of the drive ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ThreadEnd {
+    /// When.
+    pub ended_ns: u64,
+    /// Whether it was told to.
+    pub interrupted: bool,
+    /// Requests under way that an abort left without an end.
+    pub unfinished: u64,
+    /// Requests that were still under way when the drain was over, counted as timed out.
+    pub cut_off: u64,
+    /// Intervals that nobody took in time.
+    pub lost_intervals: u64,
+    /// Turns of sessions that were ended because they did nothing but compute.
+    pub spent_turns: u64,
+}
+
+/// Bounds of one thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Sessions that may wait for a connection.
+    pub waiting: usize,
+    /// Longest time to make a connection.
+    pub connect_timeout_ns: u64,
+    /// Longest wait for requests under way at the end.
+    pub drain_ns: u64,
+}
+
+/// Everything that a thread owns.
+pub(crate) struct Thread<'a, I: Io> {
+    pub clock: Clock,
+    pub io: I,
+    pub control: Arc<Control>,
+    pub shared: &'a Shared,
+    pub kinds: &'a [SessionKind],
+    pub weights: Weights,
+    pub prepared: Vec<Prepared>,
+    pub schedule: Schedule,
+    pub timers: Timers,
+    pub recorder: Recorder,
+    pub pool: Pool,
+    pub bounds: Bounds,
+    pub random: fastrand::Rng,
+    pub flow: Flow,
+}
+
+/// The sessions of a thread and what goes round between them.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// All sessions, by number.
+    pub sessions: Vec<Session>,
+    /// Numbers of those that are nobody's.
+    pub free: Vec<u32>,
+    /// Sessions that wait for a connection, with the ticket of their waiting; some may have left.
+    pub waiting: VecDeque<(u32, u32)>,
+    /// How many really wait.
+    pub waiting_count: usize,
+    /// Sessions that were given a connection and go on in this turn.
+    pub granted: VecDeque<u32>,
+    /// Variables of the kind that has most.
+    pub slots: usize,
+    /// Open connections.
+    pub open: u64,
+    /// Whether nothing new begins any more.
+    pub draining: bool,
+    /// Turns that were ended because the session did nothing but compute.
+    pub spent_turns: u64,
+    /// Buffers.
+    pub scratch: Scratch,
+}
+
+impl<I: Io> Thread<'_, I> {
+    /// Carries this thread's share of the load out.
+    pub fn run(mut self) -> (ThreadEnd, Recorder) {
+        self.recorder.begin();
+        let mut end = ThreadEnd::default();
+        let mut drain_end_ns = u64::MAX;
+        loop {
+            let now_ns = self.clock.now_ns();
+            let told = self.control.read();
+            end.interrupted |= told != GO_ON;
+            if told == ABORT {
+                end.unfinished = self.recorder.outstanding();
+                break;
+            }
+            if !self.flow.draining && (told == STOP || now_ns >= self.schedule.profile().end_ns) {
+                self.flow.draining = true;
+                self.schedule.stop();
+                drain_end_ns = now_ns.saturating_add(self.bounds.drain_ns);
+            }
+            if self.flow.draining && (self.recorder.outstanding() == 0 || now_ns >= drain_end_ns) {
+                end.cut_off = self.recorder.outstanding();
+                self.cut_off(now_ns);
+                break;
+            }
+            if self.schedule.is_once() && self.is_done() {
+                break;
+            }
+            if let Err(error) = self.turn(now_ns, drain_end_ns) {
+                // Waiting itself fails only where the back end is broken; then there is nothing to drive with.
+                debug_assert!(false, "waiting for sockets failed: {error}");
+                end.unfinished = self.recorder.outstanding();
+                end.interrupted = true;
+                break;
+            }
+        }
+        end.ended_ns = self.clock.now_ns();
+        let gauges = self.gauges();
+        self.recorder.finish(end.ended_ns, gauges);
+        end.lost_intervals = self.recorder.lost();
+        end.spent_turns = self.flow.spent_turns;
+        (end, self.recorder)
+    }
+
+    /// A single session is done when it is over, or something failed.
+    fn is_done(&self) -> bool {
+        let over = self.schedule.peek().is_none() && self.flow.free.len() == self.flow.sessions.len();
+        over || self.recorder.first_failure().is_some()
+    }
+
+    fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {
+        self.cut(now_ns);
+        let mut until_ns = self.recorder.edge_ns().min(drain_end_ns);
+        if !self.flow.draining {
+            until_ns = until_ns.min(self.schedule.profile().end_ns);
+        }
+        if let Some(arrival) = self.schedule.peek() {
+            until_ns = until_ns.min(arrival.due_ns);
+        }
+        if let Some(alarm_ns) = self.timers.next_ns() {
+            until_ns = until_ns.min(alarm_ns);
+        }
+        self.io.wait(Some(Duration::from_nanos(until_ns.saturating_sub(now_ns))))?;
+        while let Some((connection, event)) = self.io.next() {
+            self.on_event(connection, event);
+            self.run_granted();
+        }
+        let now_ns = self.clock.now_ns();
+        for _ in 0..ALARMS_PER_TURN {
+            let Some((session, alarm)) = self.timers.pop(now_ns) else { break };
+            self.on_alarm(session, alarm, now_ns);
+            self.run_granted();
+        }
+        for _ in 0..ARRIVALS_PER_TURN {
+            let due_ns = match self.schedule.peek() {
+                Some(arrival) if arrival.due_ns <= now_ns => arrival.due_ns,
+                _ => break,
+            };
+            let arrival = self.schedule.pop(&mut self.random);
+            self.arrive(due_ns, arrival.and_then(|a| a.user), now_ns);
+            self.run_granted();
+        }
+        Ok(())
+    }
+
+    /// A session begins.
+    fn arrive(&mut self, due_ns: u64, user: Option<u32>, now_ns: u64) {
+        let session = match self.flow.free.pop() {
+            Some(session) => session as usize,
+            None if self.flow.sessions.len() < self.most_sessions() => {
+                self.flow.sessions.push(Session::default());
+                self.flow.sessions.len() - 1
+            }
+            None => {
+                self.recorder.offered();
+                return self.recorder.dropped();
+            }
+        };
+        self.flow.sessions[session].user = user;
+        self.begin_session(session, due_ns, false);
+        self.run_session(session, now_ns);
+    }
+
+    /// Every session holds a connection, waits for one, or thinks before its first request; the last two together
+    /// are bounded like those that wait.
+    fn most_sessions(&self) -> usize {
+        self.pool.most() + self.bounds.waiting
+    }
+
+    /// Goes on with sessions that were given the connection that they waited for.
+    fn run_granted(&mut self) {
+        while let Some(session) = self.flow.granted.pop_front() {
+            self.go_granted(session as usize);
+        }
+    }
+
+    /// Counts what is still under way as timed out.
+    fn cut_off(&mut self, now_ns: u64) {
+        for session in 0..self.flow.sessions.len() {
+            if self.flow.sessions[session].stand.is_due() {
+                self.give_up(session, now_ns);
+            }
+        }
+        debug_assert_eq!(self.recorder.outstanding(), 0, "every request that was due has an end");
+    }
+
+    /// Ends the intervals that are over.
+    pub fn cut(&mut self, now_ns: u64) {
+        if now_ns >= self.recorder.edge_ns() {
+            let gauges = self.gauges();
+            self.recorder.cut(now_ns, gauges);
+        }
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges {
+            waiting: self.flow.waiting_count as u64,
+            connections: self.flow.open,
+            traffic: self.io.traffic(),
+        }
+    }
+
+    fn on_alarm(&mut self, session: usize, alarm: Alarm, now_ns: u64) {
+        match alarm {
+            Alarm::Timeout => self.on_timeout(session, now_ns),
+            Alarm::Wake => self.on_wake(session, now_ns),
+        }
+    }
+}
