@@ -78,7 +78,7 @@ mod writer;
 pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve};
 pub use error::RecordError;
 pub use event::Event;
-pub use histogram::{Encoded, Merged, latency, merge, new_merged};
+pub use histogram::{Encoded, Merged, latency, merge, merge_merged, new_merged};
 pub use interval::{ErrorExample, Outcome, Series, ThreadInterval};
 pub use live::Live;
 pub use manifest::Manifest;

@@ -1,6 +1,6 @@
 //! What a run looks like right now, for a progress line.
 
-use crate::histogram::{Merged, merge, new_merged};
+use crate::histogram::{Merged, merge_merged, new_merged};
 use crate::writer::MergedInterval;
 
 /// The last whole second of a run, and what it came to so far.
@@ -102,7 +102,7 @@ impl LiveTracker {
             if outcome.is_error() {
                 gathered.errors += response_time_us.len();
             } else {
-                merge(&mut gathered.response_time_us, response_time_us);
+                merge_merged(&mut gathered.response_time_us, response_time_us);
             }
         }
         gathered.length_us += end_us - start_us;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
-use crate::histogram::{Encoded, Merged};
+use crate::histogram::{Encoded, Merged, merge_merged};
 use crate::interval::Outcome;
 use crate::table::Table;
 use crate::{Event, FORMAT, Manifest, Sample};
@@ -103,9 +103,15 @@ impl Run {
         })
     }
 
-    /// Adds an encoded histogram of this run to another; says which file is damaged if it is.
+    /// Decodes a histogram of this run; says where it is from if it is damaged.
+    pub fn decode(&self, histogram: &Encoded) -> Result<Merged, RecordError> {
+        histogram.decode().map_err(|reason| damaged(&self.dir, reason))
+    }
+
+    /// Adds a histogram of this run to another.
     pub fn merge(&self, into: &mut Merged, histogram: &Encoded) -> Result<(), RecordError> {
-        histogram.merge_into(into).map_err(|reason| damaged(&self.dir.join(files::SERIES), reason))
+        merge_merged(into, &self.decode(histogram)?);
+        Ok(())
     }
 }
 

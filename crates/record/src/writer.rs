@@ -11,7 +11,7 @@ use hdrhistogram::serialization::V2Serializer;
 use crate::directory;
 use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
-use crate::histogram::{Encoded, Merged, merge, new_merged};
+use crate::histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 use crate::interval::{Outcome, ThreadInterval};
 use crate::latency_log::LatencyLog;
 use crate::live::{Live, LiveTracker};
@@ -223,7 +223,7 @@ impl RunWriter {
         let mut by_label: BTreeMap<u16, Merged> = BTreeMap::new();
         let answered = interval.series.iter().filter(|((_, outcome, _), _)| !outcome.is_error());
         for ((label, ..), (response_time_us, _)) in answered {
-            merge(by_label.entry(*label).or_insert_with(new_merged), response_time_us);
+            merge_merged(by_label.entry(*label).or_insert_with(new_merged), response_time_us);
         }
         for (label, response_time_us) in by_label {
             self.latency.add(label, start_us, end_us, &response_time_us)?;

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tidemark_record::{Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, new_merged};
+use tidemark_record::{
+    Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
+};
 
 use crate::heatmap::{HeatMap, HeatMapBuilder};
 
@@ -192,28 +194,33 @@ fn push_ended(
     seen_s: f64,
     mut heat: impl FnMut(&Merged),
 ) -> Result<(), RecordError> {
-    let (mut response, mut service, mut everything) = (new_merged(), new_merged(), new_merged());
+    let mut service = new_merged();
+    let mut failures = new_merged();
     let mut by_label: Vec<(u64, Merged)> = over_time.steps.iter().map(|_| (0, new_merged())).collect();
     let mut failed = BTreeMap::<&str, u64>::new();
-    let mut count = 0;
     for row in rows {
-        count += row.count;
-        run.merge(&mut everything, &row.response_time_us)?;
         // Labels were checked when the run was read.
         let (of_label, of_label_us) = &mut by_label[usize::from(row.label)];
         *of_label += row.count;
+        let row_response = run.decode(&row.response_time_us)?;
         if row.outcome.is_error() {
             *failed.entry(row.outcome.name()).or_default() += row.count;
+            merge_merged(&mut failures, &row_response);
             continue;
         }
-        run.merge(of_label_us, &row.response_time_us)?;
-        run.merge(&mut response, &row.response_time_us)?;
-        run.merge(&mut service, &row.service_time_us)?;
+        let row_service = run.decode(&row.service_time_us)?;
+        merge_merged(of_label_us, &row_response);
+        merge_merged(&mut service, &row_service);
         if row.measured {
-            run.merge(&mut over_time.response_time_us, &row.response_time_us)?;
-            run.merge(&mut over_time.service_time_us, &row.service_time_us)?;
+            merge_merged(&mut over_time.response_time_us, &row_response);
+            merge_merged(&mut over_time.service_time_us, &row_service);
         }
     }
+    let count = by_label.iter().map(|(count, _)| count).sum();
+    let mut response = new_merged();
+    by_label.iter().for_each(|(_, of_label_us)| merge_merged(&mut response, of_label_us));
+    let mut everything = failures;
+    merge_merged(&mut everything, &response);
     heat(&everything);
     // Where nothing was recorded at all there is nothing to say; where load was, none ended is a figure: 0.
     let per_s = |count: u64| (seen_s > 0.0).then(|| round(count as f64 / seen_s));
