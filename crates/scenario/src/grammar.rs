@@ -202,7 +202,11 @@ pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>)
         }
         Shape::List(of, at_least) => {
             if node.items().len() < *at_least {
-                reader.sink.error(node, format!("{what} is an empty list; expected at least one item"));
+                let message = match node.items().len() {
+                    0 => format!("{what} is an empty list; expected at least {at_least}"),
+                    few => format!("{what} has only {few}; expected at least {at_least}"),
+                };
+                reader.sink.error(node, message);
             }
             for item in node.items() {
                 check(item, of, "this item", reader);

@@ -21,9 +21,15 @@ impl<'s> Sink<'s> {
         self.text
     }
 
-    /// A line of the source, counted from 1.
+    /// A line of the source, counted from 1; YAML's lines end at either kind of line end, or both.
     pub(crate) fn line(&self, line: usize) -> &'s str {
-        line.checked_sub(1).and_then(|index| self.text.lines().nth(index)).unwrap_or("")
+        let mut rest = self.text;
+        for _ in 1..line.max(1) {
+            let Some(end) = rest.find(['\n', '\r']) else { return "" };
+            let width = if rest[end..].starts_with("\r\n") { 2 } else { 1 };
+            rest = &rest[end + width..];
+        }
+        rest.split(['\n', '\r']).next().unwrap_or("")
     }
 
     pub(crate) fn into_diagnostics(self) -> Diagnostics {
@@ -108,7 +114,20 @@ impl<'s> Sink<'s> {
         self.text.get(start..end).unwrap_or("")
     }
 
+    /// The end of the text, for what the parser finds behind it.
+    fn within(&self, place: Place) -> Place {
+        let bytes = self.text.as_bytes();
+        let is_end =
+            |at: usize| bytes[at] == b'\n' || (bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+        let lines = (0..bytes.len()).filter(|at| is_end(*at)).count() + 1;
+        if place.line <= lines {
+            return place;
+        }
+        Place { line: lines, column: self.line(lines).chars().count() + 1, ..place }
+    }
+
     fn push(&self, severity: Severity, place: Place, message: String) {
+        let place = self.within(place);
         let first_line = self.characters(place).lines().next().unwrap_or("").trim_end().chars().count();
         self.found.borrow_mut().push(Diagnostic {
             severity,

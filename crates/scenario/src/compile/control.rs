@@ -15,7 +15,10 @@ impl Session<'_, '_> {
     pub(super) fn steps(&mut self, steps: &Node) {
         let reachable = self.reachable;
         for step in steps.items() {
-            let Some((record, (verb, value))) = step_kind(step, &STEP_KINDS) else { continue };
+            let Some((record, (verb, value))) = step_kind(step, &STEP_KINDS) else {
+                self.unknown(step);
+                continue;
+            };
             match record.schema {
                 "request" => self.request(step, verb, value),
                 "sometimes" => self.sometimes(step, value),
@@ -34,6 +37,15 @@ impl Session<'_, '_> {
             }
         }
         self.reachable = reachable;
+    }
+
+    /// A step with a misspelt verb: what is in it is looked at nevertheless.
+    fn unknown(&mut self, step: &Node) {
+        if let Some(label) = step.get("label") {
+            self.label(label);
+        }
+        self.inner(step, "steps", true);
+        self.inner(step, "else", true);
     }
 
     /// The steps under a key; `possible` is false where they can never be reached.

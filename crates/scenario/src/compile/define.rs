@@ -15,12 +15,16 @@ impl Session<'_, '_> {
     /// Makes all variables of these steps known.
     pub(super) fn define_all(&mut self, steps: &Node) {
         for step in steps.items() {
-            let Some((record, (_, value))) = step_kind(step, &STEP_KINDS) else { continue };
             let keys = |node: Option<&Node>| -> Vec<Node> {
                 node.map(Node::entries).unwrap_or_default().iter().map(|(key, _)| key.clone()).collect()
             };
+            // A step with a misspelt verb counts, too: its variables and steps are hardly the mistake.
+            keys(step.get("extract")).iter().for_each(|key| self.define(key));
+            for key in ["steps", "else"] {
+                step.get(key).into_iter().for_each(|steps| self.define_all(steps));
+            }
+            let Some((record, (_, value))) = step_kind(step, &STEP_KINDS) else { continue };
             match record.schema {
-                "request" => keys(step.get("extract")).iter().for_each(|key| self.define(key)),
                 "set" => keys(Some(value)).iter().for_each(|key| self.define(key)),
                 "repeat" => {
                     if let Some(name) = step.get("as") {
@@ -39,9 +43,6 @@ impl Session<'_, '_> {
                     }
                 }
                 _ => {}
-            }
-            for key in ["steps", "else"] {
-                step.get(key).into_iter().for_each(|steps| self.define_all(steps));
             }
         }
     }

@@ -32,6 +32,9 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Option<Load> {
     {
         reader.sink.error(list, "all phases of a load have users, or all have a rate");
     }
+    if phases.is_empty() {
+        return None;
+    }
     phases.retain(|(_, phase)| !phase.duration.is_zero());
     let phases: Vec<Phase> = phases.into_iter().map(|(_, phase)| phase).collect();
     check(node, &phases, reader);
@@ -99,9 +102,6 @@ fn listed(node: &Node, list: &Node, own: Option<Level>, reader: &Reader<'_>) -> 
 }
 
 fn check(node: &Node, phases: &[Phase], reader: &Reader<'_>) {
-    if phases.is_empty() {
-        return;
-    }
     let measured: Vec<usize> = (0..phases.len()).filter(|index| phases[*index].measured).collect();
     match (measured.first(), measured.last()) {
         (Some(first), Some(last)) if last - first + 1 != measured.len() => {
@@ -114,7 +114,7 @@ fn check(node: &Node, phases: &[Phase], reader: &Reader<'_>) {
         }
         _ => {}
     }
-    if phases.iter().all(|phase| phase.from.max(phase.to) <= 0.0) {
+    if !phases.is_empty() && phases.iter().all(|phase| phase.from.max(phase.to) <= 0.0) {
         reader.sink.error(node, "this load is always 0; nothing would be sent");
     }
 }

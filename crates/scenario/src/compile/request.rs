@@ -79,13 +79,22 @@ impl Requests {
 }
 
 impl Session<'_, '_> {
+    /// Makes a label known; nothing if there are too many.
+    pub(super) fn label(&mut self, node: &Node) -> Option<u16> {
+        let name = self.reader.text(node).unwrap_or_default();
+        self.requests.add_label(name, node.place, self.reachable)
+    }
+
     pub(super) fn request(&mut self, step: &Node, verb: &Node, path: &Node) {
         let method = verb.text().unwrap_or_default();
-        let (name, at) = match step.get("label") {
-            Some(node) => (self.reader.text(node).unwrap_or_default(), node),
-            None => (format!("{method} {}", path.text().unwrap_or_default()), path),
+        let label = match step.get("label") {
+            Some(node) => self.label(node),
+            None => {
+                let name = format!("{method} {}", path.text().unwrap_or_default());
+                self.requests.add_label(name, path.place, self.reachable)
+            }
         };
-        let Some(label) = self.requests.add_label(name, at.place, self.reachable) else {
+        let Some(label) = label else {
             self.reader.sink.error(step, "this scenario has too many labels");
             return;
         };

@@ -1,0 +1,339 @@
+//! What is told about mistakes: where, what, and what to do.
+
+use std::path::Path;
+
+use tidemark_scenario::{Diagnostics, check_text, load_file, load_shipped, load_text};
+
+const GOOD: &str = "\
+settings:
+  users: 10
+feeders:
+  airports: {values: [AMS, CDG]}
+sessions:
+  customer:
+    steps:
+      - set: {user: \"uid${random(0, 9)}\"}
+      - POST: /login
+        label: Login
+        form: {login: \"${user}\"}
+        extract:
+          token: {header: x-token, when missing: fail}
+      - GET: /flights/${next(airports)}
+        label: Flights
+        headers: {X-Token: \"${token}\"}
+        check: {status: 200}
+load:
+  users: ${users}
+  hold: 10s
+objectives:
+  - Login p99 < 50ms
+";
+
+fn load(text: &str) -> Result<tidemark_scenario::Plan, Diagnostics> {
+    load_text("t.yaml", text, Path::new("."), &[])
+}
+
+/// The first lines of what is told about `GOOD` with `old` replaced by `new`.
+fn told(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old), "{old}");
+    told_of(&GOOD.replacen(old, new, 1))
+}
+
+fn told_of(text: &str) -> String {
+    let diagnostics = load(text).err().unwrap_or_else(|| panic!("this loads:\n{text}"));
+    let lines: Vec<String> = diagnostics
+        .items()
+        .iter()
+        .map(|item| {
+            item.to_string().lines().next().unwrap_or_default().trim_start_matches("t.yaml:").to_owned()
+        })
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn the_good_one_loads_without_a_word() {
+    let (plan, diagnostics) = check_text("t.yaml", GOOD, Path::new("."), &[]);
+    assert_eq!(diagnostics.to_string(), "");
+    assert!(plan.is_some());
+}
+
+#[test]
+fn misspelt_words_are_told_with_the_nearest_right_one() {
+    let cases = [
+        (
+            "sessions:",
+            "sesions:",
+            "1:1: a scenario needs the key \"sessions\": What virtual users do; where there are several kinds, each is chosen by its weight.\n5:1: unknown key \"sesions\"; did you mean sessions?\n22:5: no request has the label \"Login\"",
+        ),
+        ("POST:", "PSOT:", "9:9: unknown step \"PSOT\"; did you mean POST?"),
+        ("label: Flights", "lable: Flights", "15:9: unknown key \"lable\"; did you mean label?"),
+        ("when missing", "when_missing", "13:36: unknown key \"when_missing\"; did you mean when missing?"),
+        (": fail}", ": fial}", "13:50: \"fial\" is not one of clear, keep, fail; did you mean fail?"),
+        ("random(0", "randm(0", "8:27: unknown function \"randm\"; did you mean random?"),
+        ("\"${user}\"", "\"${usr}\"", "11:26: unknown variable \"usr\"; did you mean user?"),
+        (
+            "${users}",
+            "${user}",
+            "19:12: unknown setting \"user\"; did you mean users? (only settings can be used here)",
+        ),
+        ("next(airports)", "next(airport)", "14:25: unknown feeder \"airport\"; did you mean airports?"),
+        ("Login p99", "Logn p99", "22:5: no request has the label \"Logn\"; did you mean Login?"),
+        ("Login p99", "Login p9x", "22:5: unknown metric \"p9x\"; did you mean p90?"),
+        (
+            "hold: 10s",
+            "hodl: 10s",
+            "19:3: a load needs the key \"hold\" (how long is measured), or phases\n20:3: unknown key \"hodl\"; did you mean hold?",
+        ),
+    ];
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|(old, new, expected)| (told(old, new), *expected))
+        .filter(|(told, expected)| told != expected)
+        .map(|(told, expected)| format!("{told}\ninstead of\n{expected}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_told() {
+    let cases = [
+        ("10s", "10", "20:9: \"10\" is no time: it lacks its unit; write it like 250ms, 10s, 1m30s or 2h"),
+        ("10s", "0s", "19:3: nothing is measured; a phase needs \"measured: true\" and a time"),
+        ("users: 10", "users: 0", "19:3: this load is always 0; nothing would be sent"),
+        ("users: 10", "users: many", "19:10: \"many\" is no number; write it like 100 or 20k"),
+        (
+            "status: 200",
+            "status: [200, 2000]",
+            "17:31: \"2000\" is no status; write it like 200, 2xx or 200-204",
+        ),
+        ("/login", "login", "9:15: a path begins with a slash"),
+        (
+            "/login",
+            "http://x/login",
+            "9:15: this is a path, not a URL; the system's address stands under system: url",
+        ),
+        (
+            "X-Token: ",
+            "Cookie: ",
+            "16:19: the header Cookie is not for a scenario to set: each session keeps the cookies that answers set",
+        ),
+        ("X-Token: ", "\"X Token\": ", "16:19: \"X Token\" cannot be a header's name"),
+        (
+            "form: {login: \"${user}\"}",
+            "form: [\"${user}\"]",
+            "11:15: \"form\" is a list; expected a mapping from fields to values",
+        ),
+        (
+            "label: Login",
+            "label: Login\n        json: {}",
+            "12:9: a request has either \"json\" or \"form\", not both",
+        ),
+        (
+            "  users: ${users}",
+            "  users: ${users}\n  rate: 5/s",
+            "20:3: a load has either \"users\" or \"rate\", not both",
+        ),
+        (
+            "  users: ${users}",
+            "  rate: 5",
+            "19:9: \"5\" is no rate: it lacks its period; write it like 500/s, 20k/s or 90/min",
+        ),
+        ("values: [AMS, CDG]", "file: nowhere.csv", "4:20: cannot read ./nowhere.csv: there is no such file"),
+        (
+            "p99 < 50ms",
+            "p99 < 50",
+            "22:5: \"50\" is no time: it lacks its unit; write it like 250ms, 10s, 1m30s or 2h",
+        ),
+        (
+            "set: {user:",
+            "set: {users:",
+            "8:15: \"users\" is a setting and cannot be set here; choose another name\n11:26: unknown variable \"user\"; did you mean users?",
+        ),
+        (
+            "set: {user:",
+            "set: {in:",
+            "8:15: \"in\" is a word of the expressions; choose another name\n11:26: unknown variable \"user\"; did you mean users?",
+        ),
+    ];
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|(old, new, expected)| (told(old, new), *expected))
+        .filter(|(told, expected)| told != expected)
+        .map(|(told, expected)| format!("{told}\ninstead of\n{expected}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn mistakes_in_expressions_are_marked_in_the_text() {
+    let text = GOOD.replace("uid${random(0, 9)}", "uid${random(0, 9) +}");
+    let diagnostics = load(&text).unwrap_err().to_string();
+    let expected = "t.yaml:8:41: the expression ends too early; expected a value\n \
+                    8 |       - set: {user: \"uid${random(0, 9) +}\"}\n   |                                         ^";
+    assert_eq!(diagnostics, expected);
+}
+
+#[test]
+fn columns_are_right_in_every_style_of_text() {
+    let at = |body: &str| {
+        let text = format!(
+            "sessions:\n  a:\n    steps:\n      - POST: /\n        body: {body}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        told_of(&text)
+    };
+    let unknown = "unknown variable \"nix\"; set it with set, extract or settings";
+    assert_eq!(at("é ${nix}"), format!("5:19: {unknown}"));
+    assert_eq!(at("'it''s ${nix}'"), format!("5:24: {unknown}"));
+    assert_eq!(at("\"\\t\\u00e9 ${nix}\""), format!("5:27: {unknown}"));
+    assert_eq!(at("|\n          one\n          two ${nix}"), format!("7:17: {unknown}"));
+    assert_eq!(at(">\n          one ${1}\n          ${ nix }"), format!("7:14: {unknown}"));
+    assert_eq!(at("$${x} ${nix}"), format!("5:23: {unknown}"));
+}
+
+#[test]
+fn yaml_itself_is_checked() {
+    assert!(told_of("a: [1, 2\nb: 3\n").contains("this is not YAML"));
+    assert_eq!(told_of(""), "1:1: the scenario is empty; it needs at least sessions and load");
+    assert!(told_of("- a\n- b\n").starts_with("1:1: the scenario is a list; expected a mapping: a scenario"));
+    let twice = GOOD.replace("        label: Login\n", "        label: Login\n        label: Again\n");
+    assert_eq!(
+        told_of(&twice).lines().next(),
+        Some("11:9: the key \"label\" stands here twice, first in line 10")
+    );
+    assert!(
+        told("\"${user}\"", "${user}").contains("must stand in quotes"),
+        "{}",
+        told("\"${user}\"", "${user}")
+    );
+    let two = format!("{GOOD}---\n{GOOD}");
+    assert!(told_of(&two).contains("one YAML document"));
+    let tab = GOOD.replacen("        label: Login", "\tlabel: Login", 1);
+    assert!(told_of(&tab).contains("not YAML"), "{}", told_of(&tab));
+    let deep = format!("a: {}", "[".repeat(100));
+    assert!(told_of(&deep).contains("nested more than 64 deep"), "{}", told_of(&deep));
+    let deeper = format!("a: {}", "[".repeat(100_000));
+    assert!(
+        told_of(&deeper).contains("deep") || told_of(&deeper).contains("recursion"),
+        "{}",
+        told_of(&deeper)
+    );
+    let bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned()
+        + &(b'b'..=b'h')
+            .map(|letter| {
+                let (name, before) = (char::from(letter), char::from(letter - 1));
+                format!("{name}: &{name} [{}]\n", vec![format!("*{before}"); 10].join(", "))
+            })
+            .collect::<String>();
+    assert!(told_of(&bomb).contains("has more than"), "{}", told_of(&bomb));
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text = GOOD
+        .replace("POST:", "PSOT:")
+        .replace("${next(airports)}", "${next(airport)}")
+        .replace("status: 200", "status: 20")
+        .replace("10s", "10 parsecs")
+        .replace("p99 < 50ms", "p99 < x");
+    assert_eq!(told_of(&text).lines().count(), 5, "{}", told_of(&text));
+}
+
+#[test]
+fn steps_say_what_they_do() {
+    let step = |step: &str| {
+        told_of(&format!("sessions:\n  a:\n    steps:\n      - {step}\nload: {{users: 1, hold: 1s}}\n"))
+    };
+    assert!(
+        step("label: x").starts_with("4:9: this step does not say what it does; it needs one of GET, POST")
+    );
+    assert!(step("jump: /").starts_with("4:9: unknown step \"jump\"; a step is one of GET, POST"));
+    assert!(
+        step("{GET: /, POST: /}")
+            .starts_with("4:18: a step does one thing; \"POST\" beside \"GET\" must be a step of its own")
+    );
+    assert!(step("{think: {between: [2s, 1s]}}").ends_with("the first time is longer than the second"));
+    assert!(step("{think: {between: [2s]}}").contains("\"between\" has only 1; expected at least 2"));
+    assert!(step("{each: x of y, steps: [{GET: /}]}").contains("write it like: each: id in ${bookings}"));
+    assert!(step("{repeat: x, steps: [{GET: /}]}").contains("expected a whole number"));
+    assert!(step("{sometimes: 25, steps: [{GET: /}]}").contains("it lacks its %"));
+    assert!(step("{choose: [{weight: 0, steps: [{GET: /}]}]}").contains("the sum of the weights"));
+    assert!(step("{take: nobody}").contains("unknown feeder \"nobody\""));
+    assert!(
+        step("{GET: /, extract: {a: b}}").contains("neither a JSON path begun with $, nor status, nor body")
+    );
+    assert!(step("{GET: /, extract: {a: $.b.}}").contains("is no JSON path"));
+    assert!(
+        step("{GET: /, extract: {a: {regex: a(b, group: 1}}}")
+            .contains("bad regular expression: unclosed group")
+    );
+    assert!(step("{GET: /, extract: {a: {regex: ab, group: 1}}}").contains("has only 0 groups"));
+    assert!(step("{GET: /, check: {that: 1 +}}").contains("ends too early"));
+    assert!(
+        step("{GET: /, check: {body: {contains: a, equals: b}}}")
+            .contains("either \"contains\" or \"equals\", not both")
+    );
+}
+
+#[test]
+fn loads_must_fit_together() {
+    let with = |load: &str| told_of(&format!("sessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {load}\n"));
+    assert!(with("{hold: 1s}").contains("a load needs users, a rate, or phases"));
+    assert!(with("{users: 1, spacing: poisson, hold: 1s}").contains("users do not arrive"));
+    assert!(with("{phases: [{for: 1s}]}").contains("this phase needs users or a rate"));
+    assert!(
+        with("{users: 1, hold: 1s, phases: [{for: 1s}]}").contains("either \"phases\" or \"hold\", not both")
+    );
+    assert!(with("{phases: [{for: 1s, users: 1}, {for: 1s, rate: 1/s}]}").contains("all have a rate"));
+    let gap = "{users: 1, phases: [{for: 1s}, {for: 1s, measured: false}, {for: 1s}]}";
+    assert!(with(gap).contains("must follow each other"));
+    assert!(with("{users: 1, phases: [{name: ramp, for: 1s}]}").contains("nothing is measured"));
+}
+
+#[test]
+fn settings_from_outside_are_checked() {
+    let with =
+        |key: &str, value: &str| load_text("t.yaml", GOOD, Path::new("."), &[(key.into(), value.into())]);
+    assert_eq!(with("users", "2k").unwrap().load.phases[0].to, 2_000.0);
+    let told = |key, value| with(key, value).unwrap_err().to_string();
+    assert_eq!(told("usres", "5"), "--set usres: the scenario has no setting \"usres\"; did you mean users?");
+    assert_eq!(told("users", "abc"), "--set users: the setting \"users\" is a whole number, not \"abc\"");
+}
+
+#[test]
+fn warnings_do_not_keep_a_scenario_from_running() {
+    let text = GOOD
+        .replace("settings:\n", "settings:\n  spare: 1\n")
+        .replace("- set: {user:", "- set: {other: 1, user:")
+        .replace("      - GET", "      - end: session\n      - GET");
+    let (plan, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+    assert!(plan.is_some());
+    let lines: Vec<String> = diagnostics
+        .items()
+        .iter()
+        .map(|item| item.to_string().lines().next().unwrap_or_default().to_owned())
+        .collect();
+    let expected = [
+        "t.yaml:2:3: warning: the setting \"spare\" is never used",
+        "t.yaml:9:15: warning: the variable \"other\" is set but never used",
+        "t.yaml:17:16: warning: no session ever comes to \"Flights\"",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_told() {
+    let told = load_file(Path::new("airlin"), &[]).unwrap_err().to_string();
+    assert!(told.starts_with("airlin: cannot read the scenario"), "{told}");
+    assert!(told.contains("did you mean airline?"), "{told}");
+    assert!(load_shipped("nothing", &[]).unwrap_err().to_string().contains("shipped: airline"));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("latin.yaml");
+    std::fs::write(&file, b"name: x\ndescription: \xe9\n").unwrap();
+    assert!(load_file(&file, &[]).unwrap_err().to_string().ends_with("line 2 is not UTF-8 text"));
+    std::fs::write(dir.path().join("people.csv"), "name,age\nann,5\nbob\n").unwrap();
+    let text = GOOD.replace("values: [AMS, CDG]", "file: people.csv");
+    std::fs::write(&file, text).unwrap();
+    let told = load_file(&file, &[]).unwrap_err().to_string();
+    assert!(told.contains("line 3 has 1 cells, not 2"), "{told}");
+}

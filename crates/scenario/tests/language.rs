@@ -1,0 +1,324 @@
+//! What compiled scenarios do.
+
+mod support;
+
+use std::path::Path;
+
+use support::{Answer, Sent, User, World};
+use tidemark_scenario::plan::{LoadModel, Op, Spacing, SystemOrigin, WhenMissing};
+use tidemark_scenario::{Plan, load_text};
+
+fn plan(text: &str) -> Plan {
+    load_text("t.yaml", text, Path::new("."), &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+}
+
+fn with_steps(steps: &str) -> Plan {
+    plan(&format!("sessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n"))
+}
+
+/// Requests of `sessions` sessions, each as method, target and body; every answer is `body`.
+fn sent(plan: &Plan, sessions: usize, body: &str) -> Vec<String> {
+    let mut world = World::new(plan, 5);
+    let mut user = User::new(&plan.sessions[0]);
+    let mut log = Vec::new();
+    for _ in 0..sessions {
+        while user.step(&mut world, &mut |sent: &Sent| {
+            log.push(format!("{} {} {}", sent.method, sent.target, sent.body).trim_end().to_owned());
+            Answer { status: 200, body: body.to_owned() }
+        }) {}
+    }
+    assert_eq!(world.failures, [""; 0]);
+    log
+}
+
+#[test]
+fn repeat_counts_its_rounds() {
+    let plan =
+        with_steps("      - repeat: 3\n        as: i\n        steps:\n          - GET: /${i}/${i * 2}");
+    assert_eq!(sent(&plan, 2, ""), ["GET /0/0", "GET /1/2", "GET /2/4", "GET /0/0", "GET /1/2", "GET /2/4"]);
+}
+
+#[test]
+fn each_goes_over_a_list_up_to_its_limit() {
+    let steps = "      - GET: /
+        extract: {ids: {all: \"$[*].id\"}, n: {count: \"$[*]\"}}
+      - each: id in ${ids}
+        limit: ${n - 1}
+        steps:
+          - DELETE: /items/${id}
+      - each: id in ids
+        steps: [{set: {seen: \"${id}\"}}]
+      - GET: /last/${seen}";
+    let plan = with_steps(steps);
+    let log = sent(&plan, 1, r#"[{"id": "a/b"}, {"id": 2}, {"id": "c"}]"#);
+    assert_eq!(log, ["GET /", "DELETE /items/a%2Fb", "DELETE /items/2", "GET /last/c"]);
+    assert_eq!(sent(&plan, 1, "[]"), ["GET /", "GET /last/"]);
+}
+
+#[test]
+fn when_has_an_else_and_a_session_can_end() {
+    let steps = "      - set: {n: \"${count(pass)}\"}
+      - when: n % 2 == 0
+        steps:
+          - GET: /even
+        else:
+          - GET: /odd
+          - end: session
+      - GET: /after";
+    assert_eq!(sent(&with_steps(steps), 2, ""), ["GET /even", "GET /after", "GET /odd"]);
+}
+
+#[test]
+fn choose_follows_its_weights() {
+    let steps = "      - choose:
+          - weight: 3
+            steps: [{GET: /often}]
+          - weight: 0
+            steps: [{GET: /never}]
+          - steps: [{GET: /rarely}]";
+    let text = format!("sessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n");
+    let log = sent(&plan(&text), 8_000, "");
+    let often = log.iter().filter(|line| *line == "GET /often").count();
+    assert_eq!(log.len(), 8_000);
+    assert!((5_800..6_200).contains(&often), "{often}");
+    assert!(!log.iter().any(|line| line == "GET /never"));
+}
+
+#[test]
+fn sometimes_is_even_or_by_chance() {
+    let even = with_steps("      - sometimes: 40%\n        steps: [{GET: /}]");
+    assert_eq!(sent(&even, 1_000, "").len(), 400);
+    let chance = "      - sometimes: 40%\n        rhythm: random\n        steps: [{GET: /}]";
+    let fired = sent(&with_steps(chance), 10_000, "").len();
+    assert!((3_800..4_200).contains(&fired), "{fired}");
+}
+
+#[test]
+fn feeders_give_rows_from_files_and_from_the_scenario() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("people.csv"), "name, city\nann,\"a,b\"\nbob,Köln\n").unwrap();
+    let text = "
+feeders:
+  people: {file: people.csv}
+  pairs: {rows: [{x: 1, y: 2}, {x: 3, y: 4}]}
+  any: {values: [p, q], order: random}
+sessions:
+  a:
+    steps:
+      - take: [people, pairs]
+      - GET: /${name}/${x}/${y}
+        query: {city: \"${city}\", next: \"${next(pairs, y)}\"}
+      - GET: /${next(any)}
+load: {users: 1, hold: 1s}
+";
+    let plan = load_text("t.yaml", text, dir.path(), &[]).unwrap();
+    let log = sent(&plan, 3, "");
+    let firsts: Vec<&str> = log.iter().step_by(2).map(String::as_str).collect();
+    assert_eq!(
+        firsts,
+        [
+            "GET /ann/1/2?city=a,b&next=4",
+            "GET /bob/1/2?city=K%C3%B6ln&next=4",
+            "GET /ann/1/2?city=a,b&next=4"
+        ]
+    );
+    assert!(log.iter().skip(1).step_by(2).all(|line| line == "GET /p" || line == "GET /q"));
+}
+
+#[test]
+fn bodies_are_encoded_for_their_place() {
+    let steps = r#"      - set: {text: "a&\"b", number: 5, code: "007", flag: true, none: "${missing}"}
+      - POST: /form?x=1
+        query: {q: "${text}"}
+        form: {text: "${text}", "odd key": 1}
+      - PUT: /json
+        json:
+          text: ${text}
+          both: "<${text}>"
+          number: ${number}
+          list: [1, 2.5, true, null, "3", "${code}", 08]
+          none: ${none}
+          nested: {flag: "${flag}"}
+      - PATCH: /raw
+        headers: {content-type: text/csv}
+        body: ${number};${text}"#;
+    let log = sent(&with_steps(steps), 1, "");
+    assert_eq!(log[0], "POST /form?x=1&q=a%26%22b text=a%26%22b&odd+key=1");
+    let json: serde_json::Value = serde_json::from_str(log[1].strip_prefix("PUT /json ").unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "text": "a&\"b", "both": "<a&\"b>", "number": 5, "list": [1, 2.5, true, null, "3", "007", "08"],
+        "none": null, "nested": {"flag": true},
+    });
+    assert_eq!(json, expected);
+    assert_eq!(log[2], "PATCH /raw 5;a&\"b");
+}
+
+#[test]
+fn headers_come_from_defaults_and_requests() {
+    let text = "
+defaults:
+  headers: {Accept: application/json, X-Kind: default}
+  timeout: 2s
+sessions:
+  a:
+    steps:
+      - GET: /
+      - POST: /
+        body: hello
+        timeout: 5s
+        headers: {x-kind: \"own\\r\\nEvil: 1\", User-Agent: me}
+load: {users: 1, hold: 1s}
+";
+    let plan = plan(text);
+    let head =
+        |index: usize| String::from_utf8_lossy(plan.requests[index].head.as_literal().unwrap()).into_owned();
+    assert_eq!(
+        head(0),
+        "GET / HTTP/1.1\r\nAccept: application/json\r\nX-Kind: default\r\nUser-Agent: tidemark\r\n"
+    );
+    let own = "POST / HTTP/1.1\r\nAccept: application/json\r\nx-kind: ownEvil: 1\r\nUser-Agent: me\r\n\
+               Content-Type: text/plain; charset=utf-8\r\n";
+    assert_eq!(head(1), own);
+    assert_eq!((plan.requests[0].timeout.as_secs(), plan.requests[1].timeout.as_secs()), (2, 5));
+}
+
+#[test]
+fn values_are_kept_from_everywhere_and_checked() {
+    let steps = r#"      - set: {kept: before, cleared: before}
+      - GET: /
+        extract:
+          id: $.items[0].id
+          word: {regex: 'name="([a-z]+)"'}
+          whole: {regex: 'name="[a-z]+"'}
+          code: status
+          all: body
+          kept: {json: $.nothing, when missing: keep}
+          cleared: {json: $.nothing}
+        check:
+          status: [2xx, 404]
+          body: {contains: "${id}"}
+          json: {"$.items[0].id": x1, "$.items": {exists: true}}
+          that: ["${code == 200}", len(all) > 10]
+      - GET: /${id}/${word}/${whole}/${kept}/${default(cleared, "gone")}"#;
+    let plan = with_steps(steps);
+    let body = r#"{"items": [{"id": "x1"}], "text": name="abc"}"#;
+    let log = sent(&plan, 1, body);
+    assert_eq!(log[1], "GET /x1/abc/name%3D%22abc%22/before/gone");
+    assert_eq!(plan.requests[0].checks.len(), 6);
+    assert!(plan.requests[0].needs_body());
+    assert!(!plan.requests[1].needs_body());
+}
+
+#[test]
+fn failed_checks_are_seen() {
+    let plan = with_steps(
+        "      - GET: /
+        label: a
+        extract: {x: {json: $.x, when missing: fail}}
+        check: {body: {matches: ^ok, }}
+      - GET: /${x}
+        label: b
+        check: {that: exists(x)}",
+    );
+    assert_eq!(plan.requests[0].extractions[0].when_missing, WhenMissing::Fail);
+    let mut world = World::new(&plan, 1);
+    let mut user = User::new(&plan.sessions[0]);
+    while user.step(&mut world, &mut |_| Answer { status: 200, body: "{}".into() }) {}
+    let failed: Vec<&str> = world.failures.iter().map(|failure| &failure[..1]).collect();
+    assert_eq!(failed, ["a", "a", "b"], "{:?}", world.failures);
+}
+
+#[test]
+fn think_times_follow_their_distribution() {
+    let plan = with_steps(
+        "      - think: 1.5s
+      - think: {between: [10ms, 20ms]}
+      - think: {exponential: 2s}
+      - GET: /",
+    );
+    let shared = tidemark_scenario::Shared::default();
+    let mut random = fastrand::Rng::with_seed(9);
+    let mut cx = tidemark_scenario::Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+    let thinks: Vec<_> = plan.sessions[0]
+        .ops
+        .iter()
+        .filter_map(|op| if let Op::Think(time) = op { Some(time) } else { None })
+        .collect();
+    assert_eq!(thinks[0].duration_us(&mut cx), 1_500_000);
+    assert!((0..1_000).all(|_| (10_000..=20_000).contains(&thinks[1].duration_us(&mut cx))));
+    let mean = (0..20_000).map(|_| thinks[2].duration_us(&mut cx)).sum::<u64>() / 20_000;
+    assert!((1_900_000..2_100_000).contains(&mean), "{mean}");
+}
+
+#[test]
+fn labels_of_the_same_name_are_one() {
+    let plan = with_steps(
+        "      - GET: /a
+        label: page
+      - GET: /b
+        label: page
+      - GET: /c/${random(1, 2)}",
+    );
+    assert_eq!(plan.labels, ["page", "GET /c/${random(1, 2)}"]);
+    assert_eq!(plan.requests.iter().map(|request| request.label).collect::<Vec<_>>(), [0, 0, 1]);
+}
+
+#[test]
+fn loads_systems_and_limits_are_read() {
+    let plan = plan(
+        "
+name: all
+seed: 7
+settings: {users: 40, base: /api}
+system:
+  command: server --port {port}
+  settings: {size: 5}
+  health: ${base}/ready
+  ready within: 5s
+prepare:
+  - GET: ${base}/load
+sessions:
+  reader: {weight: 9, steps: [{GET: /}]}
+  writer: {keep cookies: true, steps: [{POST: /, body: x}]}
+load:
+  spacing: poisson
+  phases:
+    - {name: warm-up, for: 2s, rate: 10/s}
+    - {name: ramp, for: 5s, rate: 10/s to 50/s}
+    - {for: 10s, rate: 50/s}
+    - {name: peak, for: 500ms, rate: 1k/s, measured: true}
+limits: {connections: 50, waiting: 0, connect timeout: 1s, body: 64KiB, drain: 2s}
+",
+    );
+    assert_eq!((plan.name.as_str(), plan.seed), ("all", Some(7)));
+    assert_eq!(plan.load.model, LoadModel::Open(Spacing::Poisson));
+    let phases: Vec<_> = plan
+        .load
+        .phases
+        .iter()
+        .map(|phase| (phase.name.as_str(), phase.from, phase.to, phase.measured))
+        .collect();
+    let expected = [
+        ("warm-up", 10.0, 10.0, false),
+        ("ramp", 10.0, 50.0, false),
+        ("phase 3", 50.0, 50.0, true),
+        ("peak", 1_000.0, 1_000.0, true),
+    ];
+    assert_eq!(phases, expected);
+    let SystemOrigin::Command(command) = &plan.system.origin else { panic!("{:?}", plan.system) };
+    assert_eq!(command, &["server", "--port", "{port}"]);
+    assert_eq!((plan.system.health.as_str(), plan.system.ready_within.as_secs()), ("/api/ready", 5));
+    assert_eq!((plan.limits.connections, plan.limits.waiting, plan.limits.body_bytes), (50, 0, 65_536));
+    assert_eq!(plan.sessions.iter().map(|kind| kind.weight).collect::<Vec<_>>(), [9, 1]);
+    assert!(plan.sessions[1].keep_cookies && !plan.sessions[0].keep_cookies);
+    assert_eq!(plan.prepare.unwrap().ops.len(), 2);
+}
+
+#[test]
+fn a_closed_load_has_a_connection_for_each_user() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 5000, ramp: 1s, hold: 1s}\n";
+    let plan = plan(text);
+    assert_eq!(plan.limits.connections, 5_000);
+    assert_eq!((plan.load.phases[0].from, plan.load.phases[0].to), (0.0, 5_000.0));
+    assert_eq!(plan.load.model, LoadModel::Closed);
+}
