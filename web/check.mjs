@@ -17,8 +17,21 @@ const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking'
 /** Longest that a page may take to draw everything, milliseconds. */
 const DRAW_LIMIT_MS = 15_000;
 
-/** Less ink than this share of a chart's area is a blank chart: axes alone have more. */
+/** Less ink than this share of a chart's area is an empty canvas. */
 const LEAST_INK = 0.004;
+
+/** A chart with lines has at least so many pixels in their colours: one dot. */
+const LEAST_DRAWN = 4;
+
+/** A heat map has at least so many colours, axes and half-covered pixels included. */
+const LEAST_COLOURS = 10;
+
+/** Why a chart is not whole; null if it is. */
+function flaw({ name, ink, drawn, colours }) {
+  if (ink < LEAST_INK) return `chart "${name}" is blank`;
+  if (drawn === null ? colours < LEAST_COLOURS : drawn < LEAST_DRAWN) return `chart "${name}" has axes but no data`;
+  return null;
+}
 
 const VIEWS = [
   { name: 'desktop', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
@@ -29,19 +42,31 @@ const VIEWS = [
 
 /** What is seen in the page itself; runs in the browser. */
 function look() {
+  // Reading a chart's own canvas back would slow it down, and the browser would say so.
+  const scratch = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const pixels = (canvas) => {
+    Object.assign(scratch.canvas, { width: canvas.width, height: canvas.height });
+    scratch.drawImage(canvas, 0, 0);
+    return scratch.getImageData(0, 0, canvas.width, canvas.height).data;
+  };
   const charts = [...document.querySelectorAll('.plot')].map((plot) => {
+    const figure = plot.closest('figure');
+    const name = figure.querySelector('h3')?.textContent ?? '?';
     const canvas = plot.querySelector('canvas');
-    const name = plot.closest('figure')?.querySelector('h3')?.textContent ?? '?';
-    if (!canvas || canvas.width === 0 || canvas.height === 0) return { name, ink: 0, colours: 0 };
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    let ink = 0;
+    if (!canvas || canvas.width === 0 || canvas.height === 0) return { name, ink: 0, drawn: 0, colours: 0 };
+    // The colours of the lines that the legend says are shown.
+    const lines = [...figure.querySelectorAll('.legend button[aria-pressed=true] .swatch')]
+      .map((swatch) => getComputedStyle(swatch).getPropertyValue('--swatch').trim().match(/[0-9a-f]{2}/gi).map((hex) => parseInt(hex, 16)));
+    const data = pixels(canvas);
     const colours = new Set();
+    let [ink, drawn] = [0, 0];
     for (let at = 0; at < data.length; at += 4) {
       if (data[at + 3] === 0) continue;
       ink += 1;
-      if (colours.size < 50) colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+      if (colours.size < 100) colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+      if (data[at + 3] > 200 && lines.some((line) => line.every((part, channel) => Math.abs(part - data[at + channel]) < 12))) drawn += 1;
     }
-    return { name, ink: ink / (canvas.width * canvas.height), colours: colours.size };
+    return { name, ink: ink / (canvas.width * canvas.height), drawn: lines.length === 0 ? null : drawn, colours: colours.size };
   });
   const wide = [...document.querySelectorAll('main *')].filter((element) =>
     !element.closest('.scroll, pre, .plot, .unseen') && element.getBoundingClientRect().right > innerWidth + 1).slice(0, 3);
@@ -74,9 +99,7 @@ async function checkView(browser, file, view, screenshots, least) {
   const seen = await page.evaluate(look);
   if (!/^(Pass|Fail|Invalid)$/.test(seen.verdict)) wrong.push(`the verdict reads "${seen.verdict}"`);
   if (seen.charts.length < least) wrong.push(`${seen.charts.length} charts, expected at least ${least}`);
-  for (const { name, ink, colours } of seen.charts) {
-    if (ink < LEAST_INK || colours < 2) wrong.push(`chart "${name}" is blank (${(ink * 100).toFixed(2)} % ink)`);
-  }
+  wrong.push(...seen.charts.map(flaw).filter(Boolean));
   if (seen.overflow > 0) wrong.push(`is ${seen.overflow} px wider than the window: ${seen.wide.join(', ')}`);
   if (seen.bold > 0) wrong.push('a string of the run became markup');
   if (seen.unnamed > 0) wrong.push(`${seen.unnamed} controls or charts without a name`);
@@ -102,6 +125,14 @@ async function checkUse(page) {
   await page.waitForTimeout(30);
   if ((await readouts()) < Math.min(2, await plots.count())) wrong.push('the cursor is not shown in the other charts');
   await page.keyboard.press('Escape');
+
+  // Every choice once, and back to the first: what is drawn then must be as whole as before.
+  for (const choice of await page.locator('.choice').all()) {
+    const buttons = await choice.locator('button').all();
+    for (const button of [...buttons.slice(1), buttons[0]]) await button.click();
+  }
+  await page.waitForTimeout(30);
+  wrong.push(...(await page.evaluate(look)).charts.map(flaw).filter(Boolean).map((it) => `after a choice: ${it}`));
 
   const sorter = page.locator('table.labels thead button').nth(1);
   if (await sorter.count()) {

@@ -256,10 +256,13 @@ function place(plot: uPlot, left: number, top: number): void {
   move({ left, top }, true, true);
 }
 
+/** Longer names get a row of the legend for themselves on a narrow screen. */
+const LONG_NAME = 8;
+
 /** A legend entry: colour, name, value under the cursor; a press hides or shows its line. */
 export function legendItem(it: Pick<Line, 'label' | 'colour' | 'dash' | 'hidden'>, toggle: (show: boolean) => void): { button: HTMLElement; value: HTMLElement } {
   const value = el('span', { class: 'value' });
-  const button = el('button', { type: 'button', 'aria-pressed': String(!it.hidden), title: 'Hide or show' },
+  const button = el('button', { type: 'button', class: it.label.length > LONG_NAME && 'wide', 'aria-pressed': String(!it.hidden), title: 'Hide or show' },
     el('i', { class: it.dash ? 'swatch dashed' : 'swatch', style: `--swatch:var(--${it.colour})` }), it.label, value);
   button.addEventListener('click', () => {
     const show = button.getAttribute('aria-pressed') !== 'true';

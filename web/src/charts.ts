@@ -153,8 +153,10 @@ function pairs(charts: Child[]): HTMLElement {
   return el('div', { class: 'pair' }, charts);
 }
 
-/** Puts another chart in the place of one. */
+/** Puts another chart in the place of one; the control that was pressed moves along and keeps the focus. */
 function exchange(place: HTMLElement, chart: HTMLElement): void {
+  const focused = document.activeElement;
   place.replaceChildren(chart);
   drawAll();
+  if (focused instanceof HTMLElement && place.contains(focused)) focused.focus();
 }

@@ -40,6 +40,7 @@ describe('quantities', () => {
   it('are short', () => {
     expect([0, 7, 12.5, 999, 4998, 12_345, 1_230_000].map(quantity)).toEqual(['0', '7', '12.5', '999', '5.00k', '12.3k', '1.23M']);
     expect(rate(4998)).toBe('5.00k/s');
+    expect(rate(24_000)).toBe('24.0k/s');
     expect(rate(null)).toBe(NOTHING);
   });
   it('in full have groups', () => {

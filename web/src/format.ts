@@ -21,34 +21,35 @@ export function plain(value: number): string {
   return shown.includes('.') ? shown.replace(/\.?0+$/, '') : shown;
 }
 
+/** A whole number of the smallest unit has no decimals: `7 µs`, not `7.00 µs`. */
+const wholeOrDigits = (value: number) => (Number.isInteger(value) && Math.abs(value) < 1024 ? String(value) : digits(value));
+
 type Unit = readonly [factor: number, name: string];
 
 /** The largest unit in which the rounded value is at least 1. */
-function scaled(value: number, units: readonly Unit[], show: (value: number) => string): string {
+function scaled(value: number, units: readonly Unit[], show = digits, showSmallest = wholeOrDigits): string {
   if (!Number.isFinite(value)) return NOTHING;
   const reaches = (factor: number) => Number(Math.abs(value / factor).toPrecision(3)) >= 1;
   const [factor, name] = units.findLast(([factor]) => reaches(factor)) ?? units[0] ?? [1, ''];
-  return name === '' ? show(value / factor) : `${show(value / factor)}${GAP}${name}`;
+  const shown = factor === 1 ? showSmallest(value) : show(value / factor);
+  return name === '' ? shown : `${shown}${GAP}${name}`;
 }
 
 const TIMES: readonly Unit[] = [[1, 'µs'], [1e3, 'ms'], [1e6, 's']];
 const NUMBERS: readonly Unit[] = [[1, ''], [1e3, 'k'], [1e6, 'M'], [1e9, 'G']];
 const SIZES: readonly Unit[] = [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']];
 
-/** A whole number of the smallest unit has no decimals: `7 µs`, not `7.00 µs`. */
-const wholeOrDigits = (value: number) => (Number.isInteger(value) && Math.abs(value) < 1024 ? String(value) : digits(value));
-
 /** `1.23k`, `12.3M`; whole numbers below a thousand as they are. */
 export const quantity = (value: number | null): string =>
-  value === null ? NOTHING : scaled(value, NUMBERS, wholeOrDigits).replace(GAP, '');
+  value === null ? NOTHING : scaled(value, NUMBERS).replace(GAP, '');
 
 /** Microseconds as `123 µs`, `1.23 ms`, `1.23 s`. */
 export const duration = (us: number | null): string =>
-  us === null ? NOTHING : us > 0 && us < 1 ? `${digits(us)}${GAP}µs` : scaled(us, TIMES, us < 1000 ? wholeOrDigits : digits);
+  us === null ? NOTHING : scaled(us, TIMES);
 
 /** Bytes as `1.50 MiB`. */
 export const size = (bytes: number | null): string =>
-  bytes === null ? NOTHING : scaled(bytes, SIZES, bytes < 1024 ? wholeOrDigits : digits);
+  bytes === null ? NOTHING : scaled(bytes, SIZES);
 
 /** A rate of something that has no unit of its own. */
 export const rate = (perSecond: number | null): string => (perSecond === null ? NOTHING : `${quantity(perSecond)}/s`);
@@ -82,10 +83,10 @@ function floorDigits(percent: number): string {
 
 /** Ticks of the axes: the same units, no needless zeros. */
 export const tick = {
-  quantity: (value: number) => scaled(value, NUMBERS, plain).replace(GAP, ''),
-  rate: (value: number) => scaled(value, NUMBERS, plain).replace(GAP, ''),
-  duration: (us: number) => scaled(us, TIMES, plain),
-  size: (bytes: number) => scaled(bytes, SIZES, plain),
+  quantity: (value: number) => scaled(value, NUMBERS, plain, plain).replace(GAP, ''),
+  rate: (value: number) => scaled(value, NUMBERS, plain, plain).replace(GAP, ''),
+  duration: (us: number) => scaled(us, TIMES, plain, plain),
+  size: (bytes: number) => scaled(bytes, SIZES, plain, plain),
   cores: plain,
 };
 
