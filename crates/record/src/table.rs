@@ -1,6 +1,7 @@
 //! Parquet files as tables of named column vectors. All that the rest of the crate knows of the format.
 
 use std::fs::File;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -254,6 +255,12 @@ pub(crate) struct Table {
 impl Table {
     /// Reads the columns asked for; others that the file may have are left alone.
     pub(crate) fn read(path: &Path, fields: &[Field]) -> Result<Table, RecordError> {
+        // The library returns errors for nearly all damage, but asserts on some flipped bits.
+        panic::catch_unwind(|| Table::read_trusting(path, fields))
+            .unwrap_or_else(|_| Err(damaged(path, "damaged in a way that its reader cannot cope with")))
+    }
+
+    fn read_trusting(path: &Path, fields: &[Field]) -> Result<Table, RecordError> {
         let file = File::open(path).map_err(io_error("read", path))?;
         let broken = |e: ParquetError| {
             damaged(path, format!("not a whole Parquet file ({e}); was the run killed while it wrote?"))
@@ -272,6 +279,11 @@ impl Table {
             let count = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
             rows += count;
             for (position, name, column) in &mut columns {
+                let chunk = group.metadata().column(*position);
+                let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+                if start < 0 || chunk.compressed_size() < 0 {
+                    return Err(damaged(path, format!("column {name}: its place in the file is damaged")));
+                }
                 let source = group.get_column_reader(*position).map_err(broken)?;
                 read_column(source, column, count)
                     .map_err(|e| damaged(path, format!("column {name}: {e}")))?;

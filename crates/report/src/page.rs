@@ -203,6 +203,16 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_ended_before_it_began_has_an_empty_page() {
+        let (_dir, run) = test_run::long(0, 1);
+        let value = serde_json::to_value(ReportPage::of(&run).unwrap()).unwrap();
+        assert_eq!(value["seconds"], serde_json::json!([]));
+        assert_eq!(value["heatmap"], serde_json::json!({ "bounds_us": [], "cells": [] }));
+        assert_eq!(value["percentiles"]["response_time_us"], serde_json::json!([]));
+        assert!(crate::text::summary(&run, Default::default()).contains("PASS"));
+    }
+
+    #[test]
     fn a_long_run_stays_small() {
         let (_dir, run) = test_run::long(4_000, 12);
         let page = ReportPage::of(&run).unwrap();
