@@ -89,6 +89,12 @@ fn sessions(
             continue;
         };
         let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0);
+        if weight > 0 && !kind.ops.iter().any(|op| matches!(op, Op::Request(_))) && !reader.sink.has_errors()
+        {
+            reader
+                .sink
+                .error(steps, format!("the session \"{name}\" sends nothing; it needs at least one request"));
+        }
         kind.weight = weight;
         kind.keep_cookies = node.get("keep cookies").and_then(|node| reader.bool(node)).unwrap_or(false);
         kinds.push(kind);

@@ -416,3 +416,54 @@ static TEXT_TEST: Record = Record {
     ],
     rule: Rule::OneOf(&["equals", "contains", "matches", "exists"]),
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit(record: &'static Record, seen: &mut Vec<&'static Record>) {
+        if seen.iter().any(|known| std::ptr::eq(*known, record)) {
+            return;
+        }
+        seen.push(record);
+        record.verbs.iter().chain(record.keys).for_each(|key| visit_shape(&key.shape, seen));
+    }
+
+    fn visit_shape(shape: &'static Shape, seen: &mut Vec<&'static Record>) {
+        match shape {
+            Of(record) => visit(record, seen),
+            Step(records) => records.iter().for_each(|record| visit(record, seen)),
+            Map(_, inner) | List(inner, _) => visit_shape(inner, seen),
+            Either(shapes) => shapes.iter().for_each(|shape| visit_shape(shape, seen)),
+            Scalar(_) | Tree => {}
+        }
+    }
+
+    #[test]
+    fn the_reference_names_every_key_and_word() {
+        let reference = include_str!("../../../docs/scenario.md");
+        let mut records = Vec::new();
+        visit(&SCENARIO, &mut records);
+        assert!(records.len() > 20);
+        for key in records.iter().flat_map(|record| record.verbs.iter().chain(record.keys)) {
+            let (quoted, in_yaml) = (format!("`{}`", key.name), format!("{}:", key.name));
+            let named = reference.contains(&quoted) || reference.contains(&in_yaml);
+            assert!(named, "docs/scenario.md does not name the key {}", key.name);
+            if let Scalar(Word(words)) = key.shape {
+                for word in words {
+                    assert!(reference.contains(word), "docs/scenario.md does not name the word {word}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn schema_names_are_unique() {
+        let mut records = Vec::new();
+        visit(&SCENARIO, &mut records);
+        let mut names: Vec<_> = records.iter().map(|record| record.schema).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), records.len());
+    }
+}

@@ -276,6 +276,34 @@ fn steps_say_what_they_do() {
 }
 
 #[test]
+fn a_session_must_send_something() {
+    let told = told_of("sessions: {a: {steps: [{think: 1s}]}}\nload: {users: 1, hold: 1s}\n");
+    assert_eq!(told, "1:23: the session \"a\" sends nothing; it needs at least one request");
+}
+
+#[test]
+fn line_ends_and_byte_order_marks_of_other_systems_are_fine() {
+    let text = format!("\u{feff}{}", GOOD.replace('\n', "\r\n"));
+    assert!(load(&text).is_ok(), "{}", told_of(&text));
+    let wrong = GOOD.replace("POST:", "PSOT:").replace('\n', "\r\n");
+    let expected =
+        "t.yaml:9:9: unknown step \"PSOT\"; did you mean POST?\n 9 |       - PSOT: /login\n   |         ^^^^";
+    assert!(load(&wrong).unwrap_err().to_string().starts_with(expected));
+}
+
+#[test]
+fn a_list_of_an_each_step_is_marked_in_its_place() {
+    let each = |header: &str| {
+        let step = format!("- each: {header}\n        steps: [{{GET: \"/${{x}}\"}}]");
+        told_of(&format!("sessions:\n  a:\n    steps:\n      {step}\nload: {{users: 1, hold: 1s}}\n"))
+    };
+    let unknown = "unknown variable \"nix\"; set it with set, extract or settings";
+    assert_eq!(each("x in ${nix}"), format!("4:22: {unknown}"));
+    assert_eq!(each("x in nix"), format!("4:20: {unknown}"));
+    assert_eq!(each("\"x in ${ nix }\""), format!("4:24: {unknown}"));
+}
+
+#[test]
 fn loads_must_fit_together() {
     let with = |load: &str| told_of(&format!("sessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {load}\n"));
     assert!(with("{hold: 1s}").contains("a load needs users, a rate, or phases"));

@@ -357,10 +357,13 @@ fn date<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
     let format = argument(m, &nodes[1]);
     let Some(moment) = moment else { return Got::Missing };
     let start = m.made.len();
-    // The format may lie in the buffer that is written to; only a computed one is copied.
     let done = match format {
         Bytes::Borrowed(format) => write_date(moment, format, &mut m.made),
-        Bytes::Made(from, to) => write_date(moment, &m.made[from..to].to_vec(), &mut m.made),
+        Bytes::Made(from, to) => {
+            // It lies in the buffer that is written to. Computed formats are rare, so it is copied.
+            let format = m.made[from..to].to_vec();
+            write_date(moment, &format, &mut m.made)
+        }
     };
     if done { Got::Text(Bytes::Made(start, m.made.len())) } else { Got::Missing }
 }
@@ -392,4 +395,30 @@ pub(crate) fn fold(function: &'static Function, arguments: Box<[Node]>) -> Node 
     let constant = function.pure && arguments.iter().all(|node| node.as_literal().is_some());
     let call = Node::Call(function, arguments);
     if constant { super::constant_value(&call).unwrap_or(call) } else { call }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_has_every_function() {
+        let reference = include_str!("../../../../docs/scenario.md");
+        let rows = FUNCTIONS
+            .iter()
+            .map(|f| (f.usage, f.about))
+            .chain(NAMING.map(|(_, usage, about)| (usage, about)));
+        for (usage, about) in rows {
+            let row = format!("| `{usage}` | {about} |");
+            assert!(reference.contains(&row), "docs/scenario.md lacks the row\n{row}");
+        }
+    }
+
+    #[test]
+    fn functions_are_found_by_their_own_name_only() {
+        for function in FUNCTIONS {
+            assert!(std::ptr::eq(find(function.name).unwrap(), function), "{} twice", function.name);
+            assert!(function.usage.starts_with(&format!("{}(", function.name)));
+        }
+    }
 }

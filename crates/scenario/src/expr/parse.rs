@@ -245,24 +245,34 @@ impl<'t> Parser<'t, '_> {
             self.mistakes.truncate(known_mistakes + 1);
             return Ok(Node::Missing);
         };
-        self.check_call(start, function, &arguments, &starts);
+        if !self.check_call(start, function, &arguments, &starts) {
+            return Ok(Node::Missing);
+        }
         Ok(function::fold(function, arguments.into_boxed_slice()))
     }
 
-    fn check_call(&mut self, start: usize, function: &Function, arguments: &[Node], starts: &[usize]) {
+    /// Whether a call can be evaluated: functions count on having as many values as they ask for.
+    fn check_call(
+        &mut self,
+        start: usize,
+        function: &Function,
+        arguments: &[Node],
+        starts: &[usize],
+    ) -> bool {
         let allowed = function.arguments_min..=function.arguments_max;
         if !allowed.contains(&arguments.len()) {
             let (given, Function { name, usage, about, .. }) = (arguments.len(), function);
             let values = if given == 1 { "value" } else { "values" };
             let reason = format!("{name} is called with {given} {values}; {usage} gives {about}");
             self.mistakes.push(self.mistake(start, function.name.len(), reason));
-            return;
+            return false;
         }
         if let ("date" | "epoch_ms", Some(Node::Text(format))) = (function.name, arguments.get(1))
             && let Some(problem) = function::format_problem(format)
         {
             self.mistakes.push(self.mistake(starts[1], format.len(), format!("bad date format: {problem}")));
         }
+        true
     }
 
     /// `count(NAME)`, `next(FEEDER)`, `next(FEEDER, COLUMN)`.

@@ -249,6 +249,8 @@ fn mistakes_say_where_and_what() {
         mistake("random(1)"),
         "0+6 random is called with 1 value; random(low, high) gives a whole number by chance, both bounds included"
     );
+    assert!(mistake("if(1)").starts_with("0+2 if is called with 1 value; if(condition, then, else)"));
+    assert!(mistake("pick()").starts_with("0+4 pick is called with 0 values"));
     assert_eq!(mistake("'abc"), "0+1 the text that begins here has no closing quote");
     assert_eq!(mistake("(1"), "2+1 the expression ends too early; expected a closing parenthesis");
     assert_eq!(mistake("3x"), "0+2 \"3x\" is neither a number nor a name");
@@ -272,4 +274,26 @@ fn holes_end_at_the_brace_outside_quotes() {
     assert_eq!(parse::end_of_hole("'}' + \"}\"} b"), Some(10));
     assert_eq!(parse::end_of_hole("'\\'}'} b"), Some(6));
     assert_eq!(parse::end_of_hole("'}"), None);
+}
+
+#[test]
+fn no_function_panics_whatever_it_is_given() {
+    let shared = shared();
+    let values =
+        ["missing", "true", "-1", "9223372036854775807", "1.5", "''", "'é'", "'12'", "a", "list", "'1e300'"];
+    for function in function::FUNCTIONS {
+        for count in function.arguments_min..=function.arguments_max.min(3) {
+            for pick in 0..values.len().pow(count as u32) {
+                let arguments: Vec<&str> =
+                    (0..count).map(|at| values[pick / values.len().pow(at as u32) % values.len()]).collect();
+                let text = format!("{}({})", function.name, arguments.join(", "));
+                if let Ok(node) = parse::parse(&text, &mut TestNames) {
+                    let mut random = fastrand::Rng::with_seed(7);
+                    let slots = slots();
+                    let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
+                    Expr::new(node).eval_into(&mut cx, &mut Slot::default());
+                }
+            }
+        }
+    }
 }

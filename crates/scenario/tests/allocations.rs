@@ -1,0 +1,100 @@
+//! A warm session of the airline allocates nothing: no template, no expression, no variable does.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+
+use tidemark_scenario::plan::Op;
+use tidemark_scenario::{Context, Plan, Shared, Slot};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator as it came; counting touches only a thread-local number.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise about `layout` is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `alloc` above, hence from the system, with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: as above; the caller's promise about `size` is passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Every operation once, in the order of the plan and whatever its conditions say.
+fn pass(
+    plan: &Plan,
+    slots: &mut [Slot],
+    spare: &mut Slot,
+    out: &mut Vec<u8>,
+    cx: (&Shared, &mut fastrand::Rng),
+) {
+    let (shared, random) = cx;
+    for op in &plan.sessions[0].ops {
+        let mut cx = Context { slots, shared, random, epoch_ms: 1_795_219_200_000 };
+        match op {
+            Op::Request(index) => {
+                let request = &plan.requests[usize::from(*index)];
+                out.clear();
+                request.head.render(&mut cx, out);
+                if let Some(body) = &request.body {
+                    body.render(&mut cx, out);
+                }
+            }
+            Op::Set { slot, value } => {
+                value.eval_into(&mut cx, spare);
+                std::mem::swap(spare, &mut slots[usize::from(*slot)]);
+            }
+            Op::JumpUnless { condition, .. } => drop(condition.is_true(&mut cx)),
+            Op::Think(time) => drop(time.duration_us(&mut cx)),
+            Op::Jump(_) | Op::Choose { .. } | Op::End => {}
+        }
+    }
+}
+
+#[test]
+fn a_warm_session_allocates_nothing() {
+    let text = tidemark_scenario::shipped("airline").unwrap();
+    let plan = tidemark_scenario::load_text("airline.yaml", text, Path::new("."), &[]).unwrap();
+    let kind = &plan.sessions[0];
+    let shared = Shared::new(plan.counters, plan.feeders.clone());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut slots = vec![Slot::default(); kind.slots];
+    for (slot, name) in slots.iter_mut().zip(&kind.slot_names) {
+        match name.as_str() {
+            "street" => slot.set_text(b"123 Main St."),
+            "bookings" => {
+                slot.start_list();
+                (0..9).for_each(|_| slot.push_item(b"6f9619ff-8b86-4011-b42d-00c04fc964ff"));
+            }
+            "flights" | "returns" => slot.set_int(1),
+            _ => slot.set_text(b"27617"),
+        }
+    }
+    let (mut spare, mut out) = (Slot::default(), Vec::new());
+    for _ in 0..50 {
+        pass(&plan, &mut slots, &mut spare, &mut out, (&shared, &mut random));
+    }
+    let before = ALLOCATIONS.get();
+    for _ in 0..200 {
+        pass(&plan, &mut slots, &mut spare, &mut out, (&shared, &mut random));
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert!(before > 0, "the counting allocator is not in use");
+}
