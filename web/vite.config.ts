@@ -8,6 +8,9 @@ const TOKEN = '__TIDEMARK_RUN__';
 const POLICY =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
+/** The chart library's licence asks to go wherever its code goes. */
+const LICENCE = readFileSync(new URL('./node_modules/uplot/LICENSE', import.meta.url), 'utf8').trim();
+
 /** Puts the one script and the one style sheet into the page, so that a single file is left. */
 function singleFile(): Plugin {
   return {
@@ -29,7 +32,7 @@ function singleFile(): Plugin {
         .replace(/<script type="module"[^>]*><\/script>\s*/, '')
         .replace(/<link rel="stylesheet"[^>]*>\s*/, '')
         .replace('<meta charset="utf-8">', (it) => `${it}\n<meta http-equiv="Content-Security-Policy" content="${POLICY}">`)
-        .replace('</head>', () => `<style>${style.trim()}</style>\n</head>`)
+        .replace('</head>', () => `<!-- Charts are drawn by uPlot:\n${LICENCE}\n-->\n<style>${style.trim()}</style>\n</head>`)
         .replace('</body>', () => `<script>${script.trim().replaceAll('</script', '<\\/script')}</script>\n</body>`);
       if (html.split(TOKEN).length !== 2) this.error(`${TOKEN} must stand in the page exactly once`);
       page.source = html;

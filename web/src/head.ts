@@ -8,8 +8,8 @@ import { PERCENTILES } from './run';
 /** How a percentile is called. */
 export const PERCENTILE_NAMES = { p50: 'p50', p90: 'p90', p99: 'p99', p999: 'p99.9', max: 'max' } as const;
 
-/** Processes that are not the system: what they use is not its cost. */
-const NOT_THE_SYSTEM = ['driver', 'machine'];
+/** The process whose use is the system's cost. */
+const SYSTEM = 'system';
 
 const VERDICTS: Record<Status, { word: string; icon: string }> = {
   pass: { word: 'Pass', icon: 'M5 12.5l4.5 4.5L19 7.5' },
@@ -82,7 +82,7 @@ export function tiles(manifest: Manifest): HTMLElement {
   const { summary, machine } = manifest;
   const errors = errorCount(manifest);
   const { response_time_us: response, service_time_us: service, ledger } = summary;
-  const system = summary.processes.filter((process) => !NOT_THE_SYSTEM.includes(process.name));
+  const system = summary.processes.filter((process) => process.name === SYSTEM);
   const cpu_s = system.reduce((sum, process) => sum + process.cpu_s, 0);
   const cpu_share = system.reduce((sum, process) => sum + process.cpu_share, 0);
   const reached = summary.offered_per_s > 0 ? summary.achieved_per_s / summary.offered_per_s : 0;
@@ -104,7 +104,7 @@ export function tiles(manifest: Manifest): HTMLElement {
     { name: 'Errors', value: empty ? NOTHING : quantity(errors), exact: count(errors), below: empty ? 'no requests' : `${share(errors / summary.requests)} of requests`, bad: errors > 0 },
     { name: 'Dropped', value: quantity(summary.dropped), exact: count(summary.dropped), below: summary.dropped > 0 ? 'arrivals given up at a bound' : 'every arrival was served', bad: summary.dropped > 0 },
     {
-      name: 'Per CPU-second', value: cpu_s > 0 ? quantity(summary.requests / cpu_s) : NOTHING,
+      name: 'Per CPU-second', value: cpu_s > 0 ? quantity((summary.achieved_per_s * summary.measured_s) / cpu_s) : NOTHING,
       below: cpu_s > 0 ? 'requests, of the system' : 'the system was not watched',
     },
     {

@@ -21,5 +21,6 @@ describe('the built page', () => {
     expect(page).not.toMatch(/<(script|link|img|iframe)[^>]+(src|href)="(?!data:)/);
     expect(page).not.toMatch(/@import|url\((?!data:)/);
     expect(page).toContain("default-src 'none'");
+    expect(page).toContain('The MIT License (MIT)');
   });
 });
