@@ -97,6 +97,7 @@ impl Profile {
     }
 
     /// The level at a moment; 0 before and after.
+    #[cfg(test)]
     pub fn level_at(&self, at_ns: u64) -> f64 {
         let piece = self.pieces.iter().find(|p| p.start_ns <= at_ns && at_ns < p.end_ns);
         piece.map_or(0.0, |p| p.level_at(at_ns))

@@ -219,10 +219,11 @@ impl<S: Selector> Readiness<S> {
             }
             return Some((index, Event::Opened));
         }
-        if ready.writable && connection.written < connection.output.len() {
-            if let Err(error) = self.write(index) {
-                return Some((index, Event::Failed(error)));
-            }
+        if ready.writable
+            && connection.written < connection.output.len()
+            && let Err(error) = self.write(index)
+        {
+            return Some((index, Event::Failed(error)));
         }
         if ready.readable || ready.closing {
             self.reading = Some((index, ready.closing));
@@ -300,10 +301,10 @@ impl<S: Selector> Io for Readiness<S> {
             }
             let ready = self.selector.ready(self.cursor)?;
             self.cursor += 1;
-            if ready.token != WAKE_TOKEN {
-                if let Some(found) = self.look(ready) {
-                    return Some(found);
-                }
+            if ready.token != WAKE_TOKEN
+                && let Some(found) = self.look(ready)
+            {
+                return Some(found);
             }
         }
     }

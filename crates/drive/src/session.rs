@@ -250,7 +250,7 @@ mod tests {
             }
         }
         for (way, expected) in [(1, 2_000i32), (2, 6_000), (3, 12_000)] {
-            assert!((counts[way] as i32 - expected).abs() < 500, "{counts:?}");
+            assert!((counts[way] - expected).abs() < 500, "{counts:?}");
         }
     }
 

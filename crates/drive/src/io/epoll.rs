@@ -1,4 +1,4 @@
-//! Linux: epoll, waiting to the nanosecond.
+//! Linux (5.11 or later): epoll, waiting to the nanosecond.
 
 use std::io;
 use std::net::TcpStream;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
 
 use super::{Ready, Selector, WAKE_TOKEN, Waker};
 
@@ -27,7 +28,14 @@ impl Seat {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE_TOKEN), EventFlags::IN | EventFlags::ET)?;
-        Ok(Seat { epoll, wake: Arc::new(wake) })
+        let mut none = Vec::with_capacity(1);
+        match epoll::wait(&epoll, spare_capacity(&mut none), Some(&Timespec::default())) {
+            Err(Errno::NOSYS) => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "Linux 5.11 or later is needed"))
+            }
+            Err(error) => Err(error.into()),
+            Ok(_) => Ok(Seat { epoll, wake: Arc::new(wake) }),
+        }
     }
 
     /// Wakes whoever sits on it.

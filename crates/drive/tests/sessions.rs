@@ -1,0 +1,231 @@
+//! What sessions do: variables, cookies, choices, pauses, connections of their own.
+
+mod support;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use support::{Next, Server, answer, begin, extract, finish, get, kind, options, phase, plan, run};
+use tidemark_drive::{OnceError, run_once};
+use tidemark_record::Outcome;
+use tidemark_scenario::plan::{Check, LoadModel, Op, SessionKind, Source, Spacing, TextTest, WhenMissing};
+use tidemark_scenario::template::{Encoding, Part};
+use tidemark_scenario::{Expr, Shared, Template};
+use tidemark_wire::json;
+
+const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
+
+/// A head whose path ends in a variable.
+fn get_of(slot: u16, path: &str) -> Template {
+    let literal = |text: String| Part::Literal(text.into_bytes().into());
+    let hole = Part::Hole(Expr::variable(slot), Encoding::Url);
+    Template { parts: vec![literal(format!("GET {path}")), hole, literal(" HTTP/1.1\r\n".into())] }
+}
+
+#[test]
+fn a_value_from_one_answer_goes_into_the_next_request() {
+    let server = Server::start(|request, stream| match request.target() {
+        "/list" => answer(stream, "200 OK", "", "{\"items\": [{\"id\": 1}, {\"id\": 77}]}"),
+        "/item/77" => answer(stream, "200 OK", "", "{}"),
+        other => answer(stream, "404 Not Found", "", other),
+    });
+    let mut plan = plan(vec![get(0, "/list"), get(1, "")], OPEN, vec![phase(200, 100.0)]);
+    let id = Source::Json(json::Path::parse("$.items[-1].id").unwrap());
+    plan.requests[0].extractions = vec![extract(0, id, WhenMissing::Fail)];
+    plan.requests[1].head = get_of(0, "/item/");
+    let sum = run(plan, server.address);
+    assert_eq!(sum.outcome(Outcome::Ok), 40, "{:?}", sum.examples());
+}
+
+#[test]
+fn what_a_failed_request_should_have_brought_is_missing() {
+    let server = Server::start(|request, stream| match (request.target(), request.index % 3) {
+        ("/token", 0) => answer(stream, "200 OK", "X-Token: good\r\n", ""),
+        ("/token", _) => answer(stream, "500 Oops", "X-Token: bad\r\n", ""),
+        (_, _) => answer(stream, "200 OK", "", request.target()),
+    });
+    let mut plan = plan(vec![get(0, "/token"), get(1, "/token"), get(2, "")], OPEN, vec![phase(100, 100.0)]);
+    for request in 0..2 {
+        let token = Source::Header("x-token".into());
+        plan.requests[request].extractions = vec![extract(0, token, WhenMissing::Clear)];
+    }
+    plan.requests[2].head = get_of(0, "/use/");
+    plan.requests[2].extractions = vec![extract(1, Source::Body, WhenMissing::Clear)];
+    let whole = Template::literal("/use/");
+    plan.requests[2].checks = vec![Check::Body(TextTest::Equals(whole))];
+    let sum = run(plan, server.address);
+    assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Status), 10);
+    assert_eq!(
+        sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Ok),
+        10,
+        "{:?}",
+        sum.examples()
+    );
+}
+
+/// What each login got, and which cookies came with the requests after it.
+type Seen = Arc<Mutex<HashMap<String, u32>>>;
+
+fn cookie_server(seen: Seen) -> Server {
+    Server::start(move |request, stream| {
+        let cookie = request.head.lines().find_map(|l| l.strip_prefix("Cookie: ")).unwrap_or("none");
+        *seen.lock().unwrap().entry(format!("{} {cookie}", request.target())).or_default() += 1;
+        match request.target() {
+            "/login" => answer(stream, "200 OK", "Set-Cookie: sid=abc; Path=/; HttpOnly\r\n", ""),
+            "/logout" => answer(stream, "200 OK", "Set-Cookie: sid=; Max-Age=0\r\n", ""),
+            _ => answer(stream, "200 OK", "", ""),
+        }
+    })
+}
+
+#[test]
+fn cookies_live_as_long_as_their_session() {
+    let seen = Seen::default();
+    let server = cookie_server(seen.clone());
+    let requests = ["/before", "/login", "/in", "/logout", "/after", "/login"];
+    let requests = requests.iter().enumerate().map(|(i, target)| get(i as u16, target)).collect();
+    let sum = run(plan(requests, OPEN, vec![phase(100, 100.0)]), server.address);
+    assert_eq!(sum.outcome(Outcome::Ok), 60);
+    let seen = seen.lock().unwrap();
+    let expected = [
+        ("/before none", 10),
+        ("/login none", 20),
+        ("/in sid=abc", 10),
+        ("/logout sid=abc", 10),
+        ("/after none", 10),
+    ];
+    assert_eq!(*seen, expected.map(|(what, count)| (what.to_owned(), count)).into());
+}
+
+#[test]
+fn a_closed_user_may_keep_its_cookies() {
+    let seen = Seen::default();
+    let server = cookie_server(seen.clone());
+    let mut plan = plan(vec![get(0, "/login")], LoadModel::Closed, vec![phase(300, 1.0)]);
+    plan.sessions[0].keep_cookies = true;
+    let sum = run(plan, server.address);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen["/login none"], 1);
+    assert_eq!(u64::from(seen["/login sid=abc"]), sum.ended() - 1);
+}
+
+#[test]
+fn choices_and_kinds_go_by_weight() {
+    let server = Server::plain(Duration::ZERO);
+    let requests = (0..4).map(|label| get(label, "/")).collect();
+    let mut plan = plan(requests, LoadModel::Closed, vec![phase(60_000, 8.0)]);
+    let ways = vec![(25, 1), (100, 3)];
+    let ops = vec![
+        Op::Choose { ways, total: 100 },
+        Op::Request(0),
+        Op::Jump(4),
+        Op::Request(1),
+        Op::Think(Expr::int(0)),
+        Op::End,
+    ];
+    let other = SessionKind { weight: 1, ..kind(vec![Op::Request(2), Op::End]) };
+    plan.sessions = vec![SessionKind { weight: 3, ..kind(ops) }, other];
+    let drive = begin(plan, options(server.address, 2));
+    while server.requests() < 8_000 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drive.stop();
+    let sum = finish(drive);
+    let total = sum.ended() as f64;
+    for (label, share) in [(0, 0.1875), (1, 0.5625), (2, 0.25), (3, 0.0)] {
+        let got = sum.count(|l, _, _| l == label) as f64 / total;
+        assert!((got - share).abs() < 0.03, "label {label}: {got} of {total}");
+    }
+}
+
+#[test]
+fn think_time_is_not_response_time() {
+    let server = Server::plain(Duration::ZERO);
+    let mut plan = plan(vec![get(0, "/"), get(1, "/")], LoadModel::Closed, vec![phase(1_000, 1.0)]);
+    plan.sessions[0].ops = vec![Op::Request(0), Op::Think(Expr::int(100_000)), Op::Request(1), Op::End];
+    let sum = run(plan, server.address);
+    let second = sum.count(|label, _, _| label == 1);
+    assert!((1..=10).contains(&second), "{second} pauses of 100 ms in a second");
+    assert!(sum.response().value_at_quantile(0.5) < 100_000);
+}
+
+#[test]
+fn a_session_has_its_connection_to_itself() {
+    let server = Server::start(|request, stream| {
+        answer(stream, "200 OK", &format!("X-Connection: {}\r\n", request.connection), "")
+    });
+    let mut plan = plan(vec![get(0, "/"), get(1, "/")], LoadModel::Closed, vec![phase(400, 10.0)]);
+    for (request, slot) in [(0, 0), (1, 1)] {
+        let connection = Source::Header("x-connection".into());
+        plan.requests[request].extractions = vec![extract(slot, connection, WhenMissing::Fail)];
+    }
+    let same = Template { parts: vec![Part::Hole(Expr::variable(0), Encoding::Raw)] };
+    plan.requests[1].checks = vec![Check::Header("x-connection".into(), TextTest::Equals(same))];
+    plan.limits.connections = 10;
+    let sum = run(plan, server.address);
+    assert!(sum.ended() >= 20);
+    assert_eq!(sum.outcome(Outcome::Ok), sum.ended(), "{:?}", sum.examples());
+    assert_eq!(server.connections(), 10);
+    assert_eq!(sum.connects(), 10);
+}
+
+#[test]
+fn sessions_that_do_nothing_do_not_hang_the_loop() {
+    let server = Server::plain(Duration::ZERO);
+    let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(300, 3.0)]);
+    let endless = kind(vec![Op::Jump(0)]);
+    let empty = kind(vec![Op::End]);
+    plan.sessions = vec![endless, empty, kind(vec![Op::Request(0), Op::End])];
+    let sum = run(plan, server.address);
+    assert!(sum.end.ended_us < 10_000_000);
+}
+
+#[test]
+fn base_path_and_host_are_the_targets() {
+    let server = Server::start(|request, stream| {
+        let right = request.head.starts_with("GET /app/v1/x HTTP/1.1\r\nHost: test.local\r\n");
+        answer(stream, if right { "200 OK" } else { "400 Bad Request" }, "", &request.head)
+    });
+    let mut options = options(server.address, 1);
+    options.target.base_path = "/app/v1".into();
+    let sum = finish(begin(plan(vec![get(0, "/x")], OPEN, vec![phase(100, 100.0)]), options));
+    assert_eq!(sum.outcome(Outcome::Ok), 10, "{:?}", sum.examples());
+}
+
+#[test]
+fn a_body_arrives_whole() {
+    let server = Server::start(|request, stream| {
+        let right = request.body == vec![b'z'; 300_000];
+        answer(stream, if right { "200 OK" } else { "400 Bad Request" }, "", "")
+    });
+    let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(100, 100.0)]);
+    plan.requests[0].method = "POST".into();
+    plan.requests[0].head = Template::literal("POST / HTTP/1.1\r\n");
+    plan.requests[0].body = Some(Template::literal(vec![b'z'; 300_000]));
+    assert_eq!(run(plan, server.address).outcome(Outcome::Ok), 10);
+}
+
+#[test]
+fn once_runs_once_or_says_what_failed() {
+    let server = Server::start(|request, stream| match request.target() {
+        "/load" => answer(stream, "200 OK", "", "loaded"),
+        _ => {
+            answer(stream, "500 Oops", "", "no table");
+            Next::Close
+        }
+    });
+    let plan = plan(vec![get(0, "/load"), get(1, "/broken")], LoadModel::Closed, vec![phase(100, 1.0)]);
+    let shared = Shared::new(1, Vec::new());
+    let good = kind(vec![Op::Request(0), Op::Request(0), Op::End]);
+    run_once(&plan, &good, &shared, &options(server.address, 1)).unwrap();
+    assert_eq!(server.requests(), 2);
+    let bad = kind(vec![Op::Request(1), Op::Request(0), Op::End]);
+    match run_once(&plan, &bad, &shared, &options(server.address, 1)) {
+        Err(OnceError::Request { label, outcome, detail }) => {
+            assert_eq!((label.as_str(), outcome), ("r1", Outcome::Status));
+            assert_eq!(detail, "status 500: no table");
+        }
+        other => panic!("{other:?}"),
+    }
+}

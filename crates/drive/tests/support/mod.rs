@@ -1,0 +1,285 @@
+//! A server that misbehaves as told, and plans and sums for the tests.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use tidemark_drive::{Drive, DriveEnd, DriveOptions, Target, start};
+use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
+use tidemark_scenario::plan::{
+    Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, System, WhenMissing,
+};
+use tidemark_scenario::{Plan, Shared, Template};
+
+/// What a server sees of a request.
+pub struct Request {
+    /// Request line and headers.
+    pub head: String,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Which connection it came on, counted from 0.
+    pub connection: usize,
+    /// Which request of its connection it is, counted from 0.
+    pub index: usize,
+}
+
+impl Request {
+    /// The target of the request line.
+    pub fn target(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or("")
+    }
+}
+
+/// What becomes of the connection after an answer.
+#[derive(PartialEq)]
+pub enum Next {
+    Keep,
+    Close,
+    /// Closed so that the peer sees a reset.
+    Reset,
+}
+
+/// A server on a free loopback port, with a thread for each connection. It lives as long as the test.
+pub struct Server {
+    pub address: SocketAddr,
+    pub connections: Arc<AtomicUsize>,
+    pub requests: Arc<AtomicUsize>,
+}
+
+impl Server {
+    /// Answers every request by `behave`.
+    pub fn start(behave: impl Fn(&Request, &mut TcpStream) -> Next + Send + Sync + 'static) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let behave = Arc::new(behave);
+        let server = Server { address, connections: Arc::default(), requests: Arc::default() };
+        let (connections, requests) = (server.connections.clone(), server.requests.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else { continue };
+                let connection = connections.fetch_add(1, Ordering::SeqCst);
+                let (behave, requests) = (behave.clone(), requests.clone());
+                std::thread::spawn(move || serve(stream, connection, &*behave, &requests));
+            }
+        });
+        server
+    }
+
+    /// Answers 200 with a small body after a delay.
+    pub fn plain(delay: Duration) -> Server {
+        Server::start(move |_, stream| {
+            if !delay.is_zero() {
+                std::thread::sleep(delay);
+            }
+            answer(stream, "200 OK", "", "hello")
+        })
+    }
+
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// Writes an answer; headers end with CRLF each.
+pub fn answer(stream: &mut TcpStream, status: &str, headers: &str, body: &str) -> Next {
+    let length = body.len();
+    write(stream, &format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}"))
+}
+
+/// Writes bytes; a peer that is gone is no error here.
+pub fn write(stream: &mut TcpStream, bytes: &str) -> Next {
+    let _ = stream.write_all(bytes.as_bytes());
+    Next::Keep
+}
+
+fn serve(
+    mut stream: TcpStream,
+    connection: usize,
+    behave: &dyn Fn(&Request, &mut TcpStream) -> Next,
+    requests: &AtomicUsize,
+) {
+    let _ = stream.set_nodelay(true);
+    let mut bytes = Vec::new();
+    for index in 0.. {
+        let Some((head, body)) = receive(&mut stream, &mut bytes) else { return };
+        requests.fetch_add(1, Ordering::SeqCst);
+        match behave(&Request { head, body, connection, index }, &mut stream) {
+            Next::Keep => {}
+            Next::Close => return,
+            Next::Reset => {
+                let socket = socket2::Socket::from(stream);
+                let _ = socket.set_linger(Some(Duration::ZERO));
+                return;
+            }
+        }
+    }
+}
+
+fn receive(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {
+    let mut buffer = [0; 4096];
+    loop {
+        if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&bytes[..end + 4]).into_owned();
+            let length = head.lines().find_map(|l| l.strip_prefix("Content-Length: "));
+            let whole = end + 4 + length.map_or(0, |l| l.trim().parse::<usize>().unwrap());
+            if bytes.len() >= whole {
+                let body = bytes[end + 4..whole].to_vec();
+                bytes.drain(..whole);
+                return Some((head, body));
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
+            _ => return None,
+        }
+    }
+}
+
+/// A GET that is labelled by its place.
+pub fn get(label: u16, target: &str) -> RequestPlan {
+    RequestPlan {
+        label,
+        method: "GET".into(),
+        head: Template::literal(format!("GET {target} HTTP/1.1\r\n")),
+        body: None,
+        timeout: Duration::from_secs(10),
+        extractions: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+pub fn extract(slot: u16, source: Source, when_missing: WhenMissing) -> Extraction {
+    Extraction { slot, source, when_missing }
+}
+
+pub fn kind(ops: Vec<Op>) -> SessionKind {
+    let slot_names = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+    SessionKind { name: "user".into(), weight: 1, slots: 4, slot_names, keep_cookies: false, ops }
+}
+
+pub fn phase(ms: u64, level: f64) -> Phase {
+    let duration = Duration::from_millis(ms);
+    Phase { name: "hold".into(), duration, from: level, to: level, measured: true }
+}
+
+/// A plan in which each session makes all requests, one after the other.
+pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) -> Plan {
+    let ops = (0..requests.len() as u16).map(Op::Request).chain([Op::End]).collect();
+    Plan {
+        name: "test".into(),
+        description: String::new(),
+        labels: requests.iter().enumerate().map(|(index, _)| format!("r{index}")).collect(),
+        requests,
+        sessions: vec![kind(ops)],
+        prepare: None,
+        load: Load { model, phases },
+        counters: 1,
+        feeders: Vec::new(),
+        limits: Limits {
+            connections: 20,
+            waiting: 100_000,
+            connect_timeout: Duration::from_secs(5),
+            body_bytes: 1 << 20,
+            drain: Duration::from_secs(10),
+        },
+        objectives: Vec::new(),
+        system: System::default(),
+        seed: None,
+        source_name: String::new(),
+        source: String::new(),
+    }
+}
+
+pub fn options(address: SocketAddr, threads: usize) -> DriveOptions {
+    DriveOptions {
+        threads,
+        cores: Vec::new(),
+        seed: 11,
+        target: Target { address, authority: "test.local".into(), base_path: String::new() },
+        epoch: Instant::now(),
+        wall_epoch: SystemTime::now(),
+    }
+}
+
+/// Everything that a drive reported.
+pub struct Sum {
+    pub intervals: Vec<ThreadInterval>,
+    pub end: DriveEnd,
+}
+
+impl Sum {
+    pub fn count(&self, pick: impl Fn(u16, Outcome, bool) -> bool) -> u64 {
+        let all = self.intervals.iter().flat_map(|i| &i.series);
+        all.filter(|s| pick(s.label, s.outcome, s.measured)).map(|s| s.response_time_us.len()).sum()
+    }
+
+    pub fn outcome(&self, outcome: Outcome) -> u64 {
+        self.count(|_, o, _| o == outcome)
+    }
+
+    pub fn ended(&self) -> u64 {
+        self.count(|_, _, _| true)
+    }
+
+    pub fn offered(&self) -> u64 {
+        self.intervals.iter().map(|i| i.offered).sum()
+    }
+
+    pub fn dropped(&self) -> u64 {
+        self.intervals.iter().map(|i| i.dropped).sum()
+    }
+
+    pub fn connects(&self) -> u64 {
+        self.intervals.iter().map(|i| i.connects).sum()
+    }
+
+    pub fn response(&self) -> Histogram {
+        let mut sum = new_histogram();
+        for series in self.intervals.iter().flat_map(|i| &i.series).filter(|s| s.measured) {
+            sum.add(&series.response_time_us).unwrap();
+        }
+        sum
+    }
+
+    pub fn examples(&self) -> Vec<&ErrorExample> {
+        self.intervals.iter().flat_map(|i| &i.examples).collect()
+    }
+
+    /// What was offered ended, was dropped, or was left by an abort; intervals follow one another.
+    pub fn is_conserved(&self) {
+        assert_eq!(self.offered(), self.ended() + self.dropped() + self.end.unfinished);
+        assert_eq!(self.end.lost_intervals, 0);
+        let threads = self.intervals.iter().map(|i| i.thread).max().unwrap_or(0);
+        for thread in 0..=threads {
+            let of: Vec<_> = self.intervals.iter().filter(|i| i.thread == thread).collect();
+            assert!(of.windows(2).all(|two| two[0].end_us == two[1].start_us), "intervals leave no gap");
+            let last = of.last().unwrap();
+            assert_eq!((last.waiting, last.in_flight), (0, self.end.unfinished));
+        }
+    }
+}
+
+pub fn begin(plan: Plan, options: DriveOptions) -> Drive {
+    let shared = Shared::new(plan.counters, plan.feeders.clone());
+    start(Arc::new(plan), Arc::new(shared), options).unwrap()
+}
+
+/// Takes all intervals and waits for the end.
+pub fn finish(drive: Drive) -> Sum {
+    let intervals = drive.intervals().iter().collect();
+    let sum = Sum { intervals, end: drive.join().unwrap() };
+    sum.is_conserved();
+    sum
+}
+
+pub fn run(plan: Plan, address: SocketAddr) -> Sum {
+    finish(begin(plan, options(address, 1)))
+}
