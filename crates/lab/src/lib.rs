@@ -1,17 +1,46 @@
-//! Carries an experiment out: starts, watches, stops.
+//! Carries an experiment out: starts the system, waits for its health, loads its data, drives it, watches every
+//! process, and stops everything on every way out.
+//!
+//! [`run`] does it all for a [plan](tidemark_scenario::Plan) and leaves a run directory. What it stands on is useful
+//! alone: a [child process](child) that never outlives its reason, the [monitor] that reads `/proc`, the disk's
+//! [sync] latency, the rule by which a run is [judged](verdict).
+//!
+//! ```no_run
+//! use tidemark_lab::{Progress, RunOptions};
+//! # fn plan() -> tidemark_scenario::Plan { unimplemented!() }
+//!
+//! let options = RunOptions { out: Some("runs/first".into()), ..RunOptions::default() };
+//! let finished = tidemark_lab::run(plan(), options, &mut |progress| {
+//!     if let Progress::Phase { name, .. } = progress {
+//!         eprintln!("{name}");
+//!     }
+//! })?;
+//! println!("{:?}", finished.manifest.summary.verdict);
+//! std::process::exit(finished.exit_status().into());
+//! # #[allow(unreachable_code)]
+//! # Ok::<(), tidemark_lab::LabError>(())
+//! ```
+
+mod account;
 pub mod child;
-pub mod error;
-pub mod health;
-pub mod interrupt;
-pub mod machine;
+mod error;
+mod experiment;
+mod health;
+mod interrupt;
+mod machine;
 pub mod monitor;
-pub mod pin;
-pub mod proc;
+mod pin;
+mod proc;
 pub mod sync;
 pub mod system;
+#[cfg(test)]
+mod test_plan;
 pub mod verdict;
+
 pub use error::LabError;
-pub use pin::Pins;
+pub use experiment::{Finished, Progress, RunOptions, run};
+pub use interrupt::Wish;
+pub use pin::{Pins, available_cores, cores_text};
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;

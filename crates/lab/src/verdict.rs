@@ -179,37 +179,14 @@ fn significant(value: f64) -> String {
 mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
-    use std::time::Duration;
 
     use super::*;
     use tidemark_record::summary::{Driver, Latency, Ledger};
     use tidemark_record::{Outcome, RunWriter, Series, ThreadInterval, new_histogram, summarize};
-    use tidemark_scenario::plan::{Limits, Load, Spacing, System};
+    use tidemark_scenario::plan::Spacing;
 
     fn plan(model: LoadModel, objectives: Vec<Objective>) -> Plan {
-        Plan {
-            name: "x".into(),
-            description: String::new(),
-            labels: vec!["A".into(), "B".into(), "C".into()],
-            requests: Vec::new(),
-            sessions: Vec::new(),
-            prepare: None,
-            load: Load { model, phases: Vec::new() },
-            counters: 0,
-            feeders: Vec::new(),
-            limits: Limits {
-                connections: 1,
-                waiting: 1,
-                connect_timeout: Duration::from_secs(1),
-                body_bytes: 1,
-                drain: Duration::from_secs(1),
-            },
-            objectives,
-            system: System::default(),
-            seed: None,
-            source_name: "x.yaml".into(),
-            source: String::new(),
-        }
+        Plan { objectives, ..crate::test_plan::plan(model) }
     }
 
     fn objective(

@@ -1,2 +1,56 @@
-//! The command line.
-fn main() {}
+//! The command line: flags become a plan and options, a library does the work, the result becomes an exit status.
+//!
+//! | status | means |
+//! | --- | --- |
+//! | 0 | done; for a run: every objective was met |
+//! | 1 | an objective was missed |
+//! | 2 | wrong use, or input that cannot be read |
+//! | 3 | no measurement that can be trusted |
+//! | 70 | a mistake of ours |
+//! | 130 | stopped by the user |
+
+mod args;
+mod check;
+mod crash;
+mod failure;
+mod output;
+mod overview;
+mod progress;
+mod report;
+mod run;
+mod scenario;
+mod serve;
+
+use std::process::ExitCode;
+
+use args::{Arguments, Verb};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    crash::no_backtraces();
+    let status = std::panic::catch_unwind(|| match Arguments::try_parse() {
+        Ok(arguments) => carry_out(arguments.verb),
+        Err(error) => {
+            // a closed pipe is the reader's wish
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE)
+        }
+    });
+    // what went wrong has been said by the panic hook
+    ExitCode::from(status.unwrap_or(crash::EXIT_CRASH))
+}
+
+fn carry_out(verb: Option<Verb>) -> u8 {
+    let result = match verb {
+        None => overview::print(),
+        Some(Verb::Run(arguments)) => run::run(arguments),
+        Some(Verb::Serve(arguments)) => serve::serve(arguments),
+        Some(Verb::Check(arguments)) => check::check(&arguments),
+        Some(Verb::Report(arguments)) => report::report(&arguments),
+        Some(Verb::Schema) => check::schema(),
+    };
+    result.unwrap_or_else(|failure| {
+        output::complain(&failure.message);
+        failure.status
+    })
+}

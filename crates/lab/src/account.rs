@@ -1,0 +1,244 @@
+//! What the lab knows of a run beside its figures, gathered as it goes, for the manifest.
+
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use tidemark_drive::DriveEnd;
+use tidemark_record::manifest::{Machine, Manifest, Phase, SyncLatency, System};
+use tidemark_record::{Summary, Totals};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{self, LoadModel, Op, Spacing};
+
+use crate::experiment::RunOptions;
+use crate::machine;
+use crate::sync::SyncProbe;
+use crate::system::Running;
+
+/// A hypervisor that takes more than this many cores' worth away is worth a note.
+const STEAL_NOTED: f64 = 0.05;
+/// Driving threads that had no core for a larger share of the time are worth a note.
+const WAITED_NOTED: f64 = 0.05;
+/// A disk whose median sync differs more than this between the two probes is worth a note.
+const SYNC_CHANGE_NOTED: f64 = 2.0;
+
+/// Gathers what goes into the manifest.
+#[derive(Debug)]
+pub struct Account {
+    /// What a reader of the figures must know.
+    pub notes: Vec<String>,
+    machine: Machine,
+    git_revision: Option<String>,
+    seed: u64,
+    started_at: String,
+    system: System,
+}
+
+impl Account {
+    /// Looks at the machine before anything is started on it.
+    pub fn begin(options: &RunOptions, plan: &Plan, seed: u64) -> Account {
+        let folder = std::env::current_dir().unwrap_or_default();
+        Account {
+            notes: Vec::new(),
+            machine: machine::look(),
+            git_revision: machine::git_revision(&folder),
+            seed,
+            started_at: String::new(),
+            system: System {
+                settings: plan.system.settings.clone(),
+                pinned_to: options.pins.system.clone(),
+                ..System::default()
+            },
+        }
+    }
+
+    /// The run's zero, and the system as it stands ready.
+    pub fn started(&mut self, wall_epoch: SystemTime, system: &Running) {
+        self.started_at =
+            jiff::Timestamp::try_from(wall_epoch).map_or_else(|_| String::new(), |at| at.to_string());
+        self.system.name = system.name.clone();
+        self.system.url = system.url.clone();
+        self.system.command = system.command.clone();
+        self.system.durability = system.durability.clone();
+        if system.command.is_empty() {
+            // a pin is for what we start
+            self.system.pinned_to.clear();
+        }
+    }
+
+    /// How the system ended when it was asked to.
+    pub fn stopped(&mut self, ending: &str) {
+        if ending == "killed by signal 9" {
+            self.notes.push("the system did not stop when it was asked to, and was killed".into());
+        }
+    }
+
+    /// The disk's sync latency before and after the load.
+    pub fn synced(&mut self, before: Option<SyncProbe>, after: Option<SyncProbe>) {
+        let (Some(mut all), Some(after)) = (before, after) else { return };
+        let (before_us, after_us) = (all.p50_us(), after.p50_us());
+        all.merge(&after);
+        if before_us.max(after_us) as f64 > SYNC_CHANGE_NOTED * before_us.min(after_us) as f64 {
+            self.notes.push(format!(
+                "the disk changed during the run: its median sync took {before_us} us before it and {after_us} us after"
+            ));
+        }
+        self.system.sync_latency = Some(SyncLatency { ..all.latency() });
+    }
+
+    /// What the drive says about itself. `waited_share`: how much of the time a driving thread had no core.
+    pub fn drove(&mut self, end: &DriveEnd, waited_share: Option<f64>) {
+        let counted = [
+            (end.cut_off, "requests were still under way when the drain was over; they count as timed out"),
+            (end.unfinished, "requests were left without an end; they are in no figure"),
+            (
+                end.lost_intervals,
+                "seconds of a driving thread were lost, because they were not written in time",
+            ),
+            (
+                end.spent_turns,
+                "turns of sessions were ended because they only computed; is there an endless loop?",
+            ),
+        ];
+        self.notes.extend(
+            counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+        );
+        if let Some(connections) = end.connections_capped_to {
+            self.notes.push(format!("the limit of open files left room for {connections} connections only"));
+        }
+        if let Some(share) = waited_share.filter(|share| *share > WAITED_NOTED) {
+            self.notes.push(format!(
+                "the driving threads were ready to run but had no core for {:.0} % of the time; latencies contain it",
+                share * 100.0
+            ));
+        }
+    }
+
+    /// The manifest, with the figures.
+    pub fn manifest(
+        mut self,
+        plan: &Plan,
+        options: &RunOptions,
+        summary: Summary,
+        totals: &Totals,
+    ) -> Manifest {
+        self.machine.steal_share = totals.steal_share();
+        if self.machine.steal_share > STEAL_NOTED {
+            self.notes.push(format!(
+                "the hypervisor took {:.2} cores' worth of time away during the measured window",
+                self.machine.steal_share
+            ));
+        }
+        let shared = !self.system.command.is_empty()
+            && (options.pins.driver.is_empty() || options.pins.system.is_empty());
+        if shared {
+            self.notes.push("system and driver shared the machine's cores; --pin gives each its own".into());
+        }
+        let mut manifest = Manifest::new(&plan.name, plan.labels.clone(), summary);
+        manifest.description = plan.description.clone();
+        manifest.command = options.command_line.clone();
+        manifest.started_at = self.started_at;
+        manifest.seed = self.seed;
+        manifest.version = env!("CARGO_PKG_VERSION").to_owned();
+        manifest.git_revision = self.git_revision;
+        manifest.machine = self.machine;
+        manifest.system = self.system;
+        manifest.load = load(plan);
+        manifest.driver_pinned_to = options.pins.driver.clone();
+        manifest.error_examples = totals.error_examples.clone();
+        manifest.notes = self.notes;
+        manifest
+    }
+}
+
+/// The load for a person: `closed, 100 users`, `open, Poisson arrivals`.
+fn load(plan: &Plan) -> String {
+    match plan.load.model {
+        LoadModel::Closed => {
+            let most = plan.load.phases.iter().flat_map(|phase| [phase.from, phase.to]).fold(0.0, f64::max);
+            format!("closed, {}", users(most))
+        }
+        LoadModel::Open(Spacing::Constant) => "open, evenly spaced arrivals".into(),
+        LoadModel::Open(Spacing::Poisson) => "open, Poisson arrivals".into(),
+    }
+}
+
+fn users(count: f64) -> String {
+    if count == 1.0 { "1 user".into() } else { format!("{count:.0} users") }
+}
+
+/// What a phase offers, for a person: `100 users`, `5000/s`, `0/s to 5000/s`.
+pub fn level(model: LoadModel, phase: &plan::Phase) -> String {
+    let one = |level: f64| match model {
+        LoadModel::Closed => users(level),
+        LoadModel::Open(_) => format!("{}/s", (level * 100.0).round() / 100.0),
+    };
+    if phase.from == phase.to { one(phase.from) } else { format!("{} to {}", one(phase.from), one(phase.to)) }
+}
+
+/// The labels that the load can show; those that only `prepare` has are in no figure.
+pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
+    let ops = plan.sessions.iter().flat_map(|kind| &kind.ops);
+    let requests = ops.filter_map(|op| match op {
+        Op::Request(index) => plan.requests.get(usize::from(*index)),
+        _ => None,
+    });
+    requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
+}
+
+/// The phases as they came to pass.
+pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
+    let levels = plan
+        .load
+        .phases
+        .iter()
+        .map(|phase| level(plan.load.model, phase))
+        .chain(std::iter::repeat(String::new()));
+    let phases = end.phases.iter().zip(levels);
+    phases
+        .map(|(phase, level)| Phase {
+            name: phase.name.clone(),
+            start_us: phase.start_us,
+            end_us: phase.end_us,
+            measured: phase.measured,
+            level,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn levels_are_for_persons() {
+        let phase = |from, to| plan::Phase {
+            name: "hold".into(),
+            duration: Duration::ZERO,
+            from,
+            to,
+            measured: true,
+        };
+        let open = LoadModel::Open(Spacing::Poisson);
+        assert_eq!(level(LoadModel::Closed, &phase(100.0, 100.0)), "100 users");
+        assert_eq!(level(LoadModel::Closed, &phase(1.0, 20.0)), "1 user to 20 users");
+        assert_eq!(level(open, &phase(5000.0, 5000.0)), "5000/s");
+        assert_eq!(level(open, &phase(0.0, 0.5)), "0/s to 0.5/s");
+    }
+
+    #[test]
+    fn a_disk_that_changed_is_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let probe = SyncProbe::measure(folder.path()).unwrap();
+        let plan = crate::test_plan::plan(LoadModel::Closed);
+        let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+        account.synced(Some(probe.clone()), Some(probe.clone()));
+        assert!(account.notes.is_empty());
+        assert_eq!(account.system.sync_latency.as_ref().unwrap().count, 2 * probe.latency().count);
+        account.synced(Some(probe), None);
+        account.stopped("exit status 0");
+        assert!(account.notes.is_empty());
+        account.stopped("killed by signal 9");
+        assert_eq!(account.notes.len(), 1);
+    }
+}

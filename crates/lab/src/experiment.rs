@@ -1,0 +1,513 @@
+//! One experiment from the first file to the last.
+//!
+//! One thread does it all; the driving threads hand their intervals to it. Whatever goes wrong, the values on its
+//! stack stop what they started when they are dropped: the drive, the system, its data, in this order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant, SystemTime};
+
+use tidemark_drive::{Drive, DriveEnd, DriveOptions, PhaseTimes};
+use tidemark_record::{Event, Live, Manifest, RunWriter, summarize};
+use tidemark_scenario::plan::{self, SystemOrigin};
+use tidemark_scenario::{Plan, Shared};
+
+use crate::account::{self, Account};
+use crate::error::LabError;
+use crate::interrupt::{Interrupt, Wish};
+use crate::monitor::{Monitor, SYSTEM};
+use crate::pin::{self, Pins};
+use crate::sync::SyncProbe;
+use crate::system::{Running, Setup};
+use crate::{machine, verdict};
+
+/// How often a wish to stop, the phase and the system are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time between two looks of the monitor.
+const SECOND_US: u64 = 1_000_000;
+/// Durability that waits for the disk, beside which the disk's own sync latency is measured.
+const SYNCED: &str = "synced";
+/// What the names of the driving threads begin with.
+const DRIVING_THREADS: &str = "drive-";
+/// Seeds stay below this, so that every reader of JSON keeps them whole.
+const SEED_END: u64 = 1 << 53;
+
+/// How an experiment is carried out.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// The run directory; a fresh one under `runs/` if none.
+    pub out: Option<PathBuf>,
+    /// Driving threads; see [`Pins`] for the number where none is given.
+    pub threads: Option<usize>,
+    /// Cores for driver and system.
+    pub pins: Pins,
+    /// Seed of the random numbers; else the scenario's, else a random one.
+    pub seed: Option<u64>,
+    /// Whether the system's data stays after the run.
+    pub keep_data: bool,
+    /// The full command, for the manifest.
+    pub command_line: Vec<String>,
+    /// Drive what is there at this URL instead of starting the scenario's system.
+    pub url: Option<String>,
+    /// The `tidemark` executable that serves shipped systems.
+    pub executable: PathBuf,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions {
+            out: None,
+            threads: None,
+            pins: Pins::default(),
+            seed: None,
+            keep_data: false,
+            command_line: std::env::args().collect(),
+            url: None,
+            executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
+        }
+    }
+}
+
+/// What happens right now, for whoever watches.
+#[derive(Debug, Clone)]
+pub enum Progress {
+    /// The system is being started, or looked for.
+    Starting {
+        /// Its name or URL.
+        system: String,
+    },
+    /// The disk's sync latency is being measured.
+    Probing,
+    /// The scenario's `prepare` runs.
+    Preparing,
+    /// A phase of the load begins.
+    Phase {
+        /// Its name.
+        name: String,
+        /// What it offers: `100 users`.
+        level: String,
+        /// How long it takes.
+        duration: Duration,
+    },
+    /// A second of the load is over.
+    Second {
+        /// Name of the phase.
+        phase: String,
+        /// Time until the last phase ends.
+        left: Duration,
+        /// What the load looks like.
+        live: Box<Live>,
+    },
+    /// The load is over or given up; requests under way are waited for, then everything stops.
+    Stopping {
+        /// Whether the user wished it.
+        interrupted: bool,
+    },
+}
+
+/// A run that gave figures.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// Where it is.
+    pub run_dir: PathBuf,
+    /// What it came to.
+    pub manifest: Manifest,
+}
+
+impl Finished {
+    /// The exit status that says what the run is worth.
+    pub fn exit_status(&self) -> u8 {
+        use tidemark_record::summary::Status;
+        match self.manifest.summary.verdict.status {
+            _ if self.manifest.interrupted => crate::EXIT_INTERRUPTED,
+            Status::Pass => crate::EXIT_PASS,
+            Status::Fail => crate::EXIT_FAIL,
+            Status::Invalid => crate::EXIT_INVALID,
+        }
+    }
+}
+
+/// Carries an experiment out.
+///
+/// SIGINT, SIGTERM and SIGHUP are taken over while it runs: the first stops the load and leads to a run that says
+/// that it was interrupted; after the second everything is stopped at once, nothing is written, and the result is
+/// [`LabError::Interrupted`]. Should even that take more than two seconds, the process ends with status 130.
+pub fn run(
+    mut plan: Plan,
+    options: RunOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Finished, LabError> {
+    let interrupt = Interrupt::watch().map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
+    let cores = pin::available_cores();
+    options.pins.check(&cores).map_err(LabError::Usage)?;
+    machine::raise_open_files_limit();
+    if let Some(url) = &options.url {
+        plan.system.origin = SystemOrigin::Url(url.clone());
+    }
+    let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
+    let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores)).max(1);
+
+    let run_dir = tidemark_record::new_run_dir(options.out.as_deref(), &plan.name)
+        .map_err(|error| LabError::Usage(format!("{error}")))?;
+    let experiment = Experiment { plan: Arc::new(plan), options, seed, threads, run_dir, interrupt };
+    let result = experiment.carry_out(progress);
+    if let Err(LabError::Interrupted) = &result {
+        // the directory was empty when it was taken, so that everything in it is ours
+        let _ = fs::remove_dir_all(&experiment.run_dir);
+    }
+    result
+}
+
+struct Experiment {
+    plan: Arc<Plan>,
+    options: RunOptions,
+    seed: u64,
+    threads: usize,
+    run_dir: PathBuf,
+    interrupt: Interrupt,
+}
+
+/// What a drive left behind.
+struct Driven {
+    end: DriveEnd,
+    /// How the system ended, if it did so by itself.
+    system_ended: Option<String>,
+    /// Share of the measured window in which a driving thread was ready to run and had no core, on average.
+    waited_share: Option<f64>,
+}
+
+impl Experiment {
+    fn carry_out(&self, progress: &mut dyn FnMut(Progress)) -> Result<Finished, LabError> {
+        let plan = &self.plan;
+        let mut account = Account::begin(&self.options, plan, self.seed);
+        let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
+        writer.threads(self.threads);
+        let runs_dir = Path::new(tidemark_record::RUNS_DIR);
+        if runs_dir.is_dir() {
+            // so that `last` is this run wherever it is; no directory is made for that alone
+            writer.remember_in(runs_dir);
+        }
+
+        progress(Progress::Starting { system: system_name(&plan.system.origin) });
+        let begin = Instant::now();
+        let mut events = Vec::new();
+        let mut system = self.start_system()?;
+        events.push((Instant::now(), "ready", format!("{} after {:.2?}", system.url, begin.elapsed())));
+        let mut monitor = Monitor::new();
+        account.notes.extend(monitor.note());
+        if let Some(id) = system.process_id() {
+            monitor.watch_process(SYSTEM, id);
+        }
+
+        let before = self.probe(&system, progress)?;
+        self.prepare(&mut system, progress)?;
+
+        // the run's zero
+        let drive_options = self.drive_options(&system);
+        let epoch = drive_options.epoch;
+        account.started(drive_options.wall_epoch, &system);
+        writer.anchor(drive_options.wall_epoch);
+        for (at, kind, text) in events {
+            let at_us = -i64::try_from(epoch.saturating_duration_since(at).as_micros()).unwrap_or(i64::MAX);
+            writer.add_event(&Event { at_us, kind: kind.into(), text }).map_err(written)?;
+        }
+        let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
+        let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(driven)?;
+        let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut system, progress)?;
+
+        let at_us = microseconds(epoch.elapsed()) as i64;
+        if let Some(ending) = system.stop() {
+            account.stopped(&ending);
+            writer.add_event(&Event { at_us, kind: "stopped".into(), text: ending }).map_err(written)?;
+        }
+        let after = self.probe(&system, progress)?;
+        account.synced(before, after);
+        drop(system);
+        self.finish(account, writer, driven)
+    }
+
+    fn wish(&self) -> Wish {
+        self.interrupt.wish()
+    }
+
+    fn start_system(&self) -> Result<Running, LabError> {
+        let setup = Setup {
+            executable: self.options.executable.clone(),
+            run_dir: self.run_dir.clone(),
+            cores: self.options.pins.system.clone(),
+            keep_data: self.options.keep_data,
+        };
+        Running::start(&self.plan.system, &setup, &|| self.wish())
+    }
+
+    fn drive_options(&self, system: &Running) -> DriveOptions {
+        DriveOptions {
+            threads: self.threads,
+            cores: self.options.pins.driver.clone(),
+            seed: self.seed,
+            target: system.target.clone(),
+            epoch: Instant::now(),
+            wall_epoch: SystemTime::now(),
+        }
+    }
+
+    /// The sync latency of the disk under the system's data, if its answers wait for it.
+    fn probe(
+        &self,
+        system: &Running,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<SyncProbe>, LabError> {
+        if self.wish() == Wish::Abort {
+            return Err(LabError::Interrupted);
+        }
+        let Some(data) = system.data_dir().filter(|_| system.durability.as_deref() == Some(SYNCED)) else {
+            return Ok(None);
+        };
+        progress(Progress::Probing);
+        let probe = SyncProbe::measure(data);
+        probe
+            .map(Some)
+            .map_err(|error| LabError::Measure(format!("cannot sync in {}: {error}", data.display())))
+    }
+
+    /// Runs the scenario's `prepare`. A wish to stop takes the system away from under it, which ends it soon.
+    fn prepare(&self, system: &mut Running, progress: &mut dyn FnMut(Progress)) -> Result<(), LabError> {
+        let Some(kind) = &self.plan.prepare else { return self.go_on() };
+        progress(Progress::Preparing);
+        let options = self.drive_options(system);
+        // its own counters and cursors: those of the load begin at their beginning
+        let shared = Shared::new(self.plan.counters, self.plan.feeders.clone());
+        let result = std::thread::scope(|scope| {
+            let once = scope.spawn(|| tidemark_drive::run_once(&self.plan, kind, &shared, &options));
+            while !once.is_finished() {
+                if self.wish() != Wish::GoOn {
+                    system.stop();
+                }
+                std::thread::sleep(LOOK_EVERY / 10);
+            }
+            once.join()
+        });
+        self.go_on()?;
+        match result {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                let log = system
+                    .ended()
+                    .map_or(String::new(), |(ending, log)| format!("; it ended: {ending}; {log}"));
+                Err(LabError::Prepare(format!("`prepare` of {} failed: {error}{log}", self.plan.source_name)))
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn go_on(&self) -> Result<(), LabError> {
+        if self.wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted) }
+    }
+
+    /// Takes intervals and looks at everything until the driving threads are done.
+    fn drive(
+        &self,
+        drive: Drive,
+        epoch: Instant,
+        writer: &mut RunWriter,
+        monitor: &mut Monitor,
+        system: &mut Running,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Driven, LabError> {
+        let mut timetable = Timetable::new(&self.plan, drive.phases());
+        let mut queue = RunQueue::new(drive.phases());
+        let mut system_ended = None;
+        let mut stopping = false;
+        monitor.look(microseconds(epoch.elapsed()));
+        loop {
+            match drive.intervals().recv_timeout(LOOK_EVERY) {
+                Ok(interval) => {
+                    writer.add_interval(&interval).map_err(written)?;
+                    drive.recycle(interval);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let now_us = microseconds(epoch.elapsed());
+            if let Some(phase) = timetable.entered(now_us).filter(|_| !stopping) {
+                let text = format!("{}: {}", phase.name, phase.level);
+                let at_us = phase.start_us as i64;
+                writer.add_event(&Event { at_us, kind: "phase".into(), text }).map_err(written)?;
+                let (name, level) = (phase.name.clone(), phase.level.clone());
+                let duration = Duration::from_micros(phase.end_us.saturating_sub(phase.start_us));
+                progress(Progress::Phase { name, level, duration });
+            }
+            if timetable.look_is_due(now_us) {
+                look(monitor, now_us, writer)?;
+                queue.look(monitor, now_us);
+                if !stopping && let Some((phase, left)) = timetable.position(now_us) {
+                    progress(Progress::Second { phase, left, live: Box::new(writer.live()) });
+                }
+            }
+            let mut stop_because = |kind: &str, text: String| -> Result<(), LabError> {
+                writer
+                    .add_event(&Event { at_us: now_us as i64, kind: kind.into(), text })
+                    .map_err(written)?;
+                drive.stop();
+                progress(Progress::Stopping { interrupted: kind == "interrupted" });
+                Ok(())
+            };
+            match self.wish() {
+                Wish::Abort => {
+                    drive.abort();
+                    return Err(LabError::Interrupted);
+                }
+                Wish::Stop if !stopping => {
+                    stopping = true;
+                    stop_because("interrupted", "stopped by the user".into())?;
+                }
+                _ => {}
+            }
+            if system_ended.is_none()
+                && let Some((ending, log)) = system.ended()
+            {
+                stopping = true;
+                stop_because("exited", ending.clone())?;
+                system_ended = Some(format!("{ending} after {:.1} s; {log}", now_us as f64 / 1e6));
+            }
+        }
+        look(monitor, microseconds(epoch.elapsed()), writer)?;
+        let end = drive.join().map_err(driven)?;
+        Ok(Driven { end, system_ended, waited_share: queue.waited_share(self.threads) })
+    }
+
+    fn finish(&self, mut account: Account, writer: RunWriter, driven: Driven) -> Result<Finished, LabError> {
+        let plan = &self.plan;
+        let totals = writer.totals();
+        let mut summary = summarize(totals, &self.run_dir);
+        let (verdict, objectives) = verdict::judge(plan, totals, &summary, driven.system_ended.as_deref());
+        summary.verdict = verdict;
+        let loaded = account::labels_of_the_load(plan);
+        summary.steps.retain(|step| loaded.contains(step.label.as_str()));
+        account.drove(&driven.end, driven.waited_share);
+        let mut manifest = account.manifest(plan, &self.options, summary, totals);
+        manifest.objectives = objectives;
+        manifest.interrupted = driven.end.interrupted && driven.system_ended.is_none();
+        manifest.phases = account::phases(plan, &driven.end);
+        writer.finish(&manifest).map_err(written)?;
+        Ok(Finished { run_dir: self.run_dir.clone(), manifest })
+    }
+}
+
+fn look(monitor: &mut Monitor, now_us: u64, writer: &mut RunWriter) -> Result<(), LabError> {
+    monitor.look(now_us).iter().try_for_each(|sample| writer.add_sample(sample)).map_err(written)
+}
+
+/// How long the driving threads wait for a core within the measured window.
+struct RunQueue {
+    window_us: Option<(u64, u64)>,
+    first: Option<(u64, u64)>,
+    last: Option<(u64, u64)>,
+}
+
+impl RunQueue {
+    fn new(phases: &[PhaseTimes]) -> Self {
+        let measured = || phases.iter().filter(|phase| phase.measured);
+        let start_us = measured().map(|phase| phase.start_us).min();
+        let end_us = measured().map(|phase| phase.end_us).max();
+        RunQueue { window_us: start_us.zip(end_us), first: None, last: None }
+    }
+
+    fn look(&mut self, monitor: &Monitor, now_us: u64) {
+        // a look that comes a little after the edge is as good
+        if self
+            .window_us
+            .is_some_and(|(start_us, end_us)| start_us <= now_us + SECOND_US / 10 && now_us <= end_us)
+            && let Some(waited_us) = monitor.run_queue_wait_us(DRIVING_THREADS)
+        {
+            self.first.get_or_insert((now_us, waited_us));
+            self.last = Some((now_us, waited_us));
+        }
+    }
+
+    fn waited_share(&self, threads: usize) -> Option<f64> {
+        let ((from_us, before_us), (to_us, after_us)) = self.first.zip(self.last)?;
+        (to_us > from_us)
+            .then(|| after_us.saturating_sub(before_us) as f64 / ((to_us - from_us) as f64 * threads as f64))
+    }
+}
+
+fn system_name(origin: &SystemOrigin) -> String {
+    match origin {
+        SystemOrigin::Shipped(name) | SystemOrigin::Url(name) => name.clone(),
+        SystemOrigin::Command(command) => {
+            let program = command.first().map_or("", String::as_str);
+            Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy().into_owned())
+        }
+        SystemOrigin::Unknown => "nothing".into(),
+    }
+}
+
+fn written(error: tidemark_record::RecordError) -> LabError {
+    LabError::Measure(error.to_string())
+}
+
+fn driven(error: impl std::fmt::Display) -> LabError {
+    LabError::Measure(format!("the load could not be driven: {error}"))
+}
+
+fn microseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A phase that will come to pass.
+struct Planned {
+    name: String,
+    level: String,
+    start_us: u64,
+    end_us: u64,
+}
+
+/// When phases begin, and when the monitor looks: at every whole second.
+struct Timetable {
+    phases: Vec<Planned>,
+    next_phase: usize,
+    next_look_us: u64,
+}
+
+impl Timetable {
+    fn new(plan: &Plan, times: &[PhaseTimes]) -> Self {
+        let planned = |(phase, times): (&plan::Phase, &PhaseTimes)| Planned {
+            name: phase.name.clone(),
+            level: account::level(plan.load.model, phase),
+            start_us: times.start_us,
+            end_us: times.end_us,
+        };
+        let phases = plan.load.phases.iter().zip(times).map(planned).collect();
+        Timetable { phases, next_phase: 0, next_look_us: SECOND_US }
+    }
+
+    /// The phase that has begun since the last call.
+    fn entered(&mut self, now_us: u64) -> Option<&Planned> {
+        let index = self.next_phase;
+        let begun = self.phases.get(index).is_some_and(|phase| phase.start_us <= now_us);
+        self.next_phase += usize::from(begun);
+        self.phases.get(index).filter(|_| begun)
+    }
+
+    fn look_is_due(&mut self, now_us: u64) -> bool {
+        let due = now_us >= self.next_look_us;
+        if due {
+            self.next_look_us = (now_us / SECOND_US + 1) * SECOND_US;
+        }
+        due
+    }
+
+    /// The phase that runs and the time until the last one ends; none after it.
+    fn position(&self, now_us: u64) -> Option<(String, Duration)> {
+        let phase = self.phases.iter().rev().find(|phase| phase.start_us <= now_us)?;
+        let end_us = self.phases.last()?.end_us;
+        (now_us < end_us).then(|| (phase.name.clone(), Duration::from_micros(end_us - now_us)))
+    }
+}
+
+#[cfg(test)]
+#[path = "experiment_tests.rs"]
+mod tests;

@@ -1,0 +1,197 @@
+//! Flags and their help, and nothing else.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::Styles;
+use clap::builder::styling::{AnsiColor, Style};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(Style::new().bold())
+    .usage(Style::new().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// How much load a system really holds, at what latency and cost.
+#[derive(Debug, Parser)]
+#[command(name = "tidemark", version, styles = STYLES, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+/// What a person wants.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Drive a scenario: start its system, load it, measure, report
+    Run(RunArguments),
+    /// Serve a shipped system until SIGTERM or Ctrl-C
+    Serve(ServeArguments),
+    /// Look for mistakes in a scenario without running it
+    Check(CheckArguments),
+    /// Show a run again
+    Report(ReportArguments),
+    /// Print the JSON Schema of scenario files, for editors
+    Schema,
+}
+
+/// `tidemark run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status: 0 every objective met, 1 one missed, 2 wrong use, 3 no valid measurement, 130 stopped.
+
+Examples:
+  tidemark run airline
+  tidemark run airline --set users=400 --for 60s --pin system=0,1 --pin driver=2,3
+  tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json")]
+pub struct RunArguments {
+    /// A scenario file, or the name of a shipped scenario
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: String,
+    /// Replace a setting of the scenario (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub settings: Vec<(String, String)>,
+    /// Sessions that arrive in the measured phase, like 20k/s (open load)
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Length of the measured phase, like 60s or 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Drive what is there at this URL instead of starting the scenario's system
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
+    #[arg(long = "pin", value_name = "SIDE=CORES")]
+    pub pins: Vec<String>,
+    /// Driving threads; one for each pinned core, else half of the cores
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Seed of the random numbers, to draw the same ones again
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    pub seed: Option<u64>,
+    /// The run directory, new or empty; else a fresh one in runs/
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Leave the system's data in the run directory
+    #[arg(long)]
+    pub keep_data: bool,
+    /// Print one JSON object on standard output and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing while it runs
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `tidemark serve`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tidemark serve airline
+  tidemark serve airline --listen 127.0.0.1:0 --data ./data --durability buffered --set customers=10000
+
+Once bound it prints one line on standard output: listening http://ADDRESS. Logs go to standard error.")]
+pub struct ServeArguments {
+    /// The name of a shipped system
+    #[arg(value_name = "SYSTEM")]
+    pub system: String,
+    /// Address and port; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9080")]
+    pub listen: SocketAddr,
+    /// Where its data is kept; without it in a fresh temporary directory that goes when it stops
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// When a write is answered
+    #[arg(long, value_enum, default_value_t = Durability::Synced)]
+    pub durability: Durability,
+    /// A setting of the system (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub settings: Vec<(String, String)>,
+    /// Worker threads; else one for each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+    /// Logs as JSON, a line each
+    #[arg(long)]
+    pub log_json: bool,
+    /// Stop gracefully at the end of standard input: whoever started this holds it open, and its death closes it
+    #[arg(long, hide = true)]
+    pub stop_with_parent: bool,
+}
+
+/// When a write is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    /// Once it is on disk
+    Synced,
+    /// Once the operating system has it
+    Buffered,
+    /// At once; it is kept in memory only
+    Memory,
+}
+
+/// `tidemark check`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tidemark check my.yaml")]
+pub struct CheckArguments {
+    /// A scenario file, or the name of a shipped scenario
+    #[arg(value_name = "FILE")]
+    pub file: String,
+    /// Replace a setting of the scenario (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub settings: Vec<(String, String)>,
+}
+
+/// `tidemark report`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tidemark report last
+  tidemark report runs/20260102-030405-airline --html airline.html
+  tidemark report last --json")]
+pub struct ReportArguments {
+    /// A run directory, the name of one in runs/, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print one JSON object on standard output and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("write it as KEY=VALUE".into()),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    tidemark_scenario::units::parse_rate(text).map_err(|error| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    tidemark_scenario::units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn settings_keep_what_follows_the_first_equals_sign() {
+        assert_eq!(key_value("a=b=c").unwrap(), ("a".into(), "b=c".into()));
+        assert_eq!(key_value("a=").unwrap(), ("a".into(), String::new()));
+        assert!(key_value("=b").is_err() && key_value("ab").is_err());
+    }
+}

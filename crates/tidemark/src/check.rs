@@ -1,0 +1,33 @@
+//! `tidemark check` and `tidemark schema`: the scenario language without a run.
+
+use tidemark_scenario::{Plan, schema};
+
+use crate::args::CheckArguments;
+use crate::failure::Failure;
+use crate::{output, scenario};
+
+/// Checks a scenario; every mistake in it is in the failure.
+pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
+    let plan = scenario::load(&arguments.file, &arguments.settings)?;
+    output::print(&format!("{}\n", praise(&plan)))?;
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+fn praise(plan: &Plan) -> String {
+    let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let seconds: f64 = plan.load.phases.iter().map(|phase| phase.duration.as_secs_f64()).sum();
+    format!(
+        "{}: no mistakes; {}, {}, {} over {seconds} s, {}",
+        plan.source_name,
+        count(plan.sessions.len(), "session kind"),
+        count(plan.labels.len(), "label"),
+        count(plan.load.phases.len(), "phase"),
+        count(plan.objectives.len(), "objective"),
+    )
+}
+
+/// Prints the JSON Schema of the language.
+pub fn schema() -> Result<u8, Failure> {
+    output::print(&format!("{:#}\n", schema::json_schema()))?;
+    Ok(tidemark_lab::EXIT_PASS)
+}

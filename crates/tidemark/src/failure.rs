@@ -1,0 +1,30 @@
+//! What ends a verb without a result.
+
+use tidemark_lab::{EXIT_INVALID, EXIT_USAGE, LabError};
+
+/// What was wrong, where and what to do, and the exit status that says it.
+#[derive(Debug)]
+pub struct Failure {
+    /// For standard error.
+    pub message: String,
+    /// See the table in `main.rs`.
+    pub status: u8,
+}
+
+impl Failure {
+    /// Wrong use, or input that cannot be read.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: EXIT_USAGE }
+    }
+
+    /// The work itself could not be done.
+    pub fn broken(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: EXIT_INVALID }
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Failure { message: error.to_string(), status: error.exit_status() }
+    }
+}

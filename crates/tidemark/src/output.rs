@@ -1,0 +1,55 @@
+//! Standard output for results, standard error for everything else. A reader who has seen enough and closes the
+//! pipe is no error.
+
+use std::io::{self, Write};
+
+use anstyle::AnsiColor;
+use rustix::termios::tcgetwinsize;
+
+use crate::failure::Failure;
+
+/// Width of a page where there is no terminal to ask.
+const PAGE_COLUMNS: usize = 80;
+
+/// Writes a result to standard output; colours stay only where they are wanted.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::broken(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says on standard error why there is no result.
+pub fn complain(message: &str) {
+    let mark = AnsiColor::Red.on_default().bold();
+    // where standard error is closed there is nobody to tell
+    let _ = writeln!(anstream::stderr(), "{mark}error:{mark:#} {}", message.trim_end());
+}
+
+/// Says something beside the result on standard error.
+pub fn remark(text: &str) {
+    if !text.trim().is_empty() {
+        let _ = writeln!(anstream::stderr(), "{}", text.trim_end());
+    }
+}
+
+/// Columns of the terminal on standard output.
+pub fn columns() -> usize {
+    tcgetwinsize(io::stdout())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(PAGE_COLUMNS)
+}
+
+/// Whether the locale takes characters beyond ASCII: the first of the three variables that is set decides, and
+/// where none is, they are taken.
+pub fn is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    locale.is_none_or(|locale| !matches!(locale.as_str(), "C" | "POSIX"))
+}

@@ -1,0 +1,22 @@
+//! What `tidemark` alone says: every verb with an example.
+
+use crate::failure::Failure;
+use crate::output;
+
+const TEXT: &str = "\
+Tidemark tells how much load a system really holds, at what latency and cost.
+
+  tidemark run airline                    drive a shipped scenario, and report
+  tidemark run my.yaml --rate 5k/s        drive your own, with another load
+  tidemark check my.yaml                  look for mistakes without running
+  tidemark report last --html last.html   show a run again
+  tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
+
+Every verb has --help. Shipped scenarios: ";
+
+/// Prints the verbs.
+pub fn print() -> Result<u8, Failure> {
+    let names: Vec<&str> = tidemark_scenario::shipped_names().collect();
+    output::print(&format!("{TEXT}{}\n", names.join(", ")))?;
+    Ok(tidemark_lab::EXIT_PASS)
+}

@@ -1,0 +1,34 @@
+//! `tidemark report`: a run is shown again.
+
+use std::path::Path;
+
+use tidemark_record::{RUNS_DIR, Run, resolve};
+use tidemark_report::text::{Style, summary};
+use tidemark_report::{html, json};
+
+use crate::args::ReportArguments;
+use crate::failure::Failure;
+use crate::{output, run};
+
+/// Shows a run on standard output, or writes its page.
+pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
+    let dir =
+        resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
+    let run = run::open(&dir)?;
+    if let Some(page) = &arguments.html {
+        html::write(&run, page).map_err(|error| Failure::usage(error.to_string()))?;
+    }
+    if arguments.json {
+        output::print(&format!("{}\n", json::summary(&run).trim_end()))?;
+    } else if let Some(page) = &arguments.html {
+        output::print(&format!("report: {}\n", page.display()))?;
+    } else {
+        output::print(&format!("{}\n", text(&run).trim_end()))?;
+    }
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// The summary for standard output as it is.
+pub fn text(run: &Run) -> String {
+    summary(run, Style { width: output::columns(), ascii: !output::is_utf8(), ..Style::default() })
+}

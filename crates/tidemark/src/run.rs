@@ -1,0 +1,48 @@
+//! `tidemark run`: a scenario becomes a run directory and a summary.
+
+use std::path::Path;
+
+use tidemark_lab::{Pins, RunOptions};
+use tidemark_record::Run;
+use tidemark_report::{html, json};
+
+use crate::args::RunArguments;
+use crate::failure::Failure;
+use crate::progress::ProgressLine;
+use crate::{output, report, scenario};
+
+/// Name of the page in the run directory.
+const PAGE: &str = "report.html";
+
+/// Carries a scenario out and shows what came of it.
+pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
+    let mut plan = scenario::load(&arguments.scenario, &arguments.settings)?;
+    plan.override_load(arguments.rate, arguments.duration)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let options = RunOptions {
+        out: arguments.out,
+        threads: arguments.threads.map(usize::from),
+        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
+        seed: arguments.seed,
+        keep_data: arguments.keep_data,
+        url: arguments.url,
+        ..RunOptions::default()
+    };
+    let finished = {
+        let mut line = ProgressLine::new(arguments.quiet);
+        tidemark_lab::run(plan, options, &mut |progress| line.show(&progress))?
+    };
+
+    let run = open(&finished.run_dir)?;
+    let page = finished.run_dir.join(PAGE);
+    html::write(&run, &page).map_err(|error| Failure::broken(error.to_string()))?;
+    // the text ends with the place of the page, which is why that is written first
+    let text = if arguments.json { json::summary(&run) } else { report::text(&run) };
+    output::print(&format!("{}\n", text.trim_end()))?;
+    Ok(finished.exit_status())
+}
+
+/// Reads a run directory.
+pub fn open(dir: &Path) -> Result<Run, Failure> {
+    Run::open(dir).map_err(|error| Failure::usage(error.to_string()))
+}

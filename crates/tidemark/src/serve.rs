@@ -1,0 +1,121 @@
+//! `tidemark serve`: a shipped system in this process.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tidemark_airline as airline;
+use tidemark_service::{LogForm, Stop, start_logs};
+
+use crate::args::{Durability, ServeArguments};
+use crate::failure::Failure;
+use crate::scenario::nearest_or_all;
+
+/// Serves one kind of system until it is asked to stop.
+type Serve = fn(ServeArguments, Stop) -> Result<(), Failure>;
+
+/// Every shipped system.
+const SYSTEMS: [(&str, Serve); 1] = [("airline", serve_airline)];
+
+/// Serves a system until SIGTERM or SIGINT.
+pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
+    let Some((_, serve)) = SYSTEMS.iter().find(|(name, _)| *name == arguments.system) else {
+        let names = SYSTEMS.iter().map(|(name, _)| *name);
+        return Err(Failure::usage(format!(
+            "there is no shipped system {}; {}",
+            arguments.system,
+            nearest_or_all(&arguments.system, names)
+        )));
+    };
+    start_logs(if arguments.log_json { LogForm::Json } else { LogForm::Automatic });
+    let stop = Stop::new();
+    stop_with_signals(stop.clone())?;
+    if arguments.stop_with_parent {
+        stop_with_parent(stop.clone())?;
+    }
+    serve(arguments, stop)?;
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// The first SIGTERM or SIGINT stops gracefully, the second at once. They are watched before anything is announced,
+/// so that whoever reads the announcement can stop us from then on.
+fn stop_with_signals(stop: Stop) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGTERM, SIGINT])
+        .map_err(|error| Failure::broken(format!("cannot watch signals: {error}")))?;
+    start_thread("signals", move || {
+        for _ in signals.forever() {
+            if stop.is_triggered() {
+                std::process::exit(tidemark_lab::EXIT_INTERRUPTED.into());
+            }
+            stop.trigger();
+        }
+    })
+}
+
+/// Whoever started this holds our standard input open; its end is the end of the parent.
+fn stop_with_parent(stop: Stop) -> Result<(), Failure> {
+    start_thread("parent", move || {
+        let mut input = std::io::stdin().lock();
+        let mut ignored = [0; 256];
+        while !matches!(input.read(&mut ignored), Ok(0) | Err(_)) {}
+        stop.trigger();
+    })
+}
+
+fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+    thread.map(drop).map_err(|error| Failure::broken(format!("cannot start a thread: {error}")))
+}
+
+fn serve_airline(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
+    let durability = match arguments.durability {
+        Durability::Synced => airline::Durability::Synced,
+        Durability::Buffered => airline::Durability::Buffered,
+        Durability::Memory => airline::Durability::Memory,
+    };
+    let place = Place::choose(arguments.data, arguments.durability)?;
+    let options = airline::Options {
+        listen: arguments.listen,
+        data_dir: place.dir.clone(),
+        durability,
+        workers: arguments.workers.map(usize::from),
+        settings: arguments.settings.into_iter().collect(),
+        announce: true,
+    };
+    airline::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
+        airline::AirlineError::UnknownSetting { .. } | airline::AirlineError::Setting { .. } => {
+            Failure::usage(format!("--set: {error}"))
+        }
+        error => Failure::usage(error.to_string()),
+    })
+}
+
+/// Where a system keeps its data: the directory that was named, or a temporary one that goes with this.
+struct Place {
+    dir: Option<PathBuf>,
+    temporary: bool,
+}
+
+impl Place {
+    fn choose(dir: Option<PathBuf>, durability: Durability) -> Result<Place, Failure> {
+        if dir.is_some() || durability == Durability::Memory {
+            return Ok(Place { dir, temporary: false });
+        }
+        let dir = std::env::temp_dir().join(format!("tidemark-serve-{}", std::process::id()));
+        std::fs::create_dir(&dir).map_err(|error| {
+            Failure::usage(format!("cannot make {}: {error}; name a directory with --data", dir.display()))
+        })?;
+        eprintln!("no --data: the data is in {} and goes when this stops", dir.display());
+        Ok(Place { dir: Some(dir), temporary: true })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(dir) = self.dir.as_deref().filter(|_| self.temporary) {
+            // what stays is in the system's folder for temporary files
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}

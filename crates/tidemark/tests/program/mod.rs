@@ -1,0 +1,71 @@
+//! The real executable in a folder of its own.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// Longest wait for anything that should come soon.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program, started in `folder`.
+pub fn tidemark(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub fn run(folder: &Path, arguments: &[&str]) -> Output {
+    tidemark(folder, arguments).output().expect("the program starts")
+}
+
+/// Its exit status.
+pub fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("ended by a signal: {}", stderr(output)))
+}
+
+/// What it said on standard output.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What it said on standard error.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Waits until something holds.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a signal to a process that the test started, or to a child of one.
+pub fn send(id: u32, signal: Signal) {
+    kill_process(pid(id), signal).expect("the process is there");
+}
+
+/// Whether a process is there and no zombie.
+pub fn is_alive(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    test_kill_process(pid(id)).is_ok() && !stat.contains(") Z ")
+}
+
+/// The children of a process.
+pub fn children(id: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
+        .collect()
+}
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(id.try_into().expect("a process id")).expect("not 0")
+}

@@ -1,0 +1,267 @@
+//! Verbs, messages and exit statuses of the real executable.
+
+mod program;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use program::{code, run, send, stderr, stdout, tidemark, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A load of a tenth of a second on an airline that keeps nothing on disk.
+const SHORT: [&str; 8] = ["run", "airline", "--for", "1s", "--set", "durability=memory", "--set", "users=2"];
+
+fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SHORT.iter().copied().chain(more.iter().copied()).collect()
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// The exit status that goes with a verdict.
+fn status_of(summary: &Value) -> i32 {
+    match summary["verdict"]["status"].as_str() {
+        Some("pass") => 0,
+        Some("fail") => 1,
+        Some("invalid") => 3,
+        other => panic!("no verdict: {other:?}"),
+    }
+}
+
+#[test]
+fn alone_it_shows_every_verb_with_an_example() {
+    let output = run(folder().path(), &[]);
+    assert_eq!(code(&output), 0);
+    for example in
+        ["tidemark run airline", "tidemark serve airline", "tidemark check ", "tidemark report last"]
+    {
+        assert!(stdout(&output).contains(example), "{example}:\n{}", stdout(&output));
+    }
+    assert!(stdout(&output).lines().all(|line| line.chars().count() <= 80), "{}", stdout(&output));
+}
+
+#[test]
+fn wrong_use_is_status_2_and_says_what_to_do() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("full")).unwrap();
+    fs::write(folder.path().join("full/file"), "x").unwrap();
+    for (arguments, says) in [
+        (vec!["serv"], "serve"),
+        (vec!["run"], "SCENARIO"),
+        (vec!["run", "airlnie"], "airline"),
+        (vec!["run", "no-such.yaml"], "no such file"),
+        (vec!["run", "airline", "--set", "usrs=3"], "users"),
+        (vec!["run", "airline", "--set", "users"], "KEY=VALUE"),
+        (vec!["run", "airline", "--rate", "fast"], "--rate"),
+        (vec!["run", "airline", "--for", "10"], "--for"),
+        (vec!["run", "airline", "--for", "1ms"], "too short"),
+        (vec!["run", "airline", "--pin", "drvier=1"], "driver"),
+        (vec!["run", "airline", "--pin", "system=1023"], "no core 1023"),
+        (vec!["run", "airline", "--url", "https://127.0.0.1"], "https"),
+        (vec!["run", "airline", "--out", "full"], "full"),
+        (vec!["run", "airline", "--set", "customers=0"], "customers"),
+        (vec!["serve", "airlnie"], "did you mean airline?"),
+        (vec!["serve", "airline", "--listen", "here"], "--listen"),
+        (vec!["serve", "airline", "--set", "dyas=3"], "did you mean days?"),
+        (vec!["serve", "airline", "--durability", "some"], "synced"),
+        (vec!["report", "last"], "tidemark run"),
+        (vec!["report", "nowhere"], "nowhere"),
+        (vec!["report", "full"], "full"),
+    ] {
+        let output = run(folder.path(), &arguments);
+        let text = stderr(&output);
+        assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{arguments:?}: {text}");
+        assert!(text.contains(says), "{arguments:?} should say `{says}`: {text}");
+        assert!(!text.contains("panicked") && !text.contains("mistake of ours"), "{text}");
+    }
+}
+
+#[test]
+fn check_lists_every_mistake_with_its_place() {
+    let folder = folder();
+    let scenario = "name: x\nsystem: {url: 'http://127.0.0.1:1'}\nload:\n  model: closed\n  phases:\n    - {name: hold, for: 1s, usrs: 3}\nsessions:\n  one:\n    steps:\n      - PSOT: /\n";
+    fs::write(folder.path().join("broken.yaml"), scenario).unwrap();
+    let output = run(folder.path(), &["check", "broken.yaml"]);
+    let text = stderr(&output);
+    assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{text}");
+    assert!(text.contains("broken.yaml:6:") && text.contains("broken.yaml:10:9: "), "{text}");
+    assert!(text.contains("did you mean POST?"), "{text}");
+
+    let output = run(folder.path(), &["check", "airline"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains("no mistakes"));
+    assert!(serde_json::from_slice::<Value>(&run(folder.path(), &["schema"]).stdout).unwrap().is_object());
+}
+
+#[test]
+fn a_run_is_one_object_a_report_and_an_exit_status() {
+    let folder = folder();
+    let output = run(folder.path(), &short(&["--json", "--seed", "7", "--keep-data"]));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("one object and nothing else");
+    assert_eq!(code(&output), status_of(&summary), "{summary}");
+    assert!(stderr(&output).contains("hold: 2 users"), "progress is on standard error: {}", stderr(&output));
+    assert!(!stderr(&output).contains('\u{1b}'), "no cursor codes in a pipe: {}", stderr(&output));
+    assert!(summary["requests"].as_u64().unwrap() > 0);
+    let labels: Vec<&str> =
+        summary["steps"].as_array().unwrap().iter().filter_map(|s| s["label"].as_str()).collect();
+    assert!(labels.contains(&"Login") && !labels.contains(&"Load"), "{labels:?}");
+    assert!(summary["processes"].as_array().unwrap().iter().any(|process| process["name"] == "system"));
+
+    let dir = folder.path().join(summary["run_dir"].as_str().unwrap());
+    for file in ["run.json", "report.html", "events.jsonl", "logs/airline.log", "scenario.yaml", "data"] {
+        assert!(dir.join(file).exists(), "{file}");
+    }
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(dir.join("run.json")).unwrap()).unwrap();
+    assert_eq!((manifest["seed"].as_u64(), manifest["interrupted"].as_bool()), (Some(7), Some(false)));
+    assert_eq!(manifest["system"]["durability"], "memory");
+    assert!(manifest["system"]["sync_latency"].is_null(), "nobody waited for the disk");
+    assert!(manifest["command"].as_array().unwrap().iter().any(|word| word == "--keep-data"));
+
+    let again = run(folder.path(), &["report", "last", "--json"]);
+    assert_eq!((code(&again), serde_json::from_slice::<Value>(&again.stdout).unwrap()), (0, summary));
+    let text = run(folder.path(), &["report", "last"]);
+    assert_eq!(code(&text), 0);
+    assert!(stdout(&text).contains("Login") && !stdout(&text).contains('\u{1b}'), "{}", stdout(&text));
+    let page = run(folder.path(), &["report", "last", "--html", "again.html"]);
+    assert_eq!((code(&page), stdout(&page).trim()), (0, "report: again.html"));
+    assert!(fs::read_to_string(folder.path().join("again.html")).unwrap().contains("</html>"));
+}
+
+#[test]
+fn a_synced_run_measures_the_disk_and_leaves_no_data() {
+    let folder = folder();
+    let output =
+        run(folder.path(), &["run", "airline", "--for", "1s", "--set", "users=2", "--out", "here", "-q"]);
+    assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "", "quiet is quiet");
+    assert!(stdout(&output).contains("here/report.html"), "{}", stdout(&output));
+    let manifest = fs::read_to_string(folder.path().join("here/run.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert!(manifest["system"]["sync_latency"]["count"].as_u64().unwrap() >= 2, "before and after");
+    assert!(!folder.path().join("here/data").exists());
+}
+
+#[test]
+fn an_objective_out_of_reach_is_never_status_0() {
+    let folder = folder();
+    let scenario =
+        scenario("{serve: airline, durability: memory}", "objectives: [rate > 100000000/s]\n", "users: 1");
+    fs::write(folder.path().join("x.yaml"), scenario).unwrap();
+    let output = run(folder.path(), &["run", "x.yaml", "--json"]);
+    let summary: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_ne!(code(&output), 0);
+    assert_eq!(code(&output), status_of(&summary));
+    let reasons = summary["verdict"]["reasons"].as_array().unwrap();
+    assert!(reasons.iter().any(|reason| reason.as_str().unwrap().contains("missed")), "{reasons:?}");
+}
+
+fn scenario(system: &str, more: &str, level: &str) -> String {
+    format!(
+        "name: x\nsystem: {system}\nload:\n  phases:\n    - {{name: hold, for: 500ms, {level}}}\n{more}sessions:\n  one:\n    steps:\n      - GET: /health\n"
+    )
+}
+
+#[test]
+fn a_run_that_measured_nothing_is_invalid() {
+    let folder = folder();
+    let scenario = scenario("{serve: airline, durability: memory}", "", "users: 1");
+    fs::write(folder.path().join("x.yaml"), scenario).unwrap();
+    // the first arrival would come after 1000 s
+    let output = run(folder.path(), &["run", "x.yaml", "--rate", "0.001/s", "--json"]);
+    let summary: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    // an arrival at once is allowed for; whatever came, the status says it
+    assert_eq!(code(&output), status_of(&summary), "{summary}");
+    assert_eq!(summary["requests"] == 0, code(&output) == 3, "{summary}");
+}
+
+#[test]
+fn a_system_that_cannot_be_had_is_status_3_and_its_log_is_quoted() {
+    let folder = folder();
+    let command =
+        scenario("{command: [sh, -c, 'echo the port {port} is cursed >&2; exit 4']}", "", "users: 1");
+    fs::write(folder.path().join("dies.yaml"), command).unwrap();
+    let output = run(folder.path(), &["run", "dies.yaml"]);
+    assert_eq!((code(&output), stdout(&output).as_str()), (3, ""), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("exit status 4") && stderr(&output).contains("is cursed"),
+        "{}",
+        stderr(&output)
+    );
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let output = run(folder.path(), &["run", "airline", "--url", &url]);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert!(stderr(&output).contains("nobody answers"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let folder = folder();
+    for arguments in [vec!["--help"], vec!["schema"], vec![], short(&["-q"])] {
+        let mut child = tidemark(folder.path(), &arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!([0, 1, 3].contains(&code(&output)), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output), "", "{arguments:?}");
+    }
+    // a full disk is one
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = tidemark(folder.path(), &["schema"]).stdout(full).output().unwrap();
+    assert_eq!(code(&output), 3);
+    assert!(stderr(&output).contains("cannot write to standard output"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_system_is_served_until_it_is_asked_to_stop() {
+    let folder = folder();
+    let arguments = ["serve", "airline", "--listen", "127.0.0.1:0", "--durability", "memory", "--log-json"];
+    let mut child =
+        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert!(line.starts_with("listening http://127.0.0.1:"), "{line}");
+    send(child.id(), Signal::TERM);
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), rest.as_str()), (0, ""), "one line on standard output: {}", stderr(&output));
+    for line in stderr(&output).lines() {
+        assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn a_served_system_minds_its_parent_only_where_asked() {
+    let folder = folder();
+    let arguments =
+        ["serve", "airline", "--listen", "127.0.0.1:0", "--durability", "memory", "--stop-with-parent"];
+    let mut child = tidemark(folder.path(), &arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    assert!(child.try_wait().unwrap().is_none());
+    drop(child.stdin.take());
+    let mut status = None;
+    wait_until("it stops at the end of its input", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(0));
+}
