@@ -33,12 +33,13 @@ const BODY_BYTES: usize = 16 << 20;
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
     let mut shared = feeder::read(root.get("feeders"), base, reader);
     let mut requests = Requests::new(root.get("defaults"), reader);
+    let sessions = sessions(root, reader, &mut shared, &mut requests);
+    // After the sessions, so that their labels come first in the report.
     let prepare = root.get("prepare").map(|steps| {
         let mut kind = Session::new(reader, &mut shared, &mut requests).compile("prepare", steps, true);
         kind.weight = 1;
         kind
     });
-    let sessions = sessions(root, reader, &mut shared, &mut requests);
     let load = load::read(root.get("load"), reader);
     let objectives = objectives(root.get("objectives"), &requests, reader);
     requests.warn_of_unreachable(reader.sink);

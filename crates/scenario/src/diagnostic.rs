@@ -83,6 +83,11 @@ impl Diagnostics {
         self.items.iter().any(|item| item.severity == Severity::Error)
     }
 
+    /// Whether more are only counted, so that their places need not be found.
+    pub(crate) fn is_full(&self) -> bool {
+        self.items.len() >= DIAGNOSTICS_MAX
+    }
+
     /// Adds one, unless there is one at the same place already: the first says it best.
     pub(crate) fn push(&mut self, item: Diagnostic) {
         let same_place =

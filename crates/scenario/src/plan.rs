@@ -319,11 +319,12 @@ pub enum Comparison {
 pub struct System {
     /// Where it comes from.
     pub origin: SystemOrigin,
-    /// Settings handed to the system (`--set`), and values of the scenario's `settings`.
+    /// Settings handed to the system (`--set`), the scenario's own settings written out.
     pub settings: BTreeMap<String, String>,
     /// `synced`, `buffered` or `memory`, where the scenario says.
     pub durability: Option<String>,
-    /// Path that answers 200 when the system is ready.
+    /// Path that answers 200 when the system is ready; empty if the scenario names none, and then a system that
+    /// accepts connections counts as ready.
     pub health: String,
     /// Longest time until it is.
     pub ready_within: Duration,

@@ -9,26 +9,28 @@ use crate::yaml::{Node, Place};
 pub(crate) struct Sink<'s> {
     name: &'s str,
     text: &'s str,
+    /// First byte of each line; YAML's lines end at either kind of line end, or both.
+    lines: Vec<usize>,
     found: RefCell<Diagnostics>,
 }
 
 impl<'s> Sink<'s> {
     pub(crate) fn new(name: &'s str, text: &'s str) -> Self {
-        Sink { name, text, found: RefCell::default() }
+        let bytes = text.as_bytes();
+        let ends =
+            |at: &usize| bytes[*at] == b'\n' || (bytes[*at] == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+        let lines = std::iter::once(0).chain((0..bytes.len()).filter(ends).map(|at| at + 1)).collect();
+        Sink { name, text, lines, found: RefCell::default() }
     }
 
     pub(crate) fn text(&self) -> &'s str {
         self.text
     }
 
-    /// A line of the source, counted from 1; YAML's lines end at either kind of line end, or both.
+    /// A line of the source, counted from 1.
     pub(crate) fn line(&self, line: usize) -> &'s str {
-        let mut rest = self.text;
-        for _ in 1..line.max(1) {
-            let Some(end) = rest.find(['\n', '\r']) else { return "" };
-            let width = if rest[end..].starts_with("\r\n") { 2 } else { 1 };
-            rest = &rest[end + width..];
-        }
+        let start = line.checked_sub(1).and_then(|index| self.lines.get(index));
+        let rest = start.map_or("", |start| &self.text[*start..]);
         rest.split(['\n', '\r']).next().unwrap_or("")
     }
 
@@ -75,6 +77,9 @@ impl<'s> Sink<'s> {
     /// Where byte `offset` of a scalar's text stands in the source. Quotes, escapes and folded lines shift it; the
     /// `${` before it is found again in the source, and behind it texts are hardly ever shifted.
     fn place_inside(&self, node: &Node, offset: usize, length: usize) -> Place {
+        if self.found.borrow().is_full() {
+            return node.place;
+        }
         let Some(text) = node.text() else { return node.place };
         let raw = self.characters(node.place);
         let until = text.get(..offset).unwrap_or(text);
@@ -108,18 +113,17 @@ impl<'s> Sink<'s> {
 
     /// The source's characters at a place.
     fn characters(&self, place: Place) -> &'s str {
+        let start = place.line.checked_sub(1).and_then(|index| self.lines.get(index));
+        let Some(line) = start.and_then(|start| self.text.get(*start..)) else { return "" };
         let byte =
-            |index: usize| self.text.char_indices().nth(index).map_or(self.text.len(), |(byte, _)| byte);
-        let (start, end) = (byte(place.start), byte(place.end));
-        self.text.get(start..end).unwrap_or("")
+            |text: &str, count: usize| text.char_indices().nth(count).map_or(text.len(), |(byte, _)| byte);
+        let rest = &line[byte(line, place.column.saturating_sub(1))..];
+        &rest[..byte(rest, place.end.saturating_sub(place.start))]
     }
 
     /// The end of the text, for what the parser finds behind it.
     fn within(&self, place: Place) -> Place {
-        let bytes = self.text.as_bytes();
-        let is_end =
-            |at: usize| bytes[at] == b'\n' || (bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
-        let lines = (0..bytes.len()).filter(|at| is_end(*at)).count() + 1;
+        let lines = self.lines.len();
         if place.line <= lines {
             return place;
         }

@@ -240,6 +240,8 @@ fn the_plan_says_what_to_start_and_how_long() {
     ];
     let plan = tidemark_scenario::load_shipped("airline", &settings).unwrap();
     assert_eq!(plan.name, "airline");
+    assert_eq!(plan.labels[..8], MODEL.map(|(label, _)| label));
+    assert_eq!(plan.labels[8], "Load");
     assert_eq!(plan.system.settings["customers"], "5000");
     assert_eq!(plan.system.settings["days"], "30");
     assert_eq!(plan.system.durability.as_deref(), Some("memory"));
@@ -247,7 +249,7 @@ fn the_plan_says_what_to_start_and_how_long() {
     let phases: Vec<_> =
         plan.load.phases.iter().map(|p| (p.name.as_str(), p.duration.as_secs(), p.to, p.measured)).collect();
     assert_eq!(phases, [("warm-up", 5, 7.0, false), ("hold", 20, 7.0, true)]);
-    let prepare = plan.requests[0].head.as_literal().expect("no holes");
+    let prepare = plan.requests.last().unwrap().head.as_literal().expect("no holes");
     let line = "GET /acmeair-webapp/rest/info/loader/load?numCustomers=5000 HTTP/1.1\r\n";
     assert!(prepare.starts_with(line.as_bytes()), "{}", String::from_utf8_lossy(prepare));
     assert_eq!(plan.objectives.len(), 2);

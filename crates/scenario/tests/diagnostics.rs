@@ -276,6 +276,15 @@ fn steps_say_what_they_do() {
 }
 
 #[test]
+fn a_very_wrong_file_is_told_of_in_time() {
+    let steps = "      - PSOT: \"${nix}${nix}\"\n        label: \"${nix}\"\n".repeat(30_000);
+    let text = format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n");
+    let diagnostics = load(&text).unwrap_err();
+    assert_eq!(diagnostics.items().len(), tidemark_scenario::diagnostic::DIAGNOSTICS_MAX);
+    assert!(diagnostics.not_kept() > 50_000, "{}", diagnostics.not_kept());
+}
+
+#[test]
 fn a_session_must_send_something() {
     let told = told_of("sessions: {a: {steps: [{think: 1s}]}}\nload: {users: 1, hold: 1s}\n");
     assert_eq!(told, "1:23: the session \"a\" sends nothing; it needs at least one request");

@@ -65,7 +65,8 @@ impl Number {
 
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text.trim_ascii()).ok()?;
-        if !text.bytes().next_back()?.is_ascii_alphanumeric() && !text.ends_with('.') {
+        // What begins otherwise is no number; most texts are told so by their first byte.
+        if !text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
             return None;
         }
         if let Ok(value) = text.parse() {
@@ -161,9 +162,17 @@ impl<'e> Machine<'e> {
         let right = self.eval(right);
         match operator {
             Add | Subtract | Multiply | Divide | Remainder => self.arithmetic(operator, left, right),
-            Equal => Got::Bool(self.order(&left, &right) == Some(std::cmp::Ordering::Equal)),
-            NotEqual => Got::Bool(self.order(&left, &right) != Some(std::cmp::Ordering::Equal)),
+            Equal => Got::Bool(self.equal(&left, &right)),
+            NotEqual => Got::Bool(!self.equal(&left, &right)),
             _ => Got::Bool(self.compares(operator, &left, &right)),
+        }
+    }
+
+    /// Two texts are equal if they are the same, even if both spell numbers: ids may have zeros in front.
+    fn equal(&mut self, left: &Got<'e>, right: &Got<'e>) -> bool {
+        match (left, right) {
+            (Got::Text(left), Got::Text(right)) => self.bytes(left) == self.bytes(right),
+            _ => self.order(left, right) == Some(std::cmp::Ordering::Equal),
         }
     }
 

@@ -6,6 +6,8 @@ use super::node::{Node, Operator};
 
 /// Deepest nesting of an expression.
 const DEPTH_MAX: usize = 64;
+/// Most operators of an expression; a long chain of them is a deep tree, too.
+const OPERATORS_MAX: usize = 400;
 
 /// What names stand for; asked while parsing.
 pub(crate) trait Names {
@@ -36,7 +38,7 @@ impl Names for NoNames {
 
 /// Parses a whole expression.
 pub(crate) fn parse(text: &str, names: &mut dyn Names) -> Result<Node, Vec<ExprError>> {
-    let mut parser = Parser { text, at: 0, depth: 0, names, mistakes: Vec::new() };
+    let mut parser = Parser { text, at: 0, depth: 0, operators: 0, names, mistakes: Vec::new() };
     match parser.expression_to_end() {
         Ok(node) if parser.mistakes.is_empty() => Ok(node),
         Ok(_) => Err(parser.mistakes),
@@ -84,6 +86,7 @@ struct Parser<'t, 'n> {
     text: &'t str,
     at: usize,
     depth: usize,
+    operators: usize,
     names: &'n mut dyn Names,
     mistakes: Vec<ExprError>,
 }
@@ -138,6 +141,7 @@ impl<'t> Parser<'t, '_> {
         }
         let mut left = self.level(level + 1)?;
         while let Some(operator) = self.operator(operators) {
+            self.count_operator()?;
             let right = self.level(level + 1)?;
             left = fold_binary(operator, left, right);
         }
@@ -172,6 +176,7 @@ impl<'t> Parser<'t, '_> {
         }
         let mut node = self.primary()?;
         while self.symbol("[") {
+            self.count_operator()?;
             let index = self.deeper(|parser| parser.level(0))?;
             self.expect("]", "the closing ] of an index")?;
             node = Node::Item(Box::new([node, index]));
@@ -372,6 +377,15 @@ impl<'t> Parser<'t, '_> {
         let result = parse(self);
         self.depth -= 1;
         result
+    }
+
+    fn count_operator(&mut self) -> Parsed<()> {
+        self.operators += 1;
+        if self.operators > OPERATORS_MAX {
+            let reason = format!("this expression has more than {OPERATORS_MAX} operators; use variables");
+            return Err(self.mistake(self.at, 1, reason));
+        }
+        Ok(())
     }
 
     fn skip_space(&mut self) {

@@ -81,6 +81,9 @@ fn expressions_give_what_the_reference_says() {
         ("1 < 2 and not (2 < 1) or false", "true"),
         ("not 1 == 2", "true"),
         ("'10' > '9'", "true"),
+        ("'007' == '7'", "false"),
+        ("'007' == 7", "true"),
+        ("'x' != 'x'", "false"),
         ("'abc' < 'abd'", "true"),
         ("missing == missing", "true"),
         ("missing < 1", "false"),
@@ -256,6 +259,8 @@ fn mistakes_say_where_and_what() {
     assert_eq!(mistake("3x"), "0+2 \"3x\" is neither a number nor a name");
     assert!(mistake("date(now(), '%J-')").starts_with("12+3 bad date format"));
     assert!(mistake(&"(".repeat(100)).contains("nested more than 64 deep"));
+    assert!(mistake(&format!("a{}", "+a".repeat(100_000))).contains("more than 400 operators"));
+    assert!(mistake(&format!("a{}", "[0]".repeat(100_000))).contains("more than 400 operators"));
     assert!(mistake(&"-".repeat(100)).contains("nested more than 64 deep"));
     assert!(mistake(&"not ".repeat(100)).contains("nested more than 64 deep"));
 }
