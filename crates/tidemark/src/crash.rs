@@ -15,7 +15,12 @@ pub fn no_backtraces() {
 }
 
 fn line(panic: &PanicHookInfo<'_>) -> String {
-    let message = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
+    let payload = panic.payload();
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let message = text.unwrap_or("no message").replace('\n', " ");
     let place = panic
         .location()
         .map_or_else(|| "an unknown place".into(), |at| format!("{}:{}", at.file(), at.line()));
