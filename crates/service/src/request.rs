@@ -18,6 +18,7 @@ use tower::Service;
 use crate::answer::{json, reason, typed};
 use crate::metrics::{self, Bound, NO_ROUTE, WorkerCounts};
 use crate::shared::{Shared, State};
+use crate::worker::ConnectionState;
 
 /// The content type of the OpenMetrics text form.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -28,22 +29,27 @@ const BODY_ROOM_BYTES: usize = 1024;
 pub(crate) async fn answer(
     shared: &Shared,
     worker: usize,
+    connection: &ConnectionState,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let counts = &shared.counts.workers[worker];
     let began = Instant::now();
     let in_flight = InFlight::begin(counts);
     let method = request.method().clone();
-    let (response, route) = match request.uri().path() {
+    let (mut response, route) = match request.uri().path() {
         "/health" => own(shared, "/health", &method, health),
         "/metrics" => own(shared, "/metrics", &method, scrape),
         _ => match (shared.state(), shared.router.get()) {
             (State::Starting, _) | (_, None) => {
                 (reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting"), NO_ROUTE)
             }
-            (_, Some(router)) => routed(shared, counts, router.clone(), request).await,
+            (_, Some(router)) => routed(shared, counts, connection, router.clone(), request).await,
         },
     };
+    if shared.state() == State::Stopping {
+        // So that the client does not send the next request into a connection that is about to go.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     counts.request(route, &method, response.status(), began.elapsed());
     in_flight.finished();
     Ok(response)
@@ -101,6 +107,7 @@ pub(crate) fn method_not_allowed() -> Response<Body> {
 async fn routed(
     shared: &Shared,
     counts: &WorkerCounts,
+    connection: &ConnectionState,
     mut router: Router,
     request: Request<Incoming>,
 ) -> (Response<Body>, usize) {
@@ -110,7 +117,10 @@ async fn routed(
     } else {
         match whole_body(shared, body).await {
             Ok(bytes) => Body::from(bytes),
-            Err(fault) => return (fault.answer(shared, counts), NO_ROUTE),
+            Err(fault) => {
+                connection.body_refused.store(true, Ordering::Relaxed);
+                return (fault.answer(shared, counts), NO_ROUTE);
+            }
         }
     };
     let mut future = pin!(router.call(Request::from_parts(head, body)));

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::net::TcpStream;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
@@ -12,8 +12,9 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::metrics::Bound;
 use crate::request;
@@ -22,6 +23,10 @@ use crate::timer::CheapTimer;
 
 /// After the stop a connection that has never sent a request is kept this long, for one that is on its way.
 const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(250);
+
+/// How long, and how much, a client that was refused may go on sending before it is cut off.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 thread_local! {
     static INDEX: Cell<usize> = const { Cell::new(0) };
@@ -37,6 +42,14 @@ pub fn worker_index() -> usize {
 struct Stopping {
     flag: AtomicBool,
     notify: Notify,
+}
+
+/// What requests leave behind for the connection that they came on.
+#[derive(Default)]
+pub(crate) struct ConnectionState {
+    requests: AtomicU64,
+    /// A body was refused before it was all there.
+    pub(crate) body_refused: AtomicBool,
 }
 
 /// Serves the connections that arrive on `incoming` until the sender is dropped, lets them finish, and returns
@@ -80,57 +93,88 @@ async fn connection(shared: Arc<Shared>, index: usize, stream: TcpStream, stoppi
         counts.broken_connections.fetch_add(1, Ordering::Relaxed);
         return;
     };
-    let requests = AtomicU64::new(0);
-    let service = service_fn(|request| {
-        requests.fetch_add(1, Ordering::Relaxed);
-        request::answer(&shared, index, request)
-    });
     let limits = &shared.limits;
-    let mut served = pin!(
-        http1::Builder::new()
-            .timer(CheapTimer)
-            .header_read_timeout(limits.head_timeout)
-            .max_buf_size(limits.head_bytes_max)
-            .max_headers(limits.headers_max)
-            .pipeline_flush(true)
-            .serve_connection(TokioIo::new(stream), service)
-    );
+    let state = ConnectionState::default();
+    let service = service_fn(|request| {
+        state.requests.fetch_add(1, Ordering::Relaxed);
+        request::answer(&shared, index, &state, request)
+    });
+    // Not with `pipeline_flush`: it holds back what is written while unread bytes wait, and when those turn out to
+    // be no HTTP, neither the 400 nor the answers to the requests before are ever sent.
+    let mut served = http1::Builder::new()
+        .timer(CheapTimer)
+        .header_read_timeout(limits.head_timeout)
+        .max_buf_size(limits.head_bytes_max)
+        .max_headers(limits.headers_max)
+        .serve_connection(TokioIo::new(stream), service);
 
-    let mut stop = pin!(stopping.notify.notified());
-    stop.as_mut().enable();
-    if !stopping.flag.load(Ordering::Acquire) {
-        // One timer for the life of the connection wakes it now and then, so that `CheapTimer` can be checked.
-        let mut tick =
-            tokio::time::interval_at(Instant::now() + limits.head_timeout / 2, limits.head_timeout / 2);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let ended = poll_fn(|context| {
-            if let Poll::Ready(result) = served.as_mut().poll(context) {
-                return Poll::Ready(Some(result));
-            }
-            if stop.as_mut().poll(context).is_ready() {
-                return Poll::Ready(None);
-            }
-            if tick.poll_tick(context).is_ready() {
-                // Comes back at once to check the head's time and to arm the next tick.
-                context.waker().wake_by_ref();
-            }
-            Poll::Pending
-        });
-        if let Some(result) = ended.await {
-            return note_end(&shared, index, result);
-        }
+    let mut ended = until_stop(Pin::new(&mut served), &stopping, limits.head_timeout / 2).await;
+    if ended.is_none() {
+        Pin::new(&mut served).graceful_shutdown();
+        ended = match tokio::time::timeout(FIRST_REQUEST_GRACE, &mut served).await {
+            Ok(result) => Some(result),
+            Err(_) if state.requests.load(Ordering::Relaxed) == 0 => None,
+            Err(_) => Some((&mut served).await),
+        };
     }
-
-    served.as_mut().graceful_shutdown();
-    match tokio::time::timeout(FIRST_REQUEST_GRACE, served.as_mut()).await {
-        Ok(result) => note_end(&shared, index, result),
-        Err(_) if requests.load(Ordering::Relaxed) == 0 => {}
-        Err(_) => note_end(&shared, index, served.await),
+    let mut client_is_sending = state.body_refused.load(Ordering::Relaxed);
+    if let Some(Err(error)) = ended {
+        client_is_sending |= error.is_parse();
+        note_end(&shared, index, &error);
+    }
+    if client_is_sending {
+        linger(served.into_parts().io.into_inner()).await;
     }
 }
 
-fn note_end(shared: &Shared, index: usize, result: Result<(), hyper::Error>) {
-    let Err(error) = result else { return };
+/// Drives a connection until it ends, or until the server stops: then `None`.
+async fn until_stop<F: Future>(
+    mut served: Pin<&mut F>,
+    stopping: &Stopping,
+    tick_period: Duration,
+) -> Option<F::Output> {
+    let mut stop = pin!(stopping.notify.notified());
+    stop.as_mut().enable();
+    if stopping.flag.load(Ordering::Acquire) {
+        return None;
+    }
+    // One timer for the life of the connection wakes it now and then, so that `CheapTimer` can be checked.
+    let mut tick = tokio::time::interval_at(Instant::now() + tick_period, tick_period);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    poll_fn(|context| {
+        if let Poll::Ready(result) = served.as_mut().poll(context) {
+            return Poll::Ready(Some(result));
+        }
+        if stop.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        if tick.poll_tick(context).is_ready() {
+            // Comes back at once to check the head's time and to arm the next tick.
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Takes in, for a moment, what a client is still sending that has already been refused. Closing at once would
+/// make the kernel reset the connection, and the client would lose the answer that says why.
+async fn linger(mut stream: tokio::net::TcpStream) {
+    let draining = async {
+        let _ = stream.shutdown().await;
+        let mut scratch = [0; 4096];
+        let mut drained = 0;
+        while drained < LINGER_BYTES_MAX {
+            match stream.read(&mut scratch).await {
+                Ok(0) | Err(_) => break,
+                Ok(got) => drained += got,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(LINGER, draining).await;
+}
+
+fn note_end(shared: &Shared, index: usize, error: &hyper::Error) {
     let counts = &shared.counts.workers[index];
     if error.is_timeout() {
         counts.bound_hit(Bound::HeadTime);

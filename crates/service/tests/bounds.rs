@@ -1,0 +1,199 @@
+//! Every bound of the server: hit it, see the answer, see it counted.
+
+mod client;
+
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::post;
+use bytes::Bytes;
+use client::Client;
+use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
+
+type Serving = (SocketAddr, Stop, JoinHandle<Result<Served, ServiceError>>);
+
+fn serve(limits: Limits) -> Serving {
+    let router = Router::new().route("/length", post(|body: Bytes| async move { body.len().to_string() }));
+    let bound = Server::new(router).name("bounded").limits(limits).workers(1).bind().unwrap();
+    let (addr, stop) = (bound.addr(), Stop::new());
+    let triggered = stop.triggered();
+    let thread = std::thread::spawn(move || bound.serve(triggered));
+    let mut client = Client::new(addr);
+    while client.get("/health").status != 200 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    (addr, stop, thread)
+}
+
+fn end((_, stop, thread): Serving) {
+    stop.trigger();
+    assert_eq!(thread.join().unwrap().unwrap().connections_cut, 0);
+}
+
+/// How often a bound was hit, once it was hit at all.
+fn hits(addr: SocketAddr, bound: &str) -> u64 {
+    let start = format!("tidemark_bound_hits_total{{bound=\"{bound}\"}} ");
+    loop {
+        let reply = Client::new(addr).get("/metrics");
+        let line = reply.text().lines().find_map(|line| line.strip_prefix(&start)).unwrap();
+        match line.parse().unwrap() {
+            0 => std::thread::sleep(Duration::from_millis(1)), // it is counted just after it is answered
+            count => return count,
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_too_large_is_413() {
+    let serving = serve(Limits { body_bytes_max: 2000, ..Limits::default() });
+    let addr = serving.0;
+    assert_eq!(Client::new(addr).request("POST", "/length", &[], &[b'x'; 2000]).text(), "2000");
+    let mut client = Client::new(addr);
+    client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 2001\r\n\r\n");
+    let reply = client.reply(false);
+    assert_eq!((reply.status, reply.header("connection")), (413, Some("close")));
+    assert!(reply.json()["reason"].as_str().unwrap().contains("2000"));
+    assert!(client.is_closed());
+    // Without a length it shows only while it comes.
+    let mut client = Client::new(addr);
+    client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for _ in 0..3 {
+        client.send(&[&b"320\r\n"[..], &[b'x'; 800], b"\r\n"].concat());
+    }
+    assert_eq!(client.reply(false).status, 413);
+    assert_eq!(hits(addr, "body_bytes"), 2);
+    end(serving);
+}
+
+#[test]
+fn a_head_that_is_too_large_is_431() {
+    let serving = serve(Limits { head_bytes_max: 8192, headers_max: 20, ..Limits::default() });
+    let mut client = Client::new(serving.0);
+    client.send(format!("GET /health HTTP/1.1\r\nHost: x\r\nX: {}\r\n", "x".repeat(8192)).as_bytes());
+    assert_eq!(client.reply(false).status, 431);
+    let mut client = Client::new(serving.0);
+    client.send(format!("GET /health HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(21)).as_bytes());
+    assert_eq!(client.reply(false).status, 431);
+    assert!(hits(serving.0, "head_bytes") >= 1);
+    end(serving);
+}
+
+#[test]
+fn one_connection_too_many_is_503() {
+    let serving = serve(Limits { connections_max: 3, ..Limits::default() });
+    let mut held: Vec<Client> = Vec::new();
+    // The connection that waited for the start may still be counted; take what there is.
+    let mut refused = loop {
+        let mut client = Client::new(serving.0);
+        client.send(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+        match client.reply(false).status {
+            200 => held.push(client),
+            status => break (status, client),
+        }
+    };
+    assert_eq!(refused.0, 503);
+    assert!(refused.1.is_closed());
+    assert!((2..=3).contains(&held.len()), "{}", held.len());
+    held.clear();
+    assert!(hits_when_there_is_room(serving.0) >= 1);
+    end(serving);
+}
+
+fn hits_when_there_is_room(addr: SocketAddr) -> u64 {
+    loop {
+        let reply = Client::new(addr).get("/metrics");
+        if reply.status == 200 {
+            let line = reply.text().lines().find(|line| line.contains("bound=\"connections\"")).unwrap();
+            return line.rsplit(' ').next().unwrap().parse().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_408() {
+    let serving = serve(Limits { body_timeout: Duration::from_millis(30), ..Limits::default() });
+    let mut client = Client::new(serving.0);
+    client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+    assert_eq!(client.reply(false).status, 408);
+    assert!(client.is_closed());
+    assert_eq!(hits(serving.0, "body_time"), 1);
+    end(serving);
+}
+
+#[test]
+fn a_head_that_does_not_come_ends_the_connection() {
+    let serving = serve(Limits { head_timeout: Duration::from_millis(60), ..Limits::default() });
+    let mut slow = Client::new(serving.0);
+    slow.send(b"GET /health HTTP/1.1\r\nHos");
+    let mut silent = Client::new(serving.0);
+    let mut idle = Client::new(serving.0);
+    assert_eq!(idle.get("/health").status, 200);
+    for client in [&mut slow, &mut silent, &mut idle] {
+        assert!(client.is_closed());
+    }
+    assert!(hits(serving.0, "head_time") >= 3);
+    end(serving);
+}
+
+#[test]
+fn the_metrics_are_openmetrics() {
+    let serving = serve(Limits::default());
+    let mut client = Client::new(serving.0);
+    client.request("POST", "/length", &[], b"abc");
+    client.get("/nowhere");
+    let reply = client.get("/metrics");
+    assert_eq!(reply.status, 200);
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(reply.header("content-type"), Some(content_type));
+    let text = reply.text();
+    assert!(text.ends_with("\n# EOF\n"));
+    assert_eq!(text.matches("# EOF").count(), 1);
+    let mut family: (&str, &str) = ("", "");
+    let mut seen = Vec::new();
+    let mut last_bucket = (String::new(), 0.0);
+    for line in text.lines().take_while(|line| *line != "# EOF") {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            family = rest.split_once(' ').unwrap();
+            assert!(!seen.contains(&family.0), "{} comes twice", family.0);
+            seen.push(family.0);
+        } else if !line.starts_with("# ") {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            let value: f64 = value.parse().unwrap_or_else(|_| panic!("no number: {line}"));
+            let name = series.split('{').next().unwrap();
+            let suffix =
+                name.strip_prefix(family.0).unwrap_or_else(|| panic!("{name} stands under {}", family.0));
+            let allowed: &[&str] = match family.1 {
+                "counter" => &["_total"],
+                "gauge" => &[""],
+                "info" => &["_info"],
+                "histogram" => &["_bucket", "_sum", "_count"],
+                other => panic!("unknown type {other}"),
+            };
+            assert!(allowed.contains(&suffix), "{name} is not a {}", family.1);
+            if suffix == "_bucket" {
+                let labels = series.split_once("le=").unwrap().1.split_once(',').map_or("", |(_, rest)| rest);
+                if last_bucket.0 == labels {
+                    assert!(value >= last_bucket.1, "buckets add up: {line}");
+                }
+                last_bucket = (labels.to_owned(), value);
+            } else {
+                last_bucket = (String::new(), 0.0);
+            }
+        }
+    }
+    for line in [
+        "tidemark_requests_total{route=\"/length\",method=\"POST\",status=\"200\"} 1",
+        "tidemark_requests_total{route=\"(none)\",method=\"GET\",status=\"404\"} 1",
+        "tidemark_request_duration_seconds_bucket{le=\"+Inf\",route=\"/length\"} 1",
+        "tidemark_requests_in_flight 1",
+    ] {
+        assert!(text.lines().any(|l| l == line), "no {line} in\n{text}");
+    }
+    for name in ["process_cpu_seconds_total", "process_uptime_seconds", "tidemark_connections_open"] {
+        assert!(text.lines().any(|line| line.starts_with(name)), "no {name} in\n{text}");
+    }
+    assert!(text.contains("tidemark_build_info{system=\"bounded\",version="));
+    end(serving);
+}

@@ -1,0 +1,120 @@
+//! A small blocking HTTP client for tests, on one connection, that hides nothing.
+#![allow(dead_code)] // each test file uses another part
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Nothing in a test takes this long; a test that hangs fails instead.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Client {
+    pub stream: TcpStream,
+    received: Vec<u8>,
+    /// Sent with every request when set.
+    pub cookie: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the body is UTF-8")
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+}
+
+impl Client {
+    pub fn new(addr: SocketAddr) -> Self {
+        let stream = TcpStream::connect(addr).expect("connects");
+        stream.set_read_timeout(Some(PATIENCE)).expect("takes a timeout");
+        stream.set_nodelay(true).expect("takes nodelay");
+        Client { stream, received: Vec::new(), cookie: None }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("sends");
+    }
+
+    pub fn get(&mut self, path: &str) -> Reply {
+        self.request("GET", path, &[], b"")
+    }
+
+    pub fn form(&mut self, path: &str, form: &str) -> Reply {
+        let headers = [("Content-Type", "application/x-www-form-urlencoded; charset=UTF-8")];
+        self.request("POST", path, &headers, form.as_bytes())
+    }
+
+    pub fn request(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\n");
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        if let Some(cookie) = &self.cookie {
+            head += &format!("Cookie: {cookie}\r\n");
+        }
+        if !body.is_empty() || method == "POST" {
+            head += &format!("Content-Length: {}\r\n", body.len());
+        }
+        head += "\r\n";
+        self.send(&[head.as_bytes(), body].concat());
+        self.reply(method == "HEAD")
+    }
+
+    /// Reads the next answer.
+    pub fn reply(&mut self, without_body: bool) -> Reply {
+        let end = loop {
+            match self.received.windows(4).position(|four| four == b"\r\n\r\n") {
+                Some(at) => break at + 4,
+                None => assert!(self.receive() > 0, "closed before an answer; got {:?}", self.received),
+            }
+        };
+        let head = String::from_utf8(self.received.drain(..end).collect()).expect("the head is text");
+        let mut lines = head.trim_end().split("\r\n");
+        let status_line = lines.next().expect("there is a status line");
+        let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok()).expect(status_line);
+        let headers: Vec<(String, String)> = lines
+            .map(|line| line.split_once(':').expect(line))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        let mut reply = Reply { status, headers, body: Vec::new() };
+        if !(without_body || status == 204 || status == 304 || status < 200) {
+            let length: usize =
+                reply.header("content-length").expect("there is a length").parse().expect("a number");
+            while self.received.len() < length {
+                assert!(self.receive() > 0, "closed within a body");
+            }
+            reply.body = self.received.drain(..length).collect();
+        }
+        reply
+    }
+
+    /// Whether the server closes the connection without sending more. Blocks until it does one or the other.
+    pub fn is_closed(&mut self) -> bool {
+        self.received.is_empty() && self.receive() == 0
+    }
+
+    fn receive(&mut self) -> usize {
+        let mut buffer = [0; 16 * 1024];
+        match self.stream.read(&mut buffer) {
+            Ok(got) => {
+                self.received.extend_from_slice(&buffer[..got]);
+                got
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
+            Err(error) => panic!("no answer: {error}"),
+        }
+    }
+}
