@@ -4,6 +4,7 @@
 //! once the buffers it writes into are warm. Values have six types (see [`Value`]); numbers in text
 //! count as numbers wherever a number is wanted, because JSON and headers arrive as text.
 
+mod date;
 mod eval;
 pub(crate) mod function;
 mod node;

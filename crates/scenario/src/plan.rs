@@ -323,8 +323,8 @@ pub struct System {
     pub settings: BTreeMap<String, String>,
     /// `synced`, `buffered` or `memory`, where the scenario says.
     pub durability: Option<String>,
-    /// Path that answers 200 when the system is ready; empty if the scenario names none, and then a system that
-    /// accepts connections counts as ready.
+    /// Path that answers 200 when the system is ready; empty if the scenario names none for a system that is not
+    /// shipped.
     pub health: String,
     /// Longest time until it is.
     pub ready_within: Duration,

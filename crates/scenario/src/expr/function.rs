@@ -1,8 +1,6 @@
 //! The functions of expressions: one table, from which the parser, the checker's hints and the reference are made.
 
-use jiff::fmt::strtime::{self, BrokenDownTime};
-use jiff::tz::TimeZone;
-
+use super::date::{date, epoch_ms};
 use super::eval::{Bytes, Got, Machine, Number};
 use super::node::Node;
 
@@ -233,7 +231,7 @@ functions! {
     };
 }
 
-fn argument<'e>(m: &mut Machine<'e>, node: &'e Node) -> Bytes<'e> {
+pub(super) fn argument<'e>(m: &mut Machine<'e>, node: &'e Node) -> Bytes<'e> {
     let got = m.eval(node);
     m.textual(got)
 }
@@ -243,7 +241,7 @@ fn operand<'e>(m: &mut Machine<'e>, node: &'e Node) -> Option<Number> {
     m.number(&got)
 }
 
-fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Option<i64> {
+pub(super) fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Option<i64> {
     operand(m, node).map(Number::as_i64)
 }
 
@@ -350,44 +348,6 @@ fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
         }
         m.append(text.part(start, length));
     })
-}
-
-fn date<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
-    let moment = whole(m, &nodes[0]).and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    let format = argument(m, &nodes[1]);
-    let Some(moment) = moment else { return Got::Missing };
-    let start = m.made.len();
-    let done = match format {
-        Bytes::Borrowed(format) => write_date(moment, format, &mut m.made),
-        Bytes::Made(from, to) => {
-            // It lies in the buffer that is written to. Computed formats are rare, so it is copied.
-            let format = m.made[from..to].to_vec();
-            write_date(moment, &format, &mut m.made)
-        }
-    };
-    if done { Got::Text(Bytes::Made(start, m.made.len())) } else { Got::Missing }
-}
-
-fn write_date(moment: jiff::Timestamp, format: &[u8], out: &mut Vec<u8>) -> bool {
-    let broken_down = BrokenDownTime::from(&moment.to_zoned(TimeZone::UTC));
-    broken_down.format(format, out).is_ok()
-}
-
-/// Why a strftime format is wrong, if it is.
-pub(crate) fn format_problem(format: &[u8]) -> Option<String> {
-    let epoch = BrokenDownTime::from(&jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
-    let mut out = Vec::new();
-    epoch.format(format, &mut out).err().map(|error| error.to_string())
-}
-
-fn epoch_ms<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
-    let (text, format) = (argument(m, &nodes[0]), argument(m, &nodes[1]));
-    let Ok(parsed) = strtime::parse(m.bytes(&format), m.bytes(&text)) else { return Got::Missing };
-    let moment = parsed.to_timestamp().or_else(|_| {
-        let midnight = parsed.to_datetime().or_else(|_| parsed.to_date().map(|date| date.at(0, 0, 0, 0)));
-        midnight.and_then(|midnight| midnight.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp())
-    });
-    moment.map_or(Got::Missing, |moment| Got::Int(moment.as_millisecond()))
 }
 
 /// Evaluates a call whose arguments are all constants.

@@ -273,7 +273,7 @@ impl<'t> Parser<'t, '_> {
             return false;
         }
         if let ("date" | "epoch_ms", Some(Node::Text(format))) = (function.name, arguments.get(1))
-            && let Some(problem) = function::format_problem(format)
+            && let Some(problem) = super::date::format_problem(format)
         {
             self.mistakes.push(self.mistake(starts[1], format.len(), format!("bad date format: {problem}")));
         }
