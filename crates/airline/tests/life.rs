@@ -1,0 +1,121 @@
+//! The airline over its life: options, restart, metrics, many clients at once.
+
+mod airline;
+#[path = "../../service/tests/client/mod.rs"]
+mod client;
+
+use std::collections::BTreeMap;
+
+use airline::{Running, in_days, query};
+use tidemark_airline::{Airline, Durability, Options, settings};
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (list, cookie, body) = {
+        let running = Running::start_in(dir.path(), Durability::Synced);
+        let mut client = running.login(7);
+        let reply = query(&mut client, "CDG", "SVO", &in_days(1), &in_days(7), false).json();
+        let id =
+            |leg: usize| reply["tripFlights"][leg]["flightsOptions"][0]["_id"].as_str().unwrap().to_owned();
+        let form = format!("userid=uid7%40email.com&toFlightId={}&retFlightId={}", id(0), id(1));
+        assert_eq!(client.form("/rest/api/bookings/bookflights", &form).status, 200);
+        let list = client.get("/rest/api/bookings/byuser/uid7@email.com");
+        assert_eq!(list.json().as_array().unwrap().len(), 2);
+        (list.body, client.cookie.clone(), form)
+    };
+    let running = Running::start_in(dir.path(), Durability::Synced);
+    let mut client = running.client();
+    client.cookie = cookie; // the session has survived too
+    assert_eq!(client.get("/rest/api/bookings/byuser/uid7@email.com").body, list);
+    assert_eq!(client.get("/rest/api/config/countCustomers").text(), "200");
+    // A flight is the same flight after a restart.
+    assert_eq!(client.form("/rest/api/bookings/bookflights", &body).status, 200);
+    assert!(client.get("/metrics").text().contains("airline_store_info{durability=\"synced\"} 1"));
+}
+
+#[test]
+fn wrong_options_say_what_is_right() {
+    let with = |settings: &[(&str, &str)], durability| {
+        let settings: BTreeMap<String, String> =
+            settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let options =
+            Options { settings, durability, listen: "127.0.0.1:0".parse().unwrap(), ..Options::default() };
+        Airline::bind(options).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(with(&[("day", "3")], Durability::Memory).contains("did you mean days?"));
+    assert!(with(&[("days", "3000")], Durability::Memory).contains("1 to 366"));
+    assert!(with(&[], Durability::Synced).contains("data directory"));
+    assert!(settings().iter().all(|setting| !setting.help.is_empty() && !setting.help.contains('\n')));
+}
+
+#[test]
+fn settings_take_effect() {
+    let running = Running::start_with(&[("customers", "5"), ("days", "13"), ("body_bytes_max", "2000")]);
+    let mut client = running.client();
+    assert_eq!(client.get("/rest/api/config/countCustomers").text(), "5");
+    assert_eq!(client.get("/rest/api/config/countFlights").text(), (13 * 394).to_string());
+    assert_eq!(client.form("/rest/api/login", "login=uid5%40email.com&password=password").status, 403);
+    let long = format!("login={}&password=", "x".repeat(2000));
+    assert_eq!(client.form("/rest/api/login", &long).status, 413);
+}
+
+#[test]
+fn the_metrics_show_routes_and_stores() {
+    let running = Running::start();
+    let mut client = running.login(0);
+    query(&mut client, "JFK", "LHR", &in_days(0), &in_days(6), false);
+    client.get("/rest/api/bookings/byuser/uid0@email.com");
+    let metrics = client.get("/metrics");
+    assert_eq!(metrics.status, 200);
+    for line in [
+        "tidemark_requests_total{route=\"/rest/api/flights/queryflights\",method=\"POST\",status=\"200\"} 1",
+        "tidemark_requests_total{route=\"/rest/api/bookings/byuser/{user}\",method=\"GET\",status=\"200\"} 1",
+        "airline_store_seconds_count{op=\"session_create\"} 1",
+        "airline_store_seconds_count{op=\"session_find\"} 2",
+        "airline_store_seconds_count{op=\"booking_list\"} 1",
+        "airline_store_stopped 0",
+    ] {
+        assert!(metrics.text().lines().any(|l| l == line), "no {line} in\n{}", metrics.text());
+    }
+    assert!(metrics.text().ends_with("# EOF\n"));
+    assert!(!metrics.text().contains("uid0"), "no customer appears in the metrics");
+}
+
+/// The published traffic in small, from several customers at once: nothing fails and nothing gets mixed up.
+#[test]
+fn many_customers_at_once() {
+    const CUSTOMERS: u64 = 8;
+    const ROUNDS: usize = 5;
+    let running = Running::start();
+    std::thread::scope(|scope| {
+        for number in 0..CUSTOMERS {
+            let running = &running;
+            scope.spawn(move || {
+                let user = format!("uid{number}@email.com");
+                for round in 0..ROUNDS {
+                    let mut client = running.login(number);
+                    let reply =
+                        query(&mut client, "FRA", "SYD", &in_days(round as i32), &in_days(9), false).json();
+                    let flight = reply["tripFlights"][0]["flightsOptions"][0]["pkey"]["id"].as_str().unwrap();
+                    let form =
+                        format!("userid={}&toFlightId={flight}&oneWayFlight=true", airline::encoded(&user));
+                    assert_eq!(client.form("/rest/api/bookings/bookflights", &form).status, 200);
+                    let list = client.get(&format!("/rest/api/bookings/byuser/{user}")).json();
+                    let list = list.as_array().unwrap().clone();
+                    assert_eq!(list.len(), 1 + round.min(2));
+                    assert!(list.iter().all(|booking| booking["customerId"] == user.as_str()));
+                    for booking in &list[..list.len().saturating_sub(2)] {
+                        let number = booking["_id"].as_str().unwrap();
+                        let form = format!("number={number}&userid={}", airline::encoded(&user));
+                        assert_eq!(client.form("/rest/api/bookings/cancelbooking", &form).status, 200);
+                    }
+                    assert_eq!(client.get("/rest/api/login/logout").text(), "logged out");
+                }
+            });
+        }
+    });
+    let mut client = running.client();
+    assert_eq!(client.get("/rest/api/config/countSessions").text(), "0");
+    assert_eq!(client.get("/rest/api/config/countBookings").text(), (2 * CUSTOMERS).to_string());
+}
