@@ -1,6 +1,6 @@
 //! Linux (5.11 or later): epoll, waiting to the nanosecond.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::{Ready, Selector, WAKE_TOKEN, Waker};
 
@@ -59,17 +60,37 @@ pub(crate) struct Epoll {
     events: Vec<epoll::Event>,
 }
 
-impl Selector for Epoll {
-    type Stream = TcpStream;
+/// A socket that is read and written without the C library in between, whose cancellation points cost.
+pub(crate) struct Socket(TcpStream);
 
-    fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<TcpStream> {
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        epoll::add(&self.seat.epoll, &stream, EventData::new_u64(token), flags)?;
-        Ok(stream)
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (_, bytes) = recv(&self.0, buffer, RecvFlags::empty())?;
+        Ok(bytes)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(&self.0, bytes, SendFlags::NOSIGNAL)?)
     }
 
-    fn error_of(stream: &TcpStream) -> io::Result<Option<io::Error>> {
-        stream.take_error()
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Selector for Epoll {
+    type Stream = Socket;
+
+    fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<Socket> {
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.seat.epoll, &stream, EventData::new_u64(token), flags)?;
+        Ok(Socket(stream))
+    }
+
+    fn error_of(stream: &Socket) -> io::Result<Option<io::Error>> {
+        stream.0.take_error()
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
