@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use tidemark_drive::DriveEnd;
-use tidemark_record::manifest::{Machine, Manifest, Phase, SyncLatency, System};
+use tidemark_record::manifest::{Machine, Manifest, Phase, System};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{self, LoadModel, Op, Spacing};
@@ -74,7 +74,11 @@ impl Account {
 
     /// The disk's sync latency before and after the load.
     pub fn synced(&mut self, before: Option<SyncProbe>, after: Option<SyncProbe>) {
-        let (Some(mut all), Some(after)) = (before, after) else { return };
+        let Some(mut all) = before else { return };
+        let Some(after) = after else {
+            self.system.sync_latency = Some(all.latency());
+            return;
+        };
         let (before_us, after_us) = (all.p50_us(), after.p50_us());
         all.merge(&after);
         if before_us.max(after_us) as f64 > SYNC_CHANGE_NOTED * before_us.min(after_us) as f64 {
@@ -82,7 +86,7 @@ impl Account {
                 "the disk changed during the run: its median sync took {before_us} us before it and {after_us} us after"
             ));
         }
-        self.system.sync_latency = Some(SyncLatency { ..all.latency() });
+        self.system.sync_latency = Some(all.latency());
     }
 
     /// What the drive says about itself. `waited_share`: how much of the time a driving thread had no core.
@@ -235,7 +239,8 @@ mod tests {
         account.synced(Some(probe.clone()), Some(probe.clone()));
         assert!(account.notes.is_empty());
         assert_eq!(account.system.sync_latency.as_ref().unwrap().count, 2 * probe.latency().count);
-        account.synced(Some(probe), None);
+        account.synced(Some(probe.clone()), None);
+        assert_eq!(account.system.sync_latency.as_ref().unwrap().count, probe.latency().count);
         account.stopped("exit status 0");
         assert!(account.notes.is_empty());
         account.stopped("killed by signal 9");

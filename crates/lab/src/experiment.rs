@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Drive, DriveEnd, DriveOptions, PhaseTimes};
+use tidemark_drive::{Drive, DriveEnd, DriveOptions};
 use tidemark_record::{Event, Live, Manifest, RunWriter, summarize};
-use tidemark_scenario::plan::{self, SystemOrigin};
+use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Plan, Shared};
 
 use crate::account::{self, Account};
@@ -21,16 +21,13 @@ use crate::monitor::{Monitor, SYSTEM};
 use crate::pin::{self, Pins};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
+use crate::timetable::{RunQueue, Timetable, microseconds};
 use crate::{machine, verdict};
 
 /// How often a wish to stop, the phase and the system are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Time between two looks of the monitor.
-const SECOND_US: u64 = 1_000_000;
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
-/// What the names of the driving threads begin with.
-const DRIVING_THREADS: &str = "drive-";
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
 
@@ -146,6 +143,10 @@ pub fn run(
     if let Some(url) = &options.url {
         plan.system.origin = SystemOrigin::Url(url.clone());
     }
+    if matches!(plan.system.origin, SystemOrigin::Url(_)) && !options.pins.system.is_empty() {
+        let reason = "--pin system=… pins what this run starts, but the system is there already; pin it where it is started";
+        return Err(LabError::Usage(reason.into()));
+    }
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
     let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores)).max(1);
 
@@ -222,7 +223,8 @@ impl Experiment {
             account.stopped(&ending);
             writer.add_event(&Event { at_us, kind: "stopped".into(), text: ending }).map_err(written)?;
         }
-        let after = self.probe(&system, progress)?;
+        // whoever stopped the run does not want to wait for this
+        let after = if self.wish() == Wish::GoOn { self.probe(&system, progress)? } else { None };
         account.synced(before, after);
         drop(system);
         self.finish(account, writer, driven)
@@ -272,30 +274,30 @@ impl Experiment {
             .map_err(|error| LabError::Measure(format!("cannot sync in {}: {error}", data.display())))
     }
 
-    /// Runs the scenario's `prepare`. A wish to stop takes the system away from under it, which ends it soon.
+    /// Runs the scenario's `prepare`. A wish to stop leaves it to itself: it ends by its own time-outs, or because
+    /// the system is stopped under it.
     fn prepare(&self, system: &mut Running, progress: &mut dyn FnMut(Progress)) -> Result<(), LabError> {
-        let Some(kind) = &self.plan.prepare else { return self.go_on() };
+        let Some(kind) = self.plan.prepare.clone() else { return self.go_on() };
         progress(Progress::Preparing);
         let options = self.drive_options(system);
-        // its own counters and cursors: those of the load begin at their beginning
-        let shared = Shared::new(self.plan.counters, self.plan.feeders.clone());
-        let result = std::thread::scope(|scope| {
-            let once = scope.spawn(|| tidemark_drive::run_once(&self.plan, kind, &shared, &options));
-            while !once.is_finished() {
-                if self.wish() != Wish::GoOn {
-                    system.stop();
-                }
-                std::thread::sleep(LOOK_EVERY / 10);
-            }
-            once.join()
+        let plan = Arc::clone(&self.plan);
+        let once = std::thread::Builder::new().name("prepare".into()).spawn(move || {
+            // its own counters and cursors: those of the load begin at their beginning
+            let shared = Shared::new(plan.counters, plan.feeders.clone());
+            tidemark_drive::run_once(&plan, &kind, &shared, &options)
         });
-        self.go_on()?;
-        match result {
-            Ok(Ok(())) => Ok(()),
+        let once = once.map_err(driven)?;
+        while !once.is_finished() {
+            self.go_on()?;
+            std::thread::sleep(LOOK_EVERY / 10);
+        }
+        match once.join() {
+            Ok(Ok(())) => self.go_on(),
             Ok(Err(error)) => {
-                let log = system
-                    .ended()
-                    .map_or(String::new(), |(ending, log)| format!("; it ended: {ending}; {log}"));
+                let log = match system.ended() {
+                    Some(ending) => format!("; the system ended ({ending}); {}", system.log_tail()),
+                    None => String::new(),
+                };
                 Err(LabError::Prepare(format!("`prepare` of {} failed: {error}{log}", self.plan.source_name)))
             }
             Err(panic) => std::panic::resume_unwind(panic),
@@ -342,8 +344,13 @@ impl Experiment {
             if timetable.look_is_due(now_us) {
                 look(monitor, now_us, writer)?;
                 queue.look(monitor, now_us);
-                if !stopping && let Some((phase, left)) = timetable.position(now_us) {
-                    progress(Progress::Second { phase, left, live: Box::new(writer.live()) });
+                let live = writer.live();
+                // the first second is whole a little after the first look
+                if !stopping
+                    && live.at_s > 0.0
+                    && let Some((phase, left)) = timetable.position(now_us)
+                {
+                    progress(Progress::Second { phase, left, live: Box::new(live) });
                 }
             }
             let mut stop_because = |kind: &str, text: String| -> Result<(), LabError> {
@@ -366,11 +373,15 @@ impl Experiment {
                 _ => {}
             }
             if system_ended.is_none()
-                && let Some((ending, log)) = system.ended()
+                && let Some(ending) = system.ended()
             {
                 stopping = true;
                 stop_because("exited", ending.clone())?;
-                system_ended = Some(format!("{ending} after {:.1} s; {log}", now_us as f64 / 1e6));
+                system_ended = Some(format!(
+                    "{ending} after {:.1} s; see logs/{}.log of the run",
+                    now_us as f64 / 1e6,
+                    system.name
+                ));
             }
         }
         look(monitor, microseconds(epoch.elapsed()), writer)?;
@@ -400,40 +411,6 @@ fn look(monitor: &mut Monitor, now_us: u64, writer: &mut RunWriter) -> Result<()
     monitor.look(now_us).iter().try_for_each(|sample| writer.add_sample(sample)).map_err(written)
 }
 
-/// How long the driving threads wait for a core within the measured window.
-struct RunQueue {
-    window_us: Option<(u64, u64)>,
-    first: Option<(u64, u64)>,
-    last: Option<(u64, u64)>,
-}
-
-impl RunQueue {
-    fn new(phases: &[PhaseTimes]) -> Self {
-        let measured = || phases.iter().filter(|phase| phase.measured);
-        let start_us = measured().map(|phase| phase.start_us).min();
-        let end_us = measured().map(|phase| phase.end_us).max();
-        RunQueue { window_us: start_us.zip(end_us), first: None, last: None }
-    }
-
-    fn look(&mut self, monitor: &Monitor, now_us: u64) {
-        // a look that comes a little after the edge is as good
-        if self
-            .window_us
-            .is_some_and(|(start_us, end_us)| start_us <= now_us + SECOND_US / 10 && now_us <= end_us)
-            && let Some(waited_us) = monitor.run_queue_wait_us(DRIVING_THREADS)
-        {
-            self.first.get_or_insert((now_us, waited_us));
-            self.last = Some((now_us, waited_us));
-        }
-    }
-
-    fn waited_share(&self, threads: usize) -> Option<f64> {
-        let ((from_us, before_us), (to_us, after_us)) = self.first.zip(self.last)?;
-        (to_us > from_us)
-            .then(|| after_us.saturating_sub(before_us) as f64 / ((to_us - from_us) as f64 * threads as f64))
-    }
-}
-
 fn system_name(origin: &SystemOrigin) -> String {
     match origin {
         SystemOrigin::Shipped(name) | SystemOrigin::Url(name) => name.clone(),
@@ -453,61 +430,14 @@ fn driven(error: impl std::fmt::Display) -> LabError {
     LabError::Measure(format!("the load could not be driven: {error}"))
 }
 
-fn microseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// A phase that will come to pass.
-struct Planned {
-    name: String,
-    level: String,
-    start_us: u64,
-    end_us: u64,
-}
-
-/// When phases begin, and when the monitor looks: at every whole second.
-struct Timetable {
-    phases: Vec<Planned>,
-    next_phase: usize,
-    next_look_us: u64,
-}
-
-impl Timetable {
-    fn new(plan: &Plan, times: &[PhaseTimes]) -> Self {
-        let planned = |(phase, times): (&plan::Phase, &PhaseTimes)| Planned {
-            name: phase.name.clone(),
-            level: account::level(plan.load.model, phase),
-            start_us: times.start_us,
-            end_us: times.end_us,
-        };
-        let phases = plan.load.phases.iter().zip(times).map(planned).collect();
-        Timetable { phases, next_phase: 0, next_look_us: SECOND_US }
-    }
-
-    /// The phase that has begun since the last call.
-    fn entered(&mut self, now_us: u64) -> Option<&Planned> {
-        let index = self.next_phase;
-        let begun = self.phases.get(index).is_some_and(|phase| phase.start_us <= now_us);
-        self.next_phase += usize::from(begun);
-        self.phases.get(index).filter(|_| begun)
-    }
-
-    fn look_is_due(&mut self, now_us: u64) -> bool {
-        let due = now_us >= self.next_look_us;
-        if due {
-            self.next_look_us = (now_us / SECOND_US + 1) * SECOND_US;
-        }
-        due
-    }
-
-    /// The phase that runs and the time until the last one ends; none after it.
-    fn position(&self, now_us: u64) -> Option<(String, Duration)> {
-        let phase = self.phases.iter().rev().find(|phase| phase.start_us <= now_us)?;
-        let end_us = self.phases.last()?.end_us;
-        (now_us < end_us).then(|| (phase.name.clone(), Duration::from_micros(end_us - now_us)))
-    }
-}
-
 #[cfg(test)]
-#[path = "experiment_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_are_named_for_persons() {
+        let command = SystemOrigin::Command(vec!["/usr/bin/python3".into(), "x.py".into()]);
+        assert_eq!(system_name(&command), "python3");
+        assert_eq!(system_name(&SystemOrigin::Shipped("airline".into())), "airline");
+    }
+}

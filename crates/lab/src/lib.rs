@@ -33,8 +33,10 @@ mod pin;
 mod proc;
 pub mod sync;
 pub mod system;
+mod target;
 #[cfg(test)]
 mod test_plan;
+mod timetable;
 pub mod verdict;
 
 pub use error::LabError;

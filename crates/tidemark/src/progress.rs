@@ -13,7 +13,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(10);
 /// Redraws a second on a terminal, at most.
 const DRAWS_PER_S: u8 = 10;
 /// Time between two turns of the spinner.
-const TURN: Duration = Duration::from_millis(120);
+const TURN: Duration = Duration::from_millis(200);
 
 /// Shows how far a run is; gone from a terminal when dropped.
 pub enum ProgressLine {
@@ -79,7 +79,10 @@ fn line(progress: &Progress) -> String {
         Progress::Probing => "measuring the disk's sync latency".into(),
         Progress::Preparing => "loading data".into(),
         Progress::Phase { name, level, duration } => format!("{name}: {level} for {}", length(*duration)),
-        Progress::Second { phase, left, live } => format!("{phase}: {} left, {}", length(*left), load(live)),
+        Progress::Second { phase, left, live } => {
+            let left = Duration::from_secs(left.as_secs_f64().round() as u64);
+            format!("{phase}: {} left, {}", length(left), load(live))
+        }
         Progress::Stopping { interrupted: true } => "stopping; Ctrl-C again stops at once".into(),
         Progress::Stopping { interrupted: false } => "the system ended by itself; stopping".into(),
     }

@@ -4,6 +4,7 @@ mod program;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 
@@ -114,4 +115,27 @@ fn a_system_that_dies_fails_the_run() {
     // invalid if it died before anything was measured
     assert!(matches!(status, Some(1 | 3)), "{status:?} {rest}");
     assert!(folder.path().join("out/report.html").is_file());
+}
+
+#[test]
+fn ctrl_c_before_the_load_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // a system that takes connections and never answers
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let arguments = ["run", "airline", "--url", &url, "--out", "out"];
+    let mut child =
+        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("loading data") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended before it loaded");
+    }
+    send(child.id(), Signal::TERM);
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("stopped"), "{rest}");
+    assert!(!folder.path().join("out").exists());
 }

@@ -62,6 +62,7 @@ fn wrong_use_is_status_2_and_says_what_to_do() {
         (vec!["run", "airline", "--pin", "drvier=1"], "driver"),
         (vec!["run", "airline", "--pin", "system=1023"], "no core 1023"),
         (vec!["run", "airline", "--url", "https://127.0.0.1"], "https"),
+        (vec!["run", "airline", "--url", "http://127.0.0.1:1", "--pin", "system=0"], "there already"),
         (vec!["run", "airline", "--out", "full"], "full"),
         (vec!["run", "airline", "--set", "customers=0"], "customers"),
         (vec!["serve", "airlnie"], "did you mean airline?"),
@@ -200,6 +201,21 @@ fn a_system_that_cannot_be_had_is_status_3_and_its_log_is_quoted() {
     let output = run(folder.path(), &["run", "airline", "--url", &url]);
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stderr(&output).contains("nobody answers"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_load_without_its_data_is_status_3() {
+    let folder = folder();
+    let prepare = "prepare:\n  - GET: /no/such/path\n    label: Load\n";
+    let scenario = scenario("{serve: airline, durability: memory}", prepare, "users: 1");
+    fs::write(folder.path().join("x.yaml"), scenario).unwrap();
+    let output = run(folder.path(), &["run", "x.yaml"]);
+    assert_eq!((code(&output), stdout(&output).as_str()), (3, ""), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("`prepare` of x.yaml failed") && stderr(&output).contains("404"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

@@ -1,0 +1,179 @@
+//! When something is due within a drive: phases, looks of the monitor, the measured window.
+
+use std::time::Duration;
+
+use tidemark_drive::PhaseTimes;
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan;
+
+use crate::account;
+use crate::monitor::Monitor;
+
+/// Time between two looks of the monitor.
+const SECOND_US: u64 = 1_000_000;
+/// What the names of the driving threads begin with.
+const DRIVING_THREADS: &str = "drive-";
+
+/// A phase that will come to pass.
+pub struct Planned {
+    /// Its name.
+    pub name: String,
+    /// What it offers, for a person.
+    pub level: String,
+    /// Begin, microseconds since the run began.
+    pub start_us: u64,
+    /// End.
+    pub end_us: u64,
+}
+
+/// When phases begin, and when the monitor looks: at every whole second.
+pub struct Timetable {
+    phases: Vec<Planned>,
+    next_phase: usize,
+    next_look_us: u64,
+}
+
+impl Timetable {
+    /// For the phases of a plan at the times of a drive.
+    pub fn new(plan: &Plan, times: &[PhaseTimes]) -> Self {
+        let planned = |(phase, times): (&plan::Phase, &PhaseTimes)| Planned {
+            name: phase.name.clone(),
+            level: account::level(plan.load.model, phase),
+            start_us: times.start_us,
+            end_us: times.end_us,
+        };
+        let phases = plan.load.phases.iter().zip(times).map(planned).collect();
+        Timetable { phases, next_phase: 0, next_look_us: SECOND_US }
+    }
+
+    /// The phase that has begun since the last call.
+    pub fn entered(&mut self, now_us: u64) -> Option<&Planned> {
+        let index = self.next_phase;
+        let begun = self.phases.get(index).is_some_and(|phase| phase.start_us <= now_us);
+        self.next_phase += usize::from(begun);
+        self.phases.get(index).filter(|_| begun)
+    }
+
+    /// Whether a look of the monitor is due; asking takes it.
+    pub fn look_is_due(&mut self, now_us: u64) -> bool {
+        let due = now_us >= self.next_look_us;
+        if due {
+            self.next_look_us = (now_us / SECOND_US + 1) * SECOND_US;
+        }
+        due
+    }
+
+    /// The phase that runs and the time until the last one ends; none after it.
+    pub fn position(&self, now_us: u64) -> Option<(String, Duration)> {
+        let phase = self.phases.iter().rev().find(|phase| phase.start_us <= now_us)?;
+        let end_us = self.phases.last()?.end_us;
+        (now_us < end_us).then(|| (phase.name.clone(), Duration::from_micros(end_us - now_us)))
+    }
+}
+
+/// How long the driving threads wait for a core within the measured window.
+pub struct RunQueue {
+    window_us: Option<(u64, u64)>,
+    first: Option<(u64, u64)>,
+    last: Option<(u64, u64)>,
+}
+
+impl RunQueue {
+    /// For the phases of a drive.
+    pub fn new(phases: &[PhaseTimes]) -> Self {
+        let measured = || phases.iter().filter(|phase| phase.measured);
+        let start_us = measured().map(|phase| phase.start_us).min();
+        let end_us = measured().map(|phase| phase.end_us).max();
+        RunQueue { window_us: start_us.zip(end_us), first: None, last: None }
+    }
+
+    /// Looks at the driving threads.
+    pub fn look(&mut self, monitor: &Monitor, now_us: u64) {
+        // a look that comes a little after the edge is as good
+        if self
+            .window_us
+            .is_some_and(|(start_us, end_us)| start_us <= now_us + SECOND_US / 10 && now_us <= end_us)
+            && let Some(waited_us) = monitor.run_queue_wait_us(DRIVING_THREADS)
+        {
+            self.first.get_or_insert((now_us, waited_us));
+            self.last = Some((now_us, waited_us));
+        }
+    }
+
+    /// Share of the time between the first and the last look that a thread had no core, on average.
+    pub fn waited_share(&self, threads: usize) -> Option<f64> {
+        let ((from_us, before_us), (to_us, after_us)) = self.first.zip(self.last)?;
+        (to_us > from_us)
+            .then(|| after_us.saturating_sub(before_us) as f64 / ((to_us - from_us) as f64 * threads as f64))
+    }
+}
+
+/// A duration as the run's clock counts.
+pub fn microseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_plan::{phase, plan};
+    use tidemark_scenario::plan::LoadModel;
+
+    fn timetable() -> Timetable {
+        let mut plan = plan(LoadModel::Closed);
+        plan.load.phases = vec![
+            phase("warm-up", 1.5, 10.0, false),
+            phase("hold", 2.0, 10.0, true),
+            phase("more", 1.25, 20.0, true),
+            phase("cool", 0.5, 1.0, false),
+        ];
+        let mut at_us = 0;
+        let mut times = |phase: &plan::Phase| {
+            let start_us = at_us;
+            at_us += microseconds(phase.duration);
+            PhaseTimes { name: phase.name.clone(), start_us, end_us: at_us, measured: phase.measured }
+        };
+        let times: Vec<PhaseTimes> = plan.load.phases.iter().map(&mut times).collect();
+        Timetable::new(&plan, &times)
+    }
+
+    #[test]
+    fn the_monitor_looks_every_second() {
+        let mut timetable = timetable();
+        let looks: Vec<u64> = (0..4_000).step_by(50).filter(|ms| timetable.look_is_due(ms * 1000)).collect();
+        assert_eq!(looks, [1000, 2000, 3000]);
+        // one that comes late does not make up for what it missed
+        assert!(timetable.look_is_due(9_100_000) && !timetable.look_is_due(9_900_000));
+        assert!(timetable.look_is_due(10_000_000));
+    }
+
+    #[test]
+    fn phases_are_entered_once_each_in_order() {
+        let mut timetable = timetable();
+        let mut entered = Vec::new();
+        for now_us in [0, 100, 1_500_000, 1_500_001, 4_900_000, 4_900_000, 4_900_000] {
+            if let Some(phase) = timetable.entered(now_us) {
+                entered.push((phase.name.clone(), phase.level.clone()));
+            }
+        }
+        let wanted =
+            [("warm-up", "10 users"), ("hold", "10 users"), ("more", "20 users"), ("cool", "1 user")];
+        assert_eq!(entered, wanted.map(|(name, level)| (name.to_owned(), level.to_owned())));
+    }
+
+    #[test]
+    fn the_position_says_what_is_left() {
+        let timetable = timetable();
+        assert_eq!(timetable.position(0), Some(("warm-up".into(), Duration::from_millis(5250))));
+        assert_eq!(timetable.position(3_500_000), Some(("more".into(), Duration::from_millis(1750))));
+        assert_eq!(timetable.position(5_250_000), None);
+    }
+
+    #[test]
+    fn waiting_for_a_core_is_a_share_of_the_window() {
+        let queue =
+            RunQueue { window_us: None, first: Some((1_000_000, 50)), last: Some((3_000_000, 1_000_050)) };
+        assert_eq!(queue.waited_share(2), Some(0.25));
+        assert_eq!(RunQueue::new(&[]).waited_share(2), None);
+    }
+}
