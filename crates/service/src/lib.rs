@@ -45,6 +45,7 @@ mod error;
 mod limits;
 mod logs;
 mod metrics;
+mod open_files;
 mod process;
 mod request;
 mod server;

@@ -29,7 +29,16 @@ const STATUSES: [u16; 19] =
 const STATUS_OTHER: usize = STATUSES.len();
 
 fn method_slot(method: &Method) -> usize {
-    METHODS.iter().position(|&known| known == method.as_str()).unwrap_or(METHODS.len() - 1)
+    match *method {
+        Method::GET => 0,
+        Method::POST => 1,
+        Method::PUT => 2,
+        Method::DELETE => 3,
+        Method::HEAD => 4,
+        Method::PATCH => 5,
+        Method::OPTIONS => 6,
+        _ => METHODS.len() - 1,
+    }
 }
 
 fn status_slot(status: StatusCode) -> usize {
@@ -64,6 +73,7 @@ pub(crate) struct WorkerCounts {
     pub(crate) in_flight: AtomicI64,
     pub(crate) panics: AtomicU64,
     pub(crate) abandoned: AtomicU64,
+    pub(crate) accept_failures: AtomicU64,
     pub(crate) broken_connections: AtomicU64,
     bounds: [AtomicU64; BOUNDS.len()],
 }
@@ -77,6 +87,7 @@ impl WorkerCounts {
             in_flight: AtomicI64::new(0),
             panics: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
+            accept_failures: AtomicU64::new(0),
             broken_connections: AtomicU64::new(0),
             bounds: Default::default(),
         }
@@ -261,6 +272,9 @@ impl Collector for Counts {
         let abandoned = Value::Counter(self.sum(|worker| &worker.abandoned));
         let help = "Requests whose client went away before the answer was ready";
         plain(e, "tidemark_requests_abandoned", help, abandoned)?;
+        let failures = Value::Counter(self.sum(|worker| &worker.accept_failures));
+        let help = "Connections that could not be accepted, for lack of open files for example";
+        plain(e, "tidemark_accept_failures", help, failures)?;
         plain(e, "tidemark_workers", "Worker threads", Value::Gauge(self.workers.len() as i64))?;
         let labels = [("system", self.system), ("version", self.version)];
         e.encode_descriptor("tidemark_build", "What is running", None, MetricType::Info)?.encode_info(&labels)
@@ -319,6 +333,9 @@ mod tests {
     fn statuses_are_sorted_for_the_search() {
         assert!(STATUSES.is_sorted());
         assert_eq!(status_slot(StatusCode::NOT_FOUND), 10);
+        for (slot, name) in METHODS[..METHODS.len() - 1].iter().enumerate() {
+            assert_eq!(method_slot(&name.parse().unwrap()), slot);
+        }
         assert_eq!(method_slot(&Method::TRACE), METHODS.len() - 1);
     }
 }

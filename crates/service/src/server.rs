@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::metrics::{Bound, Counts};
 use crate::process::Process;
 use crate::shared::{NoteRoute, Shared, State};
-use crate::{Limits, ServiceError, request, worker};
+use crate::{Limits, ServiceError, open_files, request, worker};
 
 /// Connections the kernel keeps for us until we accept them.
 const BACKLOG: i32 = 4096;
@@ -201,6 +201,7 @@ impl BoundServer {
         registry.register_collector(Box::new(counts.clone()));
         registry.register_collector(Box::new(Process::new()));
         let shared = Arc::new(Shared::new(server.name, server.version, server.limits, counts, registry));
+        open_files::raise(server.limits.connections_max);
         let control = event_loop()?;
         let workers = Workers::start(&shared, server.workers)?;
         if server.announce {
@@ -260,6 +261,7 @@ async fn accept_until(
             match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
                 Ok(stream) => workers.hand_over(shared, stream).await,
                 Err(error) => {
+                    shared.counts.workers[0].accept_failures.fetch_add(1, Ordering::Relaxed);
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
