@@ -177,10 +177,9 @@ impl Schedule {
         schedule
     }
 
-    /// One user, one session, now.
-    pub fn once(now_ns: u64) -> Self {
-        let profile =
-            Profile { pieces: Vec::new(), begin_ns: now_ns, end_ns: u64::MAX, window: (u64::MAX, u64::MAX) };
+    /// One user, one session, now, which goes on until `end_ns` at most.
+    pub fn once(now_ns: u64, end_ns: u64) -> Self {
+        let profile = Profile { pieces: Vec::new(), begin_ns: now_ns, end_ns, window: (u64::MAX, u64::MAX) };
         let next = Some(Arrival { due_ns: now_ns, user: Some(0) });
         Schedule { profile, model: LoadModel::Closed, threads: 1, position: 0.0, users: 1, next, once: true }
     }

@@ -10,7 +10,7 @@ use tidemark_scenario::{Plan, Shared};
 
 use crate::DriveOptions;
 use crate::arrivals::{Profile, Schedule, most_users, share};
-use crate::clock::{Clock, MILLISECOND_NS, nanoseconds};
+use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
 use crate::io::{Seat, SystemIo, Waker};
 use crate::machine;
@@ -24,6 +24,8 @@ use crate::timers::Timers;
 const UNTAKEN_INTERVALS: usize = 128;
 /// Between the start of the threads and the first phase, so that all are there when it begins.
 const START_DELAY_NS: u64 = 10 * MILLISECOND_NS;
+/// Longest time that a session run once may take.
+const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
 /// Most threads: an interval names its thread in 16 bits.
 const MOST_THREADS: usize = 1_024;
 
@@ -196,6 +198,9 @@ impl Drive {
         let mut end = DriveEnd { connections_capped_to: self.connections_capped_to, ..DriveEnd::default() };
         for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
             let one = thread.join().map_err(|_| DriveError::Thread(index))?;
+            if let Some(error) = one.broken {
+                return Err(system("waiting for sockets")(error));
+            }
             end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
             end.interrupted |= one.interrupted;
             end.unfinished += one.unfinished;
@@ -308,6 +313,7 @@ pub fn run_once(
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let seat = Seat::new().map_err(system("preparing to wait for sockets"))?;
     let now_ns = clock.now_ns();
+    let end_ns = now_ns + LONGEST_ONCE_NS;
     let kinds = std::slice::from_ref(kind);
     let thread = Thread {
         clock,
@@ -317,7 +323,7 @@ pub fn run_once(
         kinds,
         weights: Weights::new(kinds),
         prepared: Prepared::all(plan, &options.target)?,
-        schedule: Schedule::once(now_ns),
+        schedule: Schedule::once(now_ns, end_ns),
         timers: Timers::default(),
         recorder: Recorder::new(0, plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
         pool: Pool::new(1, plan.limits.body_bytes),
@@ -325,8 +331,12 @@ pub fn run_once(
         random: fastrand::Rng::with_seed(options.seed),
         flow: Flow { slots: kind.slots, ..Flow::default() },
     };
-    let (_, recorder) = thread.run();
+    let (end, recorder) = thread.run();
+    if let Some(error) = end.broken {
+        return Err(system("waiting for sockets")(error).into());
+    }
     match recorder.first_failure() {
+        None if end.ended_ns >= end_ns => Err(OnceError::TooLong),
         None => Ok(()),
         Some(failure) => Err(OnceError::Request {
             label: plan.labels.get(failure.label as usize).cloned().unwrap_or_default(),
@@ -342,6 +352,9 @@ pub enum OnceError {
     /// It could not begin.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// It went on and on.
+    #[error("the session did not come to its end within an hour; does it repeat without end?")]
+    TooLong,
     /// A request failed.
     #[error("{label} failed ({}): {detail}", .outcome.name())]
     Request {

@@ -1,14 +1,11 @@
 //! What happens to a request: due, on its way, answered or failed, written down; then the session goes on.
 
-use std::fmt;
-use std::io;
-
 use tidemark_record::Outcome;
 use tidemark_wire::http1::HttpError;
 
-use crate::answer::Flaw;
 use crate::clock::MILLISECOND_NS;
 use crate::connection::State;
+use crate::fault::Fault;
 use crate::io::{Event, Io};
 use crate::record::Times;
 use crate::session::{Stand, Turn, World};
@@ -18,57 +15,6 @@ use crate::timers::Alarm;
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
 const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
-
-/// Why a request failed.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// No connection could be made.
-    Connect(io::Error),
-    /// No connection was made in time.
-    ConnectTimeout,
-    /// No whole answer in time.
-    Timeout,
-    /// Still under way when the drain was over.
-    CutOff,
-    /// The connection broke.
-    Broken(io::Error),
-    /// The peer closed before any byte of the answer.
-    ClosedBefore,
-    /// The peer closed within the answer.
-    ClosedWithin,
-    /// What came is no HTTP, or not within the bounds.
-    Protocol(HttpError),
-    /// The answer is not as it should be.
-    Flawed(Flaw),
-}
-
-impl Fault {
-    fn outcome(&self) -> Outcome {
-        match self {
-            Fault::Connect(_) | Fault::ConnectTimeout => Outcome::Connect,
-            Fault::Timeout | Fault::CutOff => Outcome::Timeout,
-            Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
-            Fault::Protocol(_) => Outcome::Protocol,
-            Fault::Flawed(flaw) => flaw.outcome(),
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Connect(error) => write!(f, "could not connect: {error}"),
-            Fault::ConnectTimeout => f.write_str("no connection was made in time"),
-            Fault::Timeout => f.write_str("no whole answer in time"),
-            Fault::CutOff => f.write_str("no whole answer when the drain after the last phase was over"),
-            Fault::Broken(error) => write!(f, "the connection broke: {error}"),
-            Fault::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
-            Fault::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),
-            Fault::Protocol(error) => write!(f, "{error}"),
-            Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
-        }
-    }
-}
 
 /// What came of an attempt to get a request on its way.
 enum Placed {

@@ -48,6 +48,7 @@ mod clock;
 mod connection;
 mod drive;
 mod exchange;
+mod fault;
 mod io;
 mod jar;
 mod machine;

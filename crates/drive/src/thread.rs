@@ -51,7 +51,7 @@ impl Control {
 }
 
 /// How a thread's part of the drive ended.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ThreadEnd {
     /// When.
     pub ended_ns: u64,
@@ -65,6 +65,8 @@ pub(crate) struct ThreadEnd {
     pub lost_intervals: u64,
     /// Turns of sessions that were ended because they did nothing but compute.
     pub spent_turns: u64,
+    /// Why it could not go on.
+    pub broken: Option<std::io::Error>,
 }
 
 /// Bounds of one thread.
@@ -149,8 +151,7 @@ impl<I: Io> Thread<'_, I> {
                 break;
             }
             if let Err(error) = self.turn(now_ns, drain_end_ns) {
-                // Waiting itself fails only where the back end is broken; then there is nothing to drive with.
-                debug_assert!(false, "waiting for sockets failed: {error}");
+                end.broken = Some(error);
                 end.unfinished = self.recorder.outstanding();
                 end.interrupted = true;
                 break;

@@ -159,6 +159,40 @@ fn refused_connections_back_off() {
 }
 
 #[test]
+fn a_connection_that_is_never_made_times_out() {
+    // Nobody accepts, and there is room for one or two: the system leaves further connections without an answer.
+    let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    full.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
+    full.listen(0).unwrap();
+    let mut plan = twenty();
+    plan.limits.connect_timeout = Duration::from_millis(100);
+    plan.requests[0].timeout = Duration::from_millis(400);
+    let sum = run(plan, full.local_addr().unwrap().as_socket().unwrap());
+    let (connect, timeout) = (sum.outcome(Outcome::Connect), sum.outcome(Outcome::Timeout));
+    assert_eq!(connect + timeout, 20, "{:?}", sum.examples());
+    assert!(connect >= 10, "{connect} connections were not made");
+    assert!(sum.connects() <= timeout);
+}
+
+#[test]
+fn slow_accepting_is_part_of_the_response_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::sleep(Duration::from_millis(30));
+            let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+            write(&mut stream, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    // 20 within 200 ms are served one by one, 30 ms each: the last has waited for 400 ms.
+    let sum = run(twenty(), address);
+    assert_eq!(sum.outcome(Outcome::Ok), 20, "{:?}", sum.examples());
+    assert!(sum.response().max() >= 380_000, "{} µs", sum.response().max());
+}
+
+#[test]
 fn after_a_failure_the_session_goes_on() {
     let server = Server::start(|request, stream| match request.target() {
         "/broken" => Next::Close,
