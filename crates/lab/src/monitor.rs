@@ -324,6 +324,22 @@ mod tests {
     }
 
     #[test]
+    fn waiting_for_a_core_is_summed_over_the_threads_of_a_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for (task, name, schedstat) in
+            [(1, "tidemark", "5 9000000 1"), (2, "drive-0", "5 2000 1"), (3, "drive-1", "5 3000 1")]
+        {
+            let task = folder.path().join(format!("self/task/{task}"));
+            fs::create_dir_all(&task).unwrap();
+            fs::write(task.join("comm"), format!("{name}\n")).unwrap();
+            fs::write(task.join("schedstat"), schedstat).unwrap();
+        }
+        let monitor = fake(folder.path());
+        assert_eq!(monitor.run_queue_wait_us("drive-"), Some(5));
+        assert_eq!(monitor.run_queue_wait_us("nobody"), None);
+    }
+
+    #[test]
     #[cfg(target_os = "linux")]
     fn this_process_and_this_machine_are_seen() {
         let mut monitor = Monitor::new();
