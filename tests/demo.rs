@@ -22,7 +22,8 @@ const PUBLISHED_MIX: [(&str, f64); 8] = [
 
 fn run_airline(out: &Path, extra: &[&str]) -> std::process::Output {
     tidemark()
-        .args(["run", "airline", "--for", "6s", "--out", out.to_str().expect("UTF-8")])
+        .args(["run", "airline", "--for", "6s", "--set", "users=20", "--set", "customers=200"])
+        .args(["--out", out.to_str().expect("UTF-8")])
         .args(extra)
         .output()
         .expect("tidemark runs")

@@ -147,6 +147,9 @@ pub(crate) fn over_time(run: &Run, axis: Axis) -> Result<OverTime, RecordError> 
     Ok(over_time)
 }
 
+/// Least part of a second that makes a rate: the few milliseconds in which the last answers come are none.
+const RATE_SEEN_MIN_S: f64 = 0.05;
+
 /// How much of a bin was seen: its last one may be cut short.
 fn seen_s(load: &[&StoredLoad], ended: &[&StoredSeries]) -> f64 {
     let bounds = || {
@@ -164,7 +167,7 @@ fn push_load(
     seen_s: f64,
 ) -> Result<(), RecordError> {
     let per_s = |of: fn(&StoredLoad) -> u64| {
-        (!rows.is_empty()).then(|| round(rows.iter().map(|row| of(row)).sum::<u64>() as f64 / seen_s))
+        (seen_s >= RATE_SEEN_MIN_S).then(|| round(rows.iter().map(|row| of(row)).sum::<u64>() as f64 / seen_s))
     };
     // Rows of the same interval add up; of several intervals the highest is shown, so that no peak is hidden.
     let highest = |of: fn(&StoredLoad) -> u64| {
@@ -223,7 +226,7 @@ fn push_ended(
     merge_merged(&mut everything, &response);
     heat(&everything);
     // Where nothing was recorded at all there is nothing to say; where load was, none ended is a figure: 0.
-    let per_s = |count: u64| (seen_s > 0.0).then(|| round(count as f64 / seen_s));
+    let per_s = |count: u64| (seen_s >= RATE_SEEN_MIN_S).then(|| round(count as f64 / seen_s));
     let series = &mut over_time.series;
     series.achieved_per_s.push(per_s(count));
     series.errors_per_s.push(per_s(failed.values().sum()));

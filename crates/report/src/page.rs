@@ -86,7 +86,10 @@ impl<'a> ReportPage<'a> {
     /// Makes it. Fails where a histogram of the run is damaged.
     pub fn of(run: &'a Run) -> Result<ReportPage<'a>, RecordError> {
         let axis = Axis::of(run);
-        let over_time = bins::over_time(run, axis)?;
+        let mut over_time = bins::over_time(run, axis)?;
+        // The summary leaves out labels that only prepare the system; so do the charts.
+        let summed = &run.manifest.summary.steps;
+        over_time.steps.retain(|step| summed.iter().any(|of| of.label == step.label));
         let event = |event: &'a tidemark_record::Event| PageEvent {
             at_s: event.at_us as f64 / 1e6,
             kind: &event.kind,
