@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::customers::{customer_id, generated};
+use crate::gate::Gate;
+use crate::options::Values;
 use crate::refusal::Refusal;
 use crate::timetable::Timetable;
 
@@ -54,21 +56,26 @@ pub(crate) struct App {
     pub(crate) clock: Clock,
     pub(crate) timings: Arc<Timings>,
     session_ms: i64,
+    sessions: Gate,
+    /// Closed while there are too many bookings.
+    pub(crate) bookings: Gate,
     /// How many customers a load makes that does not say how many.
     pub(crate) load_customers: AtomicU64,
     loading: tokio::sync::Mutex<()>,
 }
 
 impl App {
-    pub(crate) fn new(store: AirlineStore, days: u32, session_ms: i64, customers: u64, clock: Clock) -> Self {
+    pub(crate) fn new(store: AirlineStore, values: &Values, clock: Clock) -> Self {
         let help = "Time that a call to a store took, until its promise was kept, in seconds";
         App {
             store,
-            timetable: Timetable::new(days, clock.now_ms()),
+            timetable: Timetable::new(values.days, clock.now_ms()),
             clock,
             timings: Arc::new(Timings::new("airline_store_seconds", help, "op", OPS)),
-            session_ms,
-            load_customers: AtomicU64::new(customers),
+            session_ms: values.session_ms,
+            sessions: Gate::new(values.sessions_max),
+            bookings: Gate::new(values.bookings_max),
+            load_customers: AtomicU64::new(values.customers),
             loading: tokio::sync::Mutex::new(()),
         }
     }
@@ -87,6 +94,7 @@ impl App {
 
     /// Begins a session for a customer.
     pub(crate) async fn begin_session(&self, customer_id: &str) -> Result<Uuid, Refusal> {
+        self.sessions.pass("sessions", || self.store.sessions.count()).await?;
         let id = Uuid::new_v4();
         let now_ms = self.clock.now_ms();
         let session = Session {

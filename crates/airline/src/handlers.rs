@@ -178,6 +178,7 @@ pub(crate) async fn book_flights(State(app): State<Arc<App>>, request: Request) 
     if !one_way {
         bookings.push(booking(flight_in(&app, &form, "retFlightId")?));
     }
+    app.bookings.pass("bookings", || app.store.bookings.count()).await?;
     app.timed(Op::BookingAdd, app.store.bookings.add(&bookings)).await?;
     let depart = Uuid::from_u128(bookings[0].id);
     let body = match bookings.get(1) {

@@ -63,6 +63,7 @@ pub mod dates;
 mod error;
 mod flight_id;
 mod form;
+mod gate;
 mod handlers;
 mod house;
 mod options;

@@ -43,6 +43,9 @@ impl Default for Options {
     }
 }
 
+/// Most sessions or bookings that can be allowed.
+const RECORDS_MAX: u64 = 1_000_000_000;
+
 /// A setting, for help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
@@ -74,6 +77,18 @@ const SETTINGS: &[Setting] = &[
         default: "24",
         allowed: "1 to 8760",
         help: "how long a login lasts; using it does not prolong it",
+    },
+    Setting {
+        name: "sessions_max",
+        default: "10000000",
+        allowed: "1 to 1000000000",
+        help: "sessions kept at once; a login beyond that is answered 503",
+    },
+    Setting {
+        name: "bookings_max",
+        default: "20000000",
+        allowed: "1 to 1000000000",
+        help: "bookings kept at once; a booking beyond that is answered 503",
     },
     Setting {
         name: "connections_max",
@@ -112,6 +127,8 @@ pub(crate) struct Values {
     pub(crate) customers: u64,
     pub(crate) days: u32,
     pub(crate) session_ms: i64,
+    pub(crate) sessions_max: u64,
+    pub(crate) bookings_max: u64,
     pub(crate) limits: Limits,
 }
 
@@ -136,6 +153,8 @@ impl Values {
             customers: value(given, "customers", 1..=CUSTOMERS_MAX)?,
             days: value(given, "days", 1..=DAYS_MAX)?,
             session_ms: hours * 3_600_000,
+            sessions_max: value(given, "sessions_max", 1..=RECORDS_MAX)?,
+            bookings_max: value(given, "bookings_max", 1..=RECORDS_MAX)?,
             limits,
         })
     }

@@ -77,7 +77,7 @@ fn start(
         None => Embedded::in_memory(),
     };
     let parts = AirlineStore::from(store.clone());
-    let app = Arc::new(App::new(parts, values.days, values.session_ms, values.customers, clock));
+    let app = Arc::new(App::new(parts, values, clock));
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let made = runtime.block_on(app.load(values.customers))?;
     runtime.block_on(app.sweep());

@@ -61,6 +61,23 @@ fn settings_take_effect() {
 }
 
 #[test]
+fn sessions_and_bookings_are_bounded() {
+    let running = Running::start_with(&[("sessions_max", "2"), ("bookings_max", "3")]);
+    let mut first = running.login(0);
+    running.login(1);
+    let reply = running.client().form("/rest/api/login", "login=uid0%40email.com&password=password");
+    assert_eq!((reply.status, reply.header("set-cookie")), (503, None));
+    assert_eq!(first.get("/rest/api/login/logout").status, 200);
+    let mut client = running.login(2);
+    let reply = query(&mut client, "CDG", "SVO", &in_days(0), "", true).json();
+    let flight = reply["tripFlights"][0]["flightsOptions"][0]["_id"].as_str().unwrap();
+    let form = format!("userid=uid2%40email.com&toFlightId={flight}&oneWayFlight=true");
+    let statuses: Vec<u16> =
+        (0..5).map(|_| client.form("/rest/api/bookings/bookflights", &form).status).collect();
+    assert_eq!(statuses, [200, 200, 200, 503, 503]);
+}
+
+#[test]
 fn the_metrics_show_routes_and_stores() {
     let running = Running::start();
     let mut client = running.login(0);

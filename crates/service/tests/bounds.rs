@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::post;
 use bytes::Bytes;
-use client::Client;
+use client::{Client, eventually};
 use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
 
 type Serving = (SocketAddr, Stop, JoinHandle<Result<Served, ServiceError>>);
@@ -21,9 +21,7 @@ fn serve(limits: Limits) -> Serving {
     let triggered = stop.triggered();
     let thread = std::thread::spawn(move || bound.serve(triggered));
     let mut client = Client::new(addr);
-    while client.get("/health").status != 200 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    eventually("ready", || (client.get("/health").status == 200).then_some(()));
     (addr, stop, thread)
 }
 
@@ -32,17 +30,14 @@ fn end((_, stop, thread): Serving) {
     assert_eq!(thread.join().unwrap().unwrap().connections_cut, 0);
 }
 
-/// How often a bound was hit, once it was hit at all.
+/// How often a bound was hit, once it was hit at all: it is counted just after it is answered.
 fn hits(addr: SocketAddr, bound: &str) -> u64 {
     let start = format!("tidemark_bound_hits_total{{bound=\"{bound}\"}} ");
-    loop {
+    eventually("the hit", || {
         let reply = Client::new(addr).get("/metrics");
-        let line = reply.text().lines().find_map(|line| line.strip_prefix(&start)).unwrap();
-        match line.parse().unwrap() {
-            0 => std::thread::sleep(Duration::from_millis(1)), // it is counted just after it is answered
-            count => return count,
-        }
-    }
+        let line = reply.text().lines().find_map(|line| line.strip_prefix(&start));
+        line.and_then(|count| count.parse().ok()).filter(|count| *count > 0)
+    })
 }
 
 #[test]
@@ -97,18 +92,8 @@ fn one_connection_too_many_is_503() {
     assert!(refused.1.is_closed());
     assert!((2..=3).contains(&held.len()), "{}", held.len());
     held.clear();
-    assert!(hits_when_there_is_room(serving.0) >= 1);
+    assert!(hits(serving.0, "connections") >= 1);
     end(serving);
-}
-
-fn hits_when_there_is_room(addr: SocketAddr) -> u64 {
-    loop {
-        let reply = Client::new(addr).get("/metrics");
-        if reply.status == 200 {
-            let line = reply.text().lines().find(|line| line.contains("bound=\"connections\"")).unwrap();
-            return line.rsplit(' ').next().unwrap().parse().unwrap();
-        }
-    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use client::Client;
+use client::{Client, eventually};
 use tidemark_service::{Limits, Served, Server, ServiceError, Stop, System, worker_index};
 use tokio::sync::Semaphore;
 
@@ -36,9 +36,7 @@ impl Running {
     /// A client, once the system has started.
     fn ready_client(&self) -> Client {
         let mut client = self.client();
-        while client.get("/health").status != 200 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        eventually("ready", || (client.get("/health").status == 200).then_some(()));
         client
     }
 

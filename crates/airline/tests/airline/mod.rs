@@ -12,7 +12,7 @@ use jiff::civil::Date;
 use tidemark_airline::{Airline, AirlineError, Clock, Durability, Options};
 use tidemark_service::{Served, Stop};
 
-use crate::client::{Client, Reply};
+use crate::client::{Client, Reply, eventually};
 
 /// Every path exists with and without the context.
 pub const PREFIXES: [&str; 2] = ["", "/acmeair-webapp"];
@@ -52,9 +52,7 @@ impl Running {
         let triggered = stop.triggered();
         let thread = std::thread::spawn(move || airline.serve(triggered));
         let mut client = Client::new(addr);
-        while client.get("/health").status != 200 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        eventually("ready", || (client.get("/health").status == 200).then_some(()));
         Running { addr, stop, thread: Some(thread) }
     }
 

@@ -8,6 +8,18 @@ use std::time::Duration;
 /// Nothing in a test takes this long; a test that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Asks until the answer is there; fails when it does not come.
+pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what} does not happen");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 pub struct Client {
     pub stream: TcpStream,
     received: Vec<u8>,
