@@ -1,7 +1,7 @@
 //! How many requests a second of the driver's CPU makes, and how many allocations a request costs once warm.
 //!
-//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 [open-rate]`: address, connections, seconds, and
-//! for an open load the arrivals per second.
+//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 [open-rate | rich]`: address, connections, seconds,
+//! and for an open load the arrivals per second, or `rich` for sessions that extract, check and vary their paths.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -11,9 +11,11 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{DriveOptions, Target, start};
 use tidemark_record::new_histogram;
 use tidemark_scenario::plan::{
-    Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Spacing, System as PlanSystem,
+    Check, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
+    System as PlanSystem, TextTest, WhenMissing,
 };
-use tidemark_scenario::{Plan, Shared, Template};
+use tidemark_scenario::template::{Encoding, Part};
+use tidemark_scenario::{Expr, Plan, Shared, Template};
 
 /// Counts what is allocated.
 struct Counting;
@@ -43,6 +45,32 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// A session of two requests: the second sends what a regular expression found in the first's answer, and checks.
+fn enrich(plan: &mut Plan) {
+    let word = regex::bytes::Regex::new("Hello, (\\w+)").expect("a right expression");
+    let literal = |text: &str| Part::Literal(text.as_bytes().into());
+    plan.requests[0].extractions = vec![
+        Extraction { slot: 0, source: Source::Regex(word, 1), when_missing: WhenMissing::Fail },
+        Extraction {
+            slot: 1,
+            source: Source::Header("content-type".into()),
+            when_missing: WhenMissing::Fail,
+        },
+    ];
+    let hole = |slot| Part::Hole(Expr::variable(slot), Encoding::Url);
+    let head = vec![literal("GET /?q="), hole(0), literal("&t="), hole(1), literal(" HTTP/1.1\r\n")];
+    let mut second = plan.requests[0].clone();
+    second.head = Template { parts: head };
+    second.extractions.clear();
+    second.checks = vec![
+        Check::Status(vec![(200, 299)]),
+        Check::Body(TextTest::Contains(Template { parts: vec![hole(0)] })),
+    ];
+    plan.requests.push(second);
+    plan.sessions[0].slots = 2;
+    plan.sessions[0].ops = vec![Op::Request(0), Op::Request(1), Op::End];
+}
 
 const WARM_UP: Duration = Duration::from_secs(2);
 
@@ -104,7 +132,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = argument(0, "127.0.0.1:18080");
     let connections = argument(1, "100").parse()?;
     let time = Duration::from_secs(argument(2, "5").parse()?);
-    let rate = arguments.get(3).map(|rate| rate.parse()).transpose()?;
+    let rich = arguments.get(3).is_some_and(|word| word == "rich");
+    let rate = arguments.get(3).filter(|_| !rich).map(|rate| rate.parse()).transpose()?;
+    let mut plan = plan(connections, time, rate);
+    if rich {
+        enrich(&mut plan);
+    }
     let options = DriveOptions {
         threads: 1,
         cores: Vec::new(),
@@ -113,8 +146,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };
-    let drive =
-        start(Arc::new(plan(connections, time, rate)), Arc::new(Shared::new(0, Vec::new())), options)?;
+    let drive = start(Arc::new(plan), Arc::new(Shared::new(0, Vec::new())), options)?;
     let (mut requests, mut cpu_us, mut wall_us, mut dropped, mut errors) = (0, 0, 0, 0, 0);
     let (mut response, mut service, mut lag) = (new_histogram(), new_histogram(), new_histogram());
     let (mut before, mut after) = (0, 0);
