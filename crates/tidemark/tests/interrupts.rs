@@ -44,6 +44,9 @@ impl Running {
         }
         let system = children(child.id());
         assert_eq!(system.len(), 1, "one system");
+        let group = fs::read_to_string(format!("/proc/{}/stat", system[0])).unwrap();
+        let group = group.rsplit(')').next().unwrap().split_whitespace().nth(2).map(str::to_owned);
+        assert_eq!(group, Some(system[0].to_string()), "a terminal's Ctrl-C must not reach the system");
         Running { child, system: system[0], stderr }
     }
 
