@@ -41,7 +41,15 @@ fn the_airline_is_driven_recorded_and_reported() {
     assert!(!stdout.contains('\u{1b}'), "no colour codes in a pipe:\n{stdout}");
     assert!(!stderr.contains('\u{1b}'), "no cursor codes in a pipe:\n{stderr}");
 
-    for file in ["run.json", "intervals.parquet", "monitor.parquet", "latency.hlog", "events.jsonl", "scenario.yaml", "report.html"] {
+    for file in [
+        "run.json",
+        "intervals.parquet",
+        "monitor.parquet",
+        "latency.hlog",
+        "events.jsonl",
+        "scenario.yaml",
+        "report.html",
+    ] {
         assert!(out.join(file).is_file(), "{file} is in the run directory");
     }
     assert_eq!(
@@ -62,12 +70,24 @@ fn the_airline_is_driven_recorded_and_reported() {
 
 /// `tidemark report RUN --json`, which must be what the run itself would have printed.
 fn summary_of(out: &Path) -> serde_json::Value {
-    let output = tidemark().args(["report", out.to_str().expect("UTF-8"), "--json"]).output().expect("tidemark runs");
+    let output =
+        tidemark().args(["report", out.to_str().expect("UTF-8"), "--json"]).output().expect("tidemark runs");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
     for field in [
-        "verdict", "offered_per_s", "achieved_per_s", "requests", "errors", "dropped", "response_time_us",
-        "service_time_us", "steps", "processes", "driver", "ledger", "run_dir",
+        "verdict",
+        "offered_per_s",
+        "achieved_per_s",
+        "requests",
+        "errors",
+        "dropped",
+        "response_time_us",
+        "service_time_us",
+        "steps",
+        "processes",
+        "driver",
+        "ledger",
+        "run_dir",
     ] {
         assert!(summary.get(field).is_some(), "--json has {field}: {summary}");
     }

@@ -64,7 +64,10 @@ fn a_freeze_of_one_second_is_reported_as_long_as_it_was() {
     std::fs::write(
         &scenario,
         format!(
-            "name: freeze\nsystem: {{url: 'http://{}'}}\nload:\n  model: open\n  spacing: constant\n  phases:\n    - {{warm-up: 1s, rate: {RATE_PER_S}/s}}\n    - {{hold: {MEASURED_S}s, rate: {RATE_PER_S}/s}}\nlimits: {{connections: {CONNECTIONS}, waiting: 20000}}\nsessions:\n  one:\n    steps:\n      - GET: /\n",
+            "name: freeze\nsystem: {{url: 'http://{}'}}\n\
+             load: {{rate: {RATE_PER_S}/s, spacing: constant, warm-up: 1s, hold: {MEASURED_S}s}}\n\
+             limits: {{connections: {CONNECTIONS}, waiting: 20000}}\n\
+             sessions:\n  one:\n    steps:\n      - GET: /\n",
             server.authority
         ),
     )
@@ -91,8 +94,8 @@ fn a_freeze_of_one_second_is_reported_as_long_as_it_was() {
 
     let output = child.wait_with_output().expect("the run ends");
     let text = String::from_utf8_lossy(&output.stdout);
-    let summary: serde_json::Value =
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}\n{}", String::from_utf8_lossy(&output.stderr)));
+    let summary: serde_json::Value = serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("{e}: {text}\n{}", String::from_utf8_lossy(&output.stderr)));
     let requests = summary["requests"].as_f64().expect("requests");
     assert_eq!(requests, RATE_PER_S * MEASURED_S, "every arrival is accounted for: {summary}");
     assert_eq!(summary["dropped"], 0);

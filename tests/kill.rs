@@ -43,8 +43,14 @@ fn no_acknowledged_booking_is_lost(durability: &str) {
     let total = AtomicUsize::new(0);
     let authority = served.authority.clone();
     let acknowledged: Vec<Vec<String>> = std::thread::scope(|scope| {
-        let clients: Vec<_> =
-            (0..CLIENTS).map(|user| scope.spawn({ let (a, t) = (&authority, &total); move || book_until_gone(a, user, t) })).collect();
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|user| {
+                scope.spawn({
+                    let (a, t) = (&authority, &total);
+                    move || book_until_gone(a, user, t)
+                })
+            })
+            .collect();
         while total.load(Ordering::Relaxed) < BOOKINGS_BEFORE_KILL {
             assert!(clients.iter().any(|c| !c.is_finished()), "every client ended before the kill");
             std::thread::sleep(Duration::from_millis(5));
@@ -66,7 +72,10 @@ fn no_acknowledged_booking_is_lost(durability: &str) {
             .map(|b| b["bookingId"].as_str().expect("an id").to_owned())
             .collect();
         for id in ids {
-            assert!(found.contains(id), "{durability}: booking {id} of uid{user} was acknowledged and is lost");
+            assert!(
+                found.contains(id),
+                "{durability}: booking {id} of uid{user} was acknowledged and is lost"
+            );
         }
         // At most the one booking under way when the server died may be there unacknowledged.
         assert!(found.len() <= ids.len() + 1, "{durability}: uid{user} has bookings that nobody made");
@@ -98,7 +107,8 @@ fn sessions_survive_kill_9() {
 
     let again = Served::start("airline", &args);
     let mut client = Client::connect(&again.authority);
-    let with = client.request("GET", "/rest/api/customer/byid/uid1@email.com", &format!("Cookie: {cookie}\r\n"), "");
+    let with =
+        client.request("GET", "/rest/api/customer/byid/uid1@email.com", &format!("Cookie: {cookie}\r\n"), "");
     assert_eq!(with.status, 200, "the session was acknowledged and is lost: {}", with.body);
     let without = client.get("/rest/api/customer/byid/uid1@email.com");
     assert_eq!(without.status, 403);

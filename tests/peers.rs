@@ -28,7 +28,8 @@ fn curl_logs_in_books_and_logs_out() {
     let jar = dir.path().join("cookies");
     let jar = jar.to_str().expect("UTF-8");
     let url = |path: &str| format!("http://{}/acmeair-webapp/rest/api{path}", served.authority);
-    let curl = |args: &[&str]| run("curl", &[&["-sS", "--max-time", "20", "-b", jar, "-c", jar][..], args].concat());
+    let curl =
+        |args: &[&str]| run("curl", &[&["-sS", "--max-time", "20", "-b", jar, "-c", jar][..], args].concat());
 
     let login = curl(&["-d", "login=uid3@email.com&password=password", &url("/login")]);
     assert_eq!(login, "logged in");
@@ -69,7 +70,14 @@ fn wrk_drives_it_without_an_error() {
     let script = common::project().join("bench/airline/queryflights.lua");
     let output = run(
         "wrk",
-        &["-t2", "-c32", "-d2s", "-s", script.to_str().expect("UTF-8"), &format!("http://{}", served.authority)],
+        &[
+            "-t2",
+            "-c32",
+            "-d2s",
+            "-s",
+            script.to_str().expect("UTF-8"),
+            &format!("http://{}", served.authority),
+        ],
     );
     assert!(output.contains("Requests/sec"), "{output}");
     assert!(!output.contains("Socket errors"), "{output}");

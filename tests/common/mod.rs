@@ -44,7 +44,10 @@ impl Served {
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("the listening line");
-        let url = line.trim().strip_prefix("listening ").unwrap_or_else(|| panic!("not a listening line: {line:?}"));
+        let url = line
+            .trim()
+            .strip_prefix("listening ")
+            .unwrap_or_else(|| panic!("not a listening line: {line:?}"));
         let served = Served { child, authority: url.trim_start_matches("http://").to_owned() };
         let begin = Instant::now();
         while Client::connect(&served.authority).get("/health").status != 200 {
@@ -147,8 +150,12 @@ impl Client {
 
     fn try_request(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Option<Answer> {
         let cookie = self.cookie.as_ref().map(|c| format!("Cookie: {c}\r\n")).unwrap_or_default();
-        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
-        let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{cookie}{headers}{length}\r\n{body}", self.authority);
+        let length =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{cookie}{headers}{length}\r\n{body}",
+            self.authority
+        );
         let stream = self.stream.as_mut()?;
         stream.write_all(request.as_bytes()).ok()?;
         let mut decoder =
@@ -169,13 +176,18 @@ impl Client {
         if !decoder.keep_alive() {
             self.stream = None;
         }
-        Some(Answer { status: decoder.status(), cookie, body: String::from_utf8_lossy(decoder.body()).into_owned() })
+        Some(Answer {
+            status: decoder.status(),
+            cookie,
+            body: String::from_utf8_lossy(decoder.body()).into_owned(),
+        })
     }
 }
 
 /// Logs a user in; the client keeps the session.
 pub fn log_in(client: &mut Client, user: usize) {
-    let answer = client.post_form("/rest/api/login", &format!("login=uid{user}%40email.com&password=password"));
+    let answer =
+        client.post_form("/rest/api/login", &format!("login=uid{user}%40email.com&password=password"));
     assert_eq!((answer.status, answer.body.as_str()), (200, "logged in"));
 }
 

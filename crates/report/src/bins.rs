@@ -167,7 +167,8 @@ fn push_load(
     seen_s: f64,
 ) -> Result<(), RecordError> {
     let per_s = |of: fn(&StoredLoad) -> u64| {
-        (seen_s >= RATE_SEEN_MIN_S).then(|| round(rows.iter().map(|row| of(row)).sum::<u64>() as f64 / seen_s))
+        (seen_s >= RATE_SEEN_MIN_S)
+            .then(|| round(rows.iter().map(|row| of(row)).sum::<u64>() as f64 / seen_s))
     };
     // Rows of the same interval add up; of several intervals the highest is shown, so that no peak is hidden.
     let highest = |of: fn(&StoredLoad) -> u64| {
