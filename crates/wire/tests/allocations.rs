@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder, ResponseDecoder, cookie, request};
 use tidemark_wire::json::{Path, write_text};
+use tidemark_wire::websocket::{self, Decoder, Event, Kind, Role};
 
 thread_local! {
     /// Of this thread alone: the test harness has threads of its own.
@@ -79,6 +80,44 @@ fn a_warm_codec_allocates_nothing() {
     sizes.into_iter().for_each(&mut round);
     let before = ALLOCATIONS.get();
     assert!(before > 0, "growing is counted");
+    sizes.into_iter().for_each(&mut round);
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
+const LONG_TEXT: &str = "a ü text that is longer than what fits in the seven bits of a frame's second byte, \
+    so that its length takes two bytes of its own; and a few ü more";
+
+#[test]
+fn a_warm_websocket_allocates_nothing() {
+    let mut decoders =
+        [Role::Client, Role::Server].map(|role| Decoder::new(role, websocket::Limits::default()));
+    let mut out = Vec::new();
+    let mut round = |piece_bytes: usize| {
+        for (decoder, key) in decoders.iter_mut().zip([None, Some([1, 2, 3, 4])]) {
+            out.clear();
+            websocket::write_fragment(&mut out, Some(Kind::Text), false, LONG_TEXT.as_bytes(), key);
+            websocket::write_ping(&mut out, b"are you there", key);
+            websocket::write_fragment(&mut out, None, true, &[b'x'; 300], key);
+            websocket::write_message(&mut out, Kind::Binary, &[7; 70_000], key);
+            let mut events = [0; 3];
+            for mut piece in out.chunks(piece_bytes) {
+                while let decoded = decoder.decode(piece).unwrap()
+                    && let Some(event) = decoded.event
+                {
+                    match event {
+                        Event::Message(_) => events[0] += 1,
+                        Event::Ping => events[1] += 1,
+                        _ => events[2] += 1,
+                    }
+                    piece = &piece[decoded.consumed..];
+                }
+            }
+            assert_eq!(events, [2, 1, 0]);
+        }
+    };
+    let sizes = [100_000, 1, 7, 50];
+    sizes.into_iter().for_each(&mut round);
+    let before = ALLOCATIONS.get();
     sizes.into_iter().for_each(&mut round);
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }
