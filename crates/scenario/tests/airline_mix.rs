@@ -158,7 +158,8 @@ impl Airline {
 
 fn airline() -> Plan {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/airline.yaml");
-    let (plan, diagnostics) = tidemark_scenario::check_file(&path, &[]);
+    let (plan, diagnostics) =
+        tidemark_scenario::check_file(&path, &[("customers".into(), CUSTOMERS.to_string())]);
     assert!(diagnostics.items().is_empty(), "{diagnostics}");
     plan.expect("a plan")
 }
