@@ -103,6 +103,11 @@ impl Run {
         })
     }
 
+    /// The HdrHistogram interval log in its directory.
+    pub fn latency_log(&self) -> PathBuf {
+        self.dir.join(files::LATENCY)
+    }
+
     /// Decodes a histogram of this run; says where it is from if it is damaged.
     pub fn decode(&self, histogram: &Encoded) -> Result<Merged, RecordError> {
         histogram.decode().map_err(|reason| damaged(&self.dir, reason))

@@ -148,7 +148,7 @@ pub(crate) fn over_time(run: &Run, axis: Axis) -> Result<OverTime, RecordError> 
 }
 
 /// Least part of a second that makes a rate: the few milliseconds in which the last answers come are none.
-const RATE_SEEN_MIN_S: f64 = 0.05;
+pub(crate) const RATE_SEEN_MIN_S: f64 = 0.05;
 
 /// How much of a bin was seen: its last one may be cut short.
 fn seen_s(load: &[&StoredLoad], ended: &[&StoredSeries]) -> f64 {

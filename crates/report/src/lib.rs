@@ -6,6 +6,8 @@
 //! - [`text::summary`] is what a person reads in the terminal: the verdict first.
 //! - [`json::summary`] is what a machine reads: one object, units in its names.
 //! - [`html::page`] is one file that opens anywhere, offline.
+//! - [`junit::xml`], [`markdown::summary`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever
+//!   calculates on.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -21,9 +23,13 @@
 //! ```
 
 mod bins;
+pub mod csv;
+pub mod github;
 mod heatmap;
 pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod page;
 mod processes;
 mod table;

@@ -8,6 +8,8 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::results::ResultArguments;
+
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
     .usage(Style::new().bold())
@@ -46,7 +48,8 @@ Exit status: 0 every objective met, 1 one missed, 2 wrong use, 3 no valid measur
 Examples:
   tidemark run airline
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
-  tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json")]
+  tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json
+  tidemark run my.yaml --junit results.xml --github")]
 pub struct RunArguments {
     /// A scenario file, or the name of a shipped scenario
     #[arg(value_name = "SCENARIO")]
@@ -84,6 +87,9 @@ pub struct RunArguments {
     /// Say nothing while it runs
     #[arg(long, short)]
     pub quiet: bool,
+    /// Results for CI.
+    #[command(flatten)]
+    pub results: ResultArguments,
 }
 
 /// `tidemark serve`
@@ -150,7 +156,8 @@ pub struct CheckArguments {
 Examples:
   tidemark report last
   tidemark report runs/20260102-030405-airline --html airline.html
-  tidemark report last --json")]
+  tidemark report last --json
+  tidemark report last --markdown - --csv seconds.csv")]
 pub struct ReportArguments {
     /// A run directory, the name of one in runs/, or `last`
     #[arg(value_name = "RUN")]
@@ -161,6 +168,9 @@ pub struct ReportArguments {
     /// Print one JSON object on standard output and nothing else
     #[arg(long)]
     pub json: bool,
+    /// Results for CI.
+    #[command(flatten)]
+    pub results: ResultArguments,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -17,6 +17,7 @@ mod output;
 mod overview;
 mod progress;
 mod report;
+mod results;
 mod run;
 mod scenario;
 mod serve;

@@ -10,19 +10,22 @@ use crate::args::ReportArguments;
 use crate::failure::Failure;
 use crate::{output, run};
 
-/// Shows a run on standard output, or writes its page.
+/// Shows a run on standard output, or writes what is asked for to files.
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
+    run::check_results(&arguments.results, arguments.json)?;
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     let run = run::open(&dir)?;
     if let Some(page) = &arguments.html {
         html::write(&run, page).map_err(|error| Failure::usage(error.to_string()))?;
     }
+    let results = &arguments.results;
+    results.write(&run, arguments.json)?;
     if arguments.json {
         output::print(&format!("{}\n", json::summary(&run).trim_end()))?;
     } else if let Some(page) = &arguments.html {
         output::print(&format!("report: {}\n", page.display()))?;
-    } else {
+    } else if !results.markdown_to_stdout() && !results.any_file() {
         output::print(&format!("{}\n", text(&run).trim_end()))?;
     }
     Ok(tidemark_lab::EXIT_PASS)

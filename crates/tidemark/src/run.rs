@@ -9,6 +9,7 @@ use tidemark_report::{html, json};
 use crate::args::RunArguments;
 use crate::failure::Failure;
 use crate::progress::ProgressLine;
+use crate::results::ResultArguments;
 use crate::{output, report, scenario};
 
 /// Name of the page in the run directory.
@@ -16,6 +17,8 @@ const PAGE: &str = "report.html";
 
 /// Carries a scenario out and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
+    let results = arguments.results;
+    check_results(&results, arguments.json)?;
     let mut plan = scenario::load(&arguments.scenario, &arguments.settings)?;
     plan.override_load(arguments.rate, arguments.duration)
         .map_err(|error| Failure::usage(error.to_string()))?;
@@ -36,10 +39,24 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
     let run = open(&finished.run_dir)?;
     let page = finished.run_dir.join(PAGE);
     html::write(&run, &page).map_err(|error| Failure::broken(error.to_string()))?;
+    let written = results.write(&run, arguments.json);
     // the text ends with the place of the page, which is why that is written first
-    let text = if arguments.json { json::summary(&run) } else { report::text(&run) };
-    output::print(&format!("{}\n", text.trim_end()))?;
+    if !results.markdown_to_stdout() {
+        let text = if arguments.json { json::summary(&run) } else { report::text(&run) };
+        output::print(&format!("{}\n", text.trim_end()))?;
+    }
+    written?;
     Ok(finished.exit_status())
+}
+
+/// Finds mistakes in what is asked for beside the run.
+pub fn check_results(results: &ResultArguments, json: bool) -> Result<(), Failure> {
+    if json && results.markdown_to_stdout() {
+        let reason =
+            "--json and --markdown - both want standard output; give one of them a file: --markdown FILE";
+        return Err(Failure::usage(reason));
+    }
+    results.check()
 }
 
 /// Reads a run directory.

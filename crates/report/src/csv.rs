@@ -1,0 +1,250 @@
+//! The run over time as CSV: a row for each interval over all labels, and a row for each interval and label.
+//!
+//! An interval is a second, cut at the edges of the measured window. `label` is empty in the rows over all labels.
+//! What is known of the whole load only (offered, dropped, in flight, waiting, connections) is empty in the rows of
+//! a label. Times are microseconds, of the requests that were answered as they should; where there was none, the
+//! field is empty. Rates of an interval of a few milliseconds say nothing and are empty; the counts are there.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use tidemark_record::{
+    Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
+};
+
+use crate::bins::RATE_SEEN_MIN_S;
+use crate::units::trim_zeros;
+
+/// Columns before those of the errors by kind.
+const COLUMNS: [&str; 13] = [
+    "start_s",
+    "end_s",
+    "measured",
+    "label",
+    "offered_per_s",
+    "achieved_per_s",
+    "errors_per_s",
+    "dropped_per_s",
+    "in_flight",
+    "waiting",
+    "connections",
+    "requests",
+    "errors",
+];
+/// Percentiles of both times.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+
+/// The whole file, with a head line.
+pub fn over_time(run: &Run) -> Result<String, RecordError> {
+    let mut out = head();
+    for ((start_us, end_us), rows) in intervals(run) {
+        let line = Line { start_us, end_us, in_window: rows.in_window() };
+        line.write(&mut out, run, "", &rows.series, Some(&rows.load))?;
+        for (label, name) in (0..).zip(&run.manifest.labels) {
+            let of_label: Vec<_> = rows.series.iter().copied().filter(|row| row.label == label).collect();
+            if !of_label.is_empty() {
+                line.write(&mut out, run, name, &of_label, None)?;
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn kinds() -> impl Iterator<Item = Outcome> {
+    Outcome::ALL.into_iter().filter(|outcome| outcome.is_error())
+}
+
+fn head() -> String {
+    let mut columns: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
+    columns.extend(kinds().map(|kind| format!("errors_{}", kind.name())));
+    for time in ["response_time_us", "service_time_us"] {
+        columns.push(format!("{time}_mean"));
+        columns.extend(QUANTILES.map(|(name, _)| format!("{time}_{name}")));
+        columns.push(format!("{time}_max"));
+    }
+    columns.join(",") + "\n"
+}
+
+/// What was stored of an interval.
+#[derive(Default)]
+struct Rows<'r> {
+    series: Vec<&'r StoredSeries>,
+    load: Vec<&'r StoredLoad>,
+}
+
+impl Rows<'_> {
+    fn in_window(&self) -> bool {
+        self.load.iter().any(|row| row.in_window) || self.series.iter().any(|row| row.in_window)
+    }
+}
+
+/// The rows by interval, in order of time; a straggling thread's rows join those of the others.
+fn intervals(run: &Run) -> BTreeMap<(u64, u64), Rows<'_>> {
+    let mut intervals = BTreeMap::<(u64, u64), Rows<'_>>::new();
+    for row in &run.load {
+        intervals.entry((row.start_us, row.end_us)).or_default().load.push(row);
+    }
+    for row in &run.series {
+        intervals.entry((row.start_us, row.end_us)).or_default().series.push(row);
+    }
+    intervals
+}
+
+struct Line {
+    start_us: u64,
+    end_us: u64,
+    in_window: bool,
+}
+
+impl Line {
+    fn write(
+        &self,
+        out: &mut String,
+        run: &Run,
+        label: &str,
+        series: &[&StoredSeries],
+        load: Option<&[&StoredLoad]>,
+    ) -> Result<(), RecordError> {
+        let length_s = (self.end_us - self.start_us) as f64 / 1e6;
+        let per_s = |count: u64| match length_s {
+            s if s >= RATE_SEEN_MIN_S => number(count as f64 / s),
+            _ => String::new(),
+        };
+        let of_load =
+            |of: fn(&StoredLoad) -> u64| load.map(|rows| rows.iter().map(|row| of(row)).sum::<u64>());
+        let rate_of_load = |of| of_load(of).map_or_else(String::new, per_s);
+        let count_of_load = |of| of_load(of).map_or_else(String::new, |count| count.to_string());
+        let requests: u64 = series.iter().map(|row| row.count).sum();
+        let failed = |kind: Outcome| -> u64 {
+            series.iter().filter(|row| row.outcome == kind).map(|row| row.count).sum()
+        };
+        let errors: u64 = kinds().map(failed).sum();
+        let mut fields = vec![
+            number(self.start_us as f64 / 1e6),
+            number(self.end_us as f64 / 1e6),
+            self.in_window.to_string(),
+            quoted(label),
+            rate_of_load(|row| row.offered),
+            per_s(requests),
+            per_s(errors),
+            rate_of_load(|row| row.dropped),
+            count_of_load(|row| row.in_flight),
+            count_of_load(|row| row.waiting),
+            count_of_load(|row| row.connections),
+            requests.to_string(),
+            errors.to_string(),
+        ];
+        fields.extend(kinds().map(|kind| failed(kind).to_string()));
+        let (mut response, mut service) = (new_merged(), new_merged());
+        for row in series.iter().filter(|row| !row.outcome.is_error()) {
+            merge_merged(&mut response, &run.decode(&row.response_time_us)?);
+            merge_merged(&mut service, &run.decode(&row.service_time_us)?);
+        }
+        times(&mut fields, &response);
+        times(&mut fields, &service);
+        let _ = writeln!(out, "{}", fields.join(","));
+        Ok(())
+    }
+}
+
+fn times(fields: &mut Vec<String>, times: &Merged) {
+    if times.is_empty() {
+        fields.extend(std::iter::repeat_n(String::new(), QUANTILES.len() + 2));
+        return;
+    }
+    fields.push(number(times.mean()));
+    fields.extend(QUANTILES.map(|(_, quantile)| times.value_at_quantile(quantile).to_string()));
+    fields.push(times.max().to_string());
+}
+
+/// With as many decimals as are needed, and never in the form with an exponent.
+fn number(value: f64) -> String {
+    trim_zeros(&format!("{value:.6}")).to_owned()
+}
+
+/// Between quotes where commas, quotes or line ends stand in it.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+
+    fn read(text: &str) -> Vec<BTreeMap<String, String>> {
+        let mut reader = csv_reader::Reader::from_reader(text.as_bytes());
+        let head = reader.headers().unwrap().clone();
+        let row = |row: Result<csv_reader::StringRecord, _>| {
+            let row = row.unwrap();
+            head.iter().map(str::to_owned).zip(row.iter().map(str::to_owned)).collect()
+        };
+        reader.records().map(row).collect()
+    }
+
+    #[test]
+    fn each_second_has_a_row_over_all_labels_and_one_for_each_that_ended() {
+        let (_dir, run) = test_run::airline();
+        let rows = read(&over_time(&run).unwrap());
+        let all: Vec<_> = rows.iter().filter(|row| row["label"].is_empty()).collect();
+        assert_eq!(
+            all.iter().map(|row| row["start_s"].as_str()).collect::<Vec<_>>(),
+            ["0", "1", "2", "3", "4"]
+        );
+        assert_eq!(
+            all.iter().map(|row| row["measured"] == "true").collect::<Vec<_>>(),
+            [false, true, true, true, false]
+        );
+        let second = all[1];
+        assert_eq!(
+            (&*second["offered_per_s"], &*second["in_flight"], &*second["connections"]),
+            ("100", "4", "100")
+        );
+        let names = |start: &str| -> Vec<String> {
+            rows.iter().filter(|row| row["start_s"] == start).map(|row| row["label"].clone()).collect()
+        };
+        assert_eq!(names("1"), ["", "Login", "Query Flight"]);
+        // the sum of the labels is the row over all
+        let sum: u64 = rows
+            .iter()
+            .filter(|row| row["start_s"] == "1" && !row["label"].is_empty())
+            .map(|row| row["requests"].parse::<u64>().unwrap())
+            .sum();
+        assert_eq!(second["requests"], sum.to_string());
+        let label = rows.iter().find(|row| row["label"] == "Login" && row["start_s"] == "1").unwrap();
+        assert_eq!((&*label["offered_per_s"], &*label["errors"], &*label["errors_status"]), ("", "1", "1"));
+        assert_eq!(label["response_time_us_p50"], "2311");
+    }
+
+    #[test]
+    fn a_second_without_answers_has_counts_and_no_times() {
+        let (_dir, run) = test_run::airline();
+        let rows = read(&over_time(&run).unwrap());
+        let frozen = rows.iter().find(|row| row["start_s"] == "3" && row["label"].is_empty()).unwrap();
+        assert_eq!(
+            (&*frozen["errors_timeout"], &*frozen["dropped_per_s"], &*frozen["waiting"]),
+            ("8", "4", "34")
+        );
+        assert_eq!((&*frozen["response_time_us_p99"], &*frozen["service_time_us_max"]), ("", ""));
+    }
+
+    #[test]
+    fn labels_are_quoted_and_numbers_have_no_exponent() {
+        let (_dir, mut run) = test_run::airline();
+        run.manifest.labels[0] = "a,\"b\"\nc".into();
+        let text = over_time(&run).unwrap();
+        assert!(read(&text).iter().any(|row| row["label"] == "a,\"b\"\nc"), "{text}");
+        assert_eq!([number(0.0), number(1e9), number(0.000_25)], ["0", "1000000000", "0.00025"]);
+    }
+
+    #[test]
+    fn a_damaged_histogram_is_an_error() {
+        let (_dir, mut run) = test_run::airline();
+        run.series[0].response_time_us = Default::default();
+        assert!(over_time(&run).unwrap_err().to_string().contains("cut off"));
+    }
+}

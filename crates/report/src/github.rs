@@ -1,0 +1,77 @@
+//! Annotations for a job of GitHub Actions: lines that its runner turns into marks on the job's page.
+
+use tidemark_record::Run;
+use tidemark_record::summary::Status;
+
+/// Annotations, at most; the runner shows only the first ten of a kind, and the summary has them all.
+const ANNOTATIONS_MAX: usize = 10;
+
+/// An `::error` for each objective that was missed and whatever else failed the run or made it invalid, a
+/// `::warning` for each note. Nothing for a run that passed without notes.
+pub fn annotations(run: &Run) -> String {
+    let manifest = &run.manifest;
+    let verdict = &manifest.summary.verdict;
+    let word = match verdict.status {
+        Status::Pass => "pass",
+        Status::Fail => "fail",
+        Status::Invalid => "invalid",
+    };
+    let title = format!("{}: {word}", manifest.scenario);
+    let errors = verdict.reasons.iter().filter(|_| verdict.status != Status::Pass);
+    let errors = errors.take(ANNOTATIONS_MAX).map(|reason| line("error", &title, reason));
+    let notes = manifest.notes.iter().take(ANNOTATIONS_MAX);
+    errors.chain(notes.map(|note| line("warning", &manifest.scenario, note))).collect()
+}
+
+fn line(command: &str, title: &str, message: &str) -> String {
+    format!("::{command} title={}::{}\n", property(title), text(message))
+}
+
+/// The runner's escapes for a message.
+fn text(value: &str) -> String {
+    value.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The runner's escapes for a property, which ends at a comma or a colon.
+fn property(value: &str) -> String {
+    text(value).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+
+    #[test]
+    fn misses_are_errors_and_notes_warnings() {
+        let (_dir, mut run) = test_run::airline();
+        run.manifest.notes.truncate(1);
+        assert_eq!(
+            annotations(&run),
+            "::error title=airline%3A fail::errors < 0.01%25 missed: 5.88%25\n\
+             ::warning title=airline::the throughput was not steady: it fell by 97%25 in the last third of the window\n"
+        );
+        run.manifest.notes.clear();
+        run.manifest.summary.verdict.status = Status::Pass;
+        assert_eq!(annotations(&run), "");
+    }
+
+    #[test]
+    fn nothing_in_a_run_is_a_command_of_its_own() {
+        let (_dir, mut run) = test_run::airline();
+        run.manifest.scenario = "a,b::c\n::error::x".into();
+        run.manifest.summary.verdict.reasons = vec!["x\r\n::add-mask::y %0A".into(); 50];
+        let text = annotations(&run);
+        assert!(
+            text.lines()
+                .all(|line| line.starts_with("::error title=") || line.starts_with("::warning title="))
+        );
+        assert_eq!(text.matches("::error title=").count(), ANNOTATIONS_MAX);
+        assert!(
+            text.starts_with(
+                "::error title=a%2Cb%3A%3Ac%0A%3A%3Aerror%3A%3Ax%3A fail::x%0D%0A::add-mask::y %250A\n"
+            ),
+            "{text}"
+        );
+    }
+}

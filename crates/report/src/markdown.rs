@@ -1,0 +1,246 @@
+//! The run as Markdown with tables (GitHub's flavour), for a comment or the summary of a CI job: the verdict first.
+
+use std::fmt::Write;
+
+use tidemark_record::Run;
+use tidemark_record::manifest::Manifest;
+use tidemark_record::summary::{Latency, Status, Summary};
+
+use crate::page;
+use crate::units::{count, duration, percent, three_digits, trim_zeros};
+
+/// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
+const ROWS_MAX: usize = 100;
+/// Longest text taken over from files and servers, characters.
+const TEXT_MAX: usize = 300;
+
+/// The summary.
+pub fn summary(run: &Run) -> String {
+    let manifest = &run.manifest;
+    let mut out = String::new();
+    verdict(&mut out, manifest);
+    figures(&mut out, &manifest.summary);
+    objectives(&mut out, manifest);
+    labels(&mut out, &manifest.summary);
+    errors(&mut out, manifest);
+    notes(&mut out, manifest);
+    let _ = writeln!(out, "\nRun directory: {}", code(&manifest.summary.run_dir));
+    out
+}
+
+fn verdict(out: &mut String, manifest: &Manifest) {
+    let verdict = &manifest.summary.verdict;
+    let (mark, word) = match verdict.status {
+        Status::Pass => ("✅", "pass"),
+        Status::Fail => ("❌", "fail"),
+        Status::Invalid => ("⚠️", "invalid"),
+    };
+    let _ = writeln!(out, "### {mark} {}: {word}\n", plain(&manifest.scenario));
+    for reason in verdict.reasons.iter().take(ROWS_MAX) {
+        let _ = writeln!(out, "- {}", plain(reason));
+    }
+    if manifest.interrupted {
+        out.push_str("- stopped by the user: the figures are of the part that ran\n");
+    }
+    if !out.ends_with("\n\n") {
+        out.push('\n');
+    }
+    let mut what =
+        vec![plain(&manifest.load), format!("measured for {}", seconds(manifest.summary.measured_s))];
+    what.push(match &manifest.system.durability {
+        Some(durability) => format!("{} ({})", plain(&manifest.system.name), plain(durability)),
+        None => plain(&manifest.system.name),
+    });
+    what.retain(|part| !part.is_empty());
+    let _ = writeln!(out, "{}", what.join(" · "));
+}
+
+fn seconds(s: f64) -> String {
+    format!("{}s", trim_zeros(&three_digits(s)))
+}
+
+fn figures(out: &mut String, summary: &Summary) {
+    let failed: u64 = summary.errors.values().sum();
+    let share = failed as f64 / summary.requests.max(1) as f64;
+    let _ = write!(
+        out,
+        "\n| offered | achieved | requests | errors | dropped |\n| ---: | ---: | ---: | ---: | ---: |\n\
+         | {}/s | {}/s | {} | {} ({}) | {} |\n",
+        three_digits(summary.offered_per_s),
+        three_digits(summary.achieved_per_s),
+        count(summary.requests),
+        count(failed),
+        percent(share),
+        count(summary.dropped),
+    );
+    out.push_str("\n| | mean | median | p90 | p99 | p99.9 | max |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    for (name, of) in
+        [("response time", &summary.response_time_us), ("service time", &summary.service_time_us)]
+    {
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} |",
+            time(of.mean, of),
+            [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us as f64, of)).join(" | ")
+        );
+    }
+}
+
+/// A duration of a distribution, or a dash where there was nothing.
+fn time(us: f64, of: &Latency) -> String {
+    if of.max == 0 { "-".into() } else { duration(us) }
+}
+
+fn objectives(out: &mut String, manifest: &Manifest) {
+    if manifest.objectives.is_empty() {
+        return;
+    }
+    out.push_str("\n| objective | measured | |\n| --- | ---: | --- |\n");
+    for objective in manifest.objectives.iter().take(ROWS_MAX) {
+        let (mark, word) = if objective.met { ("✅", "met") } else { ("❌", "missed") };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {mark} {word} |",
+            code(&objective.objective),
+            plain(&objective.measured)
+        );
+    }
+    left_out(out, manifest.objectives.len());
+}
+
+fn labels(out: &mut String, summary: &Summary) {
+    if summary.steps.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n| label | count | share | per s | p50 | p90 | p99 | max | errors |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for step in summary.steps.iter().take(ROWS_MAX) {
+        let of = &step.response_time_us;
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            plain(&step.label),
+            count(step.requests),
+            percent(step.share),
+            three_digits(step.achieved_per_s),
+            [of.p50, of.p90, of.p99, of.max].map(|us| time(us as f64, of)).join(" | "),
+            count(step.errors.values().sum()),
+        );
+    }
+    left_out(out, summary.steps.len());
+}
+
+fn left_out(out: &mut String, rows: usize) {
+    if rows > ROWS_MAX {
+        let _ = writeln!(out, "\n… and {} more", count((rows - ROWS_MAX) as u64));
+    }
+}
+
+fn errors(out: &mut String, manifest: &Manifest) {
+    let kinds = page::errors(manifest);
+    if kinds.is_empty() {
+        return;
+    }
+    out.push_str("\n| errors | count | first example |\n| --- | ---: | --- |\n");
+    for kind in kinds {
+        let example = kind.examples.first().map(|example| {
+            let label = plain(example.label);
+            format!("{}s, {label}: {}", three_digits(example.at_s), code(example.detail.trim()))
+        });
+        let _ = writeln!(out, "| {} | {} | {} |", kind.kind, count(kind.count), example.unwrap_or_default());
+    }
+}
+
+fn notes(out: &mut String, manifest: &Manifest) {
+    if manifest.notes.is_empty() {
+        return;
+    }
+    out.push('\n');
+    for note in manifest.notes.iter().take(ROWS_MAX) {
+        let _ = writeln!(out, "- {}", plain(note));
+    }
+}
+
+/// One line of text that means itself: nothing in it is markup.
+fn plain(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in one_line(value).chars() {
+        match c {
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '&' => out += "&amp;",
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // would become a mention, and of the name of a person
+            '@' => out += "&#64;",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// One line of code. Within it only the back quotes and the bar of a table mean something.
+fn code(value: &str) -> String {
+    let line = one_line(value);
+    if line.trim().is_empty() {
+        return String::new();
+    }
+    let mut longest = 0;
+    let mut run = 0;
+    for c in line.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest + 1);
+    let line = line.replace('|', "\\|");
+    // a back quote at an end would join the fence
+    let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    format!("{fence}{gap}{line}{gap}{fence}")
+}
+
+/// On one line, without control characters, and no longer than is good.
+fn one_line(value: &str) -> String {
+    let line: String = value.chars().take(TEXT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if value.chars().nth(TEXT_MAX).is_some() { line + "…" } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+
+    #[test]
+    fn a_failed_run() {
+        let (_dir, mut run) = test_run::airline();
+        run.manifest.summary.run_dir = "runs/x".into();
+        insta::assert_snapshot!(summary(&run));
+    }
+
+    #[test]
+    fn nothing_in_a_run_is_markup() {
+        let nasty = "a|b `c` ``d`` <img src=x> **e** [f](g) @h \\ \r\n# i";
+        let plain = plain(nasty);
+        assert_eq!(
+            plain,
+            "a\\|b \\`c\\` \\`\\`d\\`\\` &lt;img src=x&gt; \\*\\*e\\*\\* \\[f\\](g) &#64;h \\\\   \\# i"
+        );
+        assert_eq!(code(nasty).matches('\n').count(), 0);
+        assert!(code(nasty).starts_with("```a\\|b") && code(nasty).ends_with("# i```"));
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code(" "), "");
+        let long = "x".repeat(10_000);
+        assert_eq!(super::plain(&long).chars().count(), TEXT_MAX + 1);
+    }
+
+    #[test]
+    fn tables_are_bounded_and_what_is_left_out_is_counted() {
+        let (_dir, run) = test_run::long(2, 120);
+        let text = summary(&run);
+        assert!(text.contains("\n… and 20 more\n"), "{text}");
+        assert_eq!(text.matches("\n| Step ").count(), ROWS_MAX);
+    }
+}

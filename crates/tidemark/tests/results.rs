@@ -1,0 +1,72 @@
+//! Results for CI, of the real executable.
+
+mod program;
+
+use std::fs;
+
+use program::{code, run, stderr, stdout, tidemark};
+use serde_json::Value;
+
+const SHORT: [&str; 9] =
+    ["run", "airline", "--for", "1s", "--set", "durability=memory", "--set", "users=2", "-q"];
+
+#[test]
+fn a_run_leaves_its_results_where_they_are_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("summary.md"), "earlier step\n").unwrap();
+    let wanted = [
+        "--json",
+        "--junit",
+        "r.xml",
+        "--markdown",
+        "r.md",
+        "--github",
+        "--csv",
+        "r.csv",
+        "--hlog",
+        "r.hlog",
+    ];
+    let arguments: Vec<&str> = SHORT.into_iter().chain(wanted).collect();
+    let output = tidemark(folder.path(), &arguments)
+        .env("GITHUB_STEP_SUMMARY", folder.path().join("summary.md"))
+        .output()
+        .unwrap();
+    assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+    // annotations must not stand between a machine and its JSON
+    let summary: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object");
+    assert!(stderr(&output).lines().all(|line| line.starts_with("::")), "{}", stderr(&output));
+
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let markdown = read("r.md");
+    assert!(markdown.starts_with("### ") && markdown.contains("| response time |"), "{markdown}");
+    assert_eq!(read("summary.md"), format!("earlier step\n{markdown}\n"));
+    let status = summary["verdict"]["status"].as_str().unwrap();
+    let xml = read("r.xml");
+    assert_eq!(xml.contains("<error type=\"invalid\""), status == "invalid", "{xml}");
+    assert_eq!(xml.contains("<failure type=\"fail\""), status == "fail", "{xml}");
+    assert!(read("r.csv").starts_with("start_s,end_s,measured,label,"));
+    let dir = summary["run_dir"].as_str().unwrap();
+    assert_eq!(read("r.hlog"), fs::read_to_string(folder.path().join(dir).join("latency.hlog")).unwrap());
+
+    // the same again from the run directory
+    let again = run(folder.path(), &["report", "last", "--markdown", "-", "--junit", "again.xml"]);
+    assert_eq!((code(&again), stdout(&again)), (0, markdown), "{}", stderr(&again));
+    assert_eq!(read("again.xml"), xml);
+}
+
+#[test]
+fn results_that_cannot_be_written_stop_a_run_before_it_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    for (more, says) in [
+        (vec!["--junit", "none/r.xml"], "--junit: there is no folder none"),
+        (vec!["--csv", "."], "--csv: . is a folder"),
+        (vec!["--json", "--markdown", "-"], "both want standard output"),
+        (vec!["--github"], "GITHUB_STEP_SUMMARY"),
+    ] {
+        let arguments: Vec<&str> = SHORT.into_iter().chain(more).collect();
+        let output = tidemark(folder.path(), &arguments).env_remove("GITHUB_STEP_SUMMARY").output().unwrap();
+        assert_eq!(code(&output), 2, "{arguments:?}");
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+        assert!(!folder.path().join("runs").exists(), "{arguments:?}");
+    }
+}
