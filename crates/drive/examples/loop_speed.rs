@@ -117,6 +117,8 @@ fn plan(connections: usize, time: Duration, rate: Option<f64>) -> Plan {
             connect_timeout: Duration::from_secs(5),
             body_bytes: 1 << 20,
             drain: Duration::from_secs(5),
+            sessions: None,
+            keep_alive: true,
         },
         objectives: Vec::new(),
         system: PlanSystem::default(),

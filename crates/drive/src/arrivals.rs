@@ -149,6 +149,8 @@ pub(crate) struct Schedule {
     users: usize,
     next: Option<Arrival>,
     once: bool,
+    /// Sessions that may still begin.
+    left: u64,
 }
 
 impl Schedule {
@@ -169,6 +171,7 @@ impl Schedule {
             users,
             next: None,
             once: false,
+            left: u64::MAX,
         };
         if load.model == LoadModel::Open(Spacing::Poisson) {
             schedule.position = exponential(random) * threads as f64;
@@ -181,7 +184,35 @@ impl Schedule {
     pub fn once(now_ns: u64, end_ns: u64) -> Self {
         let profile = Profile { pieces: Vec::new(), begin_ns: now_ns, end_ns, window: (u64::MAX, u64::MAX) };
         let next = Some(Arrival { due_ns: now_ns, user: Some(0) });
-        Schedule { profile, model: LoadModel::Closed, threads: 1, position: 0.0, users: 1, next, once: true }
+        let left = u64::MAX;
+        Schedule {
+            profile,
+            model: LoadModel::Closed,
+            threads: 1,
+            position: 0.0,
+            users: 1,
+            next,
+            once: true,
+            left,
+        }
+    }
+
+    /// So many sessions begin on all threads together, and no more: dealt out to the threads that have users, or as
+    /// arrivals are.
+    pub fn bound(&mut self, sessions: Option<u64>, thread: usize) {
+        let Some(sessions) = sessions else { return };
+        let dealt_to = match self.model {
+            LoadModel::Closed => self.threads.min(self.users),
+            LoadModel::Open(_) => self.threads,
+        };
+        let (thread, dealt_to) = (thread as u64, dealt_to as u64);
+        self.left = if thread < dealt_to { (sessions + dealt_to - 1 - thread) / dealt_to } else { 0 };
+        self.next = self.next.filter(|_| self.left > 0);
+    }
+
+    /// Whether the bound on sessions lets none begin any more.
+    pub fn is_used_up(&self) -> bool {
+        self.left == 0
     }
 
     /// The curve behind it.
@@ -208,7 +239,8 @@ impl Schedule {
                 LoadModel::Open(Spacing::Constant) | LoadModel::Closed => 1.0,
             };
             self.position += step * self.threads as f64;
-            self.next = self.at_position();
+            self.left -= 1;
+            self.next = if self.left > 0 { self.at_position() } else { None };
         }
         Some(taken)
     }
@@ -218,9 +250,14 @@ impl Schedule {
         self.next = None;
     }
 
-    /// When a closed user whose session ended at `now_ns` begins its next; none if never.
-    pub fn again_ns(&self, user: u32, now_ns: u64) -> Option<u64> {
-        if self.once { None } else { self.profile.when_above(user, now_ns) }
+    /// When a closed user whose session ended at `now_ns` begins its next, which it then does; none if never.
+    pub fn again_ns(&mut self, user: u32, now_ns: u64) -> Option<u64> {
+        if self.once || self.left == 0 {
+            return None;
+        }
+        let at_ns = self.profile.when_above(user, now_ns)?;
+        self.left -= 1;
+        Some(at_ns)
     }
 
     fn at_position(&self) -> Option<Arrival> {

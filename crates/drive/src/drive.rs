@@ -90,7 +90,7 @@ pub struct PhaseTimes {
     pub name: String,
     /// Begin.
     pub start_us: u64,
-    /// End; for the phase in which the drive was stopped, when that was.
+    /// End; for the phase in which the drive was stopped or ran out of sessions, when that was.
     pub end_us: u64,
     /// Whether it belongs to the measured window.
     pub measured: bool,
@@ -209,11 +209,10 @@ impl Drive {
             end.spent_turns += one.spent_turns;
         }
         end.phases = std::mem::take(&mut self.phases);
-        if end.interrupted {
-            end.phases.retain(|phase| phase.start_us < end.ended_us);
-            for phase in &mut end.phases {
-                phase.end_us = phase.end_us.min(end.ended_us);
-            }
+        // stopped, or out of sessions
+        end.phases.retain(|phase| phase.start_us < end.ended_us);
+        for phase in &mut end.phases {
+            phase.end_us = phase.end_us.min(end.ended_us);
         }
         Ok(end)
     }
@@ -267,7 +266,8 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
         drive.back.push(back);
         let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
-        let schedule = Schedule::new(&plan.load, profile.clone(), index, options.threads, &mut random);
+        let mut schedule = Schedule::new(&plan.load, profile.clone(), index, options.threads, &mut random);
+        schedule.bound(plan.limits.sessions, index);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, profile.window, exchange);
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
@@ -289,6 +289,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 recorder,
                 pool: Pool::new(connections, plan.limits.body_bytes),
                 bounds: bounds(&plan, index, threads),
+                keep_alive: plan.limits.keep_alive,
                 random,
             };
             thread.run().0
@@ -328,6 +329,7 @@ pub fn run_once(
         recorder: Recorder::new(0, plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
         pool: Pool::new(1, plan.limits.body_bytes),
         bounds: bounds(plan, 0, 1),
+        keep_alive: plan.limits.keep_alive,
         random: fastrand::Rng::with_seed(options.seed),
         flow: Flow { slots: kind.slots, ..Flow::default() },
     };

@@ -412,7 +412,8 @@ impl<I: Io> Thread<'_, I> {
                 session.jar.take(value);
             }
         }
-        let keep = may_keep && connection.decoder.keep_alive();
+        let keep = may_keep && self.keep_alive && connection.decoder.keep_alive();
+        self.recorder.answered(connection.decoder.status(), session.due_ns);
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let probe = &mut self.prepared[session.request as usize].probe;

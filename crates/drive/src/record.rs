@@ -14,6 +14,9 @@ pub(crate) const EXAMPLES_EACH: u8 = 3;
 /// Most histograms that a thread keeps for use again.
 const POOLED_SERIES: usize = 1024;
 
+/// Status codes that are told apart: three digits.
+const STATUSES: usize = 1_000;
+
 /// Where intervals go and come back from.
 #[derive(Debug)]
 pub(crate) struct Exchange {
@@ -56,6 +59,8 @@ pub(crate) struct Recorder {
     series: Vec<Option<Series>>,
     pool: Vec<Series>,
     example_counts: Vec<u8>,
+    /// Answers by status code to requests that were due in the window, in this interval.
+    statuses: Box<[u64; STATUSES]>,
     /// Requests due and not yet ended or dropped.
     outstanding: u64,
     /// Bytes and CPU time when the interval began.
@@ -83,6 +88,7 @@ impl Recorder {
             series: vec![None; labels * Outcome::ALL.len() * 2],
             pool: Vec::new(),
             example_counts: vec![0; labels * Outcome::ALL.len()],
+            statuses: Box::new([0; STATUSES]),
             outstanding: 0,
             traffic: (0, 0),
             cpu_us: 0,
@@ -162,6 +168,16 @@ impl Recorder {
         }
     }
 
+    /// A whole answer came, right or wrong, to a request that was due then.
+    pub fn answered(&mut self, status: u16, due_ns: u64) {
+        if self.window.0 <= due_ns
+            && due_ns < self.window.1
+            && let Some(count) = self.statuses.get_mut(usize::from(status))
+        {
+            *count += 1;
+        }
+    }
+
     /// Whether the next failure of this kind is kept as an example.
     pub fn wants_example(&self, label: u16, outcome: Outcome) -> bool {
         let index = label as usize * Outcome::ALL.len() + outcome as usize;
@@ -212,6 +228,9 @@ impl Recorder {
         interval.received_bytes = gauges.traffic.1 - self.traffic.1;
         interval.cpu_us = cpu_us.saturating_sub(self.cpu_us);
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
+        for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+            interval.statuses.push((status as u16, std::mem::take(count)));
+        }
         self.traffic = gauges.traffic;
         self.cpu_us = cpu_us;
         self.start_ns = end_ns;
@@ -285,18 +304,20 @@ fn empty(thread: u16) -> ThreadInterval {
         lag_us: new_histogram(),
         cpu_us: 0,
         examples: Vec::new(),
+        statuses: Vec::new(),
     }
 }
 
 /// The same interval with nothing in it; histograms are kept, emptied.
 pub(crate) fn emptied(interval: ThreadInterval) -> ThreadInterval {
-    let ThreadInterval { thread, mut series, mut lag_us, mut examples, .. } = interval;
+    let ThreadInterval { thread, mut series, mut lag_us, mut examples, mut statuses, .. } = interval;
     for one in &mut series {
         one.response_time_us.reset();
         one.service_time_us.reset();
     }
     lag_us.reset();
     examples.clear();
+    statuses.clear();
     ThreadInterval {
         thread,
         start_us: 0,
@@ -314,6 +335,7 @@ pub(crate) fn emptied(interval: ThreadInterval) -> ThreadInterval {
         lag_us,
         cpu_us: 0,
         examples,
+        statuses,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Prepared {
     pub probe: Probe,
     /// Request line with the base path in it, Host, and the other headers.
     head: Template,
+    /// Whether the head has its own cookies, which stand in place of the session's.
+    own_cookies: bool,
     body: Option<Template>,
     /// What stands for an absent body: `Content-Length: 0` where one is expected, and the blank line.
     bare_end: &'static [u8],
@@ -40,15 +42,17 @@ impl Prepared {
     }
 
     fn new(plan: &Plan, request: &RequestPlan, target: &Target) -> Result<Self, DriveError> {
-        let head = aimed(request, target).ok_or_else(|| DriveError::Head {
+        let head = aimed(request, target, plan.limits.keep_alive).ok_or_else(|| DriveError::Head {
             label: plan.labels.get(request.label as usize).cloned().unwrap_or_default(),
         })?;
+        let names_cookies = |part: &Part| matches!(part, Part::Literal(bytes) if bytes.to_ascii_lowercase().windows(9).any(|w| w == b"\r\ncookie:"));
         let expects_body = BODY_METHODS.contains(&request.method.as_str());
         let mut prepared = Prepared {
             label: request.label,
             timeout_ns: nanoseconds(request.timeout),
             is_head: request.method == "HEAD",
             probe: Probe::new(request),
+            own_cookies: head.parts.iter().any(names_cookies),
             head,
             body: request.body.clone(),
             bare_end: if expects_body { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" },
@@ -71,12 +75,14 @@ impl Prepared {
 
     /// Appends the request to `out`.
     pub fn render(&self, cx: &mut Context<'_>, jar: &Jar, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
-        if let (Some(whole), true) = (&self.whole, jar.is_empty()) {
+        if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
             return out.extend_from_slice(whole);
         }
         let head_start = out.len();
         self.head.render(cx, out);
-        jar.write(out, head_start);
+        if !self.own_cookies {
+            jar.write(out, head_start);
+        }
         match &self.body {
             None => out.extend_from_slice(self.bare_end),
             Some(body) => {
@@ -97,7 +103,7 @@ fn append_body(out: &mut Vec<u8>, body: &[u8]) {
 
 /// The head with the base path in front of the path, and the Host header behind the request line, neighbouring
 /// literals joined. None if the head does not begin with its method or has no request line.
-fn aimed(request: &RequestPlan, target: &Target) -> Option<Template> {
+fn aimed(request: &RequestPlan, target: &Target, keep_alive: bool) -> Option<Template> {
     let mut parts = Vec::with_capacity(request.head.parts.len());
     let mut literal: Vec<u8> = Vec::new();
     let mut line_ended = false;
@@ -116,6 +122,9 @@ fn aimed(request: &RequestPlan, target: &Target) -> Option<Template> {
                     literal.extend_from_slice(&rest[..end]);
                     literal.extend_from_slice(b"\r\nHost: ");
                     literal.extend_from_slice(target.authority.as_bytes());
+                    if !keep_alive {
+                        literal.extend_from_slice(b"\r\nConnection: close");
+                    }
                     rest = &rest[end..];
                     line_ended = true;
                 }
@@ -159,7 +168,7 @@ mod tests {
             authority: "h:80".into(),
             base_path: base_path.into(),
         };
-        let head = aimed(request, &target).expect("a right head");
+        let head = aimed(request, &target, true).expect("a right head");
         let whole = head.as_literal().is_some();
         let plan = crate::testing::plan(vec![request.clone()]);
         let prepared = Prepared::new(&plan, request, &target).unwrap();
@@ -217,7 +226,7 @@ mod tests {
             Target { address: "127.0.0.1:80".parse().unwrap(), authority: "h".into(), base_path: "".into() };
         for head in ["", "GET /", "POST / HTTP/1.1\r\n", "GET"] {
             let request = request("GET", Template::literal(head), None);
-            assert!(aimed(&request, &target).is_none(), "{head:?}");
+            assert!(aimed(&request, &target, true).is_none(), "{head:?}");
         }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
             connect_timeout: Duration::from_secs(1),
             body_bytes: 1 << 20,
             drain: Duration::from_secs(1),
+            sessions: None,
+            keep_alive: true,
         },
         objectives: Vec::new(),
         system: System::default(),

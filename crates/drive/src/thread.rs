@@ -94,6 +94,8 @@ pub(crate) struct Thread<'a, I: Io> {
     pub recorder: Recorder,
     pub pool: Pool,
     pub bounds: Bounds,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
     pub random: fastrand::Rng,
     pub flow: Flow,
 }
@@ -137,7 +139,9 @@ impl<I: Io> Thread<'_, I> {
                 end.unfinished = self.recorder.outstanding();
                 break;
             }
-            if !self.flow.draining && (told == STOP || now_ns >= self.schedule.profile().end_ns) {
+            if !self.flow.draining
+                && (told == STOP || now_ns >= self.schedule.profile().end_ns || self.is_used_up())
+            {
                 self.flow.draining = true;
                 self.schedule.stop();
                 drain_end_ns = now_ns.saturating_add(self.bounds.drain_ns);
@@ -163,6 +167,11 @@ impl<I: Io> Thread<'_, I> {
         end.lost_intervals = self.recorder.lost();
         end.spent_turns = self.flow.spent_turns;
         (end, self.recorder)
+    }
+
+    /// As many sessions as the plan allows have begun, and ended.
+    fn is_used_up(&self) -> bool {
+        self.schedule.is_used_up() && self.flow.free.len() == self.flow.sessions.len()
     }
 
     /// A single session is done when it is over, or something failed.

@@ -48,6 +48,8 @@ pub struct RunOptions {
     pub command_line: Vec<String>,
     /// Drive what is there at this URL instead of starting the scenario's system.
     pub url: Option<String>,
+    /// Whether `last` becomes this run.
+    pub remember: bool,
     /// The `tidemark` executable that serves shipped systems.
     pub executable: PathBuf,
 }
@@ -62,6 +64,7 @@ impl Default for RunOptions {
             keep_data: false,
             command_line: std::env::args().collect(),
             url: None,
+            remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
         }
     }
@@ -186,7 +189,7 @@ impl Experiment {
         let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
         let runs_dir = Path::new(tidemark_record::RUNS_DIR);
-        if runs_dir.is_dir() {
+        if self.options.remember && runs_dir.is_dir() {
             // so that `last` is this run wherever it is; no directory is made for that alone
             writer.remember_in(runs_dir);
         }

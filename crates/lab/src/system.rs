@@ -15,7 +15,7 @@ use crate::child::{Child, Spec};
 use crate::error::LabError;
 use crate::health;
 use crate::interrupt::Wish;
-use crate::target::target;
+use crate::target::{address, target};
 
 /// How often a system that is to become ready is asked.
 const ASK_EVERY: Duration = Duration::from_millis(20);
@@ -205,7 +205,10 @@ fn start_command(
 
 /// A system that is there already need not have our health path; that somebody answers is enough.
 fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, LabError> {
-    let target = target(url)?;
+    let mut target = target(url)?;
+    if let Some(place) = &system.connect_to {
+        target.address = address(place)?;
+    }
     let deadline = Deadline { begin: Instant::now(), within: system.ready_within.min(URL_PATIENCE) };
     loop {
         check_wish(wish)?;

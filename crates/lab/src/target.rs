@@ -29,6 +29,15 @@ pub fn target(text: &str) -> Result<Target, LabError> {
     })
 }
 
+/// Reads and resolves `HOST:PORT`.
+pub fn address(text: &str) -> Result<SocketAddr, LabError> {
+    let wrong = |reason: String| LabError::Usage(format!("cannot connect to `{text}`: {reason}"));
+    let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let (host, port) = parts.ok_or_else(|| wrong("write it as HOST:PORT".into()))?;
+    resolve(host.trim_matches(['[', ']']), port)
+        .map_err(|error| wrong(format!("{host} is not found: {error}; check its spelling")))
+}
+
 /// An IPv4 address is preferred where a name has both: `localhost` servers often listen on it only.
 fn resolve(host: &str, port: u16) -> std::io::Result<SocketAddr> {
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs()?.collect();

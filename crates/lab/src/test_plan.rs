@@ -23,6 +23,8 @@ pub fn plan(model: LoadModel) -> Plan {
             connect_timeout: Duration::from_secs(1),
             body_bytes: 1,
             drain: Duration::from_secs(1),
+            sessions: None,
+            keep_alive: true,
         },
         objectives: Vec::new(),
         system: System::default(),

@@ -210,6 +210,7 @@ mod tests {
             measured_s: 1.0,
             requests: 1_000,
             errors: BTreeMap::new(),
+            statuses: BTreeMap::new(),
             dropped: 0,
             response_time_us: latency.clone(),
             service_time_us: latency,

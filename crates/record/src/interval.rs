@@ -119,6 +119,8 @@ pub struct ThreadInterval {
     pub cpu_us: u64,
     /// The first failures of each kind of this thread; few.
     pub examples: Vec<ErrorExample>,
+    /// Answers to requests that were due within the measured window: status code, how many.
+    pub statuses: Vec<(u16, u64)>,
 }
 
 impl ThreadInterval {
@@ -141,6 +143,7 @@ impl ThreadInterval {
             lag_us: crate::new_histogram(),
             cpu_us: 0,
             examples: Vec::new(),
+            statuses: Vec::new(),
         }
     }
 }

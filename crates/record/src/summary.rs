@@ -110,6 +110,9 @@ pub struct Summary {
     pub requests: u64,
     /// Failures by kind; empty when there was none.
     pub errors: BTreeMap<String, u64>,
+    /// Answers by status code, right and wrong ones.
+    #[serde(default)]
+    pub statuses: BTreeMap<String, u64>,
     /// Arrivals given up because a bound was reached.
     pub dropped: u64,
     /// Response time over all labels, of the requests that were answered as they should.

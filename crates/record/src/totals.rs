@@ -115,6 +115,8 @@ pub struct Totals {
     pub cpu_us_by_thread: Vec<u64>,
     /// The first failures of each kind, in order of time, warm-up included.
     pub error_examples: Vec<ErrorExample>,
+    /// Answers to measured requests by status code.
+    pub statuses: std::collections::BTreeMap<u16, u64>,
     labels: Vec<String>,
     looks: Vec<(String, Vec<Look>)>,
 }
@@ -131,6 +133,7 @@ impl Totals {
             lag_us: new_merged(),
             cpu_us_by_thread: Vec::new(),
             error_examples: Vec::new(),
+            statuses: Default::default(),
             labels: labels.to_owned(),
             looks: Vec::new(),
         }
@@ -148,6 +151,9 @@ impl Totals {
             self.by_label[usize::from(series.label)].add(series, interval.in_window);
         }
         self.add_examples(&interval.examples);
+        for (status, count) in &interval.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
         let thread = usize::from(interval.thread);
         if self.cpu_us_by_thread.len() <= thread {
             self.cpu_us_by_thread.resize(thread + 1, 0);
@@ -257,6 +263,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         measured_s,
         requests,
         errors: totals.all.errors_by_kind(),
+        statuses: totals.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
         dropped: totals.dropped,
         response_time_us: latency(&totals.all.response_time_us),
         service_time_us: latency(&totals.all.service_time_us),
@@ -312,11 +319,13 @@ mod tests {
         second.offered = 60;
         second.dropped = 4;
         second.cpu_us = 900_000;
+        second.statuses = vec![(200, 48), (304, 2)];
         second.series = vec![series(1, Outcome::Ok, true, &[(2_000, 50)])];
         totals.add_interval(&second);
         // Drain: due in the window, ended after it.
         let mut drain = interval(0, 3, 4);
         drain.cpu_us = 777_000;
+        drain.statuses = vec![(200, 5)];
         drain.series = vec![series(0, Outcome::Ok, true, &[(800_000, 5)])];
         totals.add_interval(&drain);
 
@@ -328,6 +337,7 @@ mod tests {
         assert_eq!(summary.errors.get("timeout"), Some(&2));
         assert_eq!(summary.errors.len(), 1);
         assert_eq!(summary.dropped, 4);
+        assert_eq!(summary.statuses, [("200".to_owned(), 53), ("304".to_owned(), 2)].into());
         // Failures do not colour the latency; the late answer does.
         assert!(summary.response_time_us.max < 1_000_000 && summary.response_time_us.max >= 800_000);
         assert_eq!(summary.response_time_us.p50, 2_000);

@@ -25,6 +25,7 @@ mod tests {
             "measured_s",
             "requests",
             "errors",
+            "statuses",
             "dropped",
             "response_time_us",
             "service_time_us",

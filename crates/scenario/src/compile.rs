@@ -137,6 +137,8 @@ fn limits(node: Option<&Node>, users: usize, reader: &Reader<'_>) -> Limits {
         connect_timeout: time("connect timeout", 5),
         body_bytes: get("body").and_then(|node| reader.size(node)).map_or(BODY_BYTES, |bytes| bytes as usize),
         drain: time("drain", 10),
+        sessions: get("sessions").and_then(|node| reader.whole(node, 1)),
+        keep_alive: get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(true),
     }
 }
 

@@ -69,6 +69,11 @@ static SYSTEM: Record = Record {
             "When the system answers a write: on disk, with the operating system, or in memory.",
         ),
         key("health", Scalar(Text), "Path that answers 200 when the system is ready; `/health` by default."),
+        key(
+            "connect to",
+            Scalar(Text),
+            "`host:port` to connect to in place of the URL's; requests still name the URL's.",
+        ),
         key("ready within", Scalar(Duration), "Longest time until it is; 60s by default."),
     ],
     rule: Rule::OneOf(&["serve", "command", "url"]),
@@ -192,6 +197,16 @@ static LIMITS: Record = Record {
         key("connect timeout", Scalar(Duration), "Longest time to make a connection; 5s by default."),
         key("body", Scalar(Size), "Largest answer body that is kept; 16MiB by default."),
         key("drain", Scalar(Duration), "Longest wait for requests under way at the end; 10s by default."),
+        key(
+            "sessions",
+            Scalar(Whole(1)),
+            "So many sessions begin, warm-up included, and no more; the load is over when they have ended.",
+        ),
+        key(
+            "keep alive",
+            Scalar(Bool),
+            "Whether a connection carries one request after another; true by default.",
+        ),
     ],
     rule: Rule::Free,
 };

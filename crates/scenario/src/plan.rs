@@ -267,6 +267,10 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Longest wait for requests under way after the last phase.
     pub drain: Duration,
+    /// Sessions that begin at most, over all threads, warm-up included; the load is over when they have ended.
+    pub sessions: Option<u64>,
+    /// Whether a connection carries one request after another; otherwise each gets one of its own.
+    pub keep_alive: bool,
 }
 
 /// A bound that decides pass or fail.
@@ -328,6 +332,8 @@ pub struct System {
     pub health: String,
     /// Longest time until it is.
     pub ready_within: Duration,
+    /// `HOST:PORT` that is connected to in place of the URL's; requests still name the URL's.
+    pub connect_to: Option<String>,
 }
 
 /// Where a system comes from.

@@ -13,6 +13,8 @@ pub enum Encoding {
     Raw,
     /// One path segment or query value of a URL, percent-encoded.
     Url,
+    /// A path with its slashes and its query; only what cannot stand in a request line is encoded.
+    Path,
     /// `application/x-www-form-urlencoded`, space as `+`.
     Form,
     /// Inside a JSON string, escaped.
@@ -29,6 +31,7 @@ impl Encoding {
         match self {
             Encoding::Raw => out.extend_from_slice(text),
             Encoding::Url => text.iter().for_each(|byte| push_url_byte(*byte, out)),
+            Encoding::Path => text.iter().for_each(|byte| push_path_byte(*byte, out)),
             Encoding::Form => text.iter().for_each(|byte| push_form_byte(*byte, out)),
             Encoding::JsonText => push_json_text(text, out),
             Encoding::JsonValue => {
@@ -79,6 +82,15 @@ fn push_percent(byte: u8, out: &mut Vec<u8>) {
 /// A byte of a path segment or query value: what RFC 3986 allows in both stays, except what queries give a meaning.
 pub(crate) fn push_url_byte(byte: u8, out: &mut Vec<u8>) {
     if byte.is_ascii_alphanumeric() || b"-._~@:!*(),".contains(&byte) {
+        out.push(byte);
+    } else {
+        push_percent(byte, out);
+    }
+}
+
+/// A byte of a path as its author wrote it.
+pub(crate) fn push_path_byte(byte: u8, out: &mut Vec<u8>) {
+    if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
         out.push(byte);
     } else {
         push_percent(byte, out);

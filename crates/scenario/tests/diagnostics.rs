@@ -115,8 +115,8 @@ fn values_of_the_wrong_kind_are_told() {
         ),
         (
             "X-Token: ",
-            "Cookie: ",
-            "16:19: the header Cookie is not for a scenario to set: each session keeps the cookies that answers set",
+            "Connection: ",
+            "16:19: the header Connection is not for a scenario to set: limits: {keep alive: false} closes them",
         ),
         ("X-Token: ", "\"X Token\": ", "16:19: \"X Token\" cannot be a header's name"),
         (

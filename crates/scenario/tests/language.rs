@@ -322,3 +322,50 @@ fn a_closed_load_has_a_connection_for_each_user() {
     assert_eq!((plan.load.phases[0].from, plan.load.phases[0].to), (0.0, 5_000.0));
     assert_eq!(plan.load.model, LoadModel::Closed);
 }
+
+#[test]
+fn limits_of_sessions_and_connections_and_another_place_to_connect_to() {
+    let text = "
+system: {url: 'http://shop.example/api', connect to: '127.0.0.1:8080'}
+sessions: {a: {steps: [{GET: /, headers: {Cookie: 'a=1'}}]}}
+load: {users: 2, hold: 10s}
+limits: {sessions: 500, keep alive: false}
+";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    assert_eq!((plan.limits.sessions, plan.limits.keep_alive), (Some(500), false));
+    assert_eq!(plan.system.connect_to.as_deref(), Some("127.0.0.1:8080"));
+
+    for (wrong, says) in [
+        (text.replace("127.0.0.1:8080", "127.0.0.1"), "write HOST:PORT"),
+        (text.replace("url: 'http://shop.example/api'", "serve: airline"), "belongs to a url"),
+        (text.replace("500", "0"), "1"),
+    ] {
+        let told =
+            tidemark_scenario::load_text("t.yaml", &wrong, std::path::Path::new("."), &[]).unwrap_err();
+        assert!(told.to_string().contains(says), "{told}");
+    }
+}
+
+#[test]
+fn a_value_that_is_called_a_path_keeps_its_slashes_but_cannot_leave_the_request_line() {
+    let text = "
+feeders: {urls: {values: ['a/b?c=d&e=%20', \"x y\\r\\nEvil: 1\", 'ü{}']}}
+sessions: {a: {steps: [{GET: '/${path(next(urls))}', label: x}]}}
+load: {users: 1, hold: 1s}
+";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let shared = tidemark_scenario::Shared::new(plan.counters, plan.feeders.clone());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut lines = Vec::new();
+    for _ in 0..3 {
+        let mut cx =
+            tidemark_scenario::Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+        let mut out = Vec::new();
+        plan.requests[0].head.render(&mut cx, &mut out);
+        lines.push(String::from_utf8(out).unwrap().lines().next().unwrap().to_owned());
+    }
+    assert_eq!(
+        lines,
+        ["GET /a/b?c=d&e=%20 HTTP/1.1", "GET /x%20y%0D%0AEvil:%201 HTTP/1.1", "GET /%C3%BC%7B%7D HTTP/1.1"]
+    );
+}

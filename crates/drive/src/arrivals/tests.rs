@@ -84,7 +84,7 @@ fn users_follow_the_level_up_and_down() {
     assert_eq!(all, expected);
 
     let load = Load { model: LoadModel::Closed, phases: phases.to_vec() };
-    let schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
+    let mut schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
     assert_eq!(schedule.again_ns(9, 1_500 * MS), Some(1_500 * MS));
     assert_eq!(schedule.again_ns(9, 2_200 * MS), None, "the level is at 8 by now");
     assert_eq!(schedule.again_ns(7, 2_100 * MS), Some(2_100 * MS));
@@ -96,7 +96,7 @@ fn a_user_that_a_valley_sent_away_comes_back() {
     let phases =
         [phase(1_000, 4.0, 4.0, false), phase(1_000, 1.0, 1.0, false), phase(1_000, 1.0, 5.0, false)];
     let load = Load { model: LoadModel::Closed, phases: phases.to_vec() };
-    let schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
+    let mut schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
     assert_eq!(schedule.again_ns(3, 1_200 * MS), Some(2_500 * MS));
     assert_eq!(schedule.again_ns(0, 1_200 * MS), Some(1_200 * MS));
 }

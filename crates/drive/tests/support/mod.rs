@@ -189,6 +189,8 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
             connect_timeout: Duration::from_secs(5),
             body_bytes: 1 << 20,
             drain: Duration::from_secs(10),
+            sessions: None,
+            keep_alive: true,
         },
         objectives: Vec::new(),
         system: System::default(),

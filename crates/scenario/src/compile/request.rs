@@ -13,12 +13,11 @@ use crate::yaml::{Node, Place};
 /// Longest time for an answer where a scenario says nothing.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Headers that the driver writes itself, with the reason why a scenario cannot.
-const OWN_HEADERS: [(&str, &str); 6] = [
+const OWN_HEADERS: [(&str, &str); 5] = [
     ("host", "it is the system's address"),
     ("content-length", "it is counted"),
     ("transfer-encoding", "bodies are sent whole"),
-    ("connection", "connections are kept"),
-    ("cookie", "each session keeps the cookies that answers set"),
+    ("connection", "limits: {keep alive: false} closes them"),
     ("expect", "bodies are sent at once"),
 ];
 

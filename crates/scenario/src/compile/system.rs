@@ -49,6 +49,19 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Option<System> {
             reader.sink.error(health, "a path begins with a slash");
         }
     }
+    if let Some(place) = node.get("connect to") {
+        let text = reader.text(place)?;
+        let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+        if !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
+            reader.sink.error(place, format!("\"{text}\" is no place to connect to; write HOST:PORT"));
+        }
+        if !matches!(system.origin, SystemOrigin::Url(_)) {
+            reader
+                .sink
+                .error(place, "what is started is connected to where it listens; this belongs to a url");
+        }
+        system.connect_to = Some(text);
+    }
     if let Some(time) = node.get("ready within").and_then(|node| reader.duration(node)) {
         system.ready_within = time;
     }

@@ -48,7 +48,7 @@ impl Session<'_, '_> {
         template
     }
 
-    /// A request's path: settings stand in it as they are, values of variables are encoded.
+    /// A request's path: settings stand in it as they are, values of variables are encoded, unless they are paths.
     pub(super) fn path(&mut self, node: &Node) -> Template {
         let mut template = Template::default();
         for piece in self.pieces(node) {
@@ -60,6 +60,7 @@ impl Session<'_, '_> {
                         Encoding::Raw.write_value(value, &mut bytes);
                         template.push_literal(&url_literal(&bytes));
                     }
+                    None if is_path(&expr) => template.push_hole(expr, Encoding::Path),
                     None => template.push_hole(expr, Encoding::Url),
                 },
             }
@@ -157,15 +158,14 @@ fn concatenation(mut parts: Vec<expr::Node>) -> expr::Node {
     expr::function::fold(concat, parts.into_boxed_slice())
 }
 
+/// Whether the author calls the value a path.
+fn is_path(expr: &Expr) -> bool {
+    matches!(expr.node(), expr::Node::Call(function, _) if function.name == expr::function::PATH)
+}
+
 /// A path as the author wrote it; only what cannot stand in a request line is encoded.
 fn url_literal(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
-            out.push(byte);
-        } else {
-            crate::template::push_url_byte(byte, &mut out);
-        }
-    }
+    Encoding::Path.write_text(bytes, &mut out);
     out
 }

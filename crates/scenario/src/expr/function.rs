@@ -33,6 +33,9 @@ pub(crate) const NAMING: [(&str, &str, &str); 2] = [
     ),
 ];
 
+/// Name of the function whose value stands in a request's path with its slashes.
+pub(crate) const PATH: &str = "path";
+
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.name == name)
@@ -217,6 +220,10 @@ functions! {
     "ends_with" "ends_with(text, end)" "whether it ends so" 2..=2 pure |m, a| {
         let (text, end) = (argument(m, &a[0]), argument(m, &a[1]));
         Got::Bool(m.bytes(&text).ends_with(m.bytes(&end)))
+    };
+    "path" "path(text)" "the text; in a request's path it keeps its slashes and its query" 1..=1 pure |m, a| {
+        let got = m.eval(&a[0]);
+        Got::Text(m.textual(got))
     };
     "url" "url(text)" "percent-encoded for a URL" 1..=1 pure |m, a| {
         let text = argument(m, &a[0]);

@@ -1,0 +1,118 @@
+//! A bound on the number of sessions, connections that carry one request, status codes, a request's own cookies.
+
+mod support;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use tidemark_record::Outcome;
+use tidemark_scenario::Template;
+use tidemark_scenario::plan::{LoadModel, Op, Spacing};
+
+const LONG_MS: u64 = 3_600_000;
+
+#[test]
+fn so_many_sessions_begin_and_the_load_is_over_when_they_have_ended() {
+    let models = [
+        (LoadModel::Closed, 7.0),
+        (LoadModel::Open(Spacing::Constant), 1_000.0),
+        (LoadModel::Open(Spacing::Poisson), 1_000.0),
+    ];
+    for (model, level) in models {
+        for (threads, sessions) in [(1, 100), (3, 100), (4, 2), (9, 50)] {
+            let server = Server::plain(Duration::ZERO);
+            let mut plan = plan(vec![get(0, "/")], model, vec![phase(LONG_MS, level)]);
+            plan.limits.sessions = Some(sessions);
+            let sum = finish(begin(plan, options(server.address, threads)));
+            assert_eq!(sum.outcome(Outcome::Ok), sessions, "{model:?} on {threads} threads");
+            assert_eq!((sum.ended(), server.requests() as u64), (sessions, sessions));
+            assert_eq!(sum.count(|_, _, measured| measured), sessions);
+            assert!(!sum.end.interrupted);
+            assert_eq!(sum.end.phases.len(), 1);
+            assert!(sum.end.phases[0].end_us <= sum.end.ended_us, "{:?}", sum.end);
+            assert!(sum.intervals.iter().all(|i| i.in_window), "it is measured to its end");
+        }
+    }
+}
+
+#[test]
+fn a_bound_that_is_not_reached_changes_nothing() {
+    let server = Server::plain(Duration::ZERO);
+    let mut plan = plan(vec![get(0, "/")], LoadModel::Open(Spacing::Constant), vec![phase(500, 200.0)]);
+    plan.limits.sessions = Some(1_000_000);
+    assert_eq!(run(plan, server.address).ended(), 100);
+}
+
+#[test]
+fn without_keep_alive_each_request_has_a_connection() {
+    // this server would keep them
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = heads.clone();
+    let server = Server::start(move |request, stream| {
+        seen.lock().unwrap().push((request.head.clone(), request.index));
+        answer(stream, "200 OK", "", "hello")
+    });
+    let mut plan = plan(vec![get(0, "/"), get(1, "/b")], LoadModel::Closed, vec![phase(LONG_MS, 2.0)]);
+    plan.limits.sessions = Some(10);
+    plan.limits.keep_alive = false;
+    let sum = run(plan, server.address);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (20, 20));
+    assert_eq!((sum.connects(), server.connections()), (20, 20));
+    let heads = heads.lock().unwrap();
+    assert!(heads.iter().all(|(head, index)| head.contains("\r\nConnection: close\r\n") && *index == 0));
+}
+
+#[test]
+fn answers_are_counted_by_status_code() {
+    let server = Server::start(|request, stream| {
+        let status = ["200 OK", "304 Not Modified", "503 Busy"][request.index % 3];
+        match status {
+            "304 Not Modified" => support::write(stream, "HTTP/1.1 304 Not Modified\r\n\r\n"),
+            _ => answer(stream, status, "", "x"),
+        }
+    });
+    let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(LONG_MS, 1.0)]);
+    plan.limits.sessions = Some(30);
+    let sum = run(plan, server.address);
+    let mut counts = std::collections::BTreeMap::new();
+    for (status, count) in sum.intervals.iter().flat_map(|i| &i.statuses) {
+        *counts.entry(*status).or_insert(0) += count;
+    }
+    assert_eq!(counts, [(200, 10), (304, 10), (503, 10)].into());
+    assert_eq!(sum.outcome(Outcome::Status), 10);
+}
+
+#[test]
+fn answers_before_the_window_are_in_no_count_of_statuses() {
+    let server = Server::plain(Duration::ZERO);
+    let warm_up = tidemark_scenario::plan::Phase { measured: false, ..phase(300, 100.0) };
+    let open = LoadModel::Open(Spacing::Constant);
+    let sum = run(plan(vec![get(0, "/")], open, vec![warm_up, phase(500, 100.0)]), server.address);
+    assert_eq!(sum.ended(), 80);
+    let counted: u64 = sum.intervals.iter().flat_map(|i| &i.statuses).map(|(_, count)| count).sum();
+    assert_eq!(counted, 50);
+}
+
+#[test]
+fn a_requests_own_cookies_stand_in_place_of_the_sessions() {
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = heads.clone();
+    let server = Server::start(move |request, stream| {
+        seen.lock().unwrap().push(request.head.clone());
+        answer(stream, "200 OK", "Set-Cookie: sid=7\r\n", "");
+        Next::Keep
+    });
+    let mut own = get(0, "/own");
+    own.head = Template::literal("GET /own HTTP/1.1\r\ncookie: mine=1\r\n");
+    let mut plan = plan(vec![own, get(1, "/b")], LoadModel::Closed, vec![phase(LONG_MS, 1.0)]);
+    plan.sessions = vec![kind(vec![Op::Request(0), Op::Request(0), Op::Request(1), Op::End])];
+    plan.limits.sessions = Some(1);
+    run(plan, server.address);
+    let heads = heads.lock().unwrap();
+    let cookies: Vec<_> = heads
+        .iter()
+        .map(|head| head.lines().find(|l| l.to_ascii_lowercase().starts_with("cookie")))
+        .collect();
+    assert_eq!(cookies, [Some("cookie: mine=1"), Some("cookie: mine=1"), Some("Cookie: sid=7")]);
+}
