@@ -10,12 +10,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Drive, DriveEnd, DriveOptions};
-use tidemark_record::{Event, Live, Manifest, RunWriter, summarize};
+use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, summarize};
 use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Plan, Shared};
 
 use crate::account::{self, Account};
 use crate::error::LabError;
+use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::{Interrupt, Wish};
 use crate::monitor::{Monitor, SYSTEM};
 use crate::pin::{self, Pins};
@@ -52,6 +53,9 @@ pub struct RunOptions {
     pub remember: bool,
     /// The `tidemark` executable that serves shipped systems.
     pub executable: PathBuf,
+    /// Called where the process must be ended while the run is still on its way out, after the second signal:
+    /// a view that changed the terminal puts it right.
+    pub before_exit: Option<fn()>,
 }
 
 impl Default for RunOptions {
@@ -66,6 +70,7 @@ impl Default for RunOptions {
             url: None,
             remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
+            before_exit: None,
         }
     }
 }
@@ -91,6 +96,11 @@ pub enum Progress {
         /// How long it takes.
         duration: Duration,
     },
+    /// Every process was looked at.
+    Look {
+        /// What was seen of each.
+        samples: Vec<Sample>,
+    },
     /// A second of the load is over.
     Second {
         /// Name of the phase.
@@ -99,6 +109,11 @@ pub enum Progress {
         left: Duration,
         /// What the load looks like.
         live: Box<Live>,
+    },
+    /// The load is cut short because an objective can no longer be met; requests under way are waited for.
+    CutShort {
+        /// Which, and why.
+        reason: String,
     },
     /// The load is over or given up; requests under way are waited for, then everything stops.
     Stopping {
@@ -139,7 +154,8 @@ pub fn run(
     options: RunOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Finished, LabError> {
-    let interrupt = Interrupt::watch().map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
+    let interrupt = Interrupt::watch(options.before_exit)
+        .map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
     let cores = pin::available_cores();
     options.pins.check(&cores).map_err(LabError::Usage)?;
     machine::raise_open_files_limit();
@@ -178,6 +194,8 @@ struct Driven {
     end: DriveEnd,
     /// How the system ended, if it did so by itself.
     system_ended: Option<String>,
+    /// The objective that cut it short.
+    hopeless: Option<Hopeless>,
     /// Share of the measured window in which a driving thread was ready to run and had no core, on average.
     waited_share: Option<f64>,
 }
@@ -323,7 +341,8 @@ impl Experiment {
     ) -> Result<Driven, LabError> {
         let mut timetable = Timetable::new(&self.plan, drive.phases());
         let mut queue = RunQueue::new(drive.phases());
-        let mut system_ended = None;
+        let watch = Watch::new(&self.plan, timetable.window_s());
+        let (mut system_ended, mut hopeless) = (None, None);
         let mut stopping = false;
         monitor.look(microseconds(epoch.elapsed()));
         loop {
@@ -344,8 +363,9 @@ impl Experiment {
                 let duration = Duration::from_micros(phase.end_us.saturating_sub(phase.start_us));
                 progress(Progress::Phase { name, level, duration });
             }
-            if timetable.look_is_due(now_us) {
-                look(monitor, now_us, writer)?;
+            let looked = timetable.look_is_due(now_us);
+            if looked {
+                progress(Progress::Look { samples: look(monitor, now_us, writer)? });
                 queue.look(monitor, now_us);
                 let live = writer.live();
                 // the first second is whole a little after the first look
@@ -356,12 +376,17 @@ impl Experiment {
                     progress(Progress::Second { phase, left, live: Box::new(live) });
                 }
             }
+            let found = if looked && !stopping { watch.hopeless(writer.totals()) } else { None };
             let mut stop_because = |kind: &str, text: String| -> Result<(), LabError> {
+                let reason = text.clone();
                 writer
                     .add_event(&Event { at_us: now_us as i64, kind: kind.into(), text })
                     .map_err(written)?;
                 drive.stop();
-                progress(Progress::Stopping { interrupted: kind == "interrupted" });
+                progress(match kind {
+                    "hopeless" => Progress::CutShort { reason },
+                    kind => Progress::Stopping { interrupted: kind == "interrupted" },
+                });
                 Ok(())
             };
             match self.wish() {
@@ -374,6 +399,11 @@ impl Experiment {
                     stop_because("interrupted", "stopped by the user".into())?;
                 }
                 _ => {}
+            }
+            if let Some(found) = found.filter(|_| !stopping) {
+                stopping = true;
+                stop_because("hopeless", found.reason.clone())?;
+                hopeless = Some(found);
             }
             if system_ended.is_none()
                 && let Some(ending) = system.ended()
@@ -389,29 +419,37 @@ impl Experiment {
         }
         look(monitor, microseconds(epoch.elapsed()), writer)?;
         let end = drive.join().map_err(driven)?;
-        Ok(Driven { end, system_ended, waited_share: queue.waited_share(self.threads) })
+        Ok(Driven { end, system_ended, hopeless, waited_share: queue.waited_share(self.threads) })
     }
 
     fn finish(&self, mut account: Account, writer: RunWriter, driven: Driven) -> Result<Finished, LabError> {
         let plan = &self.plan;
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
-        let (verdict, objectives) = verdict::judge(plan, totals, &summary, driven.system_ended.as_deref());
+        let (mut verdict, mut objectives) =
+            verdict::judge(plan, totals, &summary, driven.system_ended.as_deref());
+        if let Some(hopeless) = &driven.hopeless {
+            hopeless.apply(&mut verdict, &mut objectives);
+        }
         summary.verdict = verdict;
         let loaded = account::labels_of_the_load(plan);
         summary.steps.retain(|step| loaded.contains(step.label.as_str()));
         account.drove(&driven.end, driven.waited_share);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;
-        manifest.interrupted = driven.end.interrupted && driven.system_ended.is_none();
+        manifest.cut_short = driven.hopeless.map(|hopeless| hopeless.reason);
+        manifest.interrupted =
+            driven.end.interrupted && driven.system_ended.is_none() && manifest.cut_short.is_none();
         manifest.phases = account::phases(plan, &driven.end);
         writer.finish(&manifest).map_err(written)?;
         Ok(Finished { run_dir: self.run_dir.clone(), manifest })
     }
 }
 
-fn look(monitor: &mut Monitor, now_us: u64, writer: &mut RunWriter) -> Result<(), LabError> {
-    monitor.look(now_us).iter().try_for_each(|sample| writer.add_sample(sample)).map_err(written)
+fn look(monitor: &mut Monitor, now_us: u64, writer: &mut RunWriter) -> Result<Vec<Sample>, LabError> {
+    let samples = monitor.look(now_us);
+    samples.iter().try_for_each(|sample| writer.add_sample(sample)).map_err(written)?;
+    Ok(samples)
 }
 
 fn system_name(origin: &SystemOrigin) -> String {

@@ -39,7 +39,9 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Begins to watch.
-    pub fn watch() -> io::Result<Interrupt> {
+    ///
+    /// `before_exit` is called where the process must be ended under the run.
+    pub fn watch(before_exit: Option<fn()>) -> io::Result<Interrupt> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         if !hangup_is_ignored() {
             signals.add_signal(SIGHUP)?;
@@ -56,6 +58,9 @@ impl Interrupt {
                 // whoever carries the run out sees the count and drops the watch; if it cannot, this ends it
                 if is_over.recv_timeout(ABORT_GRACE) == Err(RecvTimeoutError::Timeout) {
                     child::kill_all();
+                    if let Some(before_exit) = before_exit {
+                        before_exit();
+                    }
                     std::process::exit(crate::EXIT_INTERRUPTED.into());
                 }
                 return;
@@ -107,7 +112,7 @@ mod tests {
 
     #[test]
     fn one_signal_stops_two_abort_and_a_watch_that_is_over_kills_nobody() {
-        let interrupt = Interrupt::watch().unwrap();
+        let interrupt = Interrupt::watch(None).unwrap();
         assert_eq!(interrupt.wish(), Wish::GoOn);
         signal_hook::low_level::raise(SIGINT).unwrap();
         wait_for(&interrupt, Wish::Stop);

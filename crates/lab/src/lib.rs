@@ -26,6 +26,7 @@ pub mod child;
 mod error;
 mod experiment;
 mod health;
+pub mod hopeless;
 mod interrupt;
 mod machine;
 pub mod monitor;

@@ -24,6 +24,8 @@ pub struct Planned {
     pub start_us: u64,
     /// End.
     pub end_us: u64,
+    /// Whether it belongs to the measured window.
+    pub measured: bool,
 }
 
 /// When phases begin, and when the monitor looks: at every whole second.
@@ -41,9 +43,18 @@ impl Timetable {
             level: account::level(plan.load.model, phase),
             start_us: times.start_us,
             end_us: times.end_us,
+            measured: times.measured,
         };
         let phases = plan.load.phases.iter().zip(times).map(planned).collect();
         Timetable { phases, next_phase: 0, next_look_us: SECOND_US }
+    }
+
+    /// Length of the measured window as planned, seconds.
+    pub fn window_s(&self) -> f64 {
+        let measured = || self.phases.iter().filter(|phase| phase.measured);
+        let start_us = measured().map(|phase| phase.start_us).min();
+        let end_us = measured().map(|phase| phase.end_us).max();
+        start_us.zip(end_us).map_or(0.0, |(start_us, end_us)| (end_us - start_us) as f64 / 1e6)
     }
 
     /// The phase that has begun since the last call.
@@ -167,6 +178,11 @@ mod tests {
         assert_eq!(timetable.position(0), Some(("warm-up".into(), Duration::from_millis(5250))));
         assert_eq!(timetable.position(3_500_000), Some(("more".into(), Duration::from_millis(1750))));
         assert_eq!(timetable.position(5_250_000), None);
+    }
+
+    #[test]
+    fn the_window_is_as_long_as_the_measured_phases() {
+        assert_eq!(timetable().window_s(), 3.25);
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn measured(objective: &Objective, totals: &Totals, summary: &Summary) -> Option
     }
 }
 
-fn holds(value: f64, comparison: Comparison, bound: f64) -> bool {
+pub(crate) fn holds(value: f64, comparison: Comparison, bound: f64) -> bool {
     match comparison {
         Comparison::Less => value < bound,
         Comparison::LessOrEqual => value <= bound,
@@ -196,7 +196,7 @@ mod tests {
         comparison: Comparison,
         bound: f64,
     ) -> Objective {
-        Objective { text: text.into(), label, metric, comparison, bound }
+        Objective { text: text.into(), label, metric, comparison, bound, abort_early: false }
     }
 
     /// A good run: 1,000 requests, p99 20 ms, mean 5 ms.

@@ -1,7 +1,11 @@
-//! What a run looks like right now, for a progress line.
+//! What a run looks like right now, for a progress line or a view on the screen.
 
 use crate::histogram::{Merged, merge_merged, new_merged};
+use crate::interval::Outcome;
 use crate::writer::MergedInterval;
+
+/// Response times are counted in so many classes, see [`Live::spread`].
+pub const SPREAD_CLASSES: usize = 32;
 
 /// The last whole second of a run, and what it came to so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,8 +24,17 @@ pub struct Live {
     pub dropped_per_s: f64,
     /// Median response time of the requests answered as they should; none if there was none.
     pub p50_us: Option<u64>,
+    /// 90th percentile of the same.
+    pub p90_us: Option<u64>,
     /// 99th percentile of the same.
     pub p99_us: Option<u64>,
+    /// 99.9th percentile of the same.
+    pub p999_us: Option<u64>,
+    /// Longest of the same.
+    pub max_us: Option<u64>,
+    /// How the response times of all requests spread, failed ones included: class `i` counts those from 2^i
+    /// microseconds (class 0: from 0) to below 2^(i+1).
+    pub spread: [u64; SPREAD_CLASSES],
     /// Requests under way at its end.
     pub in_flight: u64,
     /// Arrivals that wait for a connection at its end.
@@ -34,6 +47,8 @@ pub struct Live {
     pub errors: u64,
     /// Arrivals given up since the run began.
     pub dropped: u64,
+    /// Requests that ended since the run began, by [`Outcome`].
+    pub by_outcome: [u64; Outcome::ALL.len()],
 }
 
 /// Gathers the intervals of a second until it is over.
@@ -44,6 +59,7 @@ pub(crate) struct LiveTracker {
     requests: u64,
     errors: u64,
     dropped: u64,
+    by_outcome: [u64; Outcome::ALL.len()],
 }
 
 #[derive(Debug)]
@@ -51,6 +67,7 @@ struct Gathered {
     second: u64,
     length_us: u64,
     response_time_us: Merged,
+    spread: [u64; SPREAD_CLASSES],
     requests: u64,
     errors: u64,
     offered: u64,
@@ -60,7 +77,14 @@ struct Gathered {
 
 impl LiveTracker {
     pub(crate) fn new() -> LiveTracker {
-        LiveTracker { last: Live::default(), second: None, requests: 0, errors: 0, dropped: 0 }
+        LiveTracker {
+            last: Live::default(),
+            second: None,
+            requests: 0,
+            errors: 0,
+            dropped: 0,
+            by_outcome: Default::default(),
+        }
     }
 
     /// The last whole second.
@@ -72,6 +96,9 @@ impl LiveTracker {
     pub(crate) fn add(&mut self, start_us: u64, end_us: u64, interval: &MergedInterval) {
         const SECOND_US: u64 = crate::totals::SECOND_US;
         let second = start_us / SECOND_US;
+        for ((_, outcome, _), (response_time_us, _)) in &interval.series {
+            self.by_outcome[*outcome as usize] += response_time_us.len();
+        }
         if end_us as f64 / 1e6 <= self.last.at_s {
             // A straggler of a second that was shown already counts in the sums alone.
             let ended = |failed: bool| {
@@ -91,6 +118,7 @@ impl LiveTracker {
             second,
             length_us: 0,
             response_time_us: new_merged(),
+            spread: [0; SPREAD_CLASSES],
             requests: 0,
             errors: 0,
             offered: 0,
@@ -99,6 +127,7 @@ impl LiveTracker {
         });
         for ((_, outcome, _), (response_time_us, _)) in &interval.series {
             gathered.requests += response_time_us.len();
+            spread(&mut gathered.spread, response_time_us);
             if outcome.is_error() {
                 gathered.errors += response_time_us.len();
             } else {
@@ -135,11 +164,41 @@ impl LiveTracker {
             errors_per_s: per_s(second.errors),
             dropped_per_s: per_s(second.dropped),
             p50_us: quantile(0.5),
+            p90_us: quantile(0.9),
             p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+            max_us: (!second.response_time_us.is_empty()).then(|| second.response_time_us.max()),
+            spread: second.spread,
             requests: self.requests,
             errors: self.errors,
             dropped: self.dropped,
+            by_outcome: self.by_outcome,
             ..second.end
         };
+    }
+}
+
+/// Adds a histogram to the classes of [`Live::spread`].
+fn spread(classes: &mut [u64; SPREAD_CLASSES], times_us: &Merged) {
+    for value in times_us.iter_recorded() {
+        let class = value.value_iterated_to().max(1).ilog2() as usize;
+        classes[class.min(SPREAD_CLASSES - 1)] += value.count_at_value();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_double() {
+        let mut times_us = new_merged();
+        for (us, count) in [(0, 1), (1, 1), (2, 2), (3, 2), (1_000, 5), (1_030, 7), (1 << 33, 9)] {
+            times_us.record_n(us, count).unwrap();
+        }
+        let mut classes = [0; SPREAD_CLASSES];
+        spread(&mut classes, &times_us);
+        assert_eq!((classes[0], classes[1], classes[9], classes[10], classes[31]), (2, 4, 5, 7, 9));
+        assert_eq!(classes.iter().sum::<u64>(), times_us.len());
     }
 }

@@ -128,6 +128,9 @@ pub struct Manifest {
     pub error_examples: Vec<ErrorExample>,
     /// Whether the user stopped it early.
     pub interrupted: bool,
+    /// Why it was cut short by itself: the objective that could no longer be met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short: Option<String>,
     /// Notes that a reader of the figures must know.
     pub notes: Vec<String>,
     /// The figures.
@@ -157,6 +160,7 @@ impl Manifest {
             objectives: Vec::new(),
             error_examples: Vec::new(),
             interrupted: false,
+            cut_short: None,
             notes: Vec::new(),
             summary,
         }

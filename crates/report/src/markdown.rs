@@ -41,6 +41,8 @@ fn verdict(out: &mut String, manifest: &Manifest) {
     }
     if manifest.interrupted {
         out.push_str("- stopped by the user: the figures are of the part that ran\n");
+    } else if manifest.cut_short.is_some() {
+        out.push_str("- the figures are of the part that ran\n");
     }
     if !out.ends_with("\n\n") {
         out.push('\n');

@@ -192,7 +192,7 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
     if let Some(head) = head {
         text.line(&head);
     }
-    if manifest.interrupted {
+    if manifest.interrupted || manifest.cut_short.is_some() {
         text.line(&format!("{:indent$}stopped early: the figures are of the part that ran", ""));
     }
 }

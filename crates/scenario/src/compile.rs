@@ -113,7 +113,10 @@ fn sessions(
 fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> Vec<Objective> {
     let mut objectives = Vec::new();
     for node in node.map(Node::items).unwrap_or_default() {
-        let Some((mut objective, label)) = reader.objective(node) else { continue };
+        // a text, or a mapping with more about it
+        let Some(text) = node.get("objective").or_else(|| node.text().map(|_| node)) else { continue };
+        let Some((mut objective, label)) = reader.objective(text) else { continue };
+        objective.abort_early = node.get("abort early").and_then(|node| reader.bool(node)).unwrap_or(false);
         if let Some(label) = label {
             objective.label = requests.label(&label);
             if objective.label.is_none() {

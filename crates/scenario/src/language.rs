@@ -38,9 +38,29 @@ pub(crate) static SCENARIO: Record = Record {
             "What virtual users do; where there are several kinds, each is chosen by its weight.",
         ),
         required("load", Of(&LOAD), "How many users or arriving sessions there are, and for how long."),
-        key("objectives", List(&Scalar(Objective), 0), "What decides pass or fail."),
+        key(
+            "objectives",
+            List(&Either(&[Scalar(Objective), Of(&OBJECTIVE)]), 0),
+            "What decides pass or fail.",
+        ),
         key("limits", Of(&LIMITS), "Bounds of the driver."),
         key("seed", Scalar(Whole(0)), "Fixes the random numbers; another run draws the same."),
+    ],
+    rule: Rule::Free,
+};
+
+static OBJECTIVE: Record = Record {
+    what: "an objective",
+    schema: "objective",
+    about: "A bound that decides pass or fail, with more about it.",
+    verbs: &[],
+    keys: &[
+        required("objective", Scalar(Objective), "The bound, like `p99 < 50ms`."),
+        key(
+            "abort early",
+            Scalar(Bool),
+            "Cut the run short, as failed, once this can no longer be met; `false` by default.",
+        ),
     ],
     rule: Rule::Free,
 };

@@ -40,8 +40,14 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
         return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label"));
     }
     let (metric, bound) = bound(metric, bound_text)?;
-    let objective =
-        Objective { text: text.trim().to_owned(), label: None, metric, comparison: *comparison, bound };
+    let objective = Objective {
+        text: text.trim().to_owned(),
+        label: None,
+        metric,
+        comparison: *comparison,
+        bound,
+        abort_early: false,
+    };
     Ok((objective, label))
 }
 

@@ -286,6 +286,8 @@ pub struct Objective {
     pub comparison: Comparison,
     /// The bound, in the metric's unit.
     pub bound: f64,
+    /// Whether the run is cut short once it can no longer be met.
+    pub abort_early: bool,
 }
 
 /// What an objective bounds.

@@ -78,6 +78,9 @@ pub struct RunArguments {
     /// The run directory, new or empty; else a fresh one in runs/
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Cut the run short, as failed, once an objective can no longer be met whatever comes
+    #[arg(long)]
+    pub abort_early: bool,
     /// Leave the system's data in the run directory
     #[arg(long)]
     pub keep_data: bool,

@@ -46,6 +46,8 @@ impl ProgressLine {
     pub fn show(&mut self, progress: &Progress) {
         match self {
             ProgressLine::Quiet => {}
+            // a line says nothing of single processes
+            _ if matches!(progress, Progress::Look { .. }) => {}
             ProgressLine::Terminal(bar) => bar.set_message(line(progress)),
             ProgressLine::Plain(last) => {
                 match progress {
@@ -83,6 +85,8 @@ fn line(progress: &Progress) -> String {
             let left = Duration::from_secs(left.as_secs_f64().round() as u64);
             format!("{phase}: {} left, {}", length(left), load(live))
         }
+        Progress::Look { .. } => String::new(),
+        Progress::CutShort { reason } => format!("stopping: {reason}"),
         Progress::Stopping { interrupted: true } => "stopping; Ctrl-C again stops at once".into(),
         Progress::Stopping { interrupted: false } => "the system ended by itself; stopping".into(),
     }

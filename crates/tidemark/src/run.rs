@@ -22,6 +22,9 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
     let mut plan = scenario::load(&arguments.scenario, &arguments.settings)?;
     plan.override_load(arguments.rate, arguments.duration)
         .map_err(|error| Failure::usage(error.to_string()))?;
+    if arguments.abort_early {
+        plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
+    }
     let options = RunOptions {
         out: arguments.out,
         threads: arguments.threads.map(usize::from),
