@@ -1,18 +1,19 @@
 //! How many requests a second of the driver's CPU makes, and how many allocations a request costs once warm.
 //!
-//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 [open-rate | rich]`: address, connections, seconds,
-//! and for an open load the arrivals per second, or `rich` for sessions that extract, check and vary their paths.
+//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 [open-rate | rich | tls]`: address, connections,
+//! seconds, and for an open load the arrivals per second, or `rich` for sessions that extract, check and vary their
+//! paths, or `tls` for a server that speaks it (`tiny_tls_server`).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{DriveOptions, Target, start};
+use tidemark_drive::{Address, DriveOptions, Target, Tls, start};
 use tidemark_record::new_histogram;
 use tidemark_scenario::plan::{
     Check, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
-    System as PlanSystem, TextTest, WhenMissing,
+    System as PlanSystem, TextTest, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
@@ -135,7 +136,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let connections = argument(1, "100").parse()?;
     let time = Duration::from_secs(argument(2, "5").parse()?);
     let rich = arguments.get(3).is_some_and(|word| word == "rich");
-    let rate = arguments.get(3).filter(|_| !rich).map(|rate| rate.parse()).transpose()?;
+    let secure = arguments.get(3).is_some_and(|word| word == "tls");
+    let settings = TlsSettings { insecure: true, ..TlsSettings::default() };
+    let tls = secure.then(|| Tls::new(&settings, "localhost")).transpose()?;
+    let rate = arguments.get(3).filter(|_| !rich && !secure).map(|rate| rate.parse()).transpose()?;
     let mut plan = plan(connections, time, rate);
     if rich {
         enrich(&mut plan);
@@ -144,7 +148,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         threads: 1,
         cores: Vec::new(),
         seed: 1,
-        target: Target { address: address.parse()?, authority: address, base_path: String::new() },
+        target: Target {
+            address: Address::Tcp(address.parse()?),
+            authority: address,
+            base_path: String::new(),
+            tls,
+        },
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

@@ -12,7 +12,7 @@ use crate::DriveOptions;
 use crate::arrivals::{Profile, Schedule, most_users, share};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
-use crate::io::{Seat, SystemIo, Waker};
+use crate::io::{Handshakes, Seat, SystemIo, Waker};
 use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
@@ -113,6 +113,8 @@ pub struct DriveEnd {
     pub lost_intervals: u64,
     /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
     pub spent_turns: u64,
+    /// TLS handshakes.
+    pub handshakes: Handshakes,
     /// Connections that the limit of open files left room for, where that is fewer than the scenario allows.
     pub connections_capped_to: Option<usize>,
 }
@@ -207,6 +209,7 @@ impl Drive {
             end.cut_off += one.cut_off;
             end.lost_intervals += one.lost_intervals;
             end.spent_turns += one.spent_turns;
+            end.handshakes.add(one.handshakes);
         }
         end.phases = std::mem::take(&mut self.phases);
         // stopped, or out of sessions
@@ -272,12 +275,13 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, profile.window, exchange);
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
-        let (address, threads) = (options.target.address, options.threads);
+        let (address, threads) = (options.target.address.clone(), options.threads);
+        let tls = options.target.tls.clone();
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
             let thread = Thread {
                 clock,
-                io: SystemIo::new(seat.sit(), address, connections),
+                io: SystemIo::new(seat.sit(), &address, connections),
                 control,
                 shared: &shared,
                 kinds: &plan.sessions,
@@ -292,7 +296,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 keep_alive: plan.limits.keep_alive,
                 random,
             };
-            thread.run().0
+            thread.run_to(tls.as_ref()).0
         });
         drive.threads.push(spawned.map_err(system("starting a driving thread"))?);
     }
@@ -318,7 +322,7 @@ pub fn run_once(
     let kinds = std::slice::from_ref(kind);
     let thread = Thread {
         clock,
-        io: SystemIo::new(seat.sit(), options.target.address, 1),
+        io: SystemIo::new(seat.sit(), &options.target.address, 1),
         control: Arc::new(Control::default()),
         shared,
         kinds,
@@ -333,7 +337,7 @@ pub fn run_once(
         random: fastrand::Rng::with_seed(options.seed),
         flow: Flow { slots: kind.slots, ..Flow::default() },
     };
-    let (end, recorder) = thread.run();
+    let (end, recorder) = thread.run_to(options.target.tls.as_ref());
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
     }

@@ -8,14 +8,15 @@
 pub(crate) mod epoll;
 #[cfg(any(test, not(target_os = "linux")))]
 pub(crate) mod portable;
+pub(crate) mod tls;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
-use socket2::{Domain, Protocol, Socket, Type};
+use crate::target::{Address, Dialer};
+pub use tls::Handshakes;
 
 #[cfg(target_os = "linux")]
 use epoll::Epoll as SystemSelector;
@@ -73,6 +74,10 @@ pub(crate) trait Io {
     fn received(&self) -> &[u8];
     /// Bytes sent and received so far.
     fn traffic(&self) -> (u64, u64);
+    /// Handshakes so far, where there are any.
+    fn handshakes(&self) -> Handshakes {
+        Handshakes::default()
+    }
 }
 
 /// A socket can be read or written.
@@ -92,7 +97,8 @@ pub(crate) struct Ready {
 pub(crate) trait Selector {
     /// The form in which it takes sockets.
     type Stream: Read + Write;
-    /// Watches a socket, for reading and writing, until it is dropped.
+    /// Watches a socket, for reading and writing, until it is dropped. It may be a unix socket: the form only says
+    /// who closes it.
     fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<Self::Stream>;
     /// The socket's pending error.
     fn error_of(stream: &Self::Stream) -> io::Result<Option<io::Error>>;
@@ -117,7 +123,7 @@ struct Connection<S> {
 /// Sockets over a [`Selector`].
 pub(crate) struct Readiness<S: Selector> {
     selector: S,
-    address: SocketAddr,
+    dialer: Dialer,
     connections: Vec<Connection<S::Stream>>,
     received: Box<[u8]>,
     received_bytes: usize,
@@ -130,12 +136,12 @@ pub(crate) struct Readiness<S: Selector> {
 
 impl<S: Selector> Readiness<S> {
     /// For `connections` connections to `address`.
-    pub fn new(selector: S, address: SocketAddr, connections: usize) -> Self {
+    pub fn new(selector: S, address: &Address, connections: usize) -> Self {
         let none =
             |_| Connection { stream: None, generation: 0, connecting: false, output: Vec::new(), written: 0 };
         Readiness {
             selector,
-            address,
+            dialer: Dialer::new(address),
             connections: (0..connections).map(none).collect(),
             received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             received_bytes: 0,
@@ -234,15 +240,7 @@ impl<S: Selector> Readiness<S> {
 
 impl<S: Selector> Io for Readiness<S> {
     fn open(&mut self, index: usize) -> io::Result<()> {
-        let socket = Socket::new(Domain::for_address(self.address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
-        match socket.connect(&self.address.into()) {
-            Ok(()) => {}
-            Err(e) if Errno::from_io_error(&e) == Some(Errno::INPROGRESS) => {}
-            Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-            Err(e) => return Err(e),
-        }
+        let socket = self.dialer.dial()?;
         let connection = &mut self.connections[index];
         debug_assert!(connection.stream.is_none(), "a connection is closed before it is opened again");
         connection.generation = connection.generation.wrapping_add(1) & (u32::MAX >> 1);

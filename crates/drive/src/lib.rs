@@ -14,7 +14,7 @@
 //! use std::sync::Arc;
 //! use std::time::{Instant, SystemTime};
 //!
-//! use tidemark_drive::{DriveOptions, Target, start};
+//! use tidemark_drive::{Address, DriveOptions, Target, start};
 //! use tidemark_scenario::{Plan, Shared};
 //!
 //! let plan: Plan = a_plan();
@@ -24,9 +24,10 @@
 //!     cores: vec![2, 3],
 //!     seed: 1,
 //!     target: Target {
-//!         address: "127.0.0.1:9080".parse()?,
+//!         address: Address::Tcp("127.0.0.1:9080".parse()?),
 //!         authority: "localhost:9080".into(),
 //!         base_path: String::new(),
+//!         tls: None,
 //!     },
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
@@ -55,29 +56,22 @@ mod machine;
 mod record;
 mod request;
 mod session;
+mod target;
 #[cfg(test)]
 mod testing;
 mod thread;
 mod timers;
+mod tls;
 
-use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
 
 pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run_once, start};
+pub use io::Handshakes;
+pub use target::{Address, Target};
+pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};
-
-/// Where the requests go.
-#[derive(Debug, Clone)]
-pub struct Target {
-    /// The resolved address.
-    pub address: SocketAddr,
-    /// The `Host` header.
-    pub authority: String,
-    /// Put in front of every path; empty, or begins with `/` and does not end with it.
-    pub base_path: String,
-}
 
 /// How a drive is carried out.
 #[derive(Debug, Clone)]

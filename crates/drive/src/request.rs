@@ -155,6 +155,7 @@ mod tests {
     use tidemark_scenario::{Expr, Shared};
 
     use super::*;
+    use crate::Address;
 
     fn request(method: &str, head: Template, body: Option<Template>) -> RequestPlan {
         let timeout = Duration::from_secs(1);
@@ -164,9 +165,10 @@ mod tests {
 
     fn rendered(request: &RequestPlan, base_path: &str, cookie: Option<&str>) -> String {
         let target = Target {
-            address: "127.0.0.1:80".parse().unwrap(),
+            address: Address::Tcp("127.0.0.1:80".parse().unwrap()),
             authority: "h:80".into(),
             base_path: base_path.into(),
+            tls: None,
         };
         let head = aimed(request, &target, true).expect("a right head");
         let whole = head.as_literal().is_some();
@@ -222,8 +224,8 @@ mod tests {
 
     #[test]
     fn a_head_without_a_request_line_is_an_error() {
-        let target =
-            Target { address: "127.0.0.1:80".parse().unwrap(), authority: "h".into(), base_path: "".into() };
+        let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
+        let target = Target { address, authority: "h".into(), base_path: "".into(), tls: None };
         for head in ["", "GET /", "POST / HTTP/1.1\r\n", "GET"] {
             let request = request("GET", Template::literal(head), None);
             assert!(aimed(&request, &target, true).is_none(), "{head:?}");

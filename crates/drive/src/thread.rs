@@ -15,11 +15,13 @@ use crate::answer::Scratch;
 use crate::arrivals::Schedule;
 use crate::clock::Clock;
 use crate::connection::Pool;
-use crate::io::Io;
+use crate::io::tls::TlsIo;
+use crate::io::{Handshakes, Io};
 use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
 use crate::session::{Session, Weights};
 use crate::timers::{Alarm, Timers};
+use crate::tls::Tls;
 
 /// Most arrivals that are begun before sockets have their turn again.
 const ARRIVALS_PER_TURN: usize = 64;
@@ -65,6 +67,8 @@ pub(crate) struct ThreadEnd {
     pub lost_intervals: u64,
     /// Turns of sessions that were ended because they did nothing but compute.
     pub spent_turns: u64,
+    /// Handshakes of its connections.
+    pub handshakes: Handshakes,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -125,6 +129,38 @@ pub(crate) struct Flow {
     pub scratch: Scratch,
 }
 
+impl<'a, I: Io> Thread<'a, I> {
+    /// The same thread over another back end, made of its own.
+    pub fn over<J: Io>(self, wrap: impl FnOnce(I) -> J) -> Thread<'a, J> {
+        Thread {
+            clock: self.clock,
+            io: wrap(self.io),
+            control: self.control,
+            shared: self.shared,
+            kinds: self.kinds,
+            weights: self.weights,
+            prepared: self.prepared,
+            schedule: self.schedule,
+            timers: self.timers,
+            recorder: self.recorder,
+            pool: self.pool,
+            bounds: self.bounds,
+            keep_alive: self.keep_alive,
+            random: self.random,
+            flow: self.flow,
+        }
+    }
+
+    /// As [`run`](Thread::run), with every connection secured where the target wants it.
+    pub fn run_to(self, tls: Option<&Tls>) -> (ThreadEnd, Recorder) {
+        let connections = self.pool.most();
+        match tls {
+            None => self.run(),
+            Some(tls) => self.over(|io| TlsIo::new(io, tls, connections)).run(),
+        }
+    }
+}
+
 impl<I: Io> Thread<'_, I> {
     /// Carries this thread's share of the load out.
     pub fn run(mut self) -> (ThreadEnd, Recorder) {
@@ -166,6 +202,7 @@ impl<I: Io> Thread<'_, I> {
         self.recorder.finish(end.ended_ns, gauges);
         end.lost_intervals = self.recorder.lost();
         end.spent_turns = self.flow.spent_turns;
+        end.handshakes = self.io.handshakes();
         (end, self.recorder)
     }
 

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::DriveEnd;
+use tidemark_drive::{DriveEnd, Handshakes};
 use tidemark_record::manifest::{Machine, Manifest, Phase, System};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{self, LoadModel, Op, Spacing};
 
 use crate::experiment::RunOptions;
-use crate::machine;
 use crate::sync::SyncProbe;
 use crate::system::Running;
+use crate::{machine, target};
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
 const STEAL_NOTED: f64 = 0.05;
@@ -31,6 +31,8 @@ pub struct Account {
     seed: u64,
     started_at: String,
     system: System,
+    /// Whether any certificate was good enough.
+    unchecked: bool,
 }
 
 impl Account {
@@ -43,6 +45,7 @@ impl Account {
             git_revision: machine::git_revision(&folder),
             seed,
             started_at: String::new(),
+            unchecked: plan.system.tls.insecure,
             system: System {
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
@@ -57,6 +60,8 @@ impl Account {
             jiff::Timestamp::try_from(wall_epoch).map_or_else(|_| String::new(), |at| at.to_string());
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
+        self.system.address = system.target.address.to_string();
+        self.notes.extend(target::remark(&system.url, &system.target.address));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
         if system.command.is_empty() {
@@ -106,6 +111,7 @@ impl Account {
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
+        self.secured(&end.handshakes);
         if let Some(connections) = end.connections_capped_to {
             self.notes.push(format!("the limit of open files left room for {connections} connections only"));
         }
@@ -115,6 +121,13 @@ impl Account {
                 share * 100.0
             ));
         }
+    }
+
+    /// What TLS was spoken, and how often it was begun.
+    fn secured(&mut self, handshakes: &Handshakes) {
+        let Handshakes { full, resumed, spoken: Some(spoken) } = handshakes else { return };
+        let unchecked = if self.unchecked { "; certificates were not checked" } else { "" };
+        self.notes.push(format!("{spoken}: {full} full handshakes, {resumed} resumed{unchecked}"));
     }
 
     /// The manifest, with the figures.
@@ -241,9 +254,13 @@ mod tests {
         assert_eq!(account.system.sync_latency.as_ref().unwrap().count, 2 * probe.latency().count);
         account.synced(Some(probe.clone()), None);
         assert_eq!(account.system.sync_latency.as_ref().unwrap().count, probe.latency().count);
+        account.secured(&Handshakes::default());
+        assert!(account.notes.is_empty());
         account.stopped("exit status 0");
         assert!(account.notes.is_empty());
         account.stopped("killed by signal 9");
         assert_eq!(account.notes.len(), 1);
+        account.secured(&Handshakes { full: 2, resumed: 3, spoken: Some("TLS 1.3, A".into()) });
+        assert_eq!(account.notes[1], "TLS 1.3, A: 2 full handshakes, 3 resumed");
     }
 }

@@ -162,6 +162,11 @@ pub fn run(
     if let Some(url) = &options.url {
         plan.system.origin = SystemOrigin::Url(url.clone());
     }
+    if plan.system.connect_to.is_some() && !matches!(plan.system.origin, SystemOrigin::Url(_)) {
+        let reason =
+            "only the system of a URL can be connected to somewhere else; give --url with --connect-to";
+        return Err(LabError::Usage(reason.into()));
+    }
     if matches!(plan.system.origin, SystemOrigin::Url(_)) && !options.pins.system.is_empty() {
         let reason = "--pin system=… pins what this run starts, but the system is there already; pin it where it is started";
         return Err(LabError::Usage(reason.into()));

@@ -1,8 +1,10 @@
 //! Whether a system is there: a plain HTTP GET, bounded in everything.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
+
+use tidemark_drive::Address;
 
 /// Longest time for one question.
 const ASK_MAX: Duration = Duration::from_secs(1);
@@ -10,8 +12,12 @@ const ASK_MAX: Duration = Duration::from_secs(1);
 const ANSWER_BYTES: usize = 64;
 
 /// Asks once, and returns the status code of the answer.
-pub fn ask(address: SocketAddr, authority: &str, path: &str) -> io::Result<u16> {
-    let mut stream = TcpStream::connect_timeout(&address, ASK_MAX)?;
+pub fn ask(address: &Address, authority: &str, path: &str) -> io::Result<u16> {
+    let Address::Tcp(address) = address else {
+        // what is asked was started by us, and that is by TCP
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    let mut stream = TcpStream::connect_timeout(address, ASK_MAX)?;
     stream.set_read_timeout(Some(ASK_MAX))?;
     stream.set_write_timeout(Some(ASK_MAX))?;
     let question =
@@ -39,7 +45,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    fn answering(answer: &'static [u8]) -> SocketAddr {
+    fn answering(answer: &'static [u8]) -> Address {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -51,19 +57,19 @@ mod tests {
                 stream.write_all(&[*byte]).unwrap();
             }
         });
-        address
+        address.into()
     }
 
     #[test]
     fn the_status_is_read_however_the_answer_comes() {
-        assert_eq!(ask(answering(b"HTTP/1.1 200 OK\r\n\r\n"), "here:1", "/health").unwrap(), 200);
-        assert_eq!(ask(answering(b"HTTP/1.0 503 No\r\n\r\n"), "here:1", "/health").unwrap(), 503);
+        assert_eq!(ask(&answering(b"HTTP/1.1 200 OK\r\n\r\n"), "here:1", "/health").unwrap(), 200);
+        assert_eq!(ask(&answering(b"HTTP/1.0 503 No\r\n\r\n"), "here:1", "/health").unwrap(), 503);
     }
 
     #[test]
     fn what_is_no_http_is_an_error() {
-        assert!(ask(answering(b"220 smtp ready\r\n"), "here:1", "/health").is_err());
-        assert!(ask(answering(b""), "here:1", "/health").is_err());
+        assert!(ask(&answering(b"220 smtp ready\r\n"), "here:1", "/health").is_err());
+        assert!(ask(&answering(b""), "here:1", "/health").is_err());
         assert_eq!(status(b"HTTP/1.1 999 x"), None);
         assert_eq!(status(b"HTTP/1.1 2"), None);
     }
@@ -73,6 +79,6 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        assert!(ask(address, "here:1", "/health").is_err());
+        assert!(ask(&address.into(), "here:1", "/health").is_err());
     }
 }

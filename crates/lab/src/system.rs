@@ -4,7 +4,7 @@
 //! announces. A command gets a free port in place of `{port}`; it must listen on 127.0.0.1. A URL is only driven.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::child::{Child, Spec};
 use crate::error::LabError;
 use crate::health;
 use crate::interrupt::Wish;
-use crate::target::{address, target};
+use crate::target::{knock, target};
 
 /// How often a system that is to become ready is asked.
 const ASK_EVERY: Duration = Duration::from_millis(20);
@@ -159,7 +159,7 @@ fn start_shipped(
     let url = line.strip_prefix(ANNOUNCEMENT).ok_or_else(|| {
         LabError::Start(format!("the system `{name}` said `{line}` and not where it listens"))
     })?;
-    let target = target(url)?;
+    let target = target(url, system)?;
     wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
     Ok(Running {
         url: url.trim_end_matches('/').to_owned(),
@@ -189,7 +189,7 @@ fn start_command(
         .into_owned();
     let mut child = spawn(&name, command.clone(), setup, false)?;
     let url = format!("http://127.0.0.1:{port}");
-    let target = target(&url)?;
+    let target = target(&url, system)?;
     let deadline = Deadline { begin: Instant::now(), within: system.ready_within };
     wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
     Ok(Running {
@@ -205,15 +205,12 @@ fn start_command(
 
 /// A system that is there already need not have our health path; that somebody answers is enough.
 fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, LabError> {
-    let mut target = target(url)?;
-    if let Some(place) = &system.connect_to {
-        target.address = address(place)?;
-    }
+    let target = target(url, system)?;
     let deadline = Deadline { begin: Instant::now(), within: system.ready_within.min(URL_PATIENCE) };
     loop {
         check_wish(wish)?;
-        match TcpStream::connect_timeout(&target.address, URL_PATIENCE) {
-            Ok(_) => break,
+        match knock(&target.address, URL_PATIENCE) {
+            Ok(()) => break,
             Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {
                 return Err(LabError::Start(format!(
@@ -268,7 +265,7 @@ fn wait_ready(
     let path = if path.is_empty() { "/health" } else { path };
     loop {
         check_wish(wish)?;
-        let last = match health::ask(target.address, &target.authority, path) {
+        let last = match health::ask(&target.address, &target.authority, path) {
             Ok(200) => return Ok(()),
             Ok(status) => format!("GET {path} was answered with {status} instead of 200"),
             Err(error) => format!("GET http://{}{path}: {error}", target.address),
@@ -429,6 +426,22 @@ mod tests {
         assert_eq!(error.exit_status(), 2);
         assert!(error.to_string().contains("customres"), "{error}");
         assert!(!folder.path().join("data").exists());
+    }
+
+    #[test]
+    fn a_url_may_be_reached_by_a_unix_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("system.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let mut system = system(SystemOrigin::Url("http://shop.invalid".into()), 100);
+        let setup = setup(folder.path(), "x");
+        system.connect_to = Some(format!("unix:{}", path.display()));
+        let running = Running::start(&system, &setup, &go_on).unwrap();
+        assert_eq!(running.target.address.to_string(), format!("unix:{}", path.display()));
+        assert_eq!(running.target.authority, "shop.invalid");
+        system.connect_to = Some("unix:/no/such.sock".into());
+        let error = Running::start(&system, &setup, &go_on).unwrap_err().to_string();
+        assert!(error.contains("nobody answers") && error.contains("unix:/no/such.sock"), "{error}");
     }
 
     #[test]

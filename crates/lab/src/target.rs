@@ -1,53 +1,118 @@
-//! A URL becomes the address that is driven.
+//! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
-use tidemark_drive::Target;
+use tidemark_drive::{Address, Target, Tls};
+use tidemark_scenario::plan::{Resolve, System, TlsSettings};
 
 use crate::error::LabError;
 
-/// Reads and resolves `http://HOST[:PORT][/PATH]`.
-pub fn target(text: &str) -> Result<Target, LabError> {
+/// What a `connect to` that names a unix socket begins with.
+const UNIX: &str = "unix:";
+
+/// Reads and resolves `http://HOST[:PORT][/PATH]` or the same with `https`, by the system's policy. Where the system says what to connect to,
+/// the URL's host is only spoken of, not looked up.
+pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
     let url = url::Url::parse(text).map_err(|error| wrong(format!("{error}; write http://HOST:PORT")))?;
-    match url.scheme() {
-        "http" => {}
-        "https" => return Err(wrong("https is not spoken yet; put http in front of the system".into())),
-        other => return Err(wrong(format!("`{other}` is not spoken; write http://HOST:PORT"))),
-    }
+    let is_secure = match url.scheme() {
+        "http" => false,
+        "https" => true,
+        other => return Err(wrong(format!("`{other}` is not spoken; write http://HOST:PORT or https://"))),
+    };
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
         return Err(wrong("only a host, a port and the beginning of the path may stand in it".into()));
     }
     let host = url.host_str().ok_or_else(|| wrong("it names no host".into()))?;
     let port = url.port_or_known_default().unwrap_or(80);
-    let address = resolve(host.trim_matches(['[', ']']), port)
-        .map_err(|error| wrong(format!("{host} is not found: {error}; check its spelling")))?;
+    let address = match &system.connect_to {
+        Some(place) => place_to_connect(place, system.resolve).map_err(wrong)?,
+        None => resolve(host, port, system.resolve).map_err(wrong)?.into(),
+    };
+    let tls = match is_secure {
+        true => Some(Tls::new(&system.tls, host).map_err(|error| wrong(error.to_string()))?),
+        false if system.tls != TlsSettings::default() => {
+            return Err(wrong("how TLS is to be spoken is given, but the URL is not https://".into()));
+        }
+        false => None,
+    };
     Ok(Target {
         address,
+        tls,
         authority: url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
         base_path: url.path().trim_end_matches('/').to_owned(),
     })
 }
 
-/// Reads and resolves `HOST:PORT`.
-pub fn address(text: &str) -> Result<SocketAddr, LabError> {
-    let wrong = |reason: String| LabError::Usage(format!("cannot connect to `{text}`: {reason}"));
-    let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let (host, port) = parts.ok_or_else(|| wrong("write it as HOST:PORT".into()))?;
-    resolve(host.trim_matches(['[', ']']), port)
-        .map_err(|error| wrong(format!("{host} is not found: {error}; check its spelling")))
+/// `unix:PATH` or `HOST:PORT`.
+fn place_to_connect(place: &str, policy: Resolve) -> Result<Address, String> {
+    if let Some(path) = place.strip_prefix(UNIX) {
+        return match path {
+            "" => Err("`unix:` names no path; write unix:/PATH/TO/SOCKET".into()),
+            path => Ok(Address::Unix(path.into())),
+        };
+    }
+    let parts = place.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    match parts {
+        Some((host, port)) if !host.is_empty() => Ok(resolve(host, port, policy)?.into()),
+        _ => Err(format!("it is to connect to `{place}`; write HOST:PORT or unix:/PATH/TO/SOCKET")),
+    }
 }
 
-/// An IPv4 address is preferred where a name has both: `localhost` servers often listen on it only.
-fn resolve(host: &str, port: u16) -> std::io::Result<SocketAddr> {
-    let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs()?.collect();
-    let best = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
-    best.copied().ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, "no address"))
+/// The one address of a name that is driven.
+fn resolve(host: &str, port: u16, policy: Resolve) -> Result<SocketAddr, String> {
+    let addresses: io::Result<Vec<SocketAddr>> =
+        (host.trim_matches(['[', ']']), port).to_socket_addrs().map(Iterator::collect);
+    let chosen = addresses.map(|all| choose(&all, policy));
+    let why = match chosen {
+        Ok(Some(address)) => return Ok(address),
+        Ok(None) => "the name has no address".into(),
+        Err(error) => error.to_string(),
+    };
+    Err(format!("{host} is not found: {why}; check its spelling"))
+}
+
+fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
+    let preferred = addresses.iter().find(|address| match policy {
+        Resolve::Ipv4 => address.is_ipv4(),
+        Resolve::Ipv6 => address.is_ipv6(),
+        Resolve::First => true,
+    });
+    preferred.or(addresses.first()).copied()
+}
+
+/// Whether somebody accepts connections at an address.
+pub fn knock(address: &Address, within: Duration) -> io::Result<()> {
+    match address {
+        Address::Tcp(address) => TcpStream::connect_timeout(address, within).map(drop),
+        Address::Unix(path) => UnixStream::connect(path).map(drop),
+    }
+}
+
+/// Where connections went, if the URL alone does not say it.
+pub fn remark(url: &str, address: &Address) -> Option<String> {
+    let evident = match address {
+        Address::Tcp(address) => url.contains(&address.ip().to_string()),
+        Address::Unix(_) => false,
+    };
+    (!evident).then(|| format!("all connections went to {address}, chosen once before the load"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn target(text: &str) -> Result<Target, LabError> {
+        super::target(text, &System::default())
+    }
+
+    fn connected_to(place: &str) -> Result<Target, LabError> {
+        let system = System { connect_to: Some(place.into()), ..System::default() };
+        super::target("http://shop.invalid:81/a", &system)
+    }
 
     #[test]
     fn a_url_becomes_a_target() {
@@ -58,14 +123,14 @@ mod tests {
         );
         assert_eq!(t.base_path, "/base");
         let t = target("http://[::1]").unwrap();
-        assert_eq!((t.address.port(), t.authority.as_str(), t.base_path.as_str()), (80, "[::1]", ""));
+        assert_eq!(t.address.to_string(), "[::1]:80");
+        assert_eq!((t.authority.as_str(), t.base_path.as_str()), ("[::1]", ""));
     }
 
     #[test]
     fn a_url_that_cannot_be_driven_says_why() {
         for (text, reason) in [
             ("127.0.0.1:80", "write http://"),
-            ("https://127.0.0.1", "https is not spoken"),
             ("ftp://127.0.0.1", "`ftp`"),
             ("http://127.0.0.1/?a=b", "only a host"),
             ("http://no-such-host.invalid/", "not found"),
@@ -74,5 +139,58 @@ mod tests {
             assert!(error.to_string().contains(reason), "{error}");
             assert_eq!(error.exit_status(), 2);
         }
+    }
+
+    #[test]
+    fn https_has_its_own_port_and_settings() {
+        let insecure = TlsSettings { insecure: true, ..TlsSettings::default() };
+        let system = System { tls: insecure, ..System::default() };
+        let t = super::target("https://127.0.0.1/a", &system).unwrap();
+        assert_eq!((t.address.to_string().as_str(), t.authority.as_str()), ("127.0.0.1:443", "127.0.0.1"));
+        assert!(t.tls.is_some());
+        let error = super::target("http://127.0.0.1", &system).unwrap_err().to_string();
+        assert!(error.contains("not https://"), "{error}");
+        let nobody = TlsSettings { ca: Some("/no/such.pem".into()), ..TlsSettings::default() };
+        let error =
+            super::target("https://127.0.0.1", &System { tls: nobody, ..System::default() }).unwrap_err();
+        assert!(error.to_string().contains("/no/such.pem"), "{error}");
+        assert_eq!(error.exit_status(), 2);
+    }
+
+    #[test]
+    fn the_place_to_connect_to_may_be_another_than_the_url_names() {
+        for (place, address) in [
+            ("127.0.0.1:9080", "127.0.0.1:9080"),
+            ("[::1]:9080", "[::1]:9080"),
+            ("unix:/tmp/x.sock", "unix:/tmp/x.sock"),
+        ] {
+            let t = connected_to(place).unwrap();
+            assert_eq!((t.address.to_string().as_str(), t.authority.as_str()), (address, "shop.invalid:81"));
+        }
+        for place in ["127.0.0.1", ":80", "x:y", "unix:"] {
+            let error = connected_to(place).unwrap_err().to_string();
+            assert!(error.contains("unix:/PATH/TO/SOCKET"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_policy_prefers_and_does_not_insist() {
+        let [four, six]: [SocketAddr; 2] = ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap()];
+        assert_eq!(choose(&[six, four], Resolve::Ipv4), Some(four));
+        assert_eq!(choose(&[four, six], Resolve::Ipv6), Some(six));
+        assert_eq!(choose(&[six, four], Resolve::First), Some(six));
+        assert_eq!(choose(&[six], Resolve::Ipv4), Some(six));
+        assert_eq!(choose(&[four], Resolve::Ipv6), Some(four));
+        assert_eq!(choose(&[], Resolve::First), None);
+    }
+
+    #[test]
+    fn an_address_is_remarked_where_the_url_does_not_say_it() {
+        let address = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap());
+        assert_eq!(remark("http://127.0.0.1", &address("127.0.0.1:80")), None);
+        assert_eq!(remark("http://[::1]:9", &address("[::1]:9")), None);
+        let text = remark("http://localhost", &address("[::1]:80")).unwrap();
+        assert!(text.contains("to [::1]:80"), "{text}");
+        assert!(remark("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));
     }
 }

@@ -51,6 +51,9 @@ pub struct System {
     pub name: String,
     /// Where it was driven.
     pub url: String,
+    /// The one address that connections were made to: `127.0.0.1:9080`, `[::1]:80`, `unix:/run/system.sock`.
+    #[serde(default)]
+    pub address: String,
     /// The command that started it; empty if it was there already.
     pub command: Vec<String>,
     /// Its settings.

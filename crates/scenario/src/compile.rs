@@ -44,7 +44,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let objectives = objectives(root.get("objectives"), &requests, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
-    let system = system::read(root.get("system"), reader);
+    let system = system::read(root.get("system"), base, reader);
     let load = load?;
     let users = match load.model {
         LoadModel::Closed => load.phases.iter().map(|phase| phase.from.max(phase.to) as usize).max(),

@@ -6,6 +6,7 @@ use crate::grammar::Scalar::{
 };
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Step, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
+use crate::plan::Resolve;
 
 /// A list of steps.
 pub(crate) static STEPS: Shape = List(&Step(&STEP_KINDS), 1);
@@ -77,7 +78,11 @@ static SYSTEM: Record = Record {
             Either(&[Scalar(Text), List(&Scalar(Text), 1)]),
             "A command that starts the system; `{port}` in it stands for a free port.",
         ),
-        key("url", Scalar(Text), "Where the system is, if it runs already: `http://host:port/base`."),
+        key(
+            "url",
+            Scalar(Text),
+            "Where the system is, if it runs already: `http://host:port/base`, or `https`.",
+        ),
         key(
             "settings",
             Map(Keys::Text("settings of the system"), &Scalar(Text)),
@@ -89,14 +94,46 @@ static SYSTEM: Record = Record {
             "When the system answers a write: on disk, with the operating system, or in memory.",
         ),
         key("health", Scalar(Text), "Path that answers 200 when the system is ready; `/health` by default."),
+        key("ready within", Scalar(Duration), "Longest time until it is; 60s by default."),
+        key(
+            "resolve",
+            Scalar(Word(&Resolve::WORDS)),
+            "Which address of the URL's host is driven, looked up once: `ipv4` (default) and `ipv6` prefer one kind.",
+        ),
         key(
             "connect to",
             Scalar(Text),
-            "`host:port` to connect to in place of the URL's; requests still name the URL's.",
+            "Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.",
         ),
-        key("ready within", Scalar(Duration), "Longest time until it is; 60s by default."),
+        key("tls", Of(&TLS), "How TLS is spoken to an `https` URL."),
     ],
     rule: Rule::OneOf(&["serve", "command", "url"]),
+};
+
+static TLS: Record = Record {
+    what: "the TLS settings",
+    schema: "tls",
+    about: "How TLS is spoken to an `https` URL.",
+    verbs: &[],
+    keys: &[
+        key("insecure", Scalar(Bool), "Accept any certificate; false by default."),
+        key(
+            "ca",
+            Scalar(Text),
+            "A PEM file, relative to the scenario, of the only authorities trusted; else the machine's.",
+        ),
+        key(
+            "server name",
+            Scalar(Text),
+            "The name that the certificate must have and that is asked for; the URL's host by default.",
+        ),
+        key(
+            "resumption",
+            Scalar(Bool),
+            "Whether a new connection resumes an earlier session; true by default.",
+        ),
+    ],
+    rule: Rule::Free,
 };
 
 static FEEDER: Record = Record {

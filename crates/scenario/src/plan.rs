@@ -3,6 +3,7 @@
 //! A session kind is a flat array of [`Op`]s over [slots](crate::slot::Slot); every control step has become jumps.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tidemark_wire::json;
@@ -334,8 +335,54 @@ pub struct System {
     pub health: String,
     /// Longest time until it is.
     pub ready_within: Duration,
-    /// `HOST:PORT` that is connected to in place of the URL's; requests still name the URL's.
+    /// Which of the addresses of a URL's host is driven.
+    pub resolve: Resolve,
+    /// Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.
     pub connect_to: Option<String>,
+    /// How TLS is spoken to an `https` URL.
+    pub tls: TlsSettings,
+}
+
+/// How TLS is spoken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// A PEM file of the only authorities that are trusted; else those of the machine.
+    pub ca: Option<PathBuf>,
+    /// The name that the server's certificate must have, and that it is asked for; else the URL's host.
+    pub server_name: Option<String>,
+    /// Whether a new connection resumes the session of an earlier one.
+    pub resumption: bool,
+}
+
+impl Default for TlsSettings {
+    fn default() -> Self {
+        TlsSettings { insecure: false, ca: None, server_name: None, resumption: true }
+    }
+}
+
+/// Which of a name's addresses is driven. It is chosen once, before the load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Resolve {
+    /// The first IPv4 address, or the first of any kind: servers of `localhost` often listen on it only.
+    #[default]
+    Ipv4,
+    /// The first IPv6 address, or the first of any kind.
+    Ipv6,
+    /// The first that the system's resolver names.
+    First,
+}
+
+impl Resolve {
+    /// The words that scenarios and the command line use.
+    pub const WORDS: [&'static str; 3] = ["ipv4", "ipv6", "first"];
+
+    /// By its word.
+    pub fn from_word(word: &str) -> Option<Resolve> {
+        let index = Resolve::WORDS.iter().position(|one| *one == word)?;
+        Some([Resolve::Ipv4, Resolve::Ipv6, Resolve::First][index])
+    }
 }
 
 /// Where a system comes from.

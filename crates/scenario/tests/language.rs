@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 
 use support::{Answer, Sent, User, World};
-use tidemark_scenario::plan::{LoadModel, Op, Spacing, SystemOrigin, WhenMissing};
+use tidemark_scenario::plan::{LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing};
 use tidemark_scenario::{Plan, load_text};
 
 fn plan(text: &str) -> Plan {
@@ -368,4 +368,44 @@ load: {users: 1, hold: 1s}
         lines,
         ["GET /a/b?c=d&e=%20 HTTP/1.1", "GET /x%20y%0D%0AEvil:%201 HTTP/1.1", "GET /%C3%BC%7B%7D HTTP/1.1"]
     );
+}
+
+#[test]
+fn how_a_url_is_reached() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\nsystem: ";
+    let system = |keys: &str| plan(&format!("{text}{{url: 'http://shop', {keys}}}\n")).system;
+    let plain = system("");
+    assert_eq!((plain.resolve, plain.connect_to), (Resolve::Ipv4, None));
+    assert_eq!(system("resolve: ipv6").resolve, Resolve::Ipv6);
+    assert_eq!(system("resolve: first").resolve, Resolve::First);
+    assert_eq!(system("connect to: 'unix:/x'").connect_to.as_deref(), Some("unix:/x"));
+    for wrong in ["{url: 'http://a', resolve: ipv5}", "{serve: airline, connect to: 'a:1'}"] {
+        let text = format!("{text}{wrong}\n");
+        let diagnostics = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap_err();
+        assert_eq!(diagnostics.items().len(), 1, "{diagnostics}");
+    }
+}
+
+#[test]
+fn tls_belongs_to_an_https_url() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\nsystem: ";
+    let load = |system: &str| {
+        tidemark_scenario::load_text("x.yaml", &format!("{text}{system}\n"), Path::new("/base"), &[])
+    };
+    let plain = load("{url: 'https://shop'}").unwrap().system.tls;
+    assert_eq!(plain, TlsSettings::default());
+    let all = "{ca: a.pem, insecure: true, server name: x.test, resumption: false}";
+    let tls = load(&format!("{{url: 'https://shop', tls: {all}}}")).unwrap().system.tls;
+    let expected = TlsSettings {
+        insecure: true,
+        ca: Some("/base/a.pem".into()),
+        server_name: Some("x.test".into()),
+        resumption: false,
+    };
+    assert_eq!(tls, expected);
+    for wrong in ["{url: 'http://a', tls: {insecure: true}}", "{serve: airline, tls: {}}", "{url: 'ftp://a'}"]
+    {
+        let diagnostics = load(wrong).unwrap_err();
+        assert!(diagnostics.to_string().contains("http"), "{diagnostics}");
+    }
 }

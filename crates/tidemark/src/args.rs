@@ -8,6 +8,7 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 
 const STYLES: Styles = Styles::styled()
@@ -29,7 +30,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Drive a scenario: start its system, load it, measure, report
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Serve a shipped system until SIGTERM or Ctrl-C
     Serve(ServeArguments),
     /// Look for mistakes in a scenario without running it
@@ -49,7 +50,8 @@ Examples:
   tidemark run airline
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
   tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json
-  tidemark run my.yaml --junit results.xml --github")]
+  tidemark run my.yaml --junit results.xml --github
+  tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
     /// A scenario file, or the name of a shipped scenario
     #[arg(value_name = "SCENARIO")]
@@ -66,6 +68,9 @@ pub struct RunArguments {
     /// Drive what is there at this URL instead of starting the scenario's system
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+    /// How that URL is reached
+    #[command(flatten)]
+    pub reach: ReachArguments,
     /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
     #[arg(long = "pin", value_name = "SIDE=CORES")]
     pub pins: Vec<String>,

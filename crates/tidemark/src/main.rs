@@ -16,6 +16,7 @@ mod failure;
 mod output;
 mod overview;
 mod progress;
+mod reach;
 mod report;
 mod results;
 mod run;
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
 fn carry_out(verb: Option<Verb>) -> u8 {
     let result = match verb {
         None => overview::print(),
-        Some(Verb::Run(arguments)) => run::run(arguments),
+        Some(Verb::Run(arguments)) => run::run(*arguments),
         Some(Verb::Serve(arguments)) => serve::serve(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),

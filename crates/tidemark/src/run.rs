@@ -25,6 +25,7 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
     if arguments.abort_early {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
     }
+    arguments.reach.apply(&mut plan.system);
     let options = RunOptions {
         out: arguments.out,
         threads: arguments.threads.map(usize::from),

@@ -61,7 +61,7 @@ fn wrong_use_is_status_2_and_says_what_to_do() {
         (vec!["run", "airline", "--for", "1ms"], "too short"),
         (vec!["run", "airline", "--pin", "drvier=1"], "driver"),
         (vec!["run", "airline", "--pin", "system=1023"], "no core 1023"),
-        (vec!["run", "airline", "--url", "https://127.0.0.1"], "https"),
+        (vec!["run", "airline", "--url", "ftp://127.0.0.1"], "write http://"),
         (vec!["run", "airline", "--url", "http://127.0.0.1:1", "--pin", "system=0"], "there already"),
         (vec!["run", "airline", "--out", "full"], "full"),
         (vec!["run", "airline", "--set", "customers=0"], "customers"),

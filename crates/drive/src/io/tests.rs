@@ -6,6 +6,10 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(10);
 
+fn nowhere() -> Address {
+    Address::Tcp("127.0.0.1:9".parse().unwrap())
+}
+
 /// Waits for the next event that is not a wake-up.
 fn next<S: Selector>(io: &mut Readiness<S>) -> (usize, Event) {
     for _ in 0..100 {
@@ -24,7 +28,7 @@ fn accept(listener: &TcpListener) -> TcpStream {
 /// The same conversation for each selector: both must keep the seam's promises.
 fn converses<S: Selector>(selector: S) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut io = Readiness::new(selector, listener.local_addr().unwrap(), 3);
+    let mut io = Readiness::new(selector, &listener.local_addr().unwrap().into(), 3);
 
     io.open(2).unwrap();
     assert!(matches!(next(&mut io), (2, Event::Opened)));
@@ -72,7 +76,7 @@ fn converses<S: Selector>(selector: S) {
 }
 
 fn wakes<S: Selector>(selector: S, wake: Waker) {
-    let mut io = Readiness::new(selector, "127.0.0.1:9".parse().unwrap(), 0);
+    let mut io = Readiness::new(selector, &nowhere(), 0);
     for _ in 0..3 {
         let wake = wake.clone();
         let other = std::thread::spawn(move || wake());
@@ -112,7 +116,7 @@ fn portable_wakes() {
 #[test]
 #[cfg(target_os = "linux")]
 fn epoll_waits_to_the_microsecond() {
-    let mut io = Readiness::new(super::epoll::Seat::new().unwrap().sit(), "127.0.0.1:9".parse().unwrap(), 0);
+    let mut io = Readiness::new(super::epoll::Seat::new().unwrap().sit(), &nowhere(), 0);
     let mut shortest = LONG;
     for _ in 0..200 {
         let begin = std::time::Instant::now();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Drive, DriveEnd, DriveOptions, Target, start};
+use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, Target, start};
 use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
     Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, System, WhenMissing,
@@ -200,12 +200,17 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
     }
 }
 
-pub fn options(address: SocketAddr, threads: usize) -> DriveOptions {
+pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
     DriveOptions {
         threads,
         cores: Vec::new(),
         seed: 11,
-        target: Target { address, authority: "test.local".into(), base_path: String::new() },
+        target: Target {
+            address: address.into(),
+            authority: "test.local".into(),
+            base_path: String::new(),
+            tls: None,
+        },
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     }
@@ -282,6 +287,6 @@ pub fn finish(drive: Drive) -> Sum {
     sum
 }
 
-pub fn run(plan: Plan, address: SocketAddr) -> Sum {
+pub fn run(plan: Plan, address: impl Into<Address>) -> Sum {
     finish(begin(plan, options(address, 1)))
 }

@@ -1,9 +1,10 @@
 //! What is driven.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::define::one_or_many;
-use crate::plan::{System, SystemOrigin};
+use crate::plan::{Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::Reader;
 use crate::yaml::Node;
 
@@ -13,7 +14,7 @@ const HEALTH: &str = "/health";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Reads what is driven; nothing if the scenario does not say.
-pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Option<System> {
+pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Option<System> {
     let node = node?;
     let mut system = System { ready_within: READY_WITHIN, ..System::default() };
     if let Some(name) = node.get("serve") {
@@ -52,8 +53,10 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Option<System> {
     if let Some(place) = node.get("connect to") {
         let text = reader.text(place)?;
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
-        if !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
-            reader.sink.error(place, format!("\"{text}\" is no place to connect to; write HOST:PORT"));
+        let is_socket = text.strip_prefix("unix:").is_some_and(|path| !path.is_empty());
+        if !is_socket && !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
+            let message = format!("\"{text}\" is no place to connect to; write HOST:PORT or unix:/PATH");
+            reader.sink.error(place, message);
         }
         if !matches!(system.origin, SystemOrigin::Url(_)) {
             reader
@@ -65,13 +68,35 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Option<System> {
     if let Some(time) = node.get("ready within").and_then(|node| reader.duration(node)) {
         system.ready_within = time;
     }
+    if let Some(word) = node.get("resolve").and_then(|node| reader.word(node, &Resolve::WORDS)) {
+        system.resolve = Resolve::from_word(word).unwrap_or_default();
+    }
+    if let Some(node) = node.get("tls") {
+        match &system.origin {
+            SystemOrigin::Url(url) if url.starts_with("https:") => {}
+            _ => reader.sink.error(node, "TLS is spoken to a `url` that begins with https:// only"),
+        }
+        system.tls = tls(node, base, reader);
+    }
     Some(system)
+}
+
+fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
+    let default = TlsSettings::default();
+    let truth = |key: &str| node.get(key).and_then(|node| reader.bool(node));
+    let text = |key: &str| node.get(key).and_then(|node| reader.text(node));
+    TlsSettings {
+        insecure: truth("insecure").unwrap_or(default.insecure),
+        ca: text("ca").map(|file| base.join(file)),
+        server_name: text("server name"),
+        resumption: truth("resumption").unwrap_or(default.resumption),
+    }
 }
 
 fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
     let message = match url::Url::parse(text) {
-        Ok(url) if url.scheme() != "http" => {
-            format!("\"{text}\" is not http://; that is what the driver speaks")
+        Ok(url) if !["http", "https"].contains(&url.scheme()) => {
+            format!("\"{text}\" is neither http:// nor https://; that is what the driver speaks")
         }
         Ok(url) if url.host().is_none() => format!("\"{text}\" names no host"),
         Ok(_) => return,

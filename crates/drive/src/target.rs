@@ -1,0 +1,116 @@
+//! Where requests go: an address that is known before the drive begins. No name is looked up while it runs.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::tls::Tls;
+
+/// An address that connections are made to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// IPv4 or IPv6.
+    Tcp(SocketAddr),
+    /// A unix socket of this machine.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Address::Tcp(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => write!(f, "{address}"),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Where the requests go.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The resolved address.
+    pub address: Address,
+    /// The `Host` header.
+    pub authority: String,
+    /// Put in front of every path; empty, or begins with `/` and does not end with it.
+    pub base_path: String,
+    /// Where TLS is spoken.
+    pub tls: Option<Tls>,
+}
+
+/// Makes sockets to one address.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    /// In the kernel's form; an error where it has none.
+    address: Result<SockAddr, (io::ErrorKind, String)>,
+    is_unix: bool,
+}
+
+impl Dialer {
+    /// To this address.
+    pub fn new(address: &Address) -> Self {
+        match address {
+            Address::Tcp(address) => Dialer { address: Ok((*address).into()), is_unix: false },
+            Address::Unix(path) => {
+                let address = SockAddr::unix(path).map_err(|error| (error.kind(), error.to_string()));
+                Dialer { address, is_unix: true }
+            }
+        }
+    }
+
+    /// A socket that does not block and whose connection has begun, or is there already.
+    pub fn dial(&self) -> io::Result<Socket> {
+        let address = match &self.address {
+            Ok(address) => address,
+            Err((kind, text)) => return Err(io::Error::new(*kind, text.clone())),
+        };
+        let protocol = (!self.is_unix).then_some(Protocol::TCP);
+        let domain = if self.is_unix { Domain::UNIX } else { address.domain() };
+        let socket = Socket::new(domain, Type::STREAM, protocol)?;
+        socket.set_nonblocking(true)?;
+        if !self.is_unix {
+            socket.set_tcp_nodelay(true)?;
+        }
+        match socket.connect(address) {
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::INPROGRESS) => {}
+            // A unix socket does not wait in line: it is refused at once, and nothing would ever tell of it.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.is_unix => {
+                return Err(io::Error::new(e.kind(), "the queue of the unix socket's listener is full"));
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+            Ok(()) => {}
+        }
+        Ok(socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_for_persons() {
+        let tcp = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap()).to_string();
+        assert_eq!(tcp("127.0.0.1:80"), "127.0.0.1:80");
+        assert_eq!(tcp("[::1]:80"), "[::1]:80");
+        assert_eq!(Address::Unix("/tmp/x.sock".into()).to_string(), "unix:/tmp/x.sock");
+    }
+
+    #[test]
+    fn a_path_that_is_no_socket_address_is_an_error() {
+        let error = Dialer::new(&Address::Unix("/x".repeat(200).into())).dial().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+        let error = Dialer::new(&Address::Unix("/no/such/socket".into())).dial().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
+    }
+}

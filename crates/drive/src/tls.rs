@@ -1,0 +1,260 @@
+//! TLS as a drive speaks it: whom it trusts, what it resumes, and what it says when it fails.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, NamedGroup, RootCertStore, SignatureScheme,
+};
+use tidemark_scenario::plan::TlsSettings;
+
+/// What is offered by ALPN.
+const PROTOCOL: &[u8] = b"http/1.1";
+/// Tickets that a thread keeps for each of its connections: servers send two with each handshake.
+const TICKETS_EACH: usize = 2;
+
+/// Why TLS cannot be spoken.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The file of authorities cannot be used.
+    #[error("no certificates in {}: {reason}", path.display())]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// This machine trusts nobody.
+    #[error(
+        "this machine has no certificates of authorities ({0}); install them (ca-certificates), name a file with \
+         --cacert, or go without the check with --insecure"
+    )]
+    NoRoots(String),
+    /// The name cannot be asked for.
+    #[error("\"{0}\" is no name that a certificate can have")]
+    Name(String),
+    /// The library refused.
+    #[error("TLS cannot be set up: {0}")]
+    Library(#[from] Error),
+}
+
+/// What TLS connections to one server have in common.
+#[derive(Clone)]
+pub struct Tls {
+    config: ClientConfig,
+    name: ServerName<'static>,
+    resumption: bool,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// For the server at `host`, unless the settings give it another name. Certificates are read here, once.
+    ///
+    /// # Errors
+    /// If there is nobody to trust, or the name cannot be that of a certificate.
+    pub fn new(settings: &TlsSettings, host: &str) -> Result<Tls, TlsError> {
+        let host = settings.server_name.as_deref().unwrap_or(host).trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
+        let provider = Arc::new(ring::default_provider());
+        let builder =
+            ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+        let mut config = if settings.insecure {
+            let verifier = Arc::new(Unchecked(provider));
+            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+        } else {
+            builder.with_root_certificates(roots(settings)?).with_no_client_auth()
+        };
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        Ok(Tls { config, name, resumption: settings.resumption })
+    }
+
+    /// For one thread: the tickets of its `connections` connections are its own.
+    pub(crate) fn of_thread(&self, connections: usize) -> (Arc<ClientConfig>, ServerName<'static>) {
+        let mut config = self.config.clone();
+        config.resumption = match self.resumption {
+            true => Resumption::store(Arc::new(Tickets::new(connections * TICKETS_EACH))),
+            false => Resumption::disabled(),
+        };
+        (Arc::new(config), self.name.clone())
+    }
+}
+
+/// The authorities of the file alone, or those that this machine trusts.
+fn roots(settings: &TlsSettings) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    if let Some(path) = &settings.ca {
+        let wrong = |reason: String| TlsError::Authorities { path: path.clone(), reason };
+        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))? {
+            let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+            roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+        }
+        return if roots.is_empty() { Err(wrong("it has no PEM block of one".into())) } else { Ok(roots) };
+    }
+    let found = rustls_native_certs::load_native_certs();
+    // One that cannot be used is passed over, as every program does that reads the system's.
+    roots.add_parsable_certificates(found.certs);
+    match roots.is_empty() {
+        false => Ok(roots),
+        true => {
+            let reason = found.errors.first().map_or_else(|| "none found".into(), ToString::to_string);
+            Err(TlsError::NoRoots(reason))
+        }
+    }
+}
+
+/// What a failure of the library means to a person.
+pub(crate) fn explain(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "the server's certificate is signed by nobody trusted here; name its authority with --cacert FILE, or go \
+             without the check with --insecure"
+                .into()
+        }
+        Error::InvalidCertificate(CertificateError::BadSignature) => {
+            "the server's certificate names an authority that is trusted here, but was not signed by it".into()
+        }
+        Error::InvalidCertificate(CertificateError::Other(other))
+            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
+        {
+            "the server shows the certificate of an authority as its own, which is not accepted; give it one of its \
+             own, or go without the check with --insecure"
+                .into()
+        }
+        Error::InvalidCertificate(error) => format!("the server's certificate is not accepted: {error}"),
+        Error::InvalidMessage(_) => "the server does not speak TLS there; is it http instead of https?".into(),
+        Error::AlertReceived(alert) => format!("the server refused it ({alert:?})"),
+        Error::PeerIncompatible(why) => format!("the server offers nothing in common ({why:?})"),
+        other => other.to_string(),
+    }
+}
+
+/// Sessions to resume with one server, the oldest forgotten first.
+#[derive(Debug)]
+struct Tickets {
+    kept: Mutex<Kept>,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    group: Option<NamedGroup>,
+    session: Option<Tls12ClientSessionValue>,
+    tickets: VecDeque<Tls13ClientSessionValue>,
+}
+
+impl Tickets {
+    fn new(most: usize) -> Self {
+        Tickets { kept: Mutex::default(), most: most.max(1) }
+    }
+
+    /// The lock is one thread's own: it is never waited for.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.kept().group = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.kept().group
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.kept().session = Some(value);
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.kept().session.clone()
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.kept().session = None;
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        let mut kept = self.kept();
+        if kept.tickets.len() == self.most {
+            kept.tickets.pop_front();
+        }
+        kept.tickets.push_back(value);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.kept().tickets.pop_back()
+    }
+}
+
+/// Accepts every certificate whose owner holds its key.
+#[derive(Debug)]
+struct Unchecked(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unchecked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_and_a_wrong_name_are_told() {
+        let settings = TlsSettings { ca: Some("/no/such/file.pem".into()), ..TlsSettings::default() };
+        let error = Tls::new(&settings, "localhost").unwrap_err().to_string();
+        assert!(error.starts_with("no certificates in /no/such/file.pem"), "{error}");
+        let empty = tempfile::NamedTempFile::new().unwrap();
+        let settings = TlsSettings { ca: Some(empty.path().into()), ..TlsSettings::default() };
+        let error = Tls::new(&settings, "localhost").unwrap_err().to_string();
+        assert!(error.contains("no PEM block"), "{error}");
+        let settings = TlsSettings { insecure: true, ..TlsSettings::default() };
+        assert!(matches!(Tls::new(&settings, "not a name"), Err(TlsError::Name(_))));
+        for host in ["localhost", "127.0.0.1", "[::1]"] {
+            Tls::new(&settings, host).unwrap();
+        }
+    }
+}
