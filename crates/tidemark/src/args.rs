@@ -60,10 +60,10 @@ pub struct RunArguments {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
     /// Sessions that arrive in the measured phase, like 20k/s (open load)
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true)]
     pub rate: Option<f64>,
     /// Length of the measured phase, like 60s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub duration: Option<Duration>,
     /// Drive what is there at this URL instead of starting the scenario's system
     #[arg(long, value_name = "URL")]
