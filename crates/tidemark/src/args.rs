@@ -102,12 +102,14 @@ pub struct RunArguments {
 
 /// `tidemark serve`
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 Examples:
   tidemark serve airline
   tidemark serve airline --listen 127.0.0.1:0 --data ./data --durability buffered --set customers=10000
 
-Once bound it prints one line on standard output: listening http://ADDRESS. Logs go to standard error.")]
+{}
+Once bound it prints one line on standard output: listening http://ADDRESS; /health tells when it is ready.
+Logs go to standard error.", crate::serve::settings_help()))]
 pub struct ServeArguments {
     /// The name of a shipped system
     #[arg(value_name = "SYSTEM")]
