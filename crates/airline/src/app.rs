@@ -110,7 +110,9 @@ impl App {
     /// The session of the client that sent these headers; 403 without a valid one.
     pub(crate) async fn session(&self, headers: &HeaderMap) -> Result<Session, Refusal> {
         let Some(id) = session_id(headers) else {
-            return Err(Refusal::forbidden("not logged in: there is no session cookie"));
+            return Err(Refusal::forbidden(
+                "not logged in: there is no session cookie, or it is no session id",
+            ));
         };
         let found = self.store.sessions.find(id, self.clock.now_ms());
         let session = self.timed(Op::SessionFind, found).await?;

@@ -121,6 +121,14 @@ pub fn settings() -> &'static [Setting] {
     SETTINGS
 }
 
+/// Whether these settings can be served with.
+///
+/// # Errors
+/// The first that is unknown, or has a value that it does not take.
+pub fn check_settings(given: &BTreeMap<String, String>) -> Result<(), AirlineError> {
+    Values::read(given).map(drop)
+}
+
 /// The settings as values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Values {

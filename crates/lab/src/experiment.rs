@@ -20,6 +20,7 @@ use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::{Interrupt, Wish};
 use crate::monitor::{Monitor, SYSTEM};
 use crate::pin::{self, Pins};
+use crate::silence::Silence;
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::{RunQueue, Timetable, microseconds};
@@ -201,6 +202,8 @@ struct Driven {
     system_ended: Option<String>,
     /// The objective that cut it short.
     hopeless: Option<Hopeless>,
+    /// When requests succeeded and failed.
+    silence: Silence,
     /// Share of the measured window in which a driving thread was ready to run and had no core, on average.
     waited_share: Option<f64>,
 }
@@ -348,12 +351,14 @@ impl Experiment {
         let mut queue = RunQueue::new(drive.phases());
         let watch = Watch::new(&self.plan, timetable.window_s());
         let (mut system_ended, mut hopeless) = (None, None);
+        let mut silence = Silence::default();
         let mut stopping = false;
         monitor.look(microseconds(epoch.elapsed()));
         loop {
             match drive.intervals().recv_timeout(LOOK_EVERY) {
                 Ok(interval) => {
                     writer.add_interval(&interval).map_err(written)?;
+                    silence.add(&interval);
                     drive.recycle(interval);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -424,15 +429,18 @@ impl Experiment {
         }
         look(monitor, microseconds(epoch.elapsed()), writer)?;
         let end = drive.join().map_err(driven)?;
-        Ok(Driven { end, system_ended, hopeless, waited_share: queue.waited_share(self.threads) })
+        let waited_share = queue.waited_share(self.threads);
+        Ok(Driven { end, system_ended, silence, hopeless, waited_share })
     }
 
     fn finish(&self, mut account: Account, writer: RunWriter, driven: Driven) -> Result<Finished, LabError> {
         let plan = &self.plan;
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
-        let (mut verdict, mut objectives) =
-            verdict::judge(plan, totals, &summary, driven.system_ended.as_deref());
+        let ended =
+            driven.system_ended.as_ref().map(|ending| format!("the system ended by itself: {ending}"));
+        let gone = ended.or_else(|| driven.silence.reason());
+        let (mut verdict, mut objectives) = verdict::judge(plan, totals, &summary, gone.as_deref());
         if let Some(hopeless) = &driven.hopeless {
             hopeless.apply(&mut verdict, &mut objectives);
         }

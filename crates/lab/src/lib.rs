@@ -32,6 +32,7 @@ mod machine;
 pub mod monitor;
 mod pin;
 mod proc;
+mod silence;
 pub mod sync;
 pub mod system;
 mod target;

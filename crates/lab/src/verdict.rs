@@ -16,8 +16,8 @@
 //!
 //! # What fails without an objective
 //!
-//! A system that ended by itself, and one that failed more than half of its requests: such a run is a `fail`, not
-//! `invalid`, for it tells the truth about the system.
+//! A system that ended by itself or stopped answering, and one that failed or was too slow to take more than half of
+//! its requests: such a run is a `fail`, not `invalid`, for it tells the truth about the system.
 
 use tidemark_record::Totals;
 use tidemark_record::manifest::ObjectiveResult;
@@ -33,21 +33,21 @@ pub const LAG_SHARE_MAX: f64 = 0.10;
 pub const OPEN_LAG_P99_US: f64 = 1_000.0;
 /// Closed model: a mean lag up to this is accepted always, microseconds.
 pub const CLOSED_LAG_MEAN_US: f64 = 100.0;
-/// More failed requests than this share fail a run even without an objective.
+/// More failed requests than this share fail a run even without an objective; more dropped ones too.
 pub const ERROR_SHARE_MAX: f64 = 0.5;
 
-/// The verdict on a run, and every objective with what was measured. `system_ended`: how the system ended, if it
-/// did so by itself.
+/// The verdict on a run, and every objective with what was measured. `system_gone`: how the system ended or stopped
+/// answering, if it did so by itself.
 pub fn judge(
     plan: &Plan,
     totals: &Totals,
     summary: &Summary,
-    system_ended: Option<&str>,
+    system_gone: Option<&str>,
 ) -> (Verdict, Vec<ObjectiveResult>) {
     let results: Vec<ObjectiveResult> =
         plan.objectives.iter().map(|objective| result(objective, totals, summary)).collect();
     let invalid = invalid_reasons(summary, plan.load.model);
-    let mut failed = fail_reasons(summary, system_ended);
+    let mut failed = fail_reasons(summary, system_gone);
     let missed = results.iter().filter(|result| !result.met);
     failed.extend(missed.map(|result| format!("{} missed: {}", result.objective, result.measured)));
     let status = match (invalid.is_empty(), failed.is_empty()) {
@@ -131,16 +131,18 @@ fn invalid_reasons(summary: &Summary, model: LoadModel) -> Vec<String> {
     reasons
 }
 
-fn fail_reasons(summary: &Summary, system_ended: Option<&str>) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if let Some(ending) = system_ended {
-        reasons.push(format!("the system ended by itself: {ending}"));
-    }
+fn fail_reasons(summary: &Summary, system_gone: Option<&str>) -> Vec<String> {
+    let mut reasons: Vec<String> = system_gone.map(str::to_owned).into_iter().collect();
+    let share = |part: u64, all: u64| if all > 0 { part as f64 / all as f64 } else { 0.0 };
     let failed: u64 = summary.errors.values().sum();
-    if summary.requests > 0 && failed as f64 / summary.requests as f64 > ERROR_SHARE_MAX {
+    if share(failed, summary.requests) > ERROR_SHARE_MAX {
         let most =
             summary.errors.iter().max_by_key(|(_, count)| **count).map_or("", |(kind, _)| kind.as_str());
         reasons.push(format!("{failed} of {} requests failed, most by {most}", summary.requests));
+    }
+    let due = summary.requests + summary.dropped;
+    if share(summary.dropped, due) > ERROR_SHARE_MAX {
+        reasons.push(format!("{} of {due} requests that were due were dropped", summary.dropped));
     }
     reasons
 }
@@ -281,6 +283,10 @@ mod tests {
         let failed = verdict(CLOSED, with(501));
         assert_eq!(failed.status, Status::Fail);
         assert_eq!(failed.reasons, ["501 of 1000 requests failed, most by connect"]);
+        assert_eq!(verdict(OPEN, |s| s.dropped = 1_000).status, Status::Pass);
+        let dropped = verdict(OPEN, |s| s.dropped = 1_001);
+        assert_eq!(dropped.status, Status::Fail);
+        assert_eq!(dropped.reasons, ["1001 of 2001 requests that were due were dropped"]);
     }
 
     #[test]

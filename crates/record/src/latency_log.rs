@@ -42,7 +42,7 @@ impl LatencyLog {
         IntervalLogWriterBuilder::new()
             .add_comment("[Histogram log format version 1.3]")
             .add_comment(
-                "[Response times of requests answered as they should, microseconds; Interval_Max too]",
+                "[Response times of requests answered as they should, microseconds; Interval_Max too; warm-up included]",
             )
             .with_start_time(anchor)
             .with_base_time(anchor)

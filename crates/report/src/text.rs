@@ -419,16 +419,16 @@ fn notes(text: &mut Text, manifest: &Manifest) {
     }
 }
 
-/// Paths are not wrapped: they are there to be copied.
+/// Paths are not wrapped: they are there to be copied. The page comes last, where the eye and a script find it.
 fn place(text: &mut Text, run: &Run) {
     text.out.push('\n');
+    let name = text.paint(HEADING, &pad_right("Run", INDENT + NAME));
+    text.line(&format!("{name}{}", run.dir.display()));
     let report = run.dir.join("report.html");
     if report.is_file() {
         let name = text.paint(HEADING, &pad_right("Report", INDENT + NAME));
         text.line(&format!("{name}{}", report.display()));
     }
-    let name = text.paint(HEADING, &pad_right("Run", INDENT + NAME));
-    text.line(&format!("{name}{}", run.dir.display()));
 }
 
 #[cfg(test)]

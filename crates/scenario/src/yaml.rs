@@ -115,7 +115,7 @@ pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
         match event {
             Ok((event, span)) => builder.take(event, span)?,
             Err(error) => {
-                let place = point(*error.marker());
+                let place = at_the_tab(sink, point(*error.marker()), error.info());
                 sink.error_at(place, syntax_message(sink, place, error.info()));
                 return None;
             }
@@ -130,6 +130,22 @@ pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
 
 fn point(at: Marker) -> Place {
     Place { line: at.line().max(1), column: at.col() + 1, start: at.index(), end: at.index() }
+}
+
+/// The parser marks where the text began in which it found a tab; the tab itself is lines below.
+fn at_the_tab(sink: &Sink<'_>, place: Place, info: &str) -> Place {
+    let indented = |line: &&str| line[..line.len() - line.trim_start().len()].contains('\t');
+    if !info.contains("tab") || indented(&sink.line(place.line)) {
+        return place;
+    }
+    let mut below = sink.text().lines().enumerate().skip(place.line);
+    match below.find(|(_, line)| indented(line)) {
+        Some((index, line)) => {
+            let column = line.chars().take_while(|c| *c != '\t').count() + 1;
+            Place { line: index + 1, column, ..place }
+        }
+        None => place,
+    }
 }
 
 /// What the YAML parser says, and the usual reason where an expression stands in the line.

@@ -194,6 +194,8 @@ fn columns_are_right_in_every_style_of_text() {
 #[test]
 fn yaml_itself_is_checked() {
     assert!(told_of("a: [1, 2\nb: 3\n").contains("this is not YAML"));
+    let tab = told_of("name: x\n\tseed: 1\n");
+    assert!(tab.starts_with("2:1: ") && tab.contains("spaces, not tabs"), "{tab}");
     assert_eq!(told_of(""), "1:1: the scenario is empty; it needs at least sessions and load");
     assert!(told_of("- a\n- b\n").starts_with("1:1: the scenario is a list; expected a mapping: a scenario"));
     let twice = GOOD.replace("        label: Login\n", "        label: Login\n        label: Again\n");

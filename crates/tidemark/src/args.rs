@@ -60,10 +60,10 @@ pub struct RunArguments {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
     /// Sessions that arrive in the measured phase, like 20k/s (open load)
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true)]
     pub rate: Option<f64>,
     /// Length of the measured phase, like 60s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub duration: Option<Duration>,
     /// Drive what is there at this URL instead of starting the scenario's system
     #[arg(long, value_name = "URL")]
@@ -102,12 +102,14 @@ pub struct RunArguments {
 
 /// `tidemark serve`
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 Examples:
   tidemark serve airline
   tidemark serve airline --listen 127.0.0.1:0 --data ./data --durability buffered --set customers=10000
 
-Once bound it prints one line on standard output: listening http://ADDRESS. Logs go to standard error.")]
+{}
+Once bound it prints one line on standard output: listening http://ADDRESS; /health tells when it is ready.
+Logs go to standard error.", crate::serve::settings_help()))]
 pub struct ServeArguments {
     /// The name of a shipped system
     #[arg(value_name = "SYSTEM")]

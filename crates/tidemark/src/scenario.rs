@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemark_scenario::{Diagnostics, Plan, check_file, check_text, shipped};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, serve};
 
 /// Words that differ in more than this many letters are not suggested.
 const NEAR: usize = 3;
@@ -23,6 +23,9 @@ pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Plan, Failu
     match plan {
         Some(plan) => {
             output::remark(&diagnostics.to_string());
+            serve::check_settings(&plan.system).map_err(|failure| {
+                Failure::usage(format!("{}: settings of the system: {}", plan.source_name, failure.message))
+            })?;
             Ok(plan)
         }
         None => Err(failure(scenario, &diagnostics)),

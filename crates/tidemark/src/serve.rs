@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidemark_airline as airline;
+use tidemark_scenario::plan::{System, SystemOrigin};
 use tidemark_service::{LogForm, Stop, start_logs};
 
 use crate::args::{Durability, ServeArguments};
@@ -66,6 +67,28 @@ fn stop_with_parent(stop: Stop) -> Result<(), Failure> {
 fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
     thread.map(drop).map_err(|error| Failure::broken(format!("cannot start a thread: {error}")))
+}
+
+/// Whether a scenario's system can be started with its settings, as far as its program can tell beforehand.
+pub fn check_settings(system: &System) -> Result<(), Failure> {
+    match &system.origin {
+        SystemOrigin::Shipped(name) if name == "airline" => {
+            airline::check_settings(&system.settings).map_err(|error| Failure::usage(error.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The settings of every shipped system, for the help.
+pub fn settings_help() -> String {
+    let mut text = String::from("Settings of airline:\n");
+    for setting in airline::settings() {
+        text += &format!(
+            "  {:<16} {} (from {}; else {})\n",
+            setting.name, setting.help, setting.allowed, setting.default
+        );
+    }
+    text
 }
 
 fn serve_airline(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {

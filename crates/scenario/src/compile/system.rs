@@ -8,6 +8,8 @@ use crate::plan::{Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::Reader;
 use crate::yaml::Node;
 
+/// Systems that `serve` can name.
+const SHIPPED_SYSTEMS: [&str; 1] = ["airline"];
 /// Where a shipped system tells that it is ready.
 const HEALTH: &str = "/health";
 /// Longest time until a system is ready where a scenario says nothing.
@@ -18,7 +20,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     let node = node?;
     let mut system = System { ready_within: READY_WITHIN, ..System::default() };
     if let Some(name) = node.get("serve") {
-        system.origin = SystemOrigin::Shipped(reader.text(name)?);
+        system.origin = SystemOrigin::Shipped(reader.word(name, &SHIPPED_SYSTEMS)?.to_owned());
         system.health = HEALTH.into();
     } else if let Some(command) = node.get("command") {
         let words: Option<Vec<String>> = one_or_many(command).iter().map(|node| reader.text(node)).collect();
