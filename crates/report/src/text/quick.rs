@@ -11,7 +11,7 @@ const BARS_MIN: usize = 4;
 /// Bars where the range is cut evenly.
 const EVEN_BARS: u64 = 8;
 /// Columns of the longest bar.
-const BAR_COLUMNS: usize = 35;
+const BAR_COLUMNS: usize = 36;
 /// Percentiles of the long table.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 

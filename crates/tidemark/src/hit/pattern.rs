@@ -75,11 +75,11 @@ fn class(inside: &str) -> Result<Vec<String>, String> {
     let mut found: Vec<char> = Vec::new();
     let mut at = 0;
     while at < chars.len() {
-        let (from, to) = match chars.get(at + 1..at + 3) {
-            Some(['-', to]) => (chars[at], *to),
-            _ => (chars[at], chars[at]),
+        let (from, to, width) = match chars.get(at + 1..at + 3) {
+            Some(['-', to]) => (chars[at], *to, 3),
+            _ => (chars[at], chars[at], 1),
         };
-        at += if from == to && chars.get(at + 1) != Some(&'-') { 1 } else { 3 };
+        at += width;
         if from > to || !to.is_ascii() {
             return Err(format!("{from}-{to} is no range of characters"));
         }
