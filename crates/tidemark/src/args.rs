@@ -32,7 +32,6 @@ pub struct Arguments {
 pub enum Verb {
     /// Drive a scenario: start its system, load it, measure, report
     Run(Box<RunArguments>),
-    Run(RunArguments),
     /// Hit one URL: the quick form
     Hit(Box<HitArguments>),
     /// Serve a shipped system until SIGTERM or Ctrl-C

@@ -47,7 +47,6 @@ fn carry_out(verb: Option<Verb>) -> u8 {
     let result = match verb {
         None => overview::print(),
         Some(Verb::Run(arguments)) => run::run(*arguments),
-        Some(Verb::Run(arguments)) => run::run(arguments),
         Some(Verb::Hit(arguments)) => hit::hit(&arguments),
         Some(Verb::Serve(arguments)) => serve::serve(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),
