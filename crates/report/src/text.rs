@@ -1,5 +1,7 @@
 //! The report for the terminal: the verdict first.
 
+pub mod quick;
+
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style as Paint};

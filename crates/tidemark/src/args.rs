@@ -8,6 +8,7 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 
@@ -31,6 +32,8 @@ pub struct Arguments {
 pub enum Verb {
     /// Drive a scenario: start its system, load it, measure, report
     Run(Box<RunArguments>),
+    /// Hit one URL: the quick form
+    Hit(Box<HitArguments>),
     /// Serve a shipped system until SIGTERM or Ctrl-C
     Serve(ServeArguments),
     /// Look for mistakes in a scenario without running it

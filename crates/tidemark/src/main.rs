@@ -13,6 +13,7 @@ mod args;
 mod check;
 mod crash;
 mod failure;
+mod hit;
 mod output;
 mod overview;
 mod progress;
@@ -46,6 +47,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
     let result = match verb {
         None => overview::print(),
         Some(Verb::Run(arguments)) => run::run(*arguments),
+        Some(Verb::Hit(arguments)) => hit::hit(&arguments),
         Some(Verb::Serve(arguments)) => serve::serve(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),

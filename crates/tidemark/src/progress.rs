@@ -44,11 +44,16 @@ impl ProgressLine {
 
     /// Shows what happens.
     pub fn show(&mut self, progress: &Progress) {
+        self.put(progress, line(progress));
+    }
+
+    /// Shows what happens in these words.
+    pub fn put(&mut self, progress: &Progress, line: String) {
         match self {
             ProgressLine::Quiet => {}
             // a line says nothing of single processes
             _ if matches!(progress, Progress::Look { .. }) => {}
-            ProgressLine::Terminal(bar) => bar.set_message(line(progress)),
+            ProgressLine::Terminal(bar) => bar.set_message(line),
             ProgressLine::Plain(last) => {
                 match progress {
                     Progress::Second { .. } => {
@@ -61,7 +66,7 @@ impl ProgressLine {
                     _ => {}
                 }
                 // where standard error is closed there is nobody to tell
-                let _ = writeln!(std::io::stderr(), "{}", line(progress));
+                let _ = writeln!(std::io::stderr(), "{line}");
             }
         }
     }

@@ -33,5 +33,10 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
 
 /// The summary for standard output as it is.
 pub fn text(run: &Run) -> String {
-    summary(run, Style { width: output::columns(), ascii: !output::is_utf8(), ..Style::default() })
+    summary(run, style())
+}
+
+/// How text is laid out on standard output as it is.
+pub fn style() -> Style {
+    Style { width: output::columns(), ascii: !output::is_utf8(), ..Style::default() }
 }

@@ -13,7 +13,7 @@ use crate::results::ResultArguments;
 use crate::{output, report, scenario};
 
 /// Name of the page in the run directory.
-const PAGE: &str = "report.html";
+pub const PAGE: &str = "report.html";
 
 /// Carries a scenario out and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {

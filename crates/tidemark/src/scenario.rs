@@ -33,7 +33,7 @@ pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Plan, Failu
 }
 
 /// Mistakes that have a place are listed first, as compilers do, and then counted.
-fn failure(scenario: &str, diagnostics: &Diagnostics) -> Failure {
+pub fn failure(scenario: &str, diagnostics: &Diagnostics) -> Failure {
     match diagnostics.items() {
         [only] if only.line == 0 => Failure::usage(only.to_string()),
         items => {

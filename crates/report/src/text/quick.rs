@@ -1,0 +1,289 @@
+//! The report of one URL that was hit: shorter than that of a scenario, and it says which loop it was.
+
+use tidemark_record::{Merged, Outcome, RecordError, new_merged};
+
+use super::*;
+
+/// Most bars of the histogram.
+const BARS_MAX: usize = 12;
+/// Fewest bars that show a shape; with fewer the range is cut evenly.
+const BARS_MIN: usize = 4;
+/// Bars where the range is cut evenly.
+const EVEN_BARS: u64 = 8;
+/// Columns of the longest bar.
+const BAR_COLUMNS: usize = 36;
+/// Percentiles of the long table.
+const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
+
+/// What is shown beside the usual.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quick {
+    /// A long table of percentiles.
+    pub percentiles: bool,
+    /// Whether the run's directory stays.
+    pub kept: bool,
+}
+
+/// What a person wants to know of a URL that was hit, in one screen.
+///
+/// # Errors
+/// Where the run is damaged.
+pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordError> {
+    let mut text = Text::new(style);
+    let manifest = &run.manifest;
+    verdict(&mut text, manifest);
+    which_loop(&mut text, manifest);
+    figures(&mut text, run);
+    let (response, service) = times(run)?;
+    latency(&mut text, &manifest.summary);
+    if quick.percentiles {
+        percentiles(&mut text, &response, &service);
+    }
+    histogram(&mut text, &response);
+    errors(&mut text, manifest);
+    objectives(&mut text, manifest);
+    notes(&mut text, manifest);
+    if quick.kept {
+        place(&mut text, run);
+    } else {
+        text.line("");
+        let hint = text.paint(QUIET, "not kept; --save keeps the run and its report");
+        text.line(&hint);
+    }
+    Ok(text.out)
+}
+
+/// Which loop it was and what that means for the figures.
+fn which_loop(text: &mut Text, manifest: &Manifest) {
+    text.line("");
+    let (name, meaning) = if manifest.load.starts_with("closed") {
+        let meaning = "each connection sends its next request when its last answer has come, in lock-step with \
+            the server; response times leave out the wait of users who would have come meanwhile (-r RATE counts it)";
+        ("closed loop", meaning)
+    } else {
+        let meaning = "requests are due at the rate whatever the server does; response times count from when they \
+            were due, so that every wait is in them";
+        ("open loop", meaning)
+    };
+    for (i, line) in wrap(meaning, text.width - INDENT - NAME).into_iter().enumerate() {
+        let name = text.paint(HEADING, &pad_right(if i == 0 { name } else { "" }, NAME));
+        text.line(&format!("{:INDENT$}{name}{line}", ""));
+    }
+}
+
+fn figures(text: &mut Text, run: &Run) {
+    let (manifest, summary) = (&run.manifest, &run.manifest.summary);
+    let warm_up_us: u64 = manifest.phases.iter().filter(|p| !p.measured).map(|p| p.end_us - p.start_us).sum();
+    let warm_up = match warm_up_us {
+        0 => String::new(),
+        us => format!("after {} of warm-up, in no figure", seconds(us as f64 / 1e6)),
+    };
+    let level = manifest.phases.iter().find(|phase| phase.measured).map_or("", |phase| phase.level.as_str());
+    let level = match level.strip_suffix(" users").or(level.strip_suffix(" user")) {
+        Some("1") => "1 connection".to_owned(),
+        Some(users) => format!("{users} connections"),
+        None => level.to_owned(),
+    };
+    let spacing = if manifest.load.contains("Poisson") { "Poisson arrivals" } else { "" };
+    let threads = match summary.driver.threads {
+        1 => "1 thread".to_owned(),
+        threads => format!("{threads} threads"),
+    };
+    let label = manifest.labels.first().map_or("", String::as_str);
+    text.named("requests to", &[&manifest.system.url, label]);
+    text.named("load", &[&level, spacing, &threads]);
+    text.named("measured", &[&format!("for {}", seconds(summary.measured_s)), &warm_up]);
+
+    text.heading("Throughput");
+    let in_window = run.load.iter().filter(|load| load.in_window);
+    let (received, connects) = in_window.fold((0, 0), |(received, connects), load| {
+        (received + load.received_bytes, connects + load.connects)
+    });
+    let rate = match summary.measured_s {
+        s if s > 0.0 => format!("{}/s received", bytes((received as f64 / s) as u64)),
+        _ => String::new(),
+    };
+    let offered = match manifest.load.starts_with("closed") {
+        true => String::new(),
+        false => format!("{}/s offered", three_digits(summary.offered_per_s)),
+    };
+    text.named("rate", &[&format!("{}/s", three_digits(summary.achieved_per_s)), &offered, &rate]);
+    text.named("requests", &[&count(summary.requests), &format!("{} new connections", count(connects))]);
+    let failed: u64 = summary.errors.values().sum();
+    let share = percent(failed as f64 / summary.requests.max(1) as f64);
+    let shown = match failed {
+        0 => text.paint(GOOD, "none"),
+        n => text.paint(BAD, &format!("{} ({share})", count(n))),
+    };
+    let name = text.paint(QUIET, &pad_right("errors", NAME));
+    text.line(&format!("{:INDENT$}{name}{shown}", ""));
+    if summary.dropped > 0 {
+        text.named("dropped", &[&format!("{} found no room to wait", count(summary.dropped))]);
+    }
+    let statuses: Vec<String> =
+        summary.statuses.iter().map(|(status, n)| format!("{status}: {}", count(*n))).collect();
+    let statuses: Vec<&str> = statuses.iter().map(String::as_str).collect();
+    text.named("status codes", if statuses.is_empty() { &["none"] } else { &statuses });
+}
+
+/// Response and service times of the measured requests that were answered as they should.
+fn times(run: &Run) -> Result<(Merged, Merged), RecordError> {
+    let (mut response, mut service) = (new_merged(), new_merged());
+    for series in run.series.iter().filter(|series| series.measured && series.outcome == Outcome::Ok) {
+        run.merge(&mut response, &series.response_time_us)?;
+        run.merge(&mut service, &series.service_time_us)?;
+    }
+    Ok((response, service))
+}
+
+/// A percentile above which there is no request says nothing.
+fn percentiles(text: &mut Text, response: &Merged, service: &Merged) {
+    text.heading("Percentiles");
+    let mut table = Table::new(&["", "response time", "service time", "requests above"]);
+    for percentile in PERCENTILES {
+        let above = response.len() as f64 * (100.0 - percentile) / 100.0;
+        if above < 1.0 {
+            break;
+        }
+        let at = |of: &Merged| duration(of.value_at_percentile(percentile) as f64);
+        table.row(vec![format!("p{percentile}"), at(response), at(service), count(above.round() as u64)]);
+    }
+    text.table(&table);
+}
+
+fn histogram(text: &mut Text, response: &Merged) {
+    if response.len() < 2 {
+        return;
+    }
+    let bars = bars(response);
+    let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
+    text.heading("Response times");
+    let edge = |us: u64| duration(us as f64);
+    let width =
+        bars.iter().map(|bar| length(&edge(bar.from_us)).max(length(&edge(bar.to_us)))).max().unwrap_or(0);
+    for bar in &bars {
+        let (from, to) = (edge(bar.from_us), edge(bar.to_us));
+        let range = format!("{from:>width$} to {to:>width$}");
+        let drawn = drawn(bar.count, most, text.style.ascii);
+        let share = percent(bar.count as f64 / response.len() as f64);
+        let shown = pad_right(&drawn, BAR_COLUMNS);
+        text.out += &format!("{:INDENT$}", "");
+        text.out += &text.plain(&format!("{range}  {shown} {share:>8}"));
+        text.out.push('\n');
+    }
+}
+
+/// A bar as long as its share of the longest; what is there at all can be seen.
+fn drawn(count: u64, most: u64, ascii: bool) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (count as f64 / most as f64 * (BAR_COLUMNS * 8) as f64).round() as usize;
+    let eighths = eighths.max(usize::from(count > 0));
+    match ascii {
+        true => "#".repeat(eighths.div_ceil(8)),
+        false => "█".repeat(eighths / 8) + EIGHTHS[eighths % 8],
+    }
+}
+
+/// One bar: requests that took at least `from_us` and less than `to_us`.
+struct Bar {
+    from_us: u64,
+    to_us: u64,
+    count: u64,
+}
+
+/// The range cut at 1, 2, 5, 10, 20, 50, …, so that both the bulk and the tail can be seen; cut evenly where that
+/// shows no shape.
+fn bars(of: &Merged) -> Vec<Bar> {
+    let (low, high) = (of.min().max(1), of.max().max(1));
+    let mut edges: Vec<u64> = Vec::new();
+    let mut decade = 1u64;
+    while decade <= high.saturating_mul(10) {
+        edges.extend([1, 2, 5].map(|step| step * decade));
+        decade *= 10;
+    }
+    let first = edges.iter().rposition(|edge| *edge <= low).unwrap_or(0);
+    let last = edges.iter().position(|edge| *edge > high).unwrap_or(edges.len() - 1);
+    let mut edges = edges[first..=last].to_vec();
+    if edges.len() > BARS_MAX + 1 {
+        // only the decades
+        edges.retain(|edge| edge.to_string().trim_start_matches('1').chars().all(|c| c == '0'));
+        edges.insert(0, edges[0] / 10);
+        edges.push(edges[edges.len() - 1] * 10);
+    } else if edges.len() <= BARS_MIN {
+        let step = ((high - low + 1).div_ceil(EVEN_BARS)).max(1);
+        let bars = (high - low + 1).div_ceil(step);
+        edges = (0..=bars).map(|bar| low + bar * step).collect();
+    }
+    let mut bars: Vec<Bar> =
+        edges.windows(2).map(|two| Bar { from_us: two[0], to_us: two[1], count: 0 }).collect();
+    for value in of.iter_recorded() {
+        let us = value.value_iterated_to();
+        let index = bars.partition_point(|bar| bar.to_us <= us).min(bars.len() - 1);
+        bars[index].count += value.count_since_last_iteration();
+    }
+    let used = |bar: &Bar| bar.count > 0;
+    let end = bars.iter().rposition(used).map_or(0, |last| last + 1);
+    bars.truncate(end);
+    let begin = bars.iter().position(used).unwrap_or(0);
+    bars.drain(..begin);
+    bars
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+
+    fn merged(values: &[(u64, u64)]) -> Merged {
+        let mut merged = new_merged();
+        values.iter().for_each(|(us, count)| merged.record_n(*us, *count).unwrap());
+        merged
+    }
+
+    #[test]
+    fn every_request_is_in_one_bar() {
+        for values in [
+            vec![(1, 5)],
+            vec![(50_100, 10), (50_200, 20), (50_400, 3)],
+            vec![(100, 1_000), (150, 2_000), (1_000, 50), (9_999, 2)],
+            vec![(1, 1), (1_000_000_000, 1)],
+            vec![(3, 1), (3_599_000_000, 7)],
+        ] {
+            let merged = merged(&values);
+            let bars = bars(&merged);
+            assert!(bars.len() <= BARS_MAX + 2, "{}", bars.len());
+            assert_eq!(bars.iter().map(|bar| bar.count).sum::<u64>(), merged.len(), "{values:?}");
+            assert!(bars.iter().all(|bar| bar.from_us < bar.to_us));
+            assert!(bars[0].count > 0 && bars[bars.len() - 1].count > 0);
+            let (first, last) = (&bars[0], &bars[bars.len() - 1]);
+            assert!(first.from_us <= merged.min() && merged.max() <= last.to_us, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn bars_have_the_length_of_their_share() {
+        assert_eq!(drawn(0, 10, false), "");
+        assert_eq!(length(&drawn(10, 10, false)), BAR_COLUMNS);
+        assert_eq!(drawn(1, 1_000_000, false), "▏");
+        assert_eq!(drawn(5, 10, true), "#".repeat(BAR_COLUMNS / 2));
+    }
+
+    #[test]
+    fn it_fits_80_columns_and_says_which_loop_it_was() {
+        let (_dir, mut run) = test_run::airline();
+        let style = Style { width: 80, colour: false, ascii: false };
+        run.manifest.load = "closed, 60 users".into();
+        let quick = Quick { percentiles: true, kept: false };
+        let closed = summary(&run, style, quick).unwrap();
+        assert!(closed.contains("closed loop") && closed.contains("lock-step"), "{closed}");
+        assert!(closed.contains("Percentiles") && closed.contains("--save"), "{closed}");
+        run.manifest.load = "open, Poisson arrivals".into();
+        let open = summary(&run, style, Quick::default()).unwrap();
+        assert!(open.contains("open loop") && open.contains("Poisson arrivals"), "{open}");
+        for line in closed.lines().chain(open.lines()) {
+            assert!(length(line) <= 80, "{line}");
+        }
+        let ascii = summary(&run, Style { ascii: true, ..style }, Quick::default()).unwrap();
+        assert!(ascii.is_ascii(), "{ascii}");
+    }
+}

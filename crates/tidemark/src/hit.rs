@@ -1,0 +1,129 @@
+//! `tidemark hit`: one URL, a few flags, the same engine, record and report as a scenario.
+
+pub mod args;
+mod pattern;
+mod recipe;
+
+use std::path::{Path, PathBuf};
+
+use args::HitArguments;
+use tidemark_lab::{LabError, Progress, RunOptions};
+use tidemark_report::text::quick::{self, Quick};
+use tidemark_report::{html, json, units};
+use tidemark_scenario::{Plan, check_text};
+
+use crate::failure::Failure;
+use crate::progress::ProgressLine;
+use crate::{output, report, run, scenario};
+
+/// What the scenario is called in messages.
+const NAME: &str = "hit";
+/// Names for a temporary directory that are tried.
+const NAMES_MAX: u32 = 100;
+
+/// Hits a URL and shows what came of it.
+pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
+    let text = recipe::scenario_text(arguments)?;
+    let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
+    let plan = plan.ok_or_else(|| scenario::failure(NAME, &diagnostics))?;
+    if arguments.print_scenario {
+        output::print(&text)?;
+        return Ok(tidemark_lab::EXIT_PASS);
+    }
+    let place = Place::choose(arguments)?;
+    let options = RunOptions {
+        out: place.out.clone(),
+        threads: threads(arguments, &plan),
+        seed: arguments.seed,
+        remember: !place.temporary,
+        ..RunOptions::default()
+    };
+    let finished = {
+        let mut line = ProgressLine::new(arguments.quiet);
+        tidemark_lab::run(plan, options, &mut |progress| match (&progress, arguments.requests) {
+            (Progress::Phase { level, .. }, Some(most)) => {
+                line.put(&progress, format!("{most} requests, {level}"))
+            }
+            (Progress::Second { live, .. }, Some(most)) => {
+                let (done, rate) = (units::count(live.requests), units::compact(live.achieved_per_s));
+                line.put(&progress, format!("{done} of {} requests, {rate}/s", units::count(most)));
+            }
+            _ => line.show(&progress),
+        })
+        .map_err(unreachable_is_a_failure)?
+    };
+
+    let mut run = run::open(&finished.run_dir)?;
+    if place.temporary {
+        run.manifest.summary.run_dir.clear();
+    } else {
+        let page = finished.run_dir.join(run::PAGE);
+        html::write(&run, &page).map_err(|error| Failure::broken(error.to_string()))?;
+    }
+    let text = match arguments.json {
+        true => json::summary(&run),
+        false => {
+            let shown = Quick { percentiles: arguments.latency, kept: !place.temporary };
+            quick::summary(&run, report::style(), shown)
+                .map_err(|error| Failure::broken(error.to_string()))?
+        }
+    };
+    output::print(&format!("{}\n", text.trim_end()))?;
+    Ok(finished.exit_status())
+}
+
+/// A thread without a connection would be of no use.
+fn threads(arguments: &HitArguments, plan: &Plan) -> Option<usize> {
+    let connections = plan.limits.connections;
+    match arguments.threads {
+        Some(threads) => Some(usize::from(threads).min(connections)),
+        None if connections == 1 => Some(1),
+        None => None,
+    }
+}
+
+/// A server that is not there is what a hit finds out.
+fn unreachable_is_a_failure(error: LabError) -> Failure {
+    match error {
+        LabError::Start(message) => Failure { message, status: tidemark_lab::EXIT_FAIL },
+        other => other.into(),
+    }
+}
+
+/// Where the run goes: a temporary directory is removed with this.
+struct Place {
+    out: Option<PathBuf>,
+    temporary: bool,
+}
+
+impl Place {
+    fn choose(arguments: &HitArguments) -> Result<Place, Failure> {
+        if let Some(save) = &arguments.save {
+            return Ok(Place { out: save.clone(), temporary: false });
+        }
+        let folder = std::env::temp_dir();
+        let mut last = None;
+        for attempt in 0..NAMES_MAX {
+            let dir = folder.join(format!("tidemark-hit-{}-{attempt}", std::process::id()));
+            // making it is the test that it is nobody else's
+            match std::fs::create_dir(&dir) {
+                Ok(()) => return Ok(Place { out: Some(dir), temporary: true }),
+                Err(error) => last = Some(error),
+            }
+        }
+        let reason = last.map_or_else(String::new, |error| error.to_string());
+        Err(Failure::usage(format!(
+            "no temporary directory in {}: {reason}; name one with --save=DIR",
+            folder.display()
+        )))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(dir) = self.out.as_deref().filter(|_| self.temporary) {
+            // what stays is in the system's folder for temporary files
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}

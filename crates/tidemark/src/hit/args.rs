@@ -1,0 +1,139 @@
+//! `tidemark hit`: the flags that other tools of the trade have, under the same letters where they agree.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tidemark_scenario::units;
+
+/// `tidemark hit`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without -r the loop is closed: each connection sends its next request when its last answer has come.
+With -r it is open: requests are due at the rate whatever the server does, and times count from then.
+
+Exit status: 0 every objective met, 1 one missed or nobody answers, 2 wrong use, 3 no valid measurement,
+130 stopped.
+
+Examples:
+  tidemark hit http://127.0.0.1:8080/
+  tidemark hit http://127.0.0.1:8080/ -c 200 --for 30s --latency
+  tidemark hit http://127.0.0.1:8080/ -r 5k/s --poisson --until 'p99<10ms' --until 'errors=0'
+  tidemark hit http://127.0.0.1:8080/items -n 1000 -m POST -b @item.json --content-type application/json
+  tidemark hit http://127.0.0.1:8080/ --random-path 'item-[0-9]{4}' --save")]
+pub struct HitArguments {
+    /// What to send requests to; http:// may be left out
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Connections: closed loop 50, open loop at most 1000
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub connections: Option<u32>,
+    /// How long is measured, like 30s or 5m [default: 10s]
+    #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Stop after exactly so many requests; all of them count
+    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
+    pub requests: Option<u64>,
+    /// Requests that are due each second, like 5k/s (open loop)
+    #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Requests arrive as from many independent people, not evenly
+    #[arg(long, requires = "rate")]
+    pub poisson: bool,
+    /// Driving threads; else for half of the cores
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Method; GET, or POST where there is a body
+    #[arg(short, long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// A header, as 'Name: value' (repeatable)
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub headers: Vec<String>,
+    /// The body, or @FILE
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "body_file")]
+    pub body: Option<String>,
+    /// A file with the body
+    #[arg(short = 'B', long, value_name = "FILE")]
+    pub body_file: Option<PathBuf>,
+    /// Content-Type of the body
+    #[arg(long, value_name = "TYPE")]
+    pub content_type: Option<String>,
+    /// Longest time for an answer [default: 30s]
+    #[arg(short = 'T', long, value_name = "TIME", value_parser = timeout)]
+    pub timeout: Option<Duration>,
+    /// Load before the measurement that is in no figure; 0s for none [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests")]
+    pub warm_up: Option<Duration>,
+    /// A file with URLs of the same server or paths, a line each; requested in turn
+    #[arg(long, value_name = "FILE", conflicts_with = "random_path")]
+    pub urls: Option<PathBuf>,
+    /// Continue the path by chance: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
+    #[arg(long, value_name = "PATTERN")]
+    pub random_path: Option<String>,
+    /// Connect there; requests still name the URL's host
+    #[arg(long, value_name = "HOST:PORT")]
+    pub connect_to: Option<String>,
+    /// Version of HTTP
+    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version)]
+    pub http_version: String,
+    /// A new connection for each request
+    #[arg(long)]
+    pub disable_keepalive: bool,
+    /// What must hold for exit status 0, like 'p99<10ms', 'errors<0.1%' or 'rate>5k/s' (repeatable)
+    #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
+    pub objectives: Vec<String>,
+    /// Seed of the random numbers, to draw the same ones again
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    pub seed: Option<u64>,
+    /// Show more percentiles
+    #[arg(long)]
+    pub latency: bool,
+    /// Print one JSON object on standard output and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Keep the run and its report, in a fresh directory in runs/ or in DIR
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    pub save: Option<Option<PathBuf>>,
+    /// Only print the scenario that this stands for; `tidemark run` takes it
+    #[arg(long)]
+    pub print_scenario: bool,
+    /// Say nothing while it runs
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// A time; a number alone is in seconds, as elsewhere.
+fn time(text: &str) -> Result<Duration, String> {
+    let text = if text.parse::<f64>().is_ok() { &format!("{text}s") } else { text };
+    units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    match text.contains('/') {
+        true => Err("this is the time-out; a content type is given with --content-type".into()),
+        false => time(text).and_then(|time| {
+            if time.is_zero() { Err("no answer comes in no time".into()) } else { Ok(time) }
+        }),
+    }
+}
+
+/// A rate; a number alone is for each second.
+fn rate(text: &str) -> Result<f64, String> {
+    let text = if text.contains('/') { text } else { &format!("{text}/s") };
+    let rate = units::parse_rate(text).map_err(|error| error.to_string())?;
+    if rate > 0.0 { Ok(rate) } else { Err("the rate must be above 0".into()) }
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    match units::parse_count(text).map_err(|error| error.to_string())? {
+        0 => Err("at least 1".into()),
+        count => Ok(count),
+    }
+}
+
+fn http_version(text: &str) -> Result<String, String> {
+    match text {
+        "1.1" | "1" => Ok("1.1".into()),
+        _ => Err("HTTP/1.1 is what is spoken; leave this out or write 1.1".into()),
+    }
+}

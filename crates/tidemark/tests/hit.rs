@@ -1,0 +1,297 @@
+//! `tidemark hit` on the real executable, against a tiny server.
+
+mod program;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use program::{code, run, stderr, stdout};
+use serde_json::Value;
+
+/// Whole requests as they came, each with the number of its connection.
+type Seen = Arc<Mutex<Vec<(usize, String)>>>;
+
+struct Server {
+    place: String,
+    seen: Seen,
+}
+
+impl Server {
+    /// Answers 404 under `/missing` and 200 elsewhere.
+    fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap().to_string();
+        let seen = Seen::default();
+        let server = Server { place, seen: seen.clone() };
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let seen = seen.clone();
+                std::thread::spawn(move || serve(stream, number, &seen));
+            }
+        });
+        server
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.place)
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.seen.lock().unwrap().iter().map(|(_, request)| request.clone()).collect()
+    }
+
+    fn targets(&self) -> Vec<String> {
+        self.requests().iter().map(|request| request.split(' ').nth(1).unwrap_or("").to_owned()).collect()
+    }
+}
+
+fn serve(mut stream: TcpStream, number: usize, seen: &Seen) {
+    let _ = stream.set_nodelay(true);
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some(end) = text.find("\r\n\r\n") {
+            let length = text.lines().find_map(|l| l.strip_prefix("Content-Length: "));
+            let whole = end + 4 + length.map_or(0, |l| l.parse::<usize>().unwrap());
+            if bytes.len() >= whole {
+                bytes.drain(..whole);
+                seen.lock().unwrap().push((number, text[..whole].to_owned()));
+                let status = if text.contains(" /missing") { "404 Not Found" } else { "200 OK" };
+                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\nhello");
+                if stream.write_all(answer.as_bytes()).is_err() {
+                    return;
+                }
+                continue;
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
+            _ => return,
+        }
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// Runs a hit that gives figures; whether a busy machine lets them count is not what is asked here.
+fn hit(arguments: &[&str]) -> String {
+    let folder = folder();
+    let arguments: Vec<&str> = ["hit", "-q"].iter().chain(arguments).copied().collect();
+    let output = run(folder.path(), &arguments);
+    assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    stdout(&output)
+}
+
+#[test]
+fn it_stops_after_exactly_so_many_requests_and_prints_one_object() {
+    let server = Server::start();
+    let text = hit(&[&server.url("/"), "-n", "137", "-c", "5", "-t", "2", "--json"]);
+    let summary: Value = serde_json::from_str(&text).expect("one object");
+    assert_eq!(server.requests().len(), 137);
+    assert_eq!((summary["requests"].as_u64(), summary["statuses"]["200"].as_u64()), (Some(137), Some(137)));
+    assert_eq!((summary["run_dir"].as_str(), &summary["errors"]), (Some(""), &serde_json::json!({})));
+    assert_eq!(summary["steps"][0]["label"], "GET /");
+}
+
+#[test]
+fn the_output_says_which_loop_it_was() {
+    let server = Server::start();
+    let closed = hit(&[&server.url("/a?b=1"), "-c", "3", "-d", "300ms", "--warm-up", "0.2s"]);
+    for part in ["closed loop", "leave out", "3 connections", "200: ", "0.2s of warm-up", "GET /a?b=1"] {
+        assert!(closed.replace('\n', " ").contains(part), "{part}:\n{closed}");
+    }
+    let open = hit(&[&server.url("/"), "-r", "200", "--poisson", "-n", "40", "--latency"]);
+    for part in ["open loop", "count from when they", "Poisson arrivals", "200/s", "Percentiles"] {
+        assert!(open.contains(part), "{part}:\n{open}");
+    }
+    assert!(closed.lines().chain(open.lines()).all(|line| line.chars().count() <= 80), "{closed}\n{open}");
+}
+
+#[test]
+fn an_open_loop_offers_its_rate() {
+    let server = Server::start();
+    hit(&[&server.url("/"), "-r", "200/s", "-d", "1s", "--warm-up", "0"]);
+    assert_eq!(server.requests().len(), 200);
+}
+
+#[test]
+fn method_headers_and_body_arrive_as_given() {
+    let server = Server::start();
+    let folder = folder();
+    let file = folder.path().join("body.json");
+    let body = "{\"a\": \"${x} \\\"ü\\\"\"}\n";
+    fs::write(&file, body).unwrap();
+    let from_file = format!("@{}", file.display());
+    hit(&[
+        &server.url("/p"),
+        "-n",
+        "2",
+        "-m",
+        "put",
+        "-H",
+        "X-One: a: ${b}",
+        "-H",
+        "Cookie: k=v",
+        "-b",
+        &from_file,
+        "--content-type",
+        "application/json",
+    ]);
+    hit(&[&server.url("/q"), "-n", "1", "-b", "plain", "-H", "Host: shop.example:81"]);
+    let requests = server.requests();
+    for request in &requests[..2] {
+        assert!(
+            request.starts_with("PUT /p HTTP/1.1\r\n") && request.ends_with(&format!("\r\n\r\n{body}")),
+            "{request}"
+        );
+        for header in ["X-One: a: ${b}", "Cookie: k=v", "Content-Type: application/json"] {
+            assert!(request.contains(&format!("\r\n{header}\r\n")), "{header}: {request}");
+        }
+    }
+    let last = &requests[2];
+    assert!(last.starts_with("POST /q HTTP/1.1\r\n") && last.ends_with("\r\n\r\nplain"), "{last}");
+    assert!(last.contains("\r\nHost: shop.example:81\r\n"), "{last}");
+}
+
+#[test]
+fn urls_are_requested_in_turn() {
+    let server = Server::start();
+    let folder = folder();
+    let list = folder.path().join("urls.txt");
+    fs::write(&list, format!("# three\n/a/b?c=d%20e\n\n{}\n/z\n", server.url("/y"))).unwrap();
+    hit(&[&server.url("/"), "-n", "6", "-c", "1", "--urls", list.to_str().unwrap()]);
+    assert_eq!(server.targets(), ["/a/b?c=d%20e", "/y", "/z", "/a/b?c=d%20e", "/y", "/z"]);
+}
+
+#[test]
+fn random_paths_match_their_pattern_and_vary() {
+    let server = Server::start();
+    hit(&[&server.url("/shop"), "-n", "200", "--random-path", "(cats|dogs)/item-[0-9]{4}-[a-z]{2,5}"]);
+    let targets = server.targets();
+    for target in &targets {
+        let rest = target.strip_prefix("/shop/cats/item-").or(target.strip_prefix("/shop/dogs/item-"));
+        let (digits, letters) =
+            rest.and_then(|rest| rest.split_once('-')).unwrap_or_else(|| panic!("{target}"));
+        assert!(digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_digit()), "{target}");
+        assert!(
+            (2..=5).contains(&letters.len()) && letters.bytes().all(|b| b.is_ascii_lowercase()),
+            "{target}"
+        );
+    }
+    let kinds: std::collections::BTreeSet<&String> = targets.iter().collect();
+    assert!(kinds.len() > 150 && targets.iter().any(|t| t.contains("cats")), "{}", kinds.len());
+}
+
+#[test]
+fn it_connects_elsewhere_and_without_keep_alive() {
+    let server = Server::start();
+    hit(&["shop.invalid/x", "-n", "5", "--connect-to", &server.place, "--disable-keepalive"]);
+    let seen = server.seen.lock().unwrap();
+    let connections: std::collections::BTreeSet<usize> = seen.iter().map(|(number, _)| *number).collect();
+    assert_eq!((seen.len(), connections.len()), (5, 5));
+    assert!(seen.iter().all(|(_, request)| {
+        request.contains("\r\nHost: shop.invalid\r\n") && request.contains("\r\nConnection: close\r\n")
+    }));
+}
+
+#[test]
+fn objectives_decide_the_exit_status() {
+    let server = Server::start();
+    let folder = folder();
+    let with = |path: &str, objectives: &[&str]| {
+        let url = server.url(path);
+        let mut arguments = vec!["hit", &url, "-q", "-r", "100", "-n", "50"];
+        objectives.iter().for_each(|objective| arguments.extend(["--until", objective]));
+        let output = run(folder.path(), &arguments);
+        (code(&output), stdout(&output))
+    };
+    let (status, text) = with("/", &["p99<1h", "errors=0"]);
+    // a machine that starves the driver makes it invalid, and that is said
+    assert!(status == 0 || text.contains("driver-bound"), "{text}");
+    let (status, text) = with("/", &["errors=0", "mean<1us"]);
+    assert!(status == 1 || text.contains("driver-bound"), "{text}");
+    assert!(text.contains("mean<1us missed"), "{text}");
+    let (status, text) = with("/missing", &[]);
+    assert!(status == 1 || text.contains("driver-bound"), "{text}");
+    assert!(text.contains("404: 50") && text.contains("GET /missing: status 404"), "{text}");
+}
+
+#[test]
+fn a_saved_run_can_be_reported_and_its_scenario_run_again() {
+    let server = Server::start();
+    let folder = folder();
+    let output = run(folder.path(), &["hit", &server.url("/"), "-q", "-n", "20", "--save=kept"]);
+    assert!(stdout(&output).contains("kept"), "{}", stdout(&output));
+    let report = run(folder.path(), &["report", "kept", "--json"]);
+    let summary: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(summary["requests"].as_u64(), Some(20));
+    assert!(folder.path().join("kept/report.html").is_file());
+    let again = run(folder.path(), &["run", "kept/scenario.yaml", "-q", "--json"]);
+    let summary: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((summary["requests"].as_u64(), server.requests().len()), (Some(20), 40));
+
+    let printed = run(folder.path(), &["hit", &server.url("/"), "-n", "20", "--print-scenario"]);
+    assert_eq!(stdout(&printed), fs::read_to_string(folder.path().join("kept/scenario.yaml")).unwrap());
+    run(folder.path(), &["hit", &server.url("/"), "-q", "-n", "20", "--save"]);
+    assert_eq!(code(&run(folder.path(), &["report", "last"])), 0);
+}
+
+#[test]
+fn nobody_there_is_told_with_status_1() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let folder = folder();
+    let output = run(folder.path(), &["hit", &place, "-q", "-n", "3"]);
+    assert_eq!((code(&output), stdout(&output).as_str()), (1, ""), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("nobody answers") && stderr(&output).contains(&place),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn wrong_use_is_status_2_with_a_way_out() {
+    let folder = folder();
+    fs::write(folder.path().join("urls.txt"), "/a\nhttp://elsewhere.example/b\n").unwrap();
+    fs::write(folder.path().join("none.txt"), "# none\n").unwrap();
+    let url = "http://127.0.0.1:1/";
+    for (arguments, says) in [
+        (vec!["hit"], "URL"),
+        (vec!["hit", "http://"], "HOST:PORT"),
+        (vec!["hit", "ftp://127.0.0.1/"], "http"),
+        (vec!["hit", "http://a:b@127.0.0.1/"], "Authorization"),
+        (vec!["hit", url, "-d", "long"], "10s"),
+        (vec!["hit", url, "-n", "0"], "at least 1"),
+        (vec!["hit", url, "-r", "0"], "above 0"),
+        (vec!["hit", url, "--poisson"], "--rate"),
+        (vec!["hit", url, "-m", "FETCH"], "GET, POST"),
+        (vec!["hit", url, "-H", "X"], "Name: value"),
+        (vec!["hit", url, "-H", "a: 1", "-H", "A: 2"], "twice"),
+        (vec!["hit", url, "-H", "Connection: close"], "--disable-keepalive"),
+        (vec!["hit", url, "-T", "text/html"], "--content-type"),
+        (vec!["hit", url, "-b", "@nowhere"], "nowhere"),
+        (vec!["hit", url, "-b", "x", "-B", "y"], "--body-file"),
+        (vec!["hit", url, "-n", "5", "--warm-up", "1s"], "--warm-up"),
+        (vec!["hit", url, "--urls", "urls.txt"], "urls.txt:2"),
+        (vec!["hit", url, "--urls", "none.txt"], "one a line"),
+        (vec!["hit", url, "--random-path", "[a-z]+"], "{1,8}"),
+        (vec!["hit", url, "--http-version", "2"], "HTTP/1.1"),
+        (vec!["hit", url, "--until", "p99<10"], "unit"),
+        (vec!["hit", url, "--until", "eror=0"], "did you mean errors?"),
+        (vec!["hit", url, "--connect-to", "there"], "HOST:PORT"),
+        (vec!["hit", url, "--save", "out"], "out"),
+    ] {
+        let output = run(folder.path(), &arguments);
+        let text = stderr(&output);
+        assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{arguments:?}: {text}");
+        assert!(text.contains(says), "{arguments:?} should say `{says}`: {text}");
+        assert!(!text.contains("panicked") && !text.contains("mistake of ours"), "{text}");
+    }
+}
