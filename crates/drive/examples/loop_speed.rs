@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, DriveOptions, Target, Tls, start};
 use tidemark_record::new_histogram;
 use tidemark_scenario::plan::{
-    Check, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
+    Check, Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
     System as PlanSystem, TextTest, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::template::{Encoding, Part};
@@ -85,6 +85,7 @@ fn plan(connections: usize, time: Duration, rate: Option<f64>) -> Plan {
         duration,
         from: level,
         to: level,
+        curve: Curve::Line,
         measured,
     };
     Plan {
@@ -109,12 +110,13 @@ fn plan(connections: usize, time: Duration, rate: Option<f64>) -> Plan {
             ops: vec![Op::Request(0), Op::End],
         }],
         prepare: None,
-        load: Load { model, phases: vec![phase("warm-up", WARM_UP, false), phase("hold", time, true)] },
+        load: Load::new(model, vec![phase("warm-up", WARM_UP, false), phase("hold", time, true)]),
         counters: 0,
         feeders: Vec::new(),
         limits: Limits {
             connections,
             waiting: 100_000,
+            in_flight: None,
             connect_timeout: Duration::from_secs(5),
             body_bytes: 1 << 20,
             drain: Duration::from_secs(5),

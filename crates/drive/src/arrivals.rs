@@ -1,131 +1,37 @@
-//! The load model as a schedule of due times.
+//! The load as a schedule of due times. Nothing outside of here knows which load model it is.
 //!
 //! A [`Profile`] is the phases as one curve of the level over time. Arrivals of an open model are the inverse of the
-//! curve's integral: arrival `n` is due when the integral reaches `n`, so that constant spacing, ramps and Poisson
-//! spacing (the same with exponential steps in place of steps of 1) are one formula. Users of a closed model are
-//! numbered: user `k` is at work while the level is above `k`. Threads interleave: thread `i` of `T` takes arrivals
-//! (or users) `i`, `i + T`, `i + 2T`, …
+//! curve's integral: arrival `n` is due when the integral reaches `n`, so that constant spacing, ramps, steps,
+//! spikes, sines, replays and Poisson spacing (the same with exponential steps in place of steps of 1) are one
+//! formula. Users of a closed model are numbered: user `k` is at work while the level is above `k`. Threads
+//! interleave: thread `i` of `T` takes arrivals (or users) `i`, `i + T`, `i + 2T`, …
+//!
+//! A [`Source`] makes due times of one load model; a [`Schedule`] is the sources of all session kinds, behind the
+//! [`Gate`] that holds the limit of sessions in flight.
 
-use tidemark_scenario::plan::{Load, LoadModel, Phase, Spacing};
+mod gate;
+mod profile;
+mod source;
 
-use crate::clock::{SECOND_NS, nanoseconds};
+use tidemark_scenario::plan::{Limits, Load};
 
-#[derive(Debug, Clone)]
-struct Piece {
-    start_ns: u64,
-    end_ns: u64,
-    from: f64,
-    to: f64,
-    /// Integral of the level up to its start.
-    before: f64,
-}
-
-impl Piece {
-    fn seconds(&self) -> f64 {
-        (self.end_ns - self.start_ns) as f64 / SECOND_NS as f64
-    }
-
-    fn total(&self) -> f64 {
-        (self.from + self.to) / 2.0 * self.seconds()
-    }
-
-    fn level_at(&self, at_ns: u64) -> f64 {
-        let share = (at_ns - self.start_ns) as f64 / (self.end_ns - self.start_ns) as f64;
-        self.from + (self.to - self.from) * share
-    }
-
-    /// When the integral since its start reaches `n`.
-    fn inverse(&self, n: f64) -> u64 {
-        let slope = (self.to - self.from) / self.seconds();
-        // The root of from·t + slope/2·t² = n, in the form that is stable for every slope, also 0.
-        let root = (self.from * self.from + 2.0 * slope * n).max(0.0).sqrt();
-        let seconds = if n <= 0.0 { 0.0 } else { 2.0 * n / (self.from + root) };
-        let ns = (seconds * SECOND_NS as f64).round() as u64;
-        (self.start_ns + ns).min(self.end_ns)
-    }
-
-    /// First moment at or after `from_ns` at which its level is above `k`.
-    fn when_above(&self, k: f64, from_ns: u64) -> Option<u64> {
-        let from_ns = from_ns.max(self.start_ns);
-        if from_ns >= self.end_ns {
-            return None;
-        }
-        if self.level_at(from_ns) > k {
-            return Some(from_ns);
-        }
-        if self.to <= k {
-            return None;
-        }
-        let share = (k - self.from) / (self.to - self.from);
-        let at_ns = self.start_ns + (share * (self.end_ns - self.start_ns) as f64).ceil() as u64;
-        Some(at_ns.max(from_ns)).filter(|at_ns| *at_ns < self.end_ns)
-    }
-}
-
-/// The level over time, and which part of it is measured.
-#[derive(Debug, Clone)]
-pub(crate) struct Profile {
-    pieces: Vec<Piece>,
-    /// Begin of the first phase.
-    pub begin_ns: u64,
-    /// End of the last phase.
-    pub end_ns: u64,
-    /// Begin and end of the measured phases; both the same if there are none.
-    pub window: (u64, u64),
-}
-
-impl Profile {
-    /// The phases, one after the other from `begin_ns`.
-    pub fn new(phases: &[Phase], begin_ns: u64) -> Self {
-        let mut pieces = Vec::with_capacity(phases.len());
-        let (mut start_ns, mut before) = (begin_ns, 0.0);
-        let mut window = None;
-        for phase in phases {
-            let end_ns = start_ns.saturating_add(nanoseconds(phase.duration));
-            if phase.measured {
-                window = Some((window.map_or(start_ns, |(first, _)| first), end_ns));
-            }
-            if end_ns > start_ns {
-                let piece =
-                    Piece { start_ns, end_ns, from: phase.from.max(0.0), to: phase.to.max(0.0), before };
-                before += piece.total();
-                pieces.push(piece);
-            }
-            start_ns = end_ns;
-        }
-        Profile { pieces, begin_ns, end_ns: start_ns, window: window.unwrap_or((start_ns, start_ns)) }
-    }
-
-    /// The level at a moment; 0 before and after.
-    #[cfg(test)]
-    pub fn level_at(&self, at_ns: u64) -> f64 {
-        let piece = self.pieces.iter().find(|p| p.start_ns <= at_ns && at_ns < p.end_ns);
-        piece.map_or(0.0, |p| p.level_at(at_ns))
-    }
-
-    /// When arrival `n` is due; none after the last phase.
-    fn arrival_ns(&self, n: f64) -> Option<u64> {
-        let last = self.pieces.partition_point(|p| p.before <= n).checked_sub(1)?;
-        let piece = &self.pieces[last];
-        let within = n - piece.before;
-        // A phase without arrivals shares its `before` with the next: partition_point already took the later one.
-        (within < piece.total()).then(|| piece.inverse(within))
-    }
-
-    /// First moment at or after `from_ns` at which user `k` is at work.
-    fn when_above(&self, k: u32, from_ns: u64) -> Option<u64> {
-        self.pieces.iter().find_map(|p| p.when_above(k.into(), from_ns))
-    }
-}
-
-/// The highest number of users of a closed model.
-pub(crate) fn most_users(load: &Load) -> usize {
-    load.phases.iter().map(|p| p.from.max(p.to).ceil().max(0.0) as usize).max().unwrap_or(0)
-}
+use self::gate::{Gate, Passage};
+pub(crate) use self::profile::{MOST_PIECES, pieces_of};
+use self::source::Source;
+pub(crate) use self::source::{Again, Ended};
+use crate::clock::nanoseconds;
 
 /// Thread `thread`'s part of `total` things dealt out one by one to `threads` threads.
 pub(crate) fn share(total: usize, thread: usize, threads: usize) -> usize {
     (total + threads - 1 - thread) / threads
+}
+
+/// Where a session came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Origin {
+    source: u16,
+    /// The closed model's user, counted over all threads.
+    user: Option<u32>,
 }
 
 /// A session is due to begin.
@@ -133,21 +39,33 @@ pub(crate) fn share(total: usize, thread: usize, threads: usize) -> usize {
 pub(crate) struct Arrival {
     /// When.
     pub due_ns: u64,
-    /// The closed model's user, counted over all threads.
-    pub user: Option<u32>,
+    /// When nothing but the driver was in its way.
+    pub ready_ns: u64,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// What is to be done about arrivals now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// Nothing.
+    Nothing,
+    /// This session begins.
+    Begin(Arrival),
+    /// A session waits for another one's end.
+    Waits,
+    /// A session is given up, because the limit of sessions in flight is reached.
+    Dropped,
 }
 
 /// One thread's share of the load.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    profile: Profile,
-    model: LoadModel,
-    threads: usize,
-    /// Number of the next arrival (with fractions where Poisson) or user.
-    position: f64,
-    /// The closed model's users end here.
-    users: usize,
-    next: Option<Arrival>,
+    sources: Vec<Source>,
+    gate: Gate,
+    end_ns: u64,
+    /// No session is due any more from here on, once it is stopped.
+    stopped_ns: u64,
     once: bool,
     /// Sessions that may still begin.
     left: u64,
@@ -157,67 +75,58 @@ impl Schedule {
     /// The share of thread `thread` of `threads`.
     pub fn new(
         load: &Load,
-        profile: Profile,
+        limits: &Limits,
+        begin_ns: u64,
         thread: usize,
         threads: usize,
         random: &mut fastrand::Rng,
     ) -> Self {
-        let users = most_users(load);
-        let mut schedule = Schedule {
-            profile,
-            model: load.model,
-            threads,
-            position: thread as f64,
-            users,
-            next: None,
-            once: false,
-            left: u64::MAX,
-        };
-        if load.model == LoadModel::Open(Spacing::Poisson) {
-            schedule.position = exponential(random) * threads as f64;
+        // Sources are dealt out one behind the other, so that each thread has its even share of all users.
+        let mut dealt = 0;
+        let mut sources = Vec::new();
+        for stream in load.streams() {
+            let place = (thread + threads - dealt % threads) % threads;
+            sources.push(Source::new(&stream, begin_ns, place, threads, random));
+            dealt += if stream.model.is_closed() { stream.most_users() } else { 1 };
         }
-        schedule.next = schedule.at_position();
+        let gate = limits.in_flight.map_or_else(Gate::open, |limit| {
+            let waiting = share(limits.waiting, thread, threads);
+            Gate::new(share(limit.most, thread, threads), limit.at_limit, waiting)
+        });
+        let (_, end_ns) = span(load, begin_ns);
+        let left = limits.sessions.map_or(u64::MAX, |sessions| {
+            // Dealt out to the threads that have users, or as arrivals are.
+            let is_open = load.streams().iter().any(|stream| !stream.model.is_closed());
+            let dealt_to = if is_open { threads } else { threads.min(load.most_users()) };
+            if thread < dealt_to { (sessions + (dealt_to - 1 - thread) as u64) / dealt_to as u64 } else { 0 }
+        });
+        let mut schedule = Schedule { sources, gate, end_ns, stopped_ns: 0, once: false, left };
+        schedule.take_from_bound(0);
         schedule
     }
 
     /// One user, one session, now, which goes on until `end_ns` at most.
     pub fn once(now_ns: u64, end_ns: u64) -> Self {
-        let profile = Profile { pieces: Vec::new(), begin_ns: now_ns, end_ns, window: (u64::MAX, u64::MAX) };
-        let next = Some(Arrival { due_ns: now_ns, user: Some(0) });
-        let left = u64::MAX;
-        Schedule {
-            profile,
-            model: LoadModel::Closed,
-            threads: 1,
-            position: 0.0,
-            users: 1,
-            next,
-            once: true,
-            left,
-        }
+        let sources = vec![Source::once(now_ns)];
+        Schedule { sources, gate: Gate::open(), end_ns, stopped_ns: 0, once: true, left: u64::MAX }
     }
 
-    /// So many sessions begin on all threads together, and no more: dealt out to the threads that have users, or as
-    /// arrivals are.
-    pub fn bound(&mut self, sessions: Option<u64>, thread: usize) {
-        let Some(sessions) = sessions else { return };
-        let dealt_to = match self.model {
-            LoadModel::Closed => self.threads.min(self.users),
-            LoadModel::Open(_) => self.threads,
-        };
-        let (thread, dealt_to) = (thread as u64, dealt_to as u64);
-        self.left = if thread < dealt_to { (sessions + dealt_to - 1 - thread) / dealt_to } else { 0 };
-        self.next = self.next.filter(|_| self.left > 0);
+    /// Counts sessions that begin against the bound on them.
+    fn take_from_bound(&mut self, sessions: u64) {
+        self.left -= sessions.min(self.left);
+        if self.left == 0 {
+            self.sources.iter_mut().for_each(Source::stop);
+        }
     }
 
     /// Whether the bound on sessions lets none begin any more.
     pub fn is_used_up(&self) -> bool {
-        self.left == 0
+        self.left == 0 && self.gate.waiting() == 0
     }
 
-    /// The curve behind it.
-    pub fn profile(&self) -> &Profile {
-        &self.profile
+    /// When the last phase ends.
+    pub fn end_ns(&self) -> u64 {
+        self.end_ns
     }
 
     /// Whether it is a single session.
@@ -225,60 +134,95 @@ impl Schedule {
         self.once
     }
 
-    /// The next arrival, if there is one.
-    pub fn peek(&self) -> Option<Arrival> {
-        self.next
-    }
-
-    /// Takes the next arrival.
-    pub fn pop(&mut self, random: &mut fastrand::Rng) -> Option<Arrival> {
-        let taken = self.next.take()?;
-        if !self.once {
-            let step = match self.model {
-                LoadModel::Open(Spacing::Poisson) => exponential(random),
-                LoadModel::Open(Spacing::Constant) | LoadModel::Closed => 1.0,
-            };
-            self.position += step * self.threads as f64;
-            self.left -= 1;
-            self.next = if self.left > 0 { self.at_position() } else { None };
+    /// When [`due`](Schedule::due) has something to say next; none if never.
+    pub fn next_ns(&self) -> Option<u64> {
+        if self.gate.is_ready() {
+            return Some(0);
         }
-        Some(taken)
+        self.sources.iter().filter_map(|source| source.peek().map(|(due_ns, _)| due_ns)).min()
     }
 
-    /// No more arrivals.
-    pub fn stop(&mut self) {
-        self.next = None;
+    /// Whether no new session will be due.
+    pub fn is_over(&self) -> bool {
+        self.sources.iter().all(|source| source.peek().is_none())
     }
 
-    /// When a closed user whose session ended at `now_ns` begins its next, which it then does; none if never.
-    pub fn again_ns(&mut self, user: u32, now_ns: u64) -> Option<u64> {
-        if self.once || self.left == 0 {
-            return None;
+    /// The next thing that is due by now.
+    pub fn due(&mut self, now_ns: u64, random: &mut fastrand::Rng) -> Due {
+        if let Some(arrival) = self.gate.next() {
+            return Due::Begin(arrival);
         }
-        let at_ns = self.profile.when_above(user, now_ns)?;
-        self.left -= 1;
-        Some(at_ns)
+        let dues = self.sources.iter().enumerate();
+        let next = dues.filter_map(|(index, source)| Some((source.peek()?.0, index))).min();
+        let Some((_, index)) = next.filter(|(due_ns, _)| *due_ns <= now_ns) else { return Due::Nothing };
+        let Some((due_ns, user)) = self.sources[index].pop(random) else { return Due::Nothing };
+        self.take_from_bound(1);
+        let arrival = Arrival { due_ns, ready_ns: due_ns, origin: Origin { source: index as u16, user } };
+        // Users are their own limit.
+        let passage = if user.is_some() { Passage::Begins } else { self.gate.come(arrival) };
+        match passage {
+            Passage::Begins => Due::Begin(arrival),
+            Passage::Waits => Due::Waits,
+            Passage::Dropped => Due::Dropped,
+        }
     }
 
-    fn at_position(&self) -> Option<Arrival> {
-        match self.model {
-            LoadModel::Open(_) => {
-                let due_ns = self.profile.arrival_ns(self.position)?;
-                Some(Arrival { due_ns, user: None })
-            }
-            LoadModel::Closed => {
-                let user = self.position as u32;
-                let due_ns = (user as usize) < self.users;
-                let due_ns = due_ns.then(|| self.profile.when_above(user, self.profile.begin_ns))??;
-                Some(Arrival { due_ns, user: Some(user) })
-            }
+    /// The kind of sessions from there; drawn by weight if none.
+    pub fn kind(&self, origin: Origin) -> Option<usize> {
+        self.sources[origin.source as usize].kind
+    }
+
+    /// No more arrivals from now on; how many are given up that waited.
+    pub fn stop(&mut self, now_ns: u64) -> u64 {
+        self.stopped_ns = now_ns.min(self.end_ns);
+        self.sources.iter_mut().for_each(Source::stop);
+        self.gate.close()
+    }
+
+    /// A session has ended: the next one of its user, if it has one, which it then begins.
+    pub fn again(&mut self, origin: Origin, ended: Ended, random: &mut fastrand::Rng) -> Option<Again> {
+        let user = origin.user.filter(|_| !self.once && self.left > 0)?;
+        let again = self.sources[origin.source as usize].again(user, ended, random)?;
+        self.take_from_bound(1);
+        Some(again)
+    }
+
+    /// A session has ended, and no other of its user follows.
+    pub fn leave(&mut self, origin: Origin, now_ns: u64) {
+        if origin.user.is_none() {
+            self.gate.leave(now_ns);
         }
+    }
+
+    /// Sessions of the same user that should have begun after the one that was due at `due_ns`, and before the end.
+    pub fn missed(&self, origin: Origin, due_ns: u64) -> u64 {
+        let Some(user) = origin.user.filter(|_| !self.once && self.left > 0) else { return 0 };
+        self.sources[origin.source as usize].missed(user, due_ns, self.stopped_ns)
+    }
+
+    /// Arrivals that wait for a session's end.
+    pub fn waiting(&self) -> u64 {
+        self.gate.waiting()
+    }
+
+    /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
+    pub fn limited(&self) -> (u64, u64) {
+        self.gate.counts()
     }
 }
 
-/// A draw from the exponential distribution with mean 1.
-fn exponential(random: &mut fastrand::Rng) -> f64 {
-    -(1.0 - random.f64()).ln()
+/// Begin and end of the measured phases (both the end if there are none), and the end of the last phase.
+pub(crate) fn span(load: &Load, begin_ns: u64) -> ((u64, u64), u64) {
+    let mut window = None;
+    let mut at_ns = begin_ns;
+    for phase in &load.phases {
+        let end_ns = at_ns.saturating_add(nanoseconds(phase.duration));
+        if phase.measured {
+            window = Some((window.map_or(at_ns, |(first, _)| first), end_ns));
+        }
+        at_ns = end_ns;
+    }
+    (window.unwrap_or((at_ns, at_ns)), at_ns)
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ThreadInterval;
-use tidemark_scenario::plan::{LoadModel, SessionKind};
+use tidemark_scenario::plan::{Curve, Phase, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::DriveOptions;
-use crate::arrivals::{Profile, Schedule, most_users, share};
+use crate::arrivals::{MOST_PIECES, Schedule, pieces_of, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
 use crate::io::{Handshakes, Seat, SystemIo, Waker};
@@ -45,6 +45,25 @@ pub enum DriveError {
         name: String,
         /// Its level.
         level: f64,
+    },
+    /// What a phase's level does cannot be followed.
+    #[error("phase {name}: {reason}")]
+    Curve {
+        /// The phase.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// There would be driving threads that may not have a session.
+    #[error(
+        "at most {limit} sessions in flight cannot be shared by {threads} driving threads; raise the limit or \
+         take fewer threads"
+    )]
+    SessionLimit {
+        /// The limit.
+        limit: usize,
+        /// The driving threads.
+        threads: usize,
     },
     /// A request's head cannot be sent.
     #[error("request {label}: its head does not begin with its method, a path and a line end")]
@@ -115,6 +134,10 @@ pub struct DriveEnd {
     pub spent_turns: u64,
     /// TLS handshakes.
     pub handshakes: Handshakes,
+    /// Sessions that had to wait because as many as allowed were in flight.
+    pub sessions_waited: u64,
+    /// Sessions that were dropped because as many as allowed were in flight.
+    pub sessions_dropped: u64,
     /// Connections that the limit of open files left room for, where that is fewer than the scenario allows.
     pub connections_capped_to: Option<usize>,
 }
@@ -210,6 +233,8 @@ impl Drive {
             end.lost_intervals += one.lost_intervals;
             end.spent_turns += one.spent_turns;
             end.handshakes.add(one.handshakes);
+            end.sessions_waited += one.limited.0;
+            end.sessions_dropped += one.limited.1;
         }
         end.phases = std::mem::take(&mut self.phases);
         // stopped, or out of sessions
@@ -236,7 +261,7 @@ impl Drop for Drive {
 /// been made then.
 pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
     check(&plan, &options)?;
-    let users = if plan.load.model == LoadModel::Closed { most_users(&plan.load) } else { 0 };
+    let users = plan.load.most_users();
     let wanted = plan.limits.connections.max(users).max(options.threads);
     let room = machine::raise_open_files(wanted);
     if users > room {
@@ -256,7 +281,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let stopper = Stopper { control: control.clone(), wakers };
     let (sink, intervals) = sync_channel(UNTAKEN_INTERVALS * options.threads);
     let begin_ns = clock.now_ns() + START_DELAY_NS;
-    let profile = Profile::new(&plan.load.phases, begin_ns);
+    let (window, _) = span(&plan.load, begin_ns);
     let mut drive = Drive {
         intervals,
         back: Vec::new(),
@@ -269,10 +294,9 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
         drive.back.push(back);
         let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
-        let mut schedule = Schedule::new(&plan.load, profile.clone(), index, options.threads, &mut random);
-        schedule.bound(plan.limits.sessions, index);
+        let schedule = Schedule::new(&plan.load, &plan.limits, begin_ns, index, options.threads, &mut random);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
-        let recorder = Recorder::new(index, plan.labels.len(), begin_ns, profile.window, exchange);
+        let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (address, threads) = (options.target.address.clone(), options.threads);
@@ -416,20 +440,48 @@ fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
     if !(1..=MOST_THREADS).contains(&options.threads) {
         return Err(DriveError::Threads(options.threads));
     }
-    if !Weights::new(&plan.sessions).any() {
+    let load = &plan.load;
+    let own = load.kinds.iter().all(|one| one.kind < plan.sessions.len()) && !load.kinds.is_empty();
+    if !own && !Weights::new(&plan.sessions).any() {
         return Err(DriveError::Nothing("session with a weight above 0"));
     }
-    if plan.load.phases.is_empty() {
+    if load.phases.is_empty() {
         return Err(DriveError::Nothing("phase of load"));
     }
-    for phase in &plan.load.phases {
-        for level in [phase.from, phase.to] {
-            if !level.is_finite() || level < 0.0 {
-                return Err(DriveError::Level { name: phase.name.clone(), level });
-            }
-        }
+    load.phases.iter().chain(load.kinds.iter().flat_map(|kind| &kind.phases)).try_for_each(check_phase)?;
+    if let Some(limit) = plan.limits.in_flight.filter(|limit| limit.most < options.threads) {
+        return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
     }
     plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))
+}
+
+fn check_phase(phase: &Phase) -> Result<(), DriveError> {
+    for level in [phase.from, phase.to, phase.peak()] {
+        if !level.is_finite() || level < 0.0 {
+            return Err(DriveError::Level { name: phase.name.clone(), level });
+        }
+    }
+    let reason = match &phase.curve {
+        _ if pieces_of(phase) > MOST_PIECES => "it has too many steps, spikes or rows",
+        Curve::Steps(0) => "it has no step",
+        Curve::Sine { amplitude, .. } if !(0.0..=phase.from).contains(amplitude) => {
+            "its sine falls below 0; the amplitude is at most the mean"
+        }
+        Curve::Sine { period, .. } if period.is_zero() => "its period is 0",
+        Curve::Spikes { every, length, .. } if length >= every => "its spikes are longer than their period",
+        Curve::Series(series) if !is_in_order(&series.points) => {
+            "its rows are not in order: seconds ascend from 0, levels are not below 0"
+        }
+        _ => return Ok(()),
+    };
+    Err(DriveError::Curve { name: phase.name.clone(), reason })
+}
+
+fn is_in_order(points: &[(f64, f64)]) -> bool {
+    let right = |(seconds, level): &(f64, f64)| seconds.is_finite() && level.is_finite() && *level >= 0.0;
+    points.first().is_some_and(|(seconds, _)| *seconds == 0.0)
+        && points.is_sorted_by(|(a, _), (b, _)| a < b)
+        && points.iter().all(right)
 }
 
 fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {

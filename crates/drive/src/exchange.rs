@@ -3,12 +3,13 @@
 use tidemark_record::Outcome;
 use tidemark_wire::http1::HttpError;
 
+use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::State;
 use crate::fault::Fault;
 use crate::io::{Event, Io};
 use crate::record::Times;
-use crate::session::{Stand, Turn, World};
+use crate::session::{Session, Stand, Turn, World};
 use crate::thread::Thread;
 use crate::timers::Alarm;
 
@@ -24,12 +25,16 @@ enum Placed {
 }
 
 impl<I: Io> Thread<'_, I> {
-    /// Makes a session begin, as a kind drawn by weight; `again` if its user goes on from the session before.
-    pub fn begin_session(&mut self, s: usize, due_ns: u64, again: bool) {
-        let kind = self.weights.draw(&mut self.random);
+    /// Makes a session begin, as the kind of its origin or one drawn by weight; `again` if its user goes on from the
+    /// session before. From `ready_ns` on only the driver is in its way.
+    pub fn begin_session(&mut self, s: usize, due_ns: u64, ready_ns: u64, again: bool) {
+        let own = self.schedule.kind(self.flow.sessions[s].origin);
+        let kind = own.unwrap_or_else(|| self.weights.draw(&mut self.random));
         let session = &mut self.flow.sessions[s];
         session.begin(kind, &self.kinds[kind], self.flow.slots, again);
         session.due_ns = due_ns;
+        session.ready_ns = ready_ns;
+        session.begun_due_ns = due_ns;
         session.stand = Stand::Thinking;
     }
 
@@ -80,7 +85,7 @@ impl<I: Io> Thread<'_, I> {
         let session = &mut self.flow.sessions[s];
         session.request = request;
         session.requested = true;
-        session.ready_ns = session.due_ns;
+        session.ready_ns = session.ready_ns.max(session.due_ns);
         session.sent_ns = None;
         session.deadline_ns = session.due_ns.saturating_add(self.prepared[request as usize].timeout_ns);
         self.recorder.offered();
@@ -88,6 +93,9 @@ impl<I: Io> Thread<'_, I> {
 
     /// Gets a session's request on its way, with a connection if there is a free one.
     fn place(&mut self, s: usize, now_ns: u64) -> Placed {
+        if self.flow.sessions[s].deadline_ns <= now_ns {
+            return Placed::Failed(Fault::Timeout); // it came too late for an answer in time
+        }
         if self.flow.sessions[s].connection.is_none() {
             let Some(connection) = self.pool.take(now_ns) else { return self.queue_up(s) };
             self.pool.get(connection as usize).session = Some(s as u32);
@@ -217,28 +225,34 @@ impl<I: Io> Thread<'_, I> {
         }
         self.timers.clear(s, Alarm::Timeout);
         let session = &mut self.flow.sessions[s];
-        let again_ns = match session.user {
-            Some(user) if !self.flow.draining => {
-                let idle_ns = if session.requested { 0 } else { IDLE_SESSION_NS };
-                self.schedule.again_ns(user, now_ns.saturating_add(idle_ns))
-            }
-            _ => None,
+        let idle_ns = if session.requested { 0 } else { IDLE_SESSION_NS };
+        let ended = Ended {
+            due_ns: session.begun_due_ns,
+            end_ns: session.due_ns.max(session.ready_ns),
+            earliest_ns: now_ns.saturating_add(idle_ns),
         };
-        match again_ns {
+        let again = match self.flow.draining {
+            true => None,
+            false => self.schedule.again(session.origin, ended, &mut self.random),
+        };
+        match again {
             None => {
                 session.stand = Stand::Free;
                 self.flow.free.push(s as u32);
+                let origin = session.origin;
+                self.schedule.leave(origin, now_ns);
+                self.give_up_unbegun(self.schedule.missed(origin, ended.due_ns));
                 false
             }
-            Some(at_ns) if at_ns > now_ns => {
+            Some(Again { due_ns, ready_ns, at_ns }) if at_ns > now_ns => {
                 session.stand = Stand::Parked;
-                session.due_ns = at_ns;
+                session.due_ns = due_ns;
+                session.ready_ns = ready_ns.max(at_ns);
                 self.timers.set(s, Alarm::Wake, at_ns);
                 false
             }
-            Some(_) => {
-                let due_ns = session.due_ns.max(session.ready_ns);
-                self.begin_session(s, due_ns, true);
+            Some(Again { due_ns, ready_ns, .. }) => {
+                self.begin_session(s, due_ns, ready_ns, true);
                 true
             }
         }
@@ -282,8 +296,8 @@ impl<I: Io> Thread<'_, I> {
     pub fn on_wake(&mut self, s: usize, now_ns: u64) {
         match self.flow.sessions[s].stand {
             Stand::Parked => {
-                let due_ns = self.flow.sessions[s].due_ns;
-                self.begin_session(s, due_ns, true);
+                let Session { due_ns, ready_ns, .. } = self.flow.sessions[s];
+                self.begin_session(s, due_ns, ready_ns, true);
                 self.run_session(s, now_ns);
             }
             Stand::Thinking => self.run_session(s, now_ns),

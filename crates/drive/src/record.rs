@@ -40,8 +40,10 @@ pub(crate) struct Times {
 /// What is so at an interval's end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Gauges {
-    /// Arrivals that wait for a connection.
+    /// Requests that are due and wait for a connection.
     pub waiting: u64,
+    /// Arrivals whose session waits for another one's end.
+    pub unbegun: u64,
     /// Open connections.
     pub connections: u64,
     /// Bytes sent and received so far.
@@ -221,7 +223,7 @@ impl Recorder {
         interval.start_us = self.start_ns / 1_000;
         interval.end_us = end_ns / 1_000;
         interval.in_window = self.window.0 <= self.start_ns && end_ns <= self.window.1;
-        interval.waiting = gauges.waiting;
+        interval.waiting = gauges.waiting + gauges.unbegun;
         interval.in_flight = self.outstanding.saturating_sub(gauges.waiting);
         interval.connections = gauges.connections;
         interval.sent_bytes = gauges.traffic.0 - self.traffic.0;

@@ -3,6 +3,7 @@
 use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
 
+use crate::arrivals::Origin;
 use crate::jar::Jar;
 
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
@@ -63,8 +64,10 @@ pub(crate) struct Session {
     pub stand: Stand,
     /// Index of its kind.
     pub kind: usize,
-    /// The closed model's user whose session it is.
-    pub user: Option<u32>,
+    /// Where it came from.
+    pub origin: Origin,
+    /// When it was due to begin.
+    pub begun_due_ns: u64,
     /// Its variables.
     pub slots: Vec<Slot>,
     /// Its cookies.

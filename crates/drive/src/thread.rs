@@ -12,7 +12,7 @@ use tidemark_scenario::Shared;
 use tidemark_scenario::plan::SessionKind;
 
 use crate::answer::Scratch;
-use crate::arrivals::Schedule;
+use crate::arrivals::{Arrival, Due, Schedule};
 use crate::clock::Clock;
 use crate::connection::Pool;
 use crate::io::tls::TlsIo;
@@ -69,6 +69,8 @@ pub(crate) struct ThreadEnd {
     pub spent_turns: u64,
     /// Handshakes of its connections.
     pub handshakes: Handshakes,
+    /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
+    pub limited: (u64, u64),
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -175,11 +177,12 @@ impl<I: Io> Thread<'_, I> {
                 end.unfinished = self.recorder.outstanding();
                 break;
             }
-            if !self.flow.draining
-                && (told == STOP || now_ns >= self.schedule.profile().end_ns || self.is_used_up())
-            {
+            // Where the driver is late, what was due before the end still begins: it is never silently skipped.
+            let over = now_ns >= self.schedule.end_ns() && self.schedule.is_over();
+            if !self.flow.draining && (told == STOP || over || self.is_used_up()) {
                 self.flow.draining = true;
-                self.schedule.stop();
+                let vain = self.schedule.stop(now_ns);
+                self.give_up_unbegun(vain);
                 drain_end_ns = now_ns.saturating_add(self.bounds.drain_ns);
             }
             if self.flow.draining && (self.recorder.outstanding() == 0 || now_ns >= drain_end_ns) {
@@ -203,6 +206,7 @@ impl<I: Io> Thread<'_, I> {
         end.lost_intervals = self.recorder.lost();
         end.spent_turns = self.flow.spent_turns;
         end.handshakes = self.io.handshakes();
+        end.limited = self.schedule.limited();
         (end, self.recorder)
     }
 
@@ -213,7 +217,7 @@ impl<I: Io> Thread<'_, I> {
 
     /// A single session is done when it is over, or something failed.
     fn is_done(&self) -> bool {
-        let over = self.schedule.peek().is_none() && self.flow.free.len() == self.flow.sessions.len();
+        let over = self.schedule.is_over() && self.flow.free.len() == self.flow.sessions.len();
         over || self.recorder.first_failure().is_some()
     }
 
@@ -221,10 +225,10 @@ impl<I: Io> Thread<'_, I> {
         self.cut(now_ns);
         let mut until_ns = self.recorder.edge_ns().min(drain_end_ns);
         if !self.flow.draining {
-            until_ns = until_ns.min(self.schedule.profile().end_ns);
+            until_ns = until_ns.min(self.schedule.end_ns());
         }
-        if let Some(arrival) = self.schedule.peek() {
-            until_ns = until_ns.min(arrival.due_ns);
+        if let Some(due_ns) = self.schedule.next_ns() {
+            until_ns = until_ns.min(due_ns);
         }
         if let Some(alarm_ns) = self.timers.next_ns() {
             until_ns = until_ns.min(alarm_ns);
@@ -241,19 +245,21 @@ impl<I: Io> Thread<'_, I> {
             self.run_granted();
         }
         for _ in 0..ARRIVALS_PER_TURN {
-            let due_ns = match self.schedule.peek() {
-                Some(arrival) if arrival.due_ns <= now_ns => arrival.due_ns,
-                _ => break,
-            };
-            let arrival = self.schedule.pop(&mut self.random);
-            self.arrive(due_ns, arrival.and_then(|a| a.user), now_ns);
-            self.run_granted();
+            match self.schedule.due(now_ns, &mut self.random) {
+                Due::Nothing => break,
+                Due::Begin(arrival) => {
+                    self.arrive(arrival, now_ns);
+                    self.run_granted();
+                }
+                Due::Waits => {}
+                Due::Dropped => self.give_up_unbegun(1),
+            }
         }
         Ok(())
     }
 
     /// A session begins.
-    fn arrive(&mut self, due_ns: u64, user: Option<u32>, now_ns: u64) {
+    fn arrive(&mut self, arrival: Arrival, now_ns: u64) {
         let session = match self.flow.free.pop() {
             Some(session) => session as usize,
             None if self.flow.sessions.len() < self.most_sessions() => {
@@ -261,13 +267,21 @@ impl<I: Io> Thread<'_, I> {
                 self.flow.sessions.len() - 1
             }
             None => {
-                self.recorder.offered();
-                return self.recorder.dropped();
+                self.schedule.leave(arrival.origin, now_ns);
+                return self.give_up_unbegun(1);
             }
         };
-        self.flow.sessions[session].user = user;
-        self.begin_session(session, due_ns, false);
+        self.flow.sessions[session].origin = arrival.origin;
+        self.begin_session(session, arrival.due_ns, arrival.ready_ns, false);
         self.run_session(session, now_ns);
+    }
+
+    /// Counts sessions that were due and never began.
+    pub fn give_up_unbegun(&mut self, sessions: u64) {
+        for _ in 0..sessions {
+            self.recorder.offered();
+            self.recorder.dropped();
+        }
     }
 
     /// Every session holds a connection, waits for one, or thinks before its first request; the last two together
@@ -288,6 +302,8 @@ impl<I: Io> Thread<'_, I> {
         for session in 0..self.flow.sessions.len() {
             if self.flow.sessions[session].stand.is_due() {
                 self.give_up(session, now_ns);
+                let Session { origin, begun_due_ns, .. } = self.flow.sessions[session];
+                self.give_up_unbegun(self.schedule.missed(origin, begun_due_ns));
             }
         }
         debug_assert_eq!(self.recorder.outstanding(), 0, "every request that was due has an end");
@@ -304,6 +320,7 @@ impl<I: Io> Thread<'_, I> {
     fn gauges(&self) -> Gauges {
         Gauges {
             waiting: self.flow.waiting_count as u64,
+            unbegun: self.schedule.waiting(),
             connections: self.flow.open,
             traffic: self.io.traffic(),
         }

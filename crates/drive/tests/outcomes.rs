@@ -199,7 +199,8 @@ fn after_a_failure_the_session_goes_on() {
         _ => answer(stream, "200 OK", "", "fine"),
     });
     let requests = vec![get(0, "/a"), get(1, "/broken"), get(2, "/b")];
-    let sum = run(plan(requests, OPEN, vec![phase(200, 100.0)]), server.address);
+    // The second phase leaves the last sessions time to come to their end.
+    let sum = run(plan(requests, OPEN, vec![phase(200, 100.0), phase(600, 0.0)]), server.address);
     assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 20);
     assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Reset), 20);
     assert_eq!(sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Ok), 20);
@@ -211,7 +212,10 @@ fn a_server_that_closes_after_each_answer_costs_connections_not_errors() {
         answer(stream, "200 OK", "Connection: close\r\n", "bye");
         Next::Close
     });
-    let sum = run(plan(vec![get(0, "/"), get(1, "/")], OPEN, vec![phase(200, 100.0)]), server.address);
+    let sum = run(
+        plan(vec![get(0, "/"), get(1, "/")], OPEN, vec![phase(200, 100.0), phase(600, 0.0)]),
+        server.address,
+    );
     assert_eq!(sum.outcome(Outcome::Ok), 40);
     assert_eq!(sum.connects(), 40);
 }

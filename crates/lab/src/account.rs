@@ -7,12 +7,12 @@ use tidemark_drive::{DriveEnd, Handshakes};
 use tidemark_record::manifest::{Machine, Manifest, Phase, System};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{self, LoadModel, Op, Spacing};
+use tidemark_scenario::plan::Op;
 
 use crate::experiment::RunOptions;
 use crate::sync::SyncProbe;
 use crate::system::Running;
-use crate::{machine, target};
+use crate::{load_text, machine, target};
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
 const STEAL_NOTED: f64 = 0.05;
@@ -107,6 +107,14 @@ impl Account {
                 end.spent_turns,
                 "turns of sessions were ended because they only computed; is there an endless loop?",
             ),
+            (
+                end.sessions_waited,
+                "sessions had to wait, because as many as the limit allows were in flight; their wait counts",
+            ),
+            (
+                end.sessions_dropped,
+                "sessions were dropped, because as many as the limit allows were in flight",
+            ),
         ];
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
@@ -159,37 +167,12 @@ impl Account {
         manifest.git_revision = self.git_revision;
         manifest.machine = self.machine;
         manifest.system = self.system;
-        manifest.load = load(plan);
+        manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();
         manifest.error_examples = totals.error_examples.clone();
         manifest.notes = self.notes;
         manifest
     }
-}
-
-/// The load for a person: `closed, 100 users`, `open, Poisson arrivals`.
-fn load(plan: &Plan) -> String {
-    match plan.load.model {
-        LoadModel::Closed => {
-            let most = plan.load.phases.iter().flat_map(|phase| [phase.from, phase.to]).fold(0.0, f64::max);
-            format!("closed, {}", users(most))
-        }
-        LoadModel::Open(Spacing::Constant) => "open, evenly spaced arrivals".into(),
-        LoadModel::Open(Spacing::Poisson) => "open, Poisson arrivals".into(),
-    }
-}
-
-fn users(count: f64) -> String {
-    if count == 1.0 { "1 user".into() } else { format!("{count:.0} users") }
-}
-
-/// What a phase offers, for a person: `100 users`, `5000/s`, `0/s to 5000/s`.
-pub fn level(model: LoadModel, phase: &plan::Phase) -> String {
-    let one = |level: f64| match model {
-        LoadModel::Closed => users(level),
-        LoadModel::Open(_) => format!("{}/s", (level * 100.0).round() / 100.0),
-    };
-    if phase.from == phase.to { one(phase.from) } else { format!("{} to {}", one(phase.from), one(phase.to)) }
 }
 
 /// The labels that the load can show; those that only `prepare` has are in no figure.
@@ -204,13 +187,8 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
 
 /// The phases as they came to pass.
 pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
-    let levels = plan
-        .load
-        .phases
-        .iter()
-        .map(|phase| level(plan.load.model, phase))
-        .chain(std::iter::repeat(String::new()));
-    let phases = end.phases.iter().zip(levels);
+    let levels = load_text::levels(plan);
+    let phases = end.phases.iter().zip(levels.into_iter().chain(std::iter::repeat(String::new())));
     phases
         .map(|(phase, level)| Phase {
             name: phase.name.clone(),
@@ -225,29 +203,12 @@ pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn levels_are_for_persons() {
-        let phase = |from, to| plan::Phase {
-            name: "hold".into(),
-            duration: Duration::ZERO,
-            from,
-            to,
-            measured: true,
-        };
-        let open = LoadModel::Open(Spacing::Poisson);
-        assert_eq!(level(LoadModel::Closed, &phase(100.0, 100.0)), "100 users");
-        assert_eq!(level(LoadModel::Closed, &phase(1.0, 20.0)), "1 user to 20 users");
-        assert_eq!(level(open, &phase(5000.0, 5000.0)), "5000/s");
-        assert_eq!(level(open, &phase(0.0, 0.5)), "0/s to 0.5/s");
-    }
 
     #[test]
     fn a_disk_that_changed_is_noted() {
         let folder = tempfile::tempdir().unwrap();
         let probe = SyncProbe::measure(folder.path()).unwrap();
-        let plan = crate::test_plan::plan(LoadModel::Closed);
+        let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
         account.synced(Some(probe.clone()), Some(probe.clone()));
         assert!(account.notes.is_empty());

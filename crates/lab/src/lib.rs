@@ -28,6 +28,7 @@ mod experiment;
 mod health;
 pub mod hopeless;
 mod interrupt;
+mod load_text;
 mod machine;
 pub mod monitor;
 mod pin;

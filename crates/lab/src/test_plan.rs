@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Limits, Load, LoadModel, Phase, System};
+use tidemark_scenario::plan::{Curve, Limits, Load, LoadModel, Phase, System};
 
 /// A plan with the labels A, B and C and no phases.
 pub fn plan(model: LoadModel) -> Plan {
@@ -14,12 +14,13 @@ pub fn plan(model: LoadModel) -> Plan {
         requests: Vec::new(),
         sessions: Vec::new(),
         prepare: None,
-        load: Load { model, phases: Vec::new() },
+        load: Load::new(model, Vec::new()),
         counters: 0,
         feeders: Vec::new(),
         limits: Limits {
             connections: 1,
             waiting: 1,
+            in_flight: None,
             connect_timeout: Duration::from_secs(1),
             body_bytes: 1,
             drain: Duration::from_secs(1),
@@ -36,5 +37,12 @@ pub fn plan(model: LoadModel) -> Plan {
 
 /// A phase of one level.
 pub fn phase(name: &str, seconds: f64, level: f64, measured: bool) -> Phase {
-    Phase { name: name.into(), duration: Duration::from_secs_f64(seconds), from: level, to: level, measured }
+    Phase {
+        name: name.into(),
+        duration: Duration::from_secs_f64(seconds),
+        from: level,
+        to: level,
+        measured,
+        curve: Curve::Line,
+    }
 }

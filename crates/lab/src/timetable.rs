@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use tidemark_drive::PhaseTimes;
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan;
 
-use crate::account;
+use crate::load_text;
 use crate::monitor::Monitor;
 
 /// Time between two looks of the monitor.
@@ -38,14 +37,14 @@ pub struct Timetable {
 impl Timetable {
     /// For the phases of a plan at the times of a drive.
     pub fn new(plan: &Plan, times: &[PhaseTimes]) -> Self {
-        let planned = |(phase, times): (&plan::Phase, &PhaseTimes)| Planned {
-            name: phase.name.clone(),
-            level: account::level(plan.load.model, phase),
+        let planned = |(times, level): (&PhaseTimes, String)| Planned {
+            name: times.name.clone(),
+            level,
             start_us: times.start_us,
             end_us: times.end_us,
             measured: times.measured,
         };
-        let phases = plan.load.phases.iter().zip(times).map(planned).collect();
+        let phases = times.iter().zip(load_text::levels(plan)).map(planned).collect();
         Timetable { phases, next_phase: 0, next_look_us: SECOND_US }
     }
 
@@ -139,7 +138,7 @@ mod tests {
             phase("cool", 0.5, 1.0, false),
         ];
         let mut at_us = 0;
-        let mut times = |phase: &plan::Phase| {
+        let mut times = |phase: &tidemark_scenario::plan::Phase| {
             let start_us = at_us;
             at_us += microseconds(phase.duration);
             PhaseTimes { name: phase.name.clone(), start_us, end_us: at_us, measured: phase.measured }

@@ -7,6 +7,7 @@ mod control;
 mod define;
 mod feeder;
 mod load;
+mod rates;
 mod request;
 mod scope;
 mod system;
@@ -15,10 +16,12 @@ mod text;
 use std::path::Path;
 use std::time::Duration;
 
+pub(crate) use self::load::window;
+pub(crate) use self::rates::are_few;
 use self::request::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
-use crate::plan::{Limits, LoadModel, Objective, Op, Plan, SessionKind};
+use crate::plan::{AtLimit, Limits, Load, Objective, Op, Plan, SessionKind, SessionLimit};
 use crate::reader::Reader;
 use crate::yaml::Node;
 
@@ -40,16 +43,12 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         kind.weight = 1;
         kind
     });
-    let load = load::read(root.get("load"), reader);
+    let load = load::read(root.get("load"), &sessions, base, reader);
     let objectives = objectives(root.get("objectives"), &requests, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let system = system::read(root.get("system"), base, reader);
     let load = load?;
-    let users = match load.model {
-        LoadModel::Closed => load.phases.iter().map(|phase| phase.from.max(phase.to) as usize).max(),
-        LoadModel::Open(_) => None,
-    };
     Some(Plan {
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
@@ -57,7 +56,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         requests: requests.plans,
         sessions,
         prepare,
-        limits: limits(root.get("limits"), users.unwrap_or(0), reader),
+        limits: limits(root.get("limits"), &load, reader),
         load,
         counters: shared.counters(),
         feeders: shared.feeders,
@@ -129,20 +128,41 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
     objectives
 }
 
-fn limits(node: Option<&Node>, users: usize, reader: &Reader<'_>) -> Limits {
+fn limits(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Limits {
     let get = |key: &str| node.and_then(|node| node.get(key));
     let whole = |key, least| get(key).and_then(|node| reader.whole(node, least)).map(|count| count as usize);
     let time =
         |key, default| get(key).and_then(|n| reader.duration(n)).unwrap_or(Duration::from_secs(default));
     Limits {
-        connections: whole("connections", 1).unwrap_or(CONNECTIONS).max(users),
+        connections: whole("connections", 1).unwrap_or(CONNECTIONS).max(load.most_users()),
         waiting: whole("waiting", 0).unwrap_or(WAITING),
+        in_flight: session_limit(node, load, reader),
         connect_timeout: time("connect timeout", 5),
         body_bytes: get("body").and_then(|node| reader.size(node)).map_or(BODY_BYTES, |bytes| bytes as usize),
         drain: time("drain", 10),
         sessions: get("sessions").and_then(|node| reader.whole(node, 1)),
         keep_alive: get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(true),
     }
+}
+
+fn session_limit(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Option<SessionLimit> {
+    let node = node?;
+    let at_limit = node.get("at limit").and_then(|node| reader.word(node, &["wait", "drop"]));
+    let Some((key, sessions)) = node.entry("in flight") else {
+        if let Some((key, _)) = node.entry("at limit") {
+            reader.sink.error(key, "\"at limit\" needs a limit beside it: in flight");
+        }
+        return None;
+    };
+    if load.streams().iter().all(|stream| stream.model.is_closed()) {
+        reader.sink.error(
+            key,
+            "users are their own limit: sessions in flight are limited where they arrive at a rate",
+        );
+    }
+    let most = reader.whole(sessions, 1)? as usize;
+    let at_limit = if at_limit == Some("drop") { AtLimit::Drop } else { AtLimit::Wait };
+    Some(SessionLimit { most, at_limit })
 }
 
 /// A session kind being compiled.

@@ -194,7 +194,7 @@ static SESSION: Record = Record {
 static LOAD: Record = Record {
     what: "a load",
     schema: "load",
-    about: "Closed (`users`) or open (`rate`), in phases.",
+    about: "Closed (`users`) or open (`rate`), in phases; for all kinds of sessions together, or for each its own.",
     verbs: &[],
     keys: &[
         key(
@@ -202,7 +202,18 @@ static LOAD: Record = Record {
             Scalar(Users),
             "Closed: so many users, each begins its next session when its last ended.",
         ),
-        key("rate", Scalar(Rate), "Open: so many sessions arrive each second, whatever the system does."),
+        key(
+            "think",
+            Either(&[Scalar(Duration), Of(&THINK)]),
+            "Closed: each user waits so long between two sessions.",
+        ),
+        key(
+            "pace",
+            Scalar(Duration),
+            "Closed: each user begins a session every so often, at once if the last one took longer.",
+        ),
+        key("rate", RATE, "Open: so many sessions arrive each second, whatever the system does."),
+        key("spike", Of(&SPIKE), "Open: what the rate jumps to, again and again."),
         key(
             "spacing",
             Scalar(Word(&["constant", "poisson"])),
@@ -216,6 +227,11 @@ static LOAD: Record = Record {
             List(&Of(&PHASE), 1),
             "Instead of ramp, warm-up and hold: any phases, one after another.",
         ),
+        key(
+            "sessions",
+            Map(Keys::Text("session names"), &Of(&LOAD)),
+            "Instead of all that: a load for each kind of session, all begun together.",
+        ),
     ],
     rule: Rule::AtMostOneOf(&["users", "rate"]),
 };
@@ -227,12 +243,66 @@ static PHASE: Record = Record {
     verbs: &[],
     keys: &[
         key("name", Scalar(Text), "Its name in the report."),
-        required("for", Scalar(Duration), "How long it is."),
-        key("users", Scalar(Users), "Closed: `50`, or `10 to 100`."),
-        key("rate", Scalar(Rate), "Open: `50/s`, or `10/s to 100/s`."),
+        key("for", Scalar(Duration), "How long it is; needed unless its rates come from a file."),
+        key("users", Scalar(Users), "Closed: `50`, `10 to 100`, or `10 to 100 in 4 steps`."),
+        key(
+            "rate",
+            RATE,
+            "Open: `50/s`, `10/s to 100/s`, `10/s to 100/s in 4 steps`, a sine, or a file of rates.",
+        ),
+        key("spike", Of(&SPIKE), "Open: what the rate jumps to, again and again."),
         key("measured", Scalar(Bool), "Whether it counts; by default if it is not named warm-up or ramp."),
     ],
     rule: Rule::AtMostOneOf(&["users", "rate"]),
+};
+
+static RATE: Shape = Either(&[Scalar(Rate), Of(&RATE_OVER_TIME)]);
+
+static RATE_OVER_TIME: Record = Record {
+    what: "a rate over time",
+    schema: "rateOverTime",
+    about: "A rate that swings, or rates from a file.",
+    verbs: &[],
+    keys: &[
+        key("sine", Of(&SINE), "Swings around a mean."),
+        key(
+            "file",
+            Scalar(Text),
+            "A CSV file, relative to the scenario, with the columns seconds and rate (sessions each second).",
+        ),
+        key(
+            "between rows",
+            Scalar(Word(&["hold", "line"])),
+            "A file's rate stays until the next row (`hold`, the default), or changes evenly to it (`line`).",
+        ),
+    ],
+    rule: Rule::OneOf(&["sine", "file"]),
+};
+
+static SINE: Record = Record {
+    what: "a sine",
+    schema: "sine",
+    about: "A rate that swings around its mean; at the mean and rising at the begin.",
+    verbs: &[],
+    keys: &[
+        required("mean", Scalar(Rate), "The rate that it swings around."),
+        required("amplitude", Scalar(Rate), "How far it swings to either side; at most the mean."),
+        required("period", Scalar(Duration), "Length of one swing."),
+    ],
+    rule: Rule::Free,
+};
+
+static SPIKE: Record = Record {
+    what: "a spike",
+    schema: "spike",
+    about: "Another rate for a while, at the end of every period.",
+    verbs: &[],
+    keys: &[
+        required("rate", Scalar(Rate), "The rate of a spike."),
+        required("every", Scalar(Duration), "From the end of one spike to the end of the next."),
+        required("for", Scalar(Duration), "Length of a spike."),
+    ],
+    rule: Rule::Free,
 };
 
 static LIMITS: Record = Record {
@@ -249,7 +319,17 @@ static LIMITS: Record = Record {
         key(
             "waiting",
             Scalar(Whole(0)),
-            "Sessions that may wait for a connection; more are dropped. 10000 by default.",
+            "Sessions that may wait for a connection or another session's end; more are dropped. 10000 by default.",
+        ),
+        key(
+            "in flight",
+            Scalar(Whole(1)),
+            "Arrived sessions in flight; without it, connections are the limit. Users are their own limit.",
+        ),
+        key(
+            "at limit",
+            Scalar(Word(&["wait", "drop"])),
+            "What an arrival does when so many sessions are in flight: `wait` (default; it counts) or `drop`.",
         ),
         key("connect timeout", Scalar(Duration), "Longest time to make a connection; 5s by default."),
         key("body", Scalar(Size), "Largest answer body that is kept; 16MiB by default."),

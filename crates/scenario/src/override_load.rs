@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::plan::{LoadModel, Plan, Spacing};
+use crate::compile::{are_few, window};
+use crate::plan::{Curve, LoadModel, Phase, Plan, Spacing};
 use crate::units::{Rate, Time};
 
 /// Shortest measured window that makes sense.
@@ -16,13 +17,16 @@ pub struct OverrideError(String);
 impl Plan {
     /// Replaces the load's level and the length of its measured window.
     ///
-    /// `duration` becomes the length of all measured phases together; each keeps its part of it. `rate` becomes the
+    /// `duration` becomes the length of all measured phases together; each keeps its part of it. Lines and steps
+    /// stretch with their phase, sines and spikes keep their period, series are cut off. `rate` becomes the
     /// level in sessions per second: the highest level of the phases becomes this rate and the others follow in
     /// proportion, so that ramps stay ramps. A closed load turns into an open one with constant spacing, because a
     /// number of users has no rate; its highest number of users stays the least number of connections.
     ///
     /// # Errors
-    /// Where the rate is not above 0, or the time too short, or the load has no level to scale.
+    /// Where the rate is not above 0, or the time too short, or the load has no level to scale, or a series does not
+    /// last so long. Where session kinds have loads of their own: for any rate, and for a time unless all are
+    /// measured at the same time.
     pub fn override_load(
         &mut self,
         rate: Option<f64>,
@@ -45,14 +49,19 @@ impl Plan {
                 Time(duration)
             )));
         }
-        let measured = || self.load.phases.iter().filter(|phase| phase.measured);
-        let total: Duration = measured().map(|phase| phase.duration).sum();
-        if total.is_zero() {
+        let load = &mut self.load;
+        let Some(common) = window(&load.phases).filter(|(first, last)| last > first) else {
             return Err(OverrideError("the scenario measures nothing whose time could be changed".into()));
+        };
+        if load.kinds.iter().any(|kind| window(&kind.phases) != Some(common)) {
+            let reason = "the loads of the session kinds are not all measured at the same time, so --for cannot \
+                          tell which to change; change them in the scenario, or with --set";
+            return Err(OverrideError(reason.into()));
         }
-        let factor = duration.as_secs_f64() / total.as_secs_f64();
-        for phase in self.load.phases.iter_mut().filter(|phase| phase.measured) {
-            phase.duration = phase.duration.mul_f64(factor);
+        let factor = duration.as_secs_f64() / (common.1 - common.0).as_secs_f64();
+        let own = load.kinds.iter_mut().flat_map(|kind| &mut kind.phases);
+        for phase in load.phases.iter_mut().chain(own).filter(|phase| phase.measured) {
+            stretch(phase, factor)?;
         }
         Ok(())
     }
@@ -64,20 +73,45 @@ impl Plan {
                 Rate(rate)
             )));
         }
-        let highest = self.load.phases.iter().map(|phase| phase.from.max(phase.to)).fold(0.0, f64::max);
+        if !self.load.kinds.is_empty() {
+            let reason = "each session kind has a load of its own, so --rate cannot tell whose to change; change \
+                          them in the scenario, or with --set";
+            return Err(OverrideError(reason.into()));
+        }
+        let highest = self.load.phases.iter().map(Phase::peak).fold(0.0, f64::max);
         if highest <= 0.0 {
             return Err(OverrideError("the scenario's load is always 0; there is nothing to scale".into()));
         }
-        let factor = rate / highest;
-        for phase in &mut self.load.phases {
-            phase.from *= factor;
-            phase.to *= factor;
-        }
-        if self.load.model == LoadModel::Closed {
+        self.load.phases.iter_mut().for_each(|phase| phase.scale(rate / highest));
+        if self.load.model.is_closed() {
             self.load.model = LoadModel::Open(Spacing::Constant);
         }
         Ok(())
     }
+}
+
+/// Makes a phase longer or shorter. Lines and steps stretch; sines and spikes keep their period; a series keeps its
+/// times and can only be cut off.
+fn stretch(phase: &mut Phase, factor: f64) -> Result<(), OverrideError> {
+    phase.duration = phase.duration.mul_f64(factor);
+    if let Curve::Series(series) = &phase.curve
+        && factor > 1.0
+        && phase.duration.as_secs_f64() > series.length_s * (1.0 + 1e-9)
+    {
+        let length = Time(Duration::from_secs_f64(series.length_s));
+        return Err(OverrideError(format!(
+            "the phase {} replays a file of rates that lasts {length}; --for can only shorten it",
+            phase.name
+        )));
+    }
+    if !are_few(&phase.curve, phase.duration) {
+        return Err(OverrideError(format!(
+            "the phase {} would have too many spikes for {}",
+            phase.name,
+            Time(phase.duration)
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ use tidemark_wire::json;
 use crate::expr::Expr;
 use crate::template::Template;
 
+mod load;
+
+pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
+
 /// Index of a variable in a session.
 pub type SlotIndex = u16;
 
@@ -201,48 +205,6 @@ pub enum TextTest {
     Matches(regex::bytes::Regex),
 }
 
-/// How sessions come.
-#[derive(Debug, Clone)]
-pub struct Load {
-    /// Open or closed.
-    pub model: LoadModel,
-    /// One after the other.
-    pub phases: Vec<Phase>,
-}
-
-/// Who decides when a session begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadModel {
-    /// A fixed number of users; each begins its next session when its last has ended.
-    Closed,
-    /// Sessions arrive at a rate, whatever the system does.
-    Open(Spacing),
-}
-
-/// The time between arrivals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spacing {
-    /// Always the same.
-    Constant,
-    /// Exponentially distributed, as from many independent people.
-    Poisson,
-}
-
-/// A stretch of the load.
-#[derive(Debug, Clone)]
-pub struct Phase {
-    /// Its name: `warm-up`, `ramp`, `hold`, or the author's.
-    pub name: String,
-    /// How long.
-    pub duration: Duration,
-    /// Users (closed) or arriving sessions per second (open) at its begin.
-    pub from: f64,
-    /// The same at its end; in between it changes evenly.
-    pub to: f64,
-    /// Whether it belongs to the measured window. Measured phases are adjacent.
-    pub measured: bool,
-}
-
 /// Rows that sessions draw from.
 #[derive(Debug, Clone, Default)]
 pub struct Feeder {
@@ -262,6 +224,9 @@ pub struct Limits {
     pub connections: usize,
     /// Arrived sessions that may wait for a connection, over all threads; more are dropped and counted.
     pub waiting: usize,
+    /// Arrived sessions in flight, over all threads; users are their own limit. None where there is no limit but
+    /// that of connections.
+    pub in_flight: Option<SessionLimit>,
     /// Longest time to make a connection.
     pub connect_timeout: Duration,
     /// Largest answer body kept, bytes; a larger one is an error of outcome `protocol`.
@@ -272,6 +237,24 @@ pub struct Limits {
     pub sessions: Option<u64>,
     /// Whether a connection carries one request after another; otherwise each gets one of its own.
     pub keep_alive: bool,
+}
+
+/// The most sessions in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimit {
+    /// How many, at least one for each driving thread.
+    pub most: usize,
+    /// What an arrival does that finds them all there.
+    pub at_limit: AtLimit,
+}
+
+/// What an arrival does at the limit of sessions in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtLimit {
+    /// It waits until one ends, and its wait counts in its response time; beyond [`Limits::waiting`] it is dropped.
+    Wait,
+    /// It is dropped and counted.
+    Drop,
 }
 
 /// A bound that decides pass or fail.

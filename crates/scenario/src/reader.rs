@@ -14,6 +14,28 @@ use crate::sink::Sink;
 use crate::units;
 use crate::yaml::Node;
 
+/// Most steps from one level to another.
+const STEPS_MAX: u64 = 10_000;
+
+/// Users or arrivals per second over a phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Level {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// How many steps lead from one to the other; evenly if none.
+    pub(crate) steps: Option<u32>,
+}
+
+/// `5 steps`.
+fn parse_steps(text: &str) -> Result<u32, String> {
+    let count = text.trim().strip_suffix("steps").and_then(|count| units::parse_count(count).ok());
+    match count {
+        Some(count @ 2..=STEPS_MAX) => Ok(count as u32),
+        Some(count) => Err(format!("{count} steps; there must be at least 2 and at most {STEPS_MAX}")),
+        None => Err(format!("\"{}\" is no number of steps; write it like 5 steps", text.trim())),
+    }
+}
+
 /// Reads plain values of one scenario.
 pub(crate) struct Reader<'s> {
     pub(crate) sink: &'s Sink<'s>,
@@ -101,25 +123,36 @@ impl Reader<'_> {
         self.parsed(node, units::parse_size)
     }
 
-    /// Users at the begin and the end of a phase.
-    pub(crate) fn users(&self, node: &Node) -> Option<(f64, f64)> {
+    /// Users over a phase.
+    pub(crate) fn users(&self, node: &Node) -> Option<Level> {
         self.level(node, |text| units::parse_count(text).map(|count| count as f64))
     }
 
-    /// Arrivals per second at the begin and the end of a phase.
-    pub(crate) fn rate(&self, node: &Node) -> Option<(f64, f64)> {
+    /// Arrivals per second over a phase.
+    pub(crate) fn rate(&self, node: &Node) -> Option<Level> {
         self.level(node, units::parse_rate)
     }
 
-    fn level(
-        &self,
-        node: &Node,
-        parse: impl Fn(&str) -> Result<f64, units::UnitError>,
-    ) -> Option<(f64, f64)> {
-        self.parsed(node, |text| match text.split_once(" to ") {
-            Some((from, to)) => Ok::<_, units::UnitError>((parse(from)?, parse(to)?)),
-            None => parse(text).map(|level| (level, level)),
+    fn level(&self, node: &Node, parse: impl Fn(&str) -> Result<f64, units::UnitError>) -> Option<Level> {
+        let parse = |text: &str| parse(text).map_err(|error| error.to_string());
+        self.parsed(node, |text| {
+            let (text, steps) = match text.rsplit_once(" in ") {
+                Some((levels, steps)) => (levels, Some(parse_steps(steps)?)),
+                None => (text, None),
+            };
+            match text.split_once(" to ") {
+                Some((from, to)) => Ok(Level { from: parse(from)?, to: parse(to)?, steps }),
+                None if steps.is_some() => {
+                    Err("steps lead from one level to another: 100/s to 1k/s in 5 steps".to_owned())
+                }
+                None => parse(text).map(|level| Level { from: level, to: level, steps }),
+            }
         })
+    }
+
+    /// A single rate.
+    pub(crate) fn one_rate(&self, node: &Node) -> Option<f64> {
+        self.parsed(node, units::parse_rate)
     }
 
     pub(crate) fn word(&self, node: &Node, words: &[&'static str]) -> Option<&'static str> {

@@ -129,6 +129,7 @@ fn scalar(kind: Scalar) -> Value {
     };
     const TIME: &str = r"([0-9][0-9._]*\s*(ns|us|µs|μs|ms|s|sec|m|min|h|d)\s*)+";
     const RATE: &str = r"[0-9][0-9._]*\s*[kKMG]?\s*/\s*(s|sec|second|m|min|minute|h|hour|d|day)";
+    const STEPS: &str = r"(\s+in\s+[0-9_]+\s*steps)?";
     const COUNT: &str = r"[0-9][0-9._]*[kKMG]?";
     match kind {
         Scalar::Text | Scalar::Template => json!({ "type": ["string", "number", "boolean"] }),
@@ -140,8 +141,8 @@ fn scalar(kind: Scalar) -> Value {
         Scalar::Share => pattern(r"^\s*[0-9][0-9._]*\s*%\s*$"),
         Scalar::Duration => pattern(&format!(r"^\s*{TIME}$")),
         Scalar::Size => pattern(r"^\s*[0-9][0-9._]*\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)\s*$"),
-        Scalar::Users => number_or(0, &format!(r"^\s*{COUNT}(\s+to\s+{COUNT})?\s*$")),
-        Scalar::Rate => pattern(&format!(r"^\s*{RATE}(\s+to\s+{RATE})?\s*$")),
+        Scalar::Users => number_or(0, &format!(r"^\s*{COUNT}(\s+to\s+{COUNT}{STEPS})?\s*$")),
+        Scalar::Rate => pattern(&format!(r"^\s*{RATE}(\s+to\s+{RATE}{STEPS})?\s*$")),
         Scalar::Word(["true"]) => json!({ "const": true }),
         Scalar::Word(words) => json!({ "anyOf": [
             { "enum": words },

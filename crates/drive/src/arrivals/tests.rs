@@ -1,24 +1,59 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use tidemark_scenario::plan::{
+    AtLimit, Curve, KindLoad, LoadModel, Pause, Phase, Series, SessionLimit, Spacing,
+};
 
+use super::profile::Profile;
 use super::*;
+use crate::clock::SECOND_NS;
 
 const MS: u64 = crate::clock::MILLISECOND_NS;
 
 fn phase(ms: u64, from: f64, to: f64, measured: bool) -> Phase {
-    Phase { name: "p".into(), duration: Duration::from_millis(ms), from, to, measured }
+    curved(ms, from, to, measured, Curve::Line)
+}
+
+fn curved(ms: u64, from: f64, to: f64, measured: bool, curve: Curve) -> Phase {
+    Phase { name: "p".into(), duration: Duration::from_millis(ms), from, to, measured, curve }
+}
+
+fn limits(in_flight: Option<SessionLimit>) -> Limits {
+    Limits { in_flight, waiting: 3, ..crate::testing::plan(Vec::new()).limits }
+}
+
+fn schedule(load: &Load, thread: usize, threads: usize, random: &mut fastrand::Rng) -> Schedule {
+    Schedule::new(load, &limits(None), 0, thread, threads, random)
+}
+
+/// When all sessions of a schedule are due, and which user's they are, in the order in which they come.
+fn all_of(schedule: &mut Schedule, random: &mut fastrand::Rng) -> Vec<Arrival> {
+    std::iter::from_fn(|| match schedule.due(u64::MAX, random) {
+        Due::Begin(arrival) => Some(arrival),
+        _ => None,
+    })
+    .collect()
+}
+
+fn dues_of(load: &Load, threads: usize, seed: u64) -> Vec<Vec<u64>> {
+    let one = |thread| {
+        let mut random = fastrand::Rng::with_seed(seed + thread as u64);
+        let mut schedule = schedule(load, thread, threads, &mut random);
+        all_of(&mut schedule, &mut random).into_iter().map(|arrival| arrival.due_ns).collect()
+    };
+    (0..threads).map(one).collect()
 }
 
 fn dues(model: LoadModel, phases: &[Phase], threads: usize, seed: u64) -> Vec<Vec<u64>> {
-    let load = Load { model, phases: phases.to_vec() };
-    let one = |thread| {
-        let mut random = fastrand::Rng::with_seed(seed + thread as u64);
-        let profile = Profile::new(&load.phases, 0);
-        let mut schedule = Schedule::new(&load, profile, thread, threads, &mut random);
-        std::iter::from_fn(|| schedule.pop(&mut random)).map(|a| a.due_ns).collect()
-    };
-    (0..threads).map(one).collect()
+    dues_of(&Load::new(model, phases.to_vec()), threads, seed)
+}
+
+/// A user's next session if it went as said.
+fn again(schedule: &mut Schedule, user: u32, due_ns: u64, end_ns: u64) -> Option<Again> {
+    let ended = Ended { due_ns, end_ns, earliest_ns: end_ns };
+    let origin = Origin { source: 0, user: Some(user) };
+    schedule.again(origin, ended, &mut fastrand::Rng::with_seed(1))
 }
 
 fn union(of: Vec<Vec<u64>>) -> Vec<u64> {
@@ -56,7 +91,8 @@ fn phases_without_load_are_pauses() {
     assert_eq!(all.len(), 20);
     assert_eq!(all[9], 90 * MS);
     assert_eq!(all[10], 1_100 * MS);
-    assert_eq!(Profile::new(&phases, 7).window, (1_100 * MS + 7, 1_200 * MS + 7));
+    let load = Load::new(LoadModel::Closed, phases.to_vec());
+    assert_eq!(span(&load, 7), ((1_100 * MS + 7, 1_200 * MS + 7), 1_200 * MS + 7));
 }
 
 #[test]
@@ -83,22 +119,24 @@ fn users_follow_the_level_up_and_down() {
     let expected: Vec<u64> = (0..10).map(|k| k * 100 * MS).collect();
     assert_eq!(all, expected);
 
-    let load = Load { model: LoadModel::Closed, phases: phases.to_vec() };
-    let mut schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
-    assert_eq!(schedule.again_ns(9, 1_500 * MS), Some(1_500 * MS));
-    assert_eq!(schedule.again_ns(9, 2_200 * MS), None, "the level is at 8 by now");
-    assert_eq!(schedule.again_ns(7, 2_100 * MS), Some(2_100 * MS));
-    assert_eq!(schedule.again_ns(0, 3_000 * MS), None);
+    let load = Load::new(LoadModel::Closed, phases.to_vec());
+    let mut schedule = schedule(&load, 0, 1, &mut fastrand::Rng::with_seed(1));
+    let mut again = |user, ms: u64| again(&mut schedule, user, 0, ms * MS).map(|again| again.at_ns / MS);
+    assert_eq!(again(9, 1_500), Some(1_500));
+    assert_eq!(again(9, 2_200), None, "the level is at 8 by now");
+    assert_eq!(again(7, 2_100), Some(2_100));
+    assert_eq!(again(0, 3_000), None);
 }
 
 #[test]
 fn a_user_that_a_valley_sent_away_comes_back() {
     let phases =
         [phase(1_000, 4.0, 4.0, false), phase(1_000, 1.0, 1.0, false), phase(1_000, 1.0, 5.0, false)];
-    let load = Load { model: LoadModel::Closed, phases: phases.to_vec() };
-    let mut schedule = Schedule::new(&load, Profile::new(&phases, 0), 0, 1, &mut fastrand::Rng::with_seed(1));
-    assert_eq!(schedule.again_ns(3, 1_200 * MS), Some(2_500 * MS));
-    assert_eq!(schedule.again_ns(0, 1_200 * MS), Some(1_200 * MS));
+    let load = Load::new(LoadModel::Closed, phases.to_vec());
+    let mut schedule = schedule(&load, 0, 1, &mut fastrand::Rng::with_seed(1));
+    let mut again = |user, ms: u64| again(&mut schedule, user, 0, ms * MS).map(|again| again.at_ns / MS);
+    assert_eq!(again(3, 1_200), Some(2_500));
+    assert_eq!(again(0, 1_200), Some(1_200));
 }
 
 #[test]
@@ -127,7 +165,7 @@ proptest! {
         let all = union(each);
         let integral: f64 = levels.iter().map(|(ms, from, to)| (from + to) / 2.0 * *ms as f64 / 1_000.0).sum();
         prop_assert!((all.len() as f64 - integral.ceil()).abs() <= 1.0, "{} against {integral}", all.len());
-        let end = Profile::new(&phases, 0).end_ns;
+        let end = Profile::new(&phases, 0).end_ns();
         prop_assert!(all.last().is_none_or(|last| *last <= end));
         // Up to any moment the count is the integral up to it, to within one arrival.
         for (n, due) in all.iter().enumerate().step_by(97) {
@@ -156,7 +194,7 @@ proptest! {
         let at = at_ms * MS;
         match profile.when_above(user, at) {
             Some(when) => {
-                prop_assert!(when >= at && when < profile.end_ns);
+                prop_assert!(when >= at && when < profile.end_ns());
                 prop_assert!(profile.level_at(when) > f64::from(user) - 1e-6);
                 if profile.level_at(at) > user.into() {
                     prop_assert_eq!(when, at);
@@ -166,3 +204,6 @@ proptest! {
         }
     }
 }
+
+mod curves;
+mod models;

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, Target, start};
 use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
-    Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, System, WhenMissing,
+    Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, System,
+    WhenMissing,
 };
 use tidemark_scenario::{Plan, Shared, Template};
 
@@ -167,7 +168,7 @@ pub fn kind(ops: Vec<Op>) -> SessionKind {
 
 pub fn phase(ms: u64, level: f64) -> Phase {
     let duration = Duration::from_millis(ms);
-    Phase { name: "hold".into(), duration, from: level, to: level, measured: true }
+    Phase { name: "hold".into(), duration, from: level, to: level, measured: true, curve: Curve::Line }
 }
 
 /// A plan in which each session makes all requests, one after the other.
@@ -180,12 +181,13 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
         requests,
         sessions: vec![kind(ops)],
         prepare: None,
-        load: Load { model, phases },
+        load: Load::new(model, phases),
         counters: 1,
         feeders: Vec::new(),
         limits: Limits {
             connections: 20,
             waiting: 100_000,
+            in_flight: None,
             connect_timeout: Duration::from_secs(5),
             body_bytes: 1 << 20,
             drain: Duration::from_secs(10),

@@ -1,0 +1,147 @@
+//! Load models end to end, as counts: curves, pace, think time, several kinds, the limit of sessions in flight.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use tidemark_record::Outcome;
+use tidemark_scenario::plan::{
+    AtLimit, Curve, KindLoad, Load, LoadModel, Op, Pause, Phase, Series, SessionLimit, Spacing,
+};
+
+const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
+
+/// A server that answers each request after this.
+fn slow(time: Duration) -> Server {
+    Server::start(move |_, stream| {
+        std::thread::sleep(time);
+        answer(stream, "200 OK", "", "")
+    })
+}
+
+/// A server that answers nothing.
+fn silent() -> Server {
+    Server::start(|_, _| {
+        std::thread::sleep(Duration::from_secs(60));
+        Next::Close
+    })
+}
+
+#[test]
+fn every_curve_offers_its_integral() {
+    let server = Server::plain(Duration::ZERO);
+    let ms = Duration::from_millis;
+    let series = Series { points: vec![(0.0, 400.0), (0.1, 100.0)], between: false, length_s: 0.2 };
+    let curves = [
+        (100.0, 300.0, Curve::Steps(3), 60),
+        (200.0, 200.0, Curve::Sine { amplitude: 200.0, period: ms(150) }, 60),
+        (100.0, 100.0, Curve::Spikes { level: 600.0, every: ms(100), length: ms(20) }, 60),
+        (400.0, 100.0, Curve::Series(Arc::new(series)), 40 + 20),
+    ];
+    for (from, to, curve, expected) in curves {
+        let named = format!("{curve:?}");
+        let phases = vec![Phase { from, to, curve, ..phase(300, 0.0) }];
+        let sum = finish(begin(plan(vec![get(0, "/")], OPEN, phases), options(server.address, 2)));
+        assert_eq!((sum.offered(), sum.outcome(Outcome::Ok)), (expected, expected), "{named}");
+    }
+}
+
+#[test]
+fn paced_users_owe_the_same_whatever_the_system_does() {
+    let pace = LoadModel::Paced(Duration::from_millis(100));
+    let quick = Server::plain(Duration::ZERO);
+    let phases = vec![phase(1_000, 4.0), phase(300, 0.0)];
+    let sum = finish(begin(plan(vec![get(0, "/")], pace, phases), options(quick.address, 3)));
+    assert_eq!((sum.offered(), sum.dropped()), (40, 0));
+
+    let slow = slow(Duration::from_millis(250));
+    let sum = run(plan(vec![get(0, "/")], pace, vec![phase(1_000, 1.0)]), slow.address);
+    // It comes to four of its ten at most, the last of them due after 0.3 s and answered after 1 s at the earliest.
+    assert_eq!(sum.offered(), 10);
+    assert!(sum.outcome(Outcome::Ok) <= 4 && sum.dropped() >= 6, "{}", sum.dropped());
+    assert!(sum.response().max() >= 500_000, "{} µs", sum.response().max());
+    let lag_us = sum.intervals.iter().map(|i| i.lag_us.max()).max().unwrap();
+    assert!(lag_us < 250_000, "a user's lateness is not the driver's: {lag_us} µs");
+}
+
+#[test]
+fn think_time_keeps_users_apart() {
+    let think = LoadModel::Thinking(Pause::Fixed(Duration::from_millis(200)));
+    let server = Server::plain(Duration::ZERO);
+    let sum = run(plan(vec![get(0, "/")], think, vec![phase(900, 3.0)]), server.address);
+    // At 0, 200, 400, 600 and 800 ms, or later.
+    assert!((3..=15).contains(&sum.ended()), "{}", sum.ended());
+    assert_eq!(sum.outcome(Outcome::Ok), sum.offered());
+}
+
+#[test]
+fn kinds_with_loads_of_their_own_make_each_its_requests() {
+    let server = Server::plain(Duration::ZERO);
+    let mut plan = plan(vec![get(0, "/a"), get(1, "/b")], OPEN, vec![phase(1_000, 0.0), phase(300, 0.0)]);
+    plan.sessions = vec![kind(vec![Op::Request(0), Op::End]), kind(vec![Op::Request(1), Op::End])];
+    let phases = vec![phase(1_000, 2.0)];
+    let paced = KindLoad { kind: 1, model: LoadModel::Paced(Duration::from_millis(100)), phases };
+    let open = KindLoad { kind: 0, model: OPEN, phases: vec![phase(1_000, 100.0)] };
+    plan.load = Load { kinds: vec![paced, open], ..plan.load };
+    let sum = finish(begin(plan, options(server.address, 2)));
+    assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 100);
+    assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok), 20);
+}
+
+#[test]
+fn beyond_the_limit_sessions_are_dropped_or_wait() {
+    for (at_limit, waited) in [(AtLimit::Drop, 0), (AtLimit::Wait, 7)] {
+        let server = silent();
+        let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(1_000, 100.0)]);
+        plan.limits.in_flight = Some(SessionLimit { most: 3, at_limit });
+        plan.limits.waiting = 7;
+        plan.limits.drain = Duration::from_millis(100);
+        let sum = run(plan, server.address);
+        // Who still waits at the end is dropped, too.
+        assert_eq!((sum.offered(), sum.dropped()), (100, 97));
+        assert_eq!((sum.end.sessions_waited, sum.end.sessions_dropped), (waited, 97));
+        assert!(sum.intervals.iter().any(|i| i.waiting == waited && i.in_flight == 3));
+    }
+}
+
+#[test]
+fn who_waits_for_a_sessions_end_is_served_and_the_wait_counts() {
+    let busy = Arc::new(AtomicI64::new(0));
+    let most = Arc::new(AtomicI64::new(0));
+    let (busy_there, most_there) = (busy.clone(), most.clone());
+    let server = Server::start(move |_, stream| {
+        most_there.fetch_max(busy_there.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(20));
+        busy_there.fetch_sub(1, Ordering::SeqCst);
+        answer(stream, "200 OK", "", "")
+    });
+    let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(200, 100.0), phase(1_500, 0.0)]);
+    plan.limits.in_flight = Some(SessionLimit { most: 1, at_limit: AtLimit::Wait });
+    let sum = run(plan, server.address);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.dropped()), (20, 0));
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+    assert!((1..20).contains(&sum.end.sessions_waited), "{}", sum.end.sessions_waited);
+    // 20 times 20 ms, of which the last was due after 190.
+    assert!(sum.response().max() >= 205_000, "{} µs", sum.response().max());
+}
+
+#[test]
+fn who_waits_longer_than_the_time_out_is_not_sent() {
+    let server = silent();
+    let requests = vec![get(0, "/first"), get(1, "/second")];
+    let mut plan = plan(requests, OPEN, vec![phase(300, 100.0), phase(700, 0.0)]);
+    plan.requests[0].timeout = Duration::from_millis(300);
+    plan.requests[1].timeout = Duration::from_millis(500);
+    plan.limits.in_flight = Some(SessionLimit { most: 1, at_limit: AtLimit::Wait });
+    plan.limits.drain = Duration::from_millis(100);
+    let sum = run(plan, server.address);
+    // The first session takes 800 ms; by then the time of every other one's first request is over.
+    let first = || sum.intervals.iter().flat_map(|i| &i.series).filter(|s| s.label == 0);
+    assert!(first().all(|s| s.outcome == Outcome::Timeout));
+    assert!(first().map(|s| s.response_time_us.len()).sum::<u64>() >= 2);
+    assert_eq!(first().map(|s| s.service_time_us.len()).sum::<u64>(), 1, "only one was sent");
+    assert_eq!(sum.end.sessions_waited, 29);
+}

@@ -1,0 +1,138 @@
+//! Rates over time: a sine, spikes, and series from CSV files.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::plan::{Curve, Series};
+use crate::reader::Reader;
+use crate::yaml::Node;
+
+/// Most rows of a file of rates.
+const ROWS_MAX: usize = 100_000;
+/// Most spikes of a phase.
+const SPIKES_MAX: u128 = 100_000;
+/// Longest time that a file of rates may cover, seconds: a year.
+const SECONDS_MAX: f64 = 366.0 * 86_400.0;
+
+/// A rate over time: its value at the begin and at the end, and what is in between.
+pub(super) struct Rates {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) curve: Curve,
+    /// How long it is by itself.
+    pub(super) length: Option<Duration>,
+}
+
+/// Reads a `rate` that is a mapping.
+pub(super) fn read(node: &Node, base: &Path, reader: &Reader<'_>) -> Option<Rates> {
+    if let Some(sine) = node.get("sine") {
+        if let Some((key, _)) = node.entry("between rows") {
+            reader.sink.error(key, "a sine has no rows; \"between rows\" belongs to a file");
+        }
+        return self::sine(sine, reader);
+    }
+    let between = node.get("between rows").and_then(|node| reader.word(node, &["hold", "line"]));
+    let file = node.get("file")?;
+    let path = base.join(reader.text(file)?);
+    match read_csv(&path, between == Some("line")) {
+        Ok(series) => {
+            let level = |point: Option<&(f64, f64)>| point.map_or(0.0, |(_, level)| *level);
+            let (from, to) = (level(series.points.first()), level(series.points.last()));
+            let length = Some(Duration::from_secs_f64(series.length_s));
+            Some(Rates { from, to, curve: Curve::Series(Arc::new(series)), length })
+        }
+        Err(message) => {
+            reader.sink.error(file, format!("cannot read {}: {message}", path.display()));
+            None
+        }
+    }
+}
+
+fn sine(node: &Node, reader: &Reader<'_>) -> Option<Rates> {
+    let mean = node.get("mean").and_then(|node| reader.one_rate(node));
+    let amplitude = node.get("amplitude").and_then(|node| reader.one_rate(node));
+    let period = node.get("period").and_then(|node| reader.duration(node));
+    let ((mean, amplitude), period) = mean.zip(amplitude).zip(period)?;
+    if amplitude > mean {
+        reader.sink.error(node, "this sine falls below 0; its amplitude is at most its mean");
+        return None;
+    }
+    if period.is_zero() {
+        reader.sink.error(node, "the period of a sine must be longer than 0");
+        return None;
+    }
+    Some(Rates { from: mean, to: mean, curve: Curve::Sine { amplitude, period }, length: None })
+}
+
+/// Reads a `spike`.
+pub(super) fn spikes(node: &Node, reader: &Reader<'_>) -> Option<Curve> {
+    let level = node.get("rate").and_then(|node| reader.one_rate(node));
+    let every = node.get("every").and_then(|node| reader.duration(node));
+    let length = node.get("for").and_then(|node| reader.duration(node));
+    let ((level, every), length) = level.zip(every).zip(length)?;
+    if length.is_zero() || length >= every {
+        reader.sink.error(node, "a spike must be longer than 0 and shorter than its period (every)");
+        return None;
+    }
+    Some(Curve::Spikes { level, every, length })
+}
+
+/// Whether a phase of this length has few enough spikes.
+pub(crate) fn are_few(curve: &Curve, length: Duration) -> bool {
+    match curve {
+        Curve::Spikes { every, .. } => length.as_nanos() / every.as_nanos().max(1) <= SPIKES_MAX,
+        _ => true,
+    }
+}
+
+/// Rows of seconds and rate. Seconds count from the first row.
+fn read_csv(path: &Path, between: bool) -> Result<Series, String> {
+    if !path.is_file() {
+        return Err("there is no such file".into());
+    }
+    let mut csv = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .flexible(true)
+        .from_path(path)
+        .map_err(|error| error.to_string())?;
+    let headers = csv.headers().map_err(|error| error.to_string())?;
+    let column = |name: &str| {
+        let found = headers.iter().position(|header| header == name);
+        found.ok_or_else(|| format!("it has no column \"{name}\"; its first line must name seconds and rate"))
+    };
+    let (seconds_column, rate_column) = (column("seconds")?, column("rate")?);
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    let mut first_s = 0.0;
+    for record in csv.records() {
+        let record = record.map_err(|error| error.to_string())?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let number = |column: usize, what: &str| {
+            let text = record.get(column).unwrap_or_default();
+            let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+            value.ok_or_else(|| format!("line {line}: \"{text}\" is no {what}; expected a number, 0 or more"))
+        };
+        let (seconds, rate) = (number(seconds_column, "time in seconds")?, number(rate_column, "rate")?);
+        if points.is_empty() {
+            first_s = seconds;
+        }
+        let at_s = seconds - first_s;
+        if points.last().is_some_and(|(last_s, _)| at_s <= *last_s) {
+            return Err(format!("line {line}: its seconds are not later than those of the line before"));
+        }
+        if at_s > SECONDS_MAX {
+            return Err(format!("line {line}: it is more than a year behind the first"));
+        }
+        if points.len() == ROWS_MAX {
+            return Err(format!("it has more than {ROWS_MAX} rows"));
+        }
+        points.push((at_s, rate));
+    }
+    let length_s = match points.as_slice() {
+        [.., (_, _), (last_s, _)] if between => *last_s,
+        // The last rate holds as long as the one before it.
+        [.., (before_s, _), (last_s, _)] => last_s + (last_s - before_s),
+        _ => return Err("it needs at least two rows behind its header".into()),
+    };
+    Ok(Series { points, between, length_s })
+}

@@ -1,0 +1,172 @@
+//! The load models of the language: what they become, and what is said of their mistakes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidemark_scenario::plan::{AtLimit, Curve, LoadModel, Pause, Spacing};
+use tidemark_scenario::{Plan, load_text};
+
+fn file(load: &str) -> String {
+    format!("sessions:\n  a: {{steps: [{{GET: /}}]}}\n  b: {{steps: [{{GET: /}}]}}\nload: {load}\n")
+}
+
+fn plan(load: &str) -> Plan {
+    load_text("t.yaml", &file(load), Path::new("."), &[]).unwrap()
+}
+
+fn told(load: &str) -> String {
+    load_text("t.yaml", &file(load), Path::new("."), &[]).unwrap_err().to_string()
+}
+
+fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn curves_of_a_rate() {
+    let curve = |load: &str| {
+        let phase = plan(load).load.phases.pop().unwrap();
+        (phase.from, phase.to, phase.curve)
+    };
+    assert_eq!(curve("{rate: 100/s to 1k/s in 5 steps, hold: 1s}"), (100.0, 1_000.0, Curve::Steps(5)));
+    assert_eq!(curve("{users: 1 to 9 in 3 steps, hold: 1s}"), (1.0, 9.0, Curve::Steps(3)));
+    let sine = "{rate: {sine: {mean: 50/s, amplitude: 30/s, period: 1m}}, ramp: 1s, hold: 1s}";
+    assert_eq!(curve(sine), (50.0, 50.0, Curve::Sine { amplitude: 30.0, period: s(60) }));
+    assert_eq!(plan(sine).load.phases[0].curve, Curve::Line);
+    let spikes = "{phases: [{rate: 50/s, spike: {rate: 1k/s, every: 30s, for: 2s}, for: 3m}]}";
+    assert_eq!(curve(spikes).2, Curve::Spikes { level: 1_000.0, every: s(30), length: s(2) });
+}
+
+#[test]
+fn users_think_or_keep_a_pace() {
+    let model = |load: &str| plan(load).load.model;
+    assert_eq!(model("{users: 5, pace: 10s, hold: 1s}"), LoadModel::Paced(s(10)));
+    assert_eq!(model("{users: 5, think: 2s, hold: 1s}"), LoadModel::Thinking(Pause::Fixed(s(2))));
+    let between = Pause::Between(s(1), s(3));
+    assert_eq!(model("{users: 5, think: {between: [1s, 3s]}, hold: 1s}"), LoadModel::Thinking(between));
+    let exponential = Pause::Exponential(s(2));
+    assert_eq!(model("{users: 5, think: {exponential: 2s}, hold: 1s}"), LoadModel::Thinking(exponential));
+}
+
+#[test]
+fn kinds_with_loads_of_their_own_share_what_is_measured_in_all() {
+    let plan = plan(
+        "{sessions: {b: {users: 5, ramp: 20s, hold: 60s}, a: {rate: 9/s, spacing: poisson, warm-up: 10s, hold: 90s}}}",
+    );
+    let kinds: Vec<_> = plan.load.kinds.iter().map(|kind| (kind.kind, kind.model)).collect();
+    assert_eq!(kinds, [(1, LoadModel::Closed), (0, LoadModel::Open(Spacing::Poisson))]);
+    let phases: Vec<_> = plan.load.phases.iter().map(|p| (p.name.as_str(), p.duration, p.measured)).collect();
+    assert_eq!(phases, [("warm-up", s(20), false), ("hold", s(60), true), ("rest", s(20), false)]);
+    assert_eq!(plan.load.most_users(), 5);
+}
+
+#[test]
+fn sessions_in_flight_are_limited_where_they_arrive() {
+    let limit = |rest: &str| plan(&format!("{{rate: 9/s, hold: 1s}}\nlimits: {rest}")).limits.in_flight;
+    assert_eq!(limit("{in flight: 7}").map(|l| (l.most, l.at_limit)), Some((7, AtLimit::Wait)));
+    assert_eq!(limit("{in flight: 7, at limit: drop}").map(|l| l.at_limit), Some(AtLimit::Drop));
+    assert_eq!(limit("{}"), None);
+    assert!(told("{users: 1, hold: 1s}\nlimits: {in flight: 7}").contains("users are their own limit"));
+    assert!(told("{rate: 1/s, hold: 1s}\nlimits: {at limit: drop}").contains("needs a limit beside it"));
+}
+
+#[test]
+fn mistakes_in_loads() {
+    let cases = [
+        ("{rate: 1/s in 5 steps, hold: 1s}", "steps lead from one level to another"),
+        ("{rate: 1/s to 9/s in 1 steps, hold: 1s}", "at least 2"),
+        ("{rate: 1/s to 9/s in five steps, hold: 1s}", "\"five steps\" is no number of steps"),
+        ("{rate: {sine: {mean: 5/s, amplitude: 6/s, period: 1m}}, hold: 1s}", "falls below 0"),
+        ("{rate: {sine: {mean: 5/s, amplitude: 5/s, period: 0s}}, hold: 1s}", "longer than 0"),
+        ("{rate: {sine: {mean: 5/s, period: 1m}}, hold: 1s}", "a sine needs the key \"amplitude\""),
+        ("{rate: {}, hold: 1s}", "needs one of the keys sine, file"),
+        ("{rate: 5/s, spike: {rate: 9/s, every: 1s, for: 1s}, hold: 9s}", "shorter than its period"),
+        ("{users: 5, spike: {rate: 9/s, every: 2s, for: 1s}, hold: 9s}", "spikes stand on a plain rate"),
+        ("{rate: 5/s, spike: {rate: 9/s, every: 1ms, for: 1us}, hold: 9h}", "too many spikes"),
+        ("{users: 5, think: 1s, pace: 1s, hold: 1s}", "either a pace or a think time"),
+        ("{rate: 5/s, pace: 1s, hold: 1s}", "\"pace\" belongs to a load with users"),
+        ("{users: 5, pace: 1us, hold: 1s}", "too short"),
+        ("{phases: [{rate: 5/s}]}", "a phase needs the key \"for\""),
+        ("{sessions: {a: {users: 1, hold: 1s}}}", "the session \"b\" has no load"),
+        ("{sessions: {a: {users: 1, hold: 1s}, c: {users: 1, hold: 1s}}}", "there is no session \"c\""),
+        ("{hold: 1s, sessions: {a: {users: 1, hold: 1s}}}", "\"hold\" stands in those"),
+        (
+            "{sessions: {a: {users: 1, hold: 9s}, b: {users: 1, warm-up: 9s, hold: 9s}}}",
+            "have nothing in common",
+        ),
+        (
+            "{sessions: {a: {sessions: {a: {users: 1, hold: 9s}}}, b: {users: 1, hold: 9s}}}",
+            "the load of one kind already",
+        ),
+    ];
+    for (load, reason) in cases {
+        let told = told(load);
+        assert!(told.contains(reason), "{load}: {told}");
+    }
+}
+
+#[test]
+fn rates_come_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |csv: &str, load: &str| {
+        std::fs::write(folder.path().join("r.csv"), csv).unwrap();
+        load_text("t.yaml", &file(load), folder.path(), &[])
+    };
+    let hold = "{rate: {file: r.csv}}";
+    let plan = read("rate, seconds\n5,100\n9,102\n0,105\n", hold).unwrap();
+    let [phase] = plan.load.phases.as_slice() else { panic!() };
+    let Curve::Series(series) = &phase.curve else { panic!() };
+    assert_eq!(series.points, [(0.0, 5.0), (2.0, 9.0), (5.0, 0.0)]);
+    assert_eq!((phase.duration, series.between, phase.measured), (s(8), false, true));
+    let lines = read("seconds,rate\n0,5\n4,9\n", "{rate: {file: r.csv, between rows: line}, warm-up: 1s}");
+    let durations: Vec<_> = lines.unwrap().load.phases.iter().map(|phase| phase.duration).collect();
+    assert_eq!(durations, [s(1), s(4)]);
+
+    for (csv, reason) in [
+        ("seconds,rate\n0,5\n", "at least two rows"),
+        ("second,rate\n0,5\n1,5\n", "no column \"seconds\""),
+        ("seconds,rate\n0,5\n0,6\n", "line 3: its seconds are not later"),
+        ("seconds,rate\n0,5\n1,-6\n", "line 3: \"-6\" is no rate"),
+        ("seconds,rate\n0,5\n1\n", "line 3: \"\" is no rate"),
+        ("seconds,rate\n0,5\n1,inf\n", "is no rate"),
+    ] {
+        let told = read(csv, hold).unwrap_err().to_string();
+        assert!(told.starts_with("t.yaml:4:21: cannot read") && told.contains(reason), "{csv}: {told}");
+    }
+}
+
+#[test]
+fn the_command_line_changes_each_model_as_far_as_it_has_a_meaning() {
+    let change = |load: &str, rate: Option<f64>, time: Option<u64>| {
+        let mut plan = plan(load);
+        plan.override_load(rate, time.map(s)).map(|()| plan.load).map_err(|error| error.to_string())
+    };
+    let sine = "{rate: {sine: {mean: 50/s, amplitude: 30/s, period: 1m}}, hold: 2m}";
+    let phase = change(sine, Some(160.0), Some(240)).unwrap().phases.remove(0);
+    assert_eq!((phase.from, phase.duration), (100.0, s(240)));
+    assert_eq!(phase.curve, Curve::Sine { amplitude: 60.0, period: s(60) });
+    let spikes = "{rate: 50/s, spike: {rate: 1k/s, every: 30s, for: 2s}, hold: 2m}";
+    let phase = change(spikes, Some(500.0), Some(10)).unwrap().phases.remove(0);
+    assert_eq!((phase.from, phase.peak()), (25.0, 500.0));
+    let paced = change("{users: 50, pace: 10s, hold: 1m}", Some(25.0), None).unwrap();
+    assert_eq!((paced.model, paced.phases[0].to), (LoadModel::Open(Spacing::Constant), 25.0));
+
+    let same = "{sessions: {a: {users: 1, hold: 9s}, b: {rate: 9/s, hold: 9s}}}";
+    let load = change(same, None, Some(18)).unwrap();
+    let durations: Vec<_> = load.kinds.iter().map(|kind| kind.phases[0].duration).collect();
+    assert_eq!((durations, load.phases[0].duration), (vec![s(18), s(18)], s(18)));
+    assert!(change(same, Some(5.0), None).unwrap_err().contains("cannot tell whose to change"));
+    let other = "{sessions: {a: {users: 1, hold: 9s}, b: {rate: 9/s, warm-up: 1s, hold: 9s}}}";
+    assert!(change(other, None, Some(18)).unwrap_err().contains("not all measured at the same time"));
+}
+
+#[test]
+fn a_file_of_rates_can_be_cut_off_and_not_be_made_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("r.csv"), "seconds,rate\n0,5\n30,9\n").unwrap();
+    let mut plan = load_text("t.yaml", &file("{rate: {file: r.csv}}"), folder.path(), &[]).unwrap();
+    plan.override_load(Some(18.0), Some(s(40))).unwrap();
+    assert_eq!((plan.load.phases[0].duration, plan.load.phases[0].peak()), (s(40), 18.0));
+    let told = plan.override_load(None, Some(s(61))).unwrap_err().to_string();
+    assert!(told.contains("lasts 1m; --for can only shorten it"), "{told}");
+}
