@@ -115,6 +115,8 @@ pub struct DriveEnd {
     pub spent_turns: u64,
     /// TLS handshakes.
     pub handshakes: Handshakes,
+    /// Messages that came over WebSockets and that no step took.
+    pub unexpected_messages: u64,
     /// Connections that the limit of open files left room for, where that is fewer than the scenario allows.
     pub connections_capped_to: Option<usize>,
 }
@@ -210,6 +212,7 @@ impl Drive {
             end.lost_intervals += one.lost_intervals;
             end.spent_turns += one.spent_turns;
             end.handshakes.add(one.handshakes);
+            end.unexpected_messages += one.unexpected_messages;
         }
         end.phases = std::mem::take(&mut self.phases);
         // stopped, or out of sessions
@@ -437,7 +440,7 @@ fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
     let jumps = |to: u32| (to as usize) < kind.ops.len();
     for (index, op) in kind.ops.iter().enumerate() {
         let right = match op {
-            Op::Request(request) => plan.requests.get(*request as usize).is_some_and(|request| {
+            Op::Request(request) | Op::WebSocket { request, .. } => plan.requests.get(*request as usize).is_some_and(|request| {
                 let slots = request.extractions.iter().all(|e| (e.slot as usize) < kind.slots);
                 slots && (request.label as usize) < plan.labels.len()
             }),

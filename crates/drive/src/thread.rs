@@ -69,6 +69,8 @@ pub(crate) struct ThreadEnd {
     pub spent_turns: u64,
     /// Handshakes of its connections.
     pub handshakes: Handshakes,
+    /// Messages of WebSockets that no step took.
+    pub unexpected_messages: u64,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -125,6 +127,8 @@ pub(crate) struct Flow {
     pub draining: bool,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
+    /// Messages of WebSockets that no step took.
+    pub unexpected_messages: u64,
     /// Buffers.
     pub scratch: Scratch,
 }
@@ -203,6 +207,7 @@ impl<I: Io> Thread<'_, I> {
         end.lost_intervals = self.recorder.lost();
         end.spent_turns = self.flow.spent_turns;
         end.handshakes = self.io.handshakes();
+        end.unexpected_messages = self.flow.unexpected_messages;
         (end, self.recorder)
     }
 

@@ -107,6 +107,7 @@ impl Account {
                 end.spent_turns,
                 "turns of sessions were ended because they only computed; is there an endless loop?",
             ),
+            (end.unexpected_messages, "messages came over WebSockets that no step took"),
         ];
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
