@@ -440,10 +440,12 @@ fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
     let jumps = |to: u32| (to as usize) < kind.ops.len();
     for (index, op) in kind.ops.iter().enumerate() {
         let right = match op {
-            Op::Request(request) | Op::WebSocket { request, .. } => plan.requests.get(*request as usize).is_some_and(|request| {
-                let slots = request.extractions.iter().all(|e| (e.slot as usize) < kind.slots);
-                slots && (request.label as usize) < plan.labels.len()
-            }),
+            Op::Request(request) | Op::WebSocket { request, .. } => {
+                plan.requests.get(*request as usize).is_some_and(|request| {
+                    let slots = request.extractions.iter().all(|e| (e.slot as usize) < kind.slots);
+                    slots && (request.label as usize) < plan.labels.len()
+                })
+            }
             Op::Set { slot, .. } => (*slot as usize) < kind.slots,
             Op::Jump(to) | Op::JumpUnless { to, .. } => jumps(*to),
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),

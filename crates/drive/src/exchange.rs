@@ -200,8 +200,7 @@ impl<I: Io> Thread<'_, I> {
         let mut cx = world.context(&session.slots);
         let out = self.io.output(c);
         request.render(&mut cx, &session.jar, out, &mut self.flow.scratch.body);
-        let websocket =
-            websocket_step.map(|_| WebSocket::ask(out, &mut self.random, self.pool.body_bytes()));
+        let websocket = websocket_step.map(|_| WebSocket::ask(out, &mut self.random, self.pool.body_bytes()));
         let connection = self.pool.get(c);
         connection.websocket = websocket;
         connection.decoder.start(request.is_head, request.probe.needs_body);

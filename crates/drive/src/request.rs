@@ -66,7 +66,9 @@ impl Prepared {
             None => Some(None),
             Some(body) => body.as_literal().map(Some),
         };
-        if let (Some(head), Some(body), false) = (prepared.head.as_literal(), literal_body, request.is_message()) {
+        if let (Some(head), Some(body), false) =
+            (prepared.head.as_literal(), literal_body, request.is_message())
+        {
             let mut whole = head.to_vec();
             match body {
                 None => whole.extend_from_slice(prepared.bare_end),

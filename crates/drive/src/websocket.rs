@@ -153,9 +153,10 @@ impl<'a, I: Io> Thread<'a, I> {
         let session = &mut self.flow.sessions[s];
         let is_open = session.connection.is_some_and(|c| self.pool.get(c as usize).is_websocket());
         match (is_open, step) {
-            (true, None | Some(WebSocketStep::Connect { .. })) => {
-                Some(failed(Outcome::Protocol, "the session's connection is a WebSocket; ws close comes first"))
-            }
+            (true, None | Some(WebSocketStep::Connect { .. })) => Some(failed(
+                Outcome::Protocol,
+                "the session's connection is a WebSocket; ws close comes first",
+            )),
             (false, Some(step)) if !matches!(step, WebSocketStep::Connect { .. }) => {
                 session.finish();
                 Some(failed(Outcome::Reset, "there is no WebSocket any more"))
@@ -188,7 +189,10 @@ impl<'a, I: Io> Thread<'a, I> {
             WebSocketStep::Connect { .. } | WebSocketStep::Expect => Awaiting::Message,
             WebSocketStep::Send { kind, expects } => {
                 if *kind == websocket::Kind::Text && std::str::from_utf8(payload).is_err() {
-                    return Placed::Failed(failed(Outcome::Protocol, "the text to be sent is not valid UTF-8"));
+                    return Placed::Failed(failed(
+                        Outcome::Protocol,
+                        "the text to be sent is not valid UTF-8",
+                    ));
                 }
                 write_message(out, *kind, payload, key);
                 if *expects { Awaiting::Message } else { Awaiting::Sent }
@@ -281,8 +285,8 @@ impl<'a, I: Io> Thread<'a, I> {
             websocket.pending.clear();
             self.io.send(c)?;
         }
-        let waits = !websocket.pending.is_empty()
-            || (websocket.awaiting == Awaiting::Sent && self.io.is_sending(c));
+        let waits =
+            !websocket.pending.is_empty() || (websocket.awaiting == Awaiting::Sent && self.io.is_sending(c));
         if waits && self.flow.sessions[s].stand == Stand::Exchanging {
             self.timers.set(s, Alarm::Wake, self.clock.now_ns().saturating_add(SENDING_LOOK_NS));
         }
@@ -354,7 +358,10 @@ impl<'a, I: Io> Thread<'a, I> {
             Event::Received { .. } => self.take_frames(s, c, 0),
             Event::Ended => {
                 self.close(c);
-                Some(Err(failed(Outcome::Reset, "the connection was closed without a close of the WebSocket")))
+                Some(Err(failed(
+                    Outcome::Reset,
+                    "the connection was closed without a close of the WebSocket",
+                )))
             }
             Event::Failed(error) => {
                 self.close(c);
