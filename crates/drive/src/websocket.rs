@@ -21,6 +21,8 @@ use crate::session::{Stand, World};
 use crate::thread::Thread;
 use crate::timers::Alarm;
 
+/// The line with which a request says that its connection is not kept, and the line end before it.
+const NOT_KEPT: &[u8] = b"\r\nConnection: close\r\n";
 /// Most messages of a connection that are kept for a later step.
 const INBOX_MESSAGES: usize = 64;
 /// Most bytes of such messages; one alone may be larger.
@@ -68,6 +70,10 @@ impl WebSocket {
     pub fn ask(head: &mut Vec<u8>, random: &mut fastrand::Rng, message_bytes: usize) -> Box<WebSocket> {
         let key = handshake::key(random.u128(..).to_ne_bytes());
         debug_assert!(head.ends_with(b"\r\n\r\n"), "a head ends with a blank line");
+        // Where connections are not kept, a WebSocket's is all the same.
+        if let Some(at) = memchr::memmem::find(head, NOT_KEPT) {
+            head.drain(at..at + NOT_KEPT.len() - 2);
+        }
         head.truncate(head.len() - 2);
         handshake::write_upgrade_headers(head, &key);
         head.extend_from_slice(b"\r\n");
