@@ -176,7 +176,7 @@ impl<'a, I: Io> Thread<'a, I> {
         if *step == WebSocketStep::Expect
             && let Some(result) = self.take_kept(s, c)
         {
-            return self.over(c, result);
+            return self.over_at_once(c, result);
         }
         let now_ns = self.clock.now_ns();
         let session = &mut self.flow.sessions[s];
@@ -223,7 +223,7 @@ impl<'a, I: Io> Thread<'a, I> {
             self.close(c);
             return Placed::Failed(Fault::Broken(error));
         }
-        if awaits_sent && !self.io.is_sending(c) { self.over(c, Ok(())) } else { Placed::UnderWay }
+        if awaits_sent && !self.io.is_sending(c) { self.over_at_once(c, Ok(())) } else { Placed::UnderWay }
     }
 
     /// The first kept message that passes; those before it are given up.
@@ -265,7 +265,7 @@ impl<'a, I: Io> Thread<'a, I> {
     }
 
     /// A step is over without a wait.
-    fn over(&mut self, c: usize, result: Result<(), Fault>) -> Placed {
+    fn over_at_once(&mut self, c: usize, result: Result<(), Fault>) -> Placed {
         self.rest(c);
         match result {
             Ok(()) => Placed::Done,
