@@ -47,6 +47,60 @@ pub(crate) struct Probe {
     judges_status: bool,
 }
 
+/// What is judged: an answer of HTTP, or a message.
+pub(crate) trait Answer {
+    /// The status.
+    fn status(&self) -> u16;
+    /// A header by its lower-case name.
+    fn header(&self, name: &str) -> Option<&[u8]>;
+    /// The value of a cookie that it sets.
+    fn cookie(&self, name: &str) -> Option<&[u8]>;
+    /// The body, or the message.
+    fn body(&self) -> &[u8];
+}
+
+impl Answer for ResponseDecoder {
+    fn status(&self) -> u16 {
+        self.status()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.header(name)
+    }
+
+    fn cookie(&self, name: &str) -> Option<&[u8]> {
+        let set = self.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
+        let set = set.filter_map(|(_, value)| cookie::parse(value));
+        set.filter(|c| c.name == name.as_bytes() && !c.removed).last().map(|cookie| cookie.value)
+    }
+
+    fn body(&self) -> &[u8] {
+        self.body()
+    }
+}
+
+/// A message of a WebSocket, which is nothing but a body.
+#[derive(Debug)]
+pub(crate) struct Message<'a>(pub &'a [u8]);
+
+impl Answer for Message<'_> {
+    fn status(&self) -> u16 {
+        0
+    }
+
+    fn header(&self, _: &str) -> Option<&[u8]> {
+        None
+    }
+
+    fn cookie(&self, _: &str) -> Option<&[u8]> {
+        None
+    }
+
+    fn body(&self) -> &[u8] {
+        self.0
+    }
+}
+
 /// Buffers that are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
@@ -77,7 +131,7 @@ impl Probe {
     /// Judges an answer: the status first, then what is kept, then everything else.
     pub fn judge(
         &mut self,
-        answer: &ResponseDecoder,
+        answer: &impl Answer,
         slots: &mut [Slot],
         world: &mut World<'_>,
         scratch: &mut Scratch,
@@ -111,6 +165,18 @@ impl Probe {
         Ok(())
     }
 
+    /// Whether an answer passes every check that does not look at variables, which it may set.
+    pub fn fits(
+        &self,
+        answer: &impl Answer,
+        slots: &[Slot],
+        world: &mut World<'_>,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let of_answer = self.checks.iter().filter(|check| !matches!(check, Check::Holds(..)));
+        of_answer.into_iter().all(|check| holds(check, answer, &mut world.context(slots), scratch))
+    }
+
     /// What a failed request leaves: its variables become missing, unless they are to stay.
     pub fn clear(&self, slots: &mut [Slot]) {
         for extraction in &self.extractions {
@@ -125,7 +191,7 @@ impl Probe {
     pub fn describe(
         &self,
         flaw: Flaw,
-        answer: &ResponseDecoder,
+        answer: &impl Answer,
         received: &[u8],
         slot_names: &[String],
     ) -> String {
@@ -149,7 +215,7 @@ impl Probe {
 fn extract(
     source: &Source,
     groups: &mut Option<CaptureLocations>,
-    answer: &ResponseDecoder,
+    answer: &impl Answer,
     slot: &mut Slot,
     text: &mut Vec<u8>,
 ) -> bool {
@@ -175,14 +241,10 @@ fn extract(
             Some(value) => slot.set_text(value),
             None => return false,
         },
-        Source::Cookie(name) => {
-            let set = answer.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
-            let set = set.filter_map(|(_, value)| cookie::parse(value));
-            match set.filter(|c| c.name == name.as_bytes() && !c.removed).last() {
-                Some(cookie) => slot.set_text(cookie.value),
-                None => return false,
-            }
-        }
+        Source::Cookie(name) => match answer.cookie(name) {
+            Some(value) => slot.set_text(value),
+            None => return false,
+        },
         Source::Regex(regex, group) => {
             let Some(groups) = groups.as_mut() else { return false };
             if regex.captures_read(groups, answer.body()).is_none() {
@@ -204,7 +266,7 @@ fn found<'a>(path: &json::Path, body: &'a [u8]) -> Option<&'a [u8]> {
     path.find(body).ok().flatten().filter(|token| *token != b"null")
 }
 
-fn holds(check: &Check, answer: &ResponseDecoder, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
+fn holds(check: &Check, answer: &impl Answer, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
     match check {
         Check::Status(_) => true,
         Check::Header(name, test) => passes(test, answer.header(name), cx, &mut scratch.expected),

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
 
 use crate::clock::MILLISECOND_NS;
+use crate::websocket::WebSocket;
 
 /// Back-off after the first failure to connect; doubles with each further one.
 const FIRST_BACK_OFF_NS: u64 = MILLISECOND_NS;
@@ -40,6 +41,8 @@ pub(crate) struct Connection {
     pub fresh: bool,
     /// Decodes its answers.
     pub decoder: ResponseDecoder,
+    /// The WebSocket that it is, or is asked to become.
+    pub websocket: Option<Box<WebSocket>>,
     /// Not to be tried again before.
     pub retry_ns: u64,
     back_off_ns: u64,
@@ -53,9 +56,15 @@ impl Connection {
             exchanging: false,
             fresh: true,
             decoder: ResponseDecoder::new(limits),
+            websocket: None,
             retry_ns: 0,
             back_off_ns: 0,
         }
+    }
+
+    /// Whether it is a WebSocket; then it carries no requests.
+    pub fn is_websocket(&self) -> bool {
+        self.websocket.as_ref().is_some_and(|websocket| websocket.is_open())
     }
 
     /// It could not be made: the next try waits, longer each time.
@@ -95,6 +104,11 @@ impl Pool {
     /// A connection by its number.
     pub fn get(&mut self, connection: usize) -> &mut Connection {
         &mut self.connections[connection]
+    }
+
+    /// Most bytes of an answer's body.
+    pub fn body_bytes(&self) -> usize {
+        self.limits.body_bytes
     }
 
     /// How many there may be.

@@ -138,6 +138,8 @@ pub struct DriveEnd {
     pub sessions_waited: u64,
     /// Sessions that were dropped because as many as allowed were in flight.
     pub sessions_dropped: u64,
+    /// Messages that came over WebSockets and that no step took.
+    pub unexpected_messages: u64,
     /// Connections that the limit of open files left room for, where that is fewer than the scenario allows.
     pub connections_capped_to: Option<usize>,
 }
@@ -235,6 +237,7 @@ impl Drive {
             end.handshakes.add(one.handshakes);
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;
+            end.unexpected_messages += one.unexpected_messages;
         }
         end.phases = std::mem::take(&mut self.phases);
         // stopped, or out of sessions
@@ -489,10 +492,12 @@ fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
     let jumps = |to: u32| (to as usize) < kind.ops.len();
     for (index, op) in kind.ops.iter().enumerate() {
         let right = match op {
-            Op::Request(request) => plan.requests.get(*request as usize).is_some_and(|request| {
-                let slots = request.extractions.iter().all(|e| (e.slot as usize) < kind.slots);
-                slots && (request.label as usize) < plan.labels.len()
-            }),
+            Op::Request(request) | Op::WebSocket { request, .. } => {
+                plan.requests.get(*request as usize).is_some_and(|request| {
+                    let slots = request.extractions.iter().all(|e| (e.slot as usize) < kind.slots);
+                    slots && (request.label as usize) < plan.labels.len()
+                })
+            }
             Op::Set { slot, .. } => (*slot as usize) < kind.slots,
             Op::Jump(to) | Op::JumpUnless { to, .. } => jumps(*to),
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),

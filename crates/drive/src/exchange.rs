@@ -12,14 +12,20 @@ use crate::record::Times;
 use crate::session::{Session, Stand, Turn, World};
 use crate::thread::Thread;
 use crate::timers::Alarm;
+use crate::websocket::WebSocket;
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
 const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
 
+/// Most steps that are over without a wait (messages that nothing answers) which a session does in one turn.
+const STEPS_PER_TURN: u32 = 64;
+
 /// What came of an attempt to get a request on its way.
-enum Placed {
+pub(crate) enum Placed {
     UnderWay,
+    /// It is over already, and well.
+    Done,
     Failed(Fault),
     Dropped,
 }
@@ -40,6 +46,7 @@ impl<I: Io> Thread<'_, I> {
 
     /// Goes on with a session until it waits for something.
     pub fn run_session(&mut self, s: usize, now_ns: u64) {
+        let mut steps_done = 0;
         loop {
             let session = &mut self.flow.sessions[s];
             let epoch_ms = self.clock.wall_ms(now_ns);
@@ -53,7 +60,12 @@ impl<I: Io> Thread<'_, I> {
                 Turn::Request(request) => {
                     self.fall_due(s, request);
                     let placed = self.place(s, now_ns);
+                    steps_done += u32::from(matches!(placed, Placed::Done));
                     if !self.settle(s, placed, now_ns) {
+                        return;
+                    }
+                    if steps_done == STEPS_PER_TURN {
+                        self.timers.set(s, Alarm::Wake, now_ns);
                         return;
                     }
                 }
@@ -95,6 +107,9 @@ impl<I: Io> Thread<'_, I> {
     fn place(&mut self, s: usize, now_ns: u64) -> Placed {
         if self.flow.sessions[s].deadline_ns <= now_ns {
             return Placed::Failed(Fault::Timeout); // it came too late for an answer in time
+        }
+        if let Some(fault) = self.websocket_refusal(s) {
+            return Placed::Failed(fault);
         }
         if self.flow.sessions[s].connection.is_none() {
             let Some(connection) = self.pool.take(now_ns) else { return self.queue_up(s) };
@@ -180,13 +195,22 @@ impl<I: Io> Thread<'_, I> {
 
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
+        let websocket_step = self.websocket_step(s);
+        if let Some(step) = websocket_step
+            && self.pool.get(c).is_websocket()
+        {
+            return self.transmit_frame(s, c, step);
+        }
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let mut cx = world.context(&session.slots);
-        request.render(&mut cx, &session.jar, self.io.output(c), &mut self.flow.scratch.body);
+        let out = self.io.output(c);
+        request.render(&mut cx, &session.jar, out, &mut self.flow.scratch.body);
+        let websocket = websocket_step.map(|_| WebSocket::ask(out, &mut self.random, self.pool.body_bytes()));
         let connection = self.pool.get(c);
+        connection.websocket = websocket;
         connection.decoder.start(request.is_head, request.probe.needs_body);
         let sent_ns = self.clock.now_ns();
         if let Err(error) = self.io.send(c) {
@@ -207,6 +231,10 @@ impl<I: Io> Thread<'_, I> {
     fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
         match placed {
             Placed::UnderWay => false,
+            Placed::Done => {
+                self.write_down(s, Outcome::Ok, self.clock.now_ns());
+                true
+            }
             Placed::Failed(fault) => {
                 self.fail(s, fault, now_ns);
                 true
@@ -221,6 +249,7 @@ impl<I: Io> Thread<'_, I> {
     /// Ends a session; true if its user begins the next one at once.
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
         if let Some(connection) = self.flow.sessions[s].connection.take() {
+            self.leave_websocket(connection as usize);
             self.release(connection, now_ns);
         }
         self.timers.clear(s, Alarm::Timeout);
@@ -305,7 +334,8 @@ impl<I: Io> Thread<'_, I> {
                 self.flow.sessions[s].ready_ns = now_ns;
                 self.go_on(s, now_ns);
             }
-            Stand::Free | Stand::Waiting | Stand::Granted | Stand::Connecting | Stand::Exchanging => {}
+            Stand::Exchanging => self.on_flush(s, now_ns),
+            Stand::Free | Stand::Waiting | Stand::Granted | Stand::Connecting => {}
         }
     }
 
@@ -354,13 +384,16 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 
-    fn close(&mut self, c: usize) {
+    pub fn close(&mut self, c: usize) {
         let connection = self.pool.get(c);
         if connection.state == State::Open {
             self.flow.open -= 1;
         }
         connection.state = State::Closed;
         connection.exchanging = false;
+        if let Some(websocket) = connection.websocket.take() {
+            self.flow.unexpected_messages += websocket.kept() as u64;
+        }
         self.io.close(c);
     }
 
@@ -368,6 +401,9 @@ impl<I: Io> Thread<'_, I> {
     pub fn on_event(&mut self, c: usize, event: Event) {
         let now_ns = self.clock.now_ns();
         let connection = self.pool.get(c);
+        if connection.is_websocket() {
+            return self.on_websocket_event(c, event, now_ns);
+        }
         let session = connection.session.map(|s| s as usize);
         match (event, session) {
             (Event::Opened, Some(s)) => {
@@ -381,6 +417,7 @@ impl<I: Io> Thread<'_, I> {
                 self.receive(s, c, closing, now_ns)
             }
             (Event::Ended, Some(s)) if connection.exchanging => match connection.decoder.finish() {
+                Ok(()) if connection.websocket.is_some() => self.handshake_answered(s, c, None, now_ns),
                 Ok(()) => self.answered(s, c, false, now_ns),
                 Err(HttpError::Empty) => self.broke(s, c, Fault::ClosedBefore, now_ns),
                 Err(_) => self.broke(s, c, Fault::ClosedWithin, now_ns),
@@ -406,6 +443,9 @@ impl<I: Io> Thread<'_, I> {
     fn receive(&mut self, s: usize, c: usize, closing: bool, now_ns: u64) {
         let received = self.io.received();
         match self.pool.get(c).decoder.decode(received) {
+            Ok(decoded) if decoded.complete && self.pool.get(c).websocket.is_some() => {
+                self.handshake_answered(s, c, Some(decoded.consumed), now_ns);
+            }
             Ok(decoded) if decoded.complete => {
                 // Bytes behind the answer, or a part of the request that the server did not want: out of step.
                 let in_step = decoded.consumed == received.len() && !self.io.is_sending(c);
@@ -443,7 +483,7 @@ impl<I: Io> Thread<'_, I> {
     }
 
     /// A request failed: it is written down, and what it should have brought is missing.
-    fn fail(&mut self, s: usize, fault: Fault, now_ns: u64) {
+    pub fn fail(&mut self, s: usize, fault: Fault, now_ns: u64) {
         self.cut(now_ns);
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
@@ -464,7 +504,7 @@ impl<I: Io> Thread<'_, I> {
     }
 
     /// A request has ended; the session's next step is due.
-    fn write_down(&mut self, s: usize, outcome: Outcome, end_ns: u64) {
+    pub fn write_down(&mut self, s: usize, outcome: Outcome, end_ns: u64) {
         self.cut(end_ns);
         let session = &mut self.flow.sessions[s];
         let label = self.prepared[session.request as usize].label;

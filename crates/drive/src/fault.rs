@@ -1,5 +1,6 @@
 //! Why a request failed, how that is counted and how it is said.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
@@ -29,6 +30,8 @@ pub(crate) enum Fault {
     Protocol(HttpError),
     /// The answer is not as it should be.
     Flawed(Flaw),
+    /// What went wrong with a WebSocket, as what it counts and in words.
+    WebSocket(Outcome, Cow<'static, str>),
 }
 
 impl Fault {
@@ -40,6 +43,7 @@ impl Fault {
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
             Fault::Protocol(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
+            Fault::WebSocket(outcome, _) => *outcome,
         }
     }
 }
@@ -56,6 +60,7 @@ impl fmt::Display for Fault {
             Fault::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),
             Fault::Protocol(error) => write!(f, "{error}"),
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
+            Fault::WebSocket(_, words) => f.write_str(words),
         }
     }
 }

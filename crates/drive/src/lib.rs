@@ -6,7 +6,7 @@
 //!
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
 //! the `io` back end out and back, is looked at in `answer`, and leaves its mark in `record`. The loop around it is
-//! `thread`. Response times count from when a request was *due*, so that a system that stands still cannot hide it;
+//! `thread`; what differs for a session's WebSocket is in `websocket`. Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
 //!
 //! ```no_run
@@ -62,6 +62,7 @@ mod testing;
 mod thread;
 mod timers;
 mod tls;
+mod websocket;
 
 use std::time::{Instant, SystemTime};
 

@@ -42,7 +42,11 @@ impl Prepared {
     }
 
     fn new(plan: &Plan, request: &RequestPlan, target: &Target) -> Result<Self, DriveError> {
-        let head = aimed(request, target, plan.limits.keep_alive).ok_or_else(|| DriveError::Head {
+        let head = match request.is_message() {
+            true => Some(Template::default()),
+            false => aimed(request, target, plan.limits.keep_alive),
+        };
+        let head = head.ok_or_else(|| DriveError::Head {
             label: plan.labels.get(request.label as usize).cloned().unwrap_or_default(),
         })?;
         let names_cookies = |part: &Part| matches!(part, Part::Literal(bytes) if bytes.to_ascii_lowercase().windows(9).any(|w| w == b"\r\ncookie:"));
@@ -62,7 +66,9 @@ impl Prepared {
             None => Some(None),
             Some(body) => body.as_literal().map(Some),
         };
-        if let (Some(head), Some(body)) = (prepared.head.as_literal(), literal_body) {
+        if let (Some(head), Some(body), false) =
+            (prepared.head.as_literal(), literal_body, request.is_message())
+        {
             let mut whole = head.to_vec();
             match body {
                 None => whole.extend_from_slice(prepared.bare_end),
@@ -90,6 +96,15 @@ impl Prepared {
                 body.render(cx, scratch);
                 append_body(out, scratch);
             }
+        }
+    }
+}
+
+impl Prepared {
+    /// Appends what a message holds.
+    pub fn render_message(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        if let Some(body) = &self.body {
+            body.render(cx, out);
         }
     }
 }

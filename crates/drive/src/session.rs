@@ -120,13 +120,23 @@ impl Session {
         }
     }
 
+    /// The operation that it is at.
+    pub fn op<'a>(&self, ops: &'a [Op]) -> Option<&'a Op> {
+        ops.get((self.next_op as usize).checked_sub(1)?)
+    }
+
+    /// Nothing more is to be done.
+    pub fn finish(&mut self) {
+        self.next_op = u32::MAX;
+    }
+
     /// Goes on until it needs something that is not there at once.
     pub fn advance(&mut self, ops: &[Op], world: &mut World<'_>, fresh: &mut Slot) -> Turn {
         for _ in 0..OPS_PER_TURN {
             let Some(op) = ops.get(self.next_op as usize) else { return Turn::End };
             self.next_op += 1;
             match op {
-                Op::Request(request) => return Turn::Request(*request),
+                Op::Request(request) | Op::WebSocket { request, .. } => return Turn::Request(*request),
                 Op::Set { slot, value } => {
                     value.eval_into(&mut world.context(&self.slots), fresh);
                     std::mem::swap(&mut self.slots[*slot as usize], fresh);

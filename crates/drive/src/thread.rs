@@ -71,6 +71,8 @@ pub(crate) struct ThreadEnd {
     pub handshakes: Handshakes,
     /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
     pub limited: (u64, u64),
+    /// Messages of WebSockets that no step took.
+    pub unexpected_messages: u64,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -127,6 +129,8 @@ pub(crate) struct Flow {
     pub draining: bool,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
+    /// Messages of WebSockets that no step took.
+    pub unexpected_messages: u64,
     /// Buffers.
     pub scratch: Scratch,
 }
@@ -207,6 +211,7 @@ impl<I: Io> Thread<'_, I> {
         end.spent_turns = self.flow.spent_turns;
         end.handshakes = self.io.handshakes();
         end.limited = self.schedule.limited();
+        end.unexpected_messages = self.flow.unexpected_messages;
         (end, self.recorder)
     }
 

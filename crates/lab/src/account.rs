@@ -115,6 +115,7 @@ impl Account {
                 end.sessions_dropped,
                 "sessions were dropped, because as many as the limit allows were in flight",
             ),
+            (end.unexpected_messages, "messages came over WebSockets that no step took"),
         ];
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),

@@ -12,6 +12,7 @@ mod request;
 mod scope;
 mod system;
 mod text;
+mod websocket;
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{AtLimit, Limits, Load, Objective, Op, Plan, SessionKind, SessionLimit};
 use crate::reader::Reader;
-use crate::yaml::Node;
+use crate::yaml::{Node, Place};
 
 /// Connections at once where a scenario says nothing.
 const CONNECTIONS: usize = 1_000;
@@ -89,7 +90,9 @@ fn sessions(
             continue;
         };
         let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0);
-        if weight > 0 && !kind.ops.iter().any(|op| matches!(op, Op::Request(_))) && !reader.sink.has_errors()
+        if weight > 0
+            && !kind.ops.iter().any(|op| matches!(op, Op::Request(_) | Op::WebSocket { .. }))
+            && !reader.sink.has_errors()
         {
             reader
                 .sink
@@ -174,6 +177,8 @@ pub(crate) struct Session<'a, 's> {
     ops: Vec<Op>,
     /// Whether what is compiled now can ever be reached.
     reachable: bool,
+    /// The operations that use the connection, and where they stand.
+    connection_uses: Vec<(usize, Place)>,
     /// Jumps to the session's end, to be filled in when it is known.
     to_end: Vec<usize>,
 }
@@ -181,7 +186,16 @@ pub(crate) struct Session<'a, 's> {
 impl<'a, 's> Session<'a, 's> {
     fn new(reader: &'a Reader<'s>, shared: &'a mut SharedNames, requests: &'a mut Requests) -> Self {
         let scope = Scope::default();
-        Session { reader, shared, requests, scope, ops: Vec::new(), reachable: true, to_end: Vec::new() }
+        Session {
+            reader,
+            shared,
+            requests,
+            scope,
+            ops: Vec::new(),
+            reachable: true,
+            connection_uses: Vec::new(),
+            to_end: Vec::new(),
+        }
     }
 
     fn compile(mut self, name: &str, steps: &Node, reachable: bool) -> SessionKind {
@@ -193,6 +207,7 @@ impl<'a, 's> Session<'a, 's> {
             self.ops[jump] = Op::Jump(end);
         }
         self.ops.push(Op::End);
+        websocket::check_paths(&self.ops, &self.connection_uses, self.reader.sink);
         if self.scope.is_too_large() {
             self.reader.sink.error(steps, "this session has too many variables and loops");
         }

@@ -8,6 +8,8 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Step, Tree}
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
 use crate::plan::Resolve;
 
+pub(crate) mod websocket;
+
 /// A list of steps.
 pub(crate) static STEPS: Shape = List(&Step(&STEP_KINDS), 1);
 
@@ -349,7 +351,7 @@ static LIMITS: Record = Record {
 };
 
 /// The kinds of steps, told apart by their verb.
-pub(crate) static STEP_KINDS: [Record; 10] = [
+pub(crate) static STEP_KINDS: [Record; 15] = [
     Record {
         what: "a request",
         schema: "request",
@@ -364,22 +366,14 @@ pub(crate) static STEP_KINDS: [Record; 10] = [
             method("OPTIONS"),
         ],
         keys: &[
-            key(
-                "label",
-                Scalar(Text),
-                "Name in the report; requests with the same one are counted together.",
-            ),
-            key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded."),
+            LABEL,
+            QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
             key("body", Scalar(Template), "The body as it is."),
-            key("timeout", Scalar(Duration), "Longest time for the answer."),
-            key(
-                "extract",
-                Map(Keys::Name("variables"), &EXTRACT),
-                "What is kept of the answer, by variable.",
-            ),
+            TIMEOUT,
+            EXTRACT_KEY,
             key(
                 "check",
                 Of(&CHECK),
@@ -476,6 +470,11 @@ pub(crate) static STEP_KINDS: [Record; 10] = [
         keys: &[],
         rule: Rule::Free,
     },
+    websocket::CONNECT,
+    websocket::SEND,
+    websocket::EXPECT,
+    websocket::PING,
+    websocket::CLOSE,
 ];
 
 const fn method(name: &'static str) -> Key {
@@ -505,6 +504,14 @@ static THINK: Record = Record {
     ],
     rule: Rule::OneOf(&["between", "exponential"]),
 };
+
+const LABEL: Key =
+    key("label", Scalar(Text), "Name in the report; requests with the same one are counted together.");
+const QUERY: Key =
+    key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded.");
+const TIMEOUT: Key = key("timeout", Scalar(Duration), "Longest time for the answer.");
+const EXTRACT_KEY: Key =
+    key("extract", Map(Keys::Name("variables"), &EXTRACT), "What is kept of the answer, by variable.");
 
 static EXTRACT: Shape = Either(&[Scalar(Text), Of(&EXTRACTION)]);
 

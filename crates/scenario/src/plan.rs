@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidemark_wire::json;
+use tidemark_wire::{json, websocket};
 
 use crate::expr::Expr;
 use crate::template::Template;
@@ -75,6 +75,14 @@ pub struct SessionKind {
 pub enum Op {
     /// Send a request and wait for its answer.
     Request(u16),
+    /// A step over a WebSocket.
+    WebSocket {
+        /// Label, time-out, extractions and checks are those of the request of this index; its body is what is sent.
+        /// Only that of [`WebSocketStep::Connect`] has a head.
+        request: u16,
+        /// What is done.
+        step: WebSocketStep,
+    },
     /// Set a variable (the old value may be read by the expression).
     Set {
         /// Which variable.
@@ -104,6 +112,32 @@ pub enum Op {
     End,
 }
 
+/// What a step does over the session's WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WebSocketStep {
+    /// Turn the session's connection into a WebSocket. The request's head asks for it.
+    Connect {
+        /// The subprotocols that the head offers.
+        protocols: Vec<String>,
+    },
+    /// Send the request's body as a message.
+    Send {
+        /// As what.
+        kind: websocket::Kind,
+        /// Whether a message that passes the request's checks is waited for, of those that come after it was sent.
+        expects: bool,
+    },
+    /// Wait for a message that passes the request's checks; those that nobody took before count, too.
+    Expect,
+    /// Send a ping with the request's body and wait for its pong.
+    Ping,
+    /// Close with the request's body as the reason, and wait until the peer has closed, too.
+    Close {
+        /// The close code.
+        code: u16,
+    },
+}
+
 /// One labelled request, its parts compiled.
 #[derive(Debug, Clone)]
 pub struct RequestPlan {
@@ -111,8 +145,8 @@ pub struct RequestPlan {
     pub label: u16,
     /// `GET`, `POST`, …
     pub method: String,
-    /// Request line and headers, each line ended by CRLF, without `Host`, `Cookie`, `Content-Length`
-    /// and without the blank line: the driver adds those.
+    /// Request line and headers, each line ended by CRLF, without `Host`, `Cookie`, `Content-Length`, the headers of
+    /// a WebSocket's handshake, and without the blank line: the driver adds those. Empty for messages.
     pub head: Template,
     /// Body, if any.
     pub body: Option<Template>,
@@ -125,6 +159,11 @@ pub struct RequestPlan {
 }
 
 impl RequestPlan {
+    /// Whether it is a message over a WebSocket, and no request of HTTP.
+    pub fn is_message(&self) -> bool {
+        self.head.parts.is_empty()
+    }
+
     /// Whether an answer's body is needed as a whole (extraction or check).
     pub fn needs_body(&self) -> bool {
         let from_body =

@@ -63,7 +63,7 @@ fn pass(
             }
             Op::JumpUnless { condition, .. } => drop(condition.is_true(&mut cx)),
             Op::Think(time) => drop(time.duration_us(&mut cx)),
-            Op::Jump(_) | Op::Choose { .. } | Op::End => {}
+            Op::WebSocket { .. } | Op::Jump(_) | Op::Choose { .. } | Op::End => {}
         }
     }
 }

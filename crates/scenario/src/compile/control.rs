@@ -29,6 +29,9 @@ impl Session<'_, '_> {
                 "think" => self.think(value),
                 "set" => self.set(value),
                 "take" => self.take(value),
+                "wsConnect" | "wsSend" | "wsExpect" | "wsPing" | "wsClose" => {
+                    self.websocket(record.schema, step, verb, value);
+                }
                 _ => {
                     self.to_end.push(self.ops.len());
                     self.ops.push(Op::Jump(0));

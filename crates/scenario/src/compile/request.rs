@@ -97,25 +97,56 @@ impl Session<'_, '_> {
             self.reader.sink.error(step, "this scenario has too many labels");
             return;
         };
-        let timeout = step.get("timeout").and_then(|node| self.reader.duration(node));
         let (body, content_type) = self.body(step);
         let plan = RequestPlan {
             label,
             method: method.to_owned(),
             head: self.head(step, method, path, content_type),
             body,
-            timeout: timeout.unwrap_or(self.requests.default_timeout),
+            timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
             checks: self.checks(step.get("check")),
         };
-        match u16::try_from(self.requests.plans.len()) {
-            Ok(index) => self.ops.push(Op::Request(index)),
-            Err(_) => self.reader.sink.error(step, "this scenario has too many requests"),
+        if let Some(index) = self.add_request(step, plan) {
+            self.connection_uses.push((self.ops.len(), step.place));
+            self.ops.push(Op::Request(index));
         }
-        self.requests.plans.push(plan);
     }
 
-    fn head(&mut self, step: &Node, method: &str, path: &Node, content_type: Option<&str>) -> Template {
+    /// The label of a step, made of other words where it has none.
+    pub(super) fn label_or(&mut self, step: &Node, words: impl FnOnce() -> String) -> Option<u16> {
+        let label = match step.get("label") {
+            Some(node) => self.label(node),
+            None => self.requests.add_label(words(), step.place, self.reachable),
+        };
+        if label.is_none() {
+            self.reader.sink.error(step, "this scenario has too many labels");
+        }
+        label
+    }
+
+    pub(super) fn timeout(&self, step: &Node) -> Duration {
+        let timeout = step.get("timeout").and_then(|node| self.reader.duration(node));
+        timeout.unwrap_or(self.requests.default_timeout)
+    }
+
+    /// Enters a request; its index.
+    pub(super) fn add_request(&mut self, step: &Node, plan: RequestPlan) -> Option<u16> {
+        let index = u16::try_from(self.requests.plans.len()).ok();
+        if index.is_none() {
+            self.reader.sink.error(step, "this scenario has too many requests");
+        }
+        self.requests.plans.push(plan);
+        index
+    }
+
+    pub(super) fn head(
+        &mut self,
+        step: &Node,
+        method: &str,
+        path: &Node,
+        content_type: Option<&str>,
+    ) -> Template {
         let mut head = Template::default();
         head.push_literal(format!("{method} ").as_bytes());
         let target = self.path(path);
@@ -205,7 +236,7 @@ impl Session<'_, '_> {
         }
     }
 
-    fn extractions(&mut self, node: Option<&Node>) -> Vec<Extraction> {
+    pub(super) fn extractions(&mut self, node: Option<&Node>) -> Vec<Extraction> {
         let mut extractions = Vec::new();
         for (name, node) in node.map(Node::entries).unwrap_or_default() {
             let Some(slot) = name.text().and_then(|name| self.scope.slot(name)) else { continue };
@@ -269,7 +300,7 @@ impl Session<'_, '_> {
         Some(Source::Regex(regex, group))
     }
 
-    fn checks(&mut self, node: Option<&Node>) -> Vec<Check> {
+    pub(super) fn checks(&mut self, node: Option<&Node>) -> Vec<Check> {
         let mut checks = Vec::new();
         let Some(node) = node else { return checks };
         if let Some(status) = node.get("status") {

@@ -121,7 +121,7 @@ pub fn write_request(
 pub fn check_answer<'a>(
     answer: &'a ResponseDecoder,
     key: &Key,
-    offered: &[&str],
+    offered: &[impl AsRef<str>],
 ) -> Result<Option<&'a str>, HandshakeError> {
     if answer.status() != 101 {
         return Err(HandshakeError::Status(answer.status()));
@@ -135,7 +135,7 @@ pub fn check_answer<'a>(
     }
     let Some(chosen) = answer.header("sec-websocket-protocol") else { return Ok(None) };
     match std::str::from_utf8(chosen) {
-        Ok(chosen) if offered.contains(&chosen) => Ok(Some(chosen)),
+        Ok(chosen) if offered.iter().any(|offer| offer.as_ref() == chosen) => Ok(Some(chosen)),
         _ => Err(HandshakeError::Protocol),
     }
 }

@@ -1,0 +1,335 @@
+//! Sessions over WebSockets, from the scenario to the figures, against a server made of the codec's other side.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use support::{Sum, begin, finish, options};
+use tidemark_record::Outcome;
+use tidemark_scenario::{Plan, Template};
+use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
+use tidemark_wire::websocket::{
+    Decoder, Event, Kind, Limits, Role, handshake, write_close, write_fragment, write_message, write_ping,
+    write_pong,
+};
+
+/// Counts what the server saw.
+#[derive(Default)]
+struct Seen {
+    messages: AtomicUsize,
+    pongs: AtomicUsize,
+    closes: AtomicUsize,
+}
+
+/// What the server does with a message; false to hang up without a word.
+type Behave = fn(&str, &mut Vec<u8>) -> bool;
+
+struct Server {
+    address: SocketAddr,
+    seen: Arc<Seen>,
+}
+
+fn server(greeting: Option<&'static str>, behave: Behave) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::new(Seen::default());
+    let counts = seen.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, counts) = (stream.unwrap(), counts.clone());
+            std::thread::spawn(move || serve(stream, greeting, behave, &counts));
+        }
+    });
+    Server { address, seen }
+}
+
+/// Requests without an upgrade get an empty 200; `/no` gets a 403.
+fn serve(mut stream: TcpStream, greeting: Option<&str>, behave: Behave, seen: &Seen) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut input = vec![0; 64 << 10];
+    let mut request = RequestDecoder::new(DecoderLimits::default());
+    let mut out = Vec::new();
+    loop {
+        request.start();
+        loop {
+            let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
+            if request.decode(&input[..have]).unwrap().complete {
+                break;
+            }
+        }
+        match (request.header("upgrade"), request.target()) {
+            (Some(_), b"/no") => {
+                stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").ok()?
+            }
+            (Some(_), _) => break,
+            _ => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()?,
+        }
+    }
+    let offer = handshake::check_request(&request).unwrap();
+    handshake::write_answer(&mut out, offer.key, offer.protocols().last()).unwrap();
+    if let Some(greeting) = greeting {
+        // In one piece with the answer.
+        write_message(&mut out, Kind::Text, greeting.as_bytes(), None);
+    }
+    stream.write_all(&out).ok()?;
+    let mut decoder = Decoder::new(Role::Server, Limits::default());
+    loop {
+        let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
+        let mut at = 0;
+        out.clear();
+        while at < have {
+            let decoded = decoder.decode(&input[at..have]).expect("the driver's frames are right");
+            at += decoded.consumed;
+            match decoded.event {
+                Some(Event::Message(_)) => {
+                    seen.messages.fetch_add(1, Ordering::SeqCst);
+                    if !behave(std::str::from_utf8(decoder.message()).unwrap(), &mut out) {
+                        return None;
+                    }
+                }
+                Some(Event::Ping) => write_pong(&mut out, decoder.control(), None),
+                Some(Event::Pong) => drop(seen.pongs.fetch_add(1, Ordering::SeqCst)),
+                Some(Event::Close) => {
+                    seen.closes.fetch_add(1, Ordering::SeqCst);
+                    write_close(&mut out, decoder.close_code(), "", None);
+                    let _ = stream.write_all(&out);
+                    return None;
+                }
+                None => break,
+            }
+        }
+        stream.write_all(&out).ok()?;
+    }
+}
+
+fn echo(message: &str, out: &mut Vec<u8>) -> bool {
+    write_message(out, Kind::Text, message.as_bytes(), None);
+    true
+}
+
+fn plan(steps: &str, load: &str) -> Plan {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    let text = format!("sessions:\n  a:\n    steps:\n{steps}load: {load}\nlimits: {{drain: 2s}}\n");
+    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+}
+
+fn run(server: &Server, steps: &str, load: &str) -> (Vec<String>, Sum) {
+    let plan = plan(steps, load);
+    let labels = plan.labels.clone();
+    (labels, finish(begin(plan, options(server.address, 1))))
+}
+
+/// Ten sessions.
+const TEN: &str = "{rate: 50/s, hold: 200ms}";
+
+fn outcomes(labels: &[String], sum: &Sum, label: &str) -> Vec<(Outcome, u64)> {
+    let index = labels.iter().position(|known| known == label).expect("a label") as u16;
+    let of = Outcome::ALL.map(|outcome| (outcome, sum.count(|l, o, _| l == index && o == outcome)));
+    of.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+#[test]
+fn a_whole_session() {
+    let server = server(Some("welcome"), echo);
+    let steps = r#"- GET: /login
+- ws connect: /chat
+  label: Connect
+  subprotocol: [v2, v1]
+  check: {header: {sec-websocket-protocol: v1}}
+- ws expect: {body: welcome}
+  label: Welcome
+- repeat: 3
+  as: n
+  steps:
+    - ws send: {json: {id: "${n}", say: "h\u00e9"}}
+      label: Echo
+      expect: {json: {$.id: "${n}"}}
+      extract: {said: {json: $.say, when missing: fail}}
+- ws send: "again ${said}"
+  label: Send
+- ws expect: {body: {matches: "^again h"}}
+  label: Again
+- ws ping: are you there
+  label: Ping
+- ws close: 1000
+  label: Close
+- GET: /logout"#;
+    let (labels, sum) = run(&server, steps, TEN);
+    for (label, count) in [
+        ("GET /login", 10),
+        ("Connect", 10),
+        ("Welcome", 10),
+        ("Echo", 30),
+        ("Send", 10),
+        ("Again", 10),
+        ("Ping", 10),
+        ("Close", 10),
+        ("GET /logout", 10),
+    ] {
+        assert_eq!(outcomes(&labels, &sum, label), [(Outcome::Ok, count)], "{label}: {:?}", sum.examples());
+    }
+    assert_eq!(server.seen.messages.load(Ordering::SeqCst), 40);
+    assert_eq!(server.seen.closes.load(Ordering::SeqCst), 10);
+    assert_eq!(sum.end.unexpected_messages, 0);
+}
+
+#[test]
+fn the_documents_example_works_against_a_server() {
+    let reference = include_str!("../../../docs/scenario.md");
+    let steps =
+        reference.split("```yaml\n").find(|block| block.starts_with("- ws connect")).expect("an example");
+    let steps = steps.split("```").next().unwrap();
+    // The server says everything back; the example extracts from that and expects its last word again.
+    let server = server(None, echo);
+    let (labels, sum) = run(&server, steps, TEN);
+    assert_eq!(outcomes(&labels, &sum, "Echo"), [(Outcome::Ok, 100)], "{:?}", sum.examples());
+    assert_eq!(outcomes(&labels, &sum, "Farewell"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+    assert_eq!(sum.outcome(Outcome::Ok), sum.ended());
+}
+
+#[test]
+fn an_answer_is_told_from_other_messages_and_pings_are_answered() {
+    let server = server(None, |message, out| {
+        for n in 0..3 {
+            write_message(out, Kind::Text, format!("push {n}").as_bytes(), None);
+        }
+        write_ping(out, b"?", None);
+        // The answer comes in fragments, with a ping between them.
+        let answer = format!("answer to {message}");
+        write_fragment(out, Some(Kind::Text), false, &answer.as_bytes()[..4], None);
+        write_ping(out, b"!", None);
+        write_fragment(out, None, true, &answer.as_bytes()[4..], None);
+        write_message(out, Kind::Text, b"push 3", None);
+        true
+    });
+    let steps = "- ws connect: /
+- ws send: one
+  label: One
+  expect: {body: answer to one}
+- ws expect: {body: push 1}
+  label: Push
+- ws expect: any
+  label: Next
+  extract: {got: body}
+- when: got == 'push 2'
+  steps:
+    - ws ping: x
+      label: Right";
+    let (labels, sum) = run(&server, steps, TEN);
+    for label in ["One", "Push", "Next", "Right"] {
+        assert_eq!(outcomes(&labels, &sum, label), [(Outcome::Ok, 10)], "{label}: {:?}", sum.examples());
+    }
+    // Passed over by the expect: push 0; left at the end: push 3.
+    assert_eq!(sum.end.unexpected_messages, 20);
+    assert_eq!(server.seen.pongs.load(Ordering::SeqCst), 20);
+}
+
+#[test]
+fn what_nobody_takes_is_bounded_and_counted() {
+    let server = server(None, |_, out| {
+        for n in 0..100 {
+            write_message(out, Kind::Text, format!("{n}").as_bytes(), None);
+        }
+        write_message(out, Kind::Text, b"end", None);
+        true
+    });
+    let steps = "- ws connect: /\n- ws send: x\n  expect: {body: end}\n- ws expect: any\n  extract: {first: body}\n- when: first == 36\n  steps: [{ws ping: x, label: Right}]";
+    let (labels, sum) = run(&server, steps, TEN);
+    assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+    assert_eq!(sum.end.unexpected_messages, 10 * 99);
+}
+
+#[test]
+fn a_close_in_the_midst_is_a_reset_and_ends_what_needs_it() {
+    let server = server(None, |message, out| match message {
+        "close" => {
+            write_close(out, Some(1011), "tired", None);
+            true
+        }
+        _ => false,
+    });
+    let steps = "- sometimes: 50%
+  steps:
+    - ws connect: /
+    - ws send: close
+      label: Told
+      expect: any
+    - ws send: more
+      label: After
+    - ws ping: x
+      label: Never
+- ws connect: /
+- ws send: hang up
+  label: Untold
+  expect: any";
+    let (labels, sum) = run(&server, steps, TEN);
+    assert_eq!(outcomes(&labels, &sum, "Told"), [(Outcome::Reset, 5)]);
+    assert_eq!(outcomes(&labels, &sum, "After"), [(Outcome::Reset, 5)]);
+    assert_eq!(outcomes(&labels, &sum, "Never"), []);
+    assert_eq!(outcomes(&labels, &sum, "Untold"), [(Outcome::Reset, 5)]);
+    let details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
+    assert!(details.contains(&"the other side closed the WebSocket with code 1011: tired"), "{details:?}");
+    assert!(details.contains(&"there is no WebSocket any more"), "{details:?}");
+}
+
+#[test]
+fn refusals_time_outs_and_broken_frames() {
+    let server = server(None, |message, out| {
+        if message == "break" {
+            out.extend_from_slice(b"\x83\x00");
+        }
+        true
+    });
+    let refused = "- ws connect: /no\n  label: No";
+    let (labels, sum) = run(&server, refused, TEN);
+    assert_eq!(outcomes(&labels, &sum, "No"), [(Outcome::Status, 10)], "{:?}", sum.examples());
+    let silent = "- ws connect: /\n- ws send: x\n  label: Silent\n  expect: any\n  timeout: 50ms";
+    let (labels, sum) = run(&server, silent, TEN);
+    assert_eq!(outcomes(&labels, &sum, "Silent"), [(Outcome::Timeout, 10)]);
+    let broken = "- ws connect: /\n- ws send: break\n  label: Broken\n  expect: any";
+    let (labels, sum) = run(&server, broken, TEN);
+    assert_eq!(outcomes(&labels, &sum, "Broken"), [(Outcome::Protocol, 10)]);
+    assert!(sum.examples()[0].detail.contains("opcode"), "{:?}", sum.examples());
+}
+
+#[test]
+fn messages_larger_than_what_a_socket_takes_at_once() {
+    let server = server(None, |message, out| {
+        std::thread::sleep(Duration::from_millis(5));
+        echo(&message.len().to_string(), out)
+    });
+    // Each is longer than the socket's buffers; the second has to wait for the first.
+    let steps = "- ws connect: /
+- ws send: large
+  label: Large
+- ws send: large
+  label: Large
+- ws expect: any
+- ws expect: {body: \"8000000\"}
+  label: Sizes";
+    let mut plan = plan(steps, "{rate: 20/s, hold: 100ms}");
+    for request in [1, 2] {
+        plan.requests[request].body = Some(Template::literal("x".repeat(8_000_000)));
+    }
+    let labels = plan.labels.clone();
+    let sum = finish(begin(plan, options(server.address, 1)));
+    assert_eq!(outcomes(&labels, &sum, "Large"), [(Outcome::Ok, 4)], "{:?}", sum.examples());
+    assert_eq!(outcomes(&labels, &sum, "Sizes"), [(Outcome::Ok, 2)], "{:?}", sum.examples());
+}
+
+#[test]
+fn users_of_a_closed_load_begin_again_on_new_connections() {
+    let server = server(None, echo);
+    let steps =
+        "- ws connect: /\n- repeat: 20\n  steps:\n    - ws send: x\n      label: Echo\n      expect: any";
+    let (labels, sum) = run(&server, steps, "{users: 4, hold: 300ms}");
+    assert_eq!(sum.outcome(Outcome::Ok), sum.ended(), "{:?}", sum.examples());
+    let connects: u64 = outcomes(&labels, &sum, "ws connect /").iter().map(|(_, count)| count).sum();
+    assert!(connects > 4, "{connects}");
+    assert_eq!(sum.connects(), connects);
+}

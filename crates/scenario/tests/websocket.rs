@@ -1,0 +1,137 @@
+//! Steps over a WebSocket: what they become, and what is told about mistakes.
+
+use std::path::Path;
+
+use tidemark_scenario::plan::{Check, Op, Plan, WebSocketStep};
+use tidemark_scenario::{check_text, load_text};
+use tidemark_wire::websocket::Kind;
+
+fn scenario(steps: &str) -> String {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n")
+}
+
+fn plan(steps: &str) -> Plan {
+    load_text("t.yaml", &scenario(steps), Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+}
+
+/// What is told, with the lines of the steps counted from 1.
+fn told(steps: &str) -> Vec<String> {
+    let (_, diagnostics) = check_text("t.yaml", &scenario(steps), Path::new("."), &[]);
+    let told = diagnostics.items().iter().map(|item| {
+        let text = item.to_string();
+        let line = text.lines().next().unwrap_or_default().trim_start_matches("t.yaml:");
+        let (number, rest) = line.split_once(':').unwrap();
+        let (_, rest) = rest.split_once(": ").unwrap();
+        format!("{}: {rest}", number.parse::<usize>().unwrap() - 3)
+    });
+    told.collect()
+}
+
+#[test]
+fn every_step() {
+    let plan = plan(
+        "- ws connect: /chat
+  query: {room: 5}
+  headers: {X-A: b}
+  subprotocol: [v2, v1]
+- ws send: hello
+  label: Hello
+- ws send: {json: {n: 1}}
+  expect: {json: {$.n: 1}, that: 1 < 2}
+- ws send: {binary: abc}
+  expect: any
+- ws expect: {body: {contains: x}}
+- ws ping: p
+- ws close: 4000
+  reason: over",
+    );
+    let steps: Vec<WebSocketStep> = plan.sessions[0]
+        .ops
+        .iter()
+        .filter_map(|op| match op {
+            Op::WebSocket { step, .. } => Some(step.clone()),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        WebSocketStep::Connect { protocols: vec!["v2".into(), "v1".into()] },
+        WebSocketStep::Send { kind: Kind::Text, expects: false },
+        WebSocketStep::Send { kind: Kind::Text, expects: true },
+        WebSocketStep::Send { kind: Kind::Binary, expects: true },
+        WebSocketStep::Expect,
+        WebSocketStep::Ping,
+        WebSocketStep::Close { code: 4000 },
+    ];
+    assert_eq!(steps, expected);
+    assert_eq!(plan.labels, ["ws connect /chat", "Hello", "ws send", "ws expect", "ws ping", "ws close"]);
+    let head = plan.requests[0].head.as_literal().unwrap();
+    assert_eq!(
+        std::str::from_utf8(head).unwrap(),
+        "GET /chat?room=5 HTTP/1.1\r\nX-A: b\r\nUser-Agent: tidemark\r\nSec-WebSocket-Protocol: v2, v1\r\n"
+    );
+    let literal = |request: usize| plan.requests[request].body.as_ref().and_then(|body| body.as_literal());
+    assert_eq!(literal(1), Some(&b"hello"[..]));
+    assert!(matches!(plan.requests[2].checks[..], [Check::Json(..), Check::Holds(..)]));
+    assert!(plan.requests[3].checks.is_empty());
+    assert_eq!((literal(5), literal(6)), (Some(&b"p"[..]), Some(&b"over"[..])));
+}
+
+#[test]
+fn a_message_needs_a_websocket_where_that_can_be_known() {
+    let none = "there is no WebSocket here on any way; begin one with ws connect before";
+    assert_eq!(told("- ws send: x\n- ws connect: /"), [format!("1: {none}")]);
+    assert_eq!(told("- ws connect: /\n- ws close: 1000\n- ws ping: x"), [format!("3: {none}")]);
+    // On one of the ways there is one.
+    let maybe = "- sometimes: 50%\n  steps:\n    - ws connect: /\n- ws send: x";
+    assert_eq!(told(maybe), Vec::<String>::new());
+    let round = "- repeat: 2\n  steps:\n    - ws connect: /\n    - ws send: x\n    - ws close: 1000";
+    assert_eq!(told(round), Vec::<String>::new());
+    let choose = "- choose:\n    - steps: [{ws connect: /a}]\n    - steps: [{ws connect: /b}, {end: session}]\n- ws expect: any";
+    assert_eq!(told(choose), Vec::<String>::new());
+}
+
+#[test]
+fn a_connection_is_one_thing_at_a_time() {
+    let told_of_get = told("- ws connect: /\n- GET: /x\n- ws close: 1000\n- GET: /y");
+    assert_eq!(
+        told_of_get,
+        ["2: the session's connection is a WebSocket here; requests can follow after a ws close"]
+    );
+    let told_of_second = told("- ws connect: /\n- ws connect: /");
+    assert_eq!(
+        told_of_second,
+        ["2: there is a WebSocket already; a session has one at a time, so close it first with ws close"]
+    );
+}
+
+#[test]
+fn mistakes_are_told() {
+    let cases = [
+        ("- ws conect: /", "1: unknown step \"ws conect\"; did you mean ws connect?"),
+        ("- ws connect: chat", "1: a path begins with a slash"),
+        (
+            "- ws connect: /\n  headers: {Sec-WebSocket-Protocol: x}",
+            "2: the header Sec-WebSocket-Protocol belongs to the handshake, which is written for you; use subprotocol",
+        ),
+        ("- ws connect: /\n  subprotocol: a b", "2: \"a b\" cannot be a subprotocol's name"),
+        (
+            "- ws connect: /\n- ws close: 1006",
+            "2: 1006 is no close code that can be sent; use 1000, or one of 3000 to 4999",
+        ),
+        ("- ws connect: /\n- ws expect: all", "2: \"all\" is not one of any"),
+        ("- ws connect: /\n- ws send: {jsn: 1}", "2: unknown key \"jsn\"; did you mean json?"),
+        (
+            "- ws connect: /\n- ws send: x\n  extract: {a: $.a}\n- when: exists(a)\n  steps: [{ws ping: x}]",
+            "3: there is no message to extract from without expect",
+        ),
+        (
+            "- ws connect: /\n- ws expect: any\n  extract: {a: status}\n- when: exists(a)\n  steps: [{ws ping: x}]",
+            "3: a message has neither status nor headers nor cookies",
+        ),
+    ];
+    for (steps, expected) in cases {
+        let told = told(steps);
+        assert!(told.iter().any(|one| one == expected), "{told:?}\nlacks\n{expected}");
+    }
+}
