@@ -106,7 +106,7 @@ fn the_output_says_which_loop_it_was() {
         assert!(closed.replace('\n', " ").contains(part), "{part}:\n{closed}");
     }
     let open = hit(&[&server.url("/"), "-r", "200", "--poisson", "-n", "40", "--latency"]);
-    for part in ["open loop", "count from when they", "Poisson arrivals", "200/s", "Percentiles"] {
+    for part in ["open loop", "count from when they", "Poisson arrivals", "200 sessions/s", "Percentiles"] {
         assert!(open.contains(part), "{part}:\n{open}");
     }
     assert!(closed.lines().chain(open.lines()).all(|line| line.chars().count() <= 80), "{closed}\n{open}");
