@@ -2,16 +2,18 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, NamedGroup, RootCertStore, SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error,
+    NamedGroup, RootCertStore, SignatureScheme,
 };
 use tidemark_scenario::plan::TlsSettings;
 
@@ -26,6 +28,14 @@ pub enum TlsError {
     /// The file of authorities cannot be used.
     #[error("no certificates in {}: {reason}", path.display())]
     Authorities {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The driver's own certificate cannot be used.
+    #[error("the client's certificate cannot be used: {}: {reason}", path.display())]
+    Client {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
@@ -70,14 +80,55 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let builder =
             ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
-        let mut config = if settings.insecure {
-            let verifier = Arc::new(Unchecked(provider));
-            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+        let builder = if settings.insecure {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
         } else {
-            builder.with_root_certificates(roots(settings)?).with_no_client_auth()
+            builder.with_root_certificates(roots(settings)?)
+        };
+        let mut config = match &settings.certificate {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let (chain, key) = own(path, settings.key.as_deref().unwrap_or(path))?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| TlsError::Client {
+                    path: path.clone(),
+                    reason: format!("{error}; does the key belong to it?"),
+                })?
+            }
         };
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         Ok(Tls { config, name, resumption: settings.resumption })
+    }
+
+    /// One handshake over a connection that blocks: whether it would come to anything.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to drive this server.
+    pub fn greet(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        let config = Arc::new(self.config.clone());
+        let told = |error: &Error| io::Error::new(ErrorKind::InvalidData, explain(error));
+        let mut session = ClientConnection::new(config, self.name.clone()).map_err(|error| told(&error))?;
+        while session.is_handshaking() {
+            session.complete_io(stream).map_err(|error| {
+                match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+                    Some(inner) => told(inner),
+                    None if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                        io::Error::new(
+                            ErrorKind::TimedOut,
+                            "the server does not answer; does it speak TLS there?",
+                        )
+                    }
+                    None if error.kind() == ErrorKind::UnexpectedEof => io::Error::new(
+                        error.kind(),
+                        "the server closed the connection; does it speak TLS there?",
+                    ),
+                    None => error,
+                }
+            })?;
+        }
+        session.send_close_notify();
+        // A last word; whether anybody still hears it does not matter.
+        let _ = session.complete_io(stream);
+        Ok(())
     }
 
     /// For one thread: the tickets of its `connections` connections are its own.
@@ -114,6 +165,20 @@ fn roots(settings: &TlsSettings) -> Result<RootCertStore, TlsError> {
     }
 }
 
+/// The driver's own certificate, with those that lead to its authority, and its key.
+fn own(path: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let wrong = |path: &Path, reason: String| TlsError::Client { path: path.into(), reason };
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let chain = chain.map_err(|error| wrong(path, error.to_string()))?;
+    if chain.is_empty() {
+        return Err(wrong(path, "it has no PEM block of a certificate".into()));
+    }
+    let read = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+        wrong(key, format!("no key in it ({error}); a key in a file of its own is named with --key"))
+    })?;
+    Ok((chain, read))
+}
+
 /// What a failure of the library means to a person.
 pub(crate) fn explain(error: &Error) -> String {
     match error {
@@ -123,7 +188,9 @@ pub(crate) fn explain(error: &Error) -> String {
                 .into()
         }
         Error::InvalidCertificate(CertificateError::BadSignature) => {
-            "the server's certificate names an authority that is trusted here, but was not signed by it".into()
+            "the server's certificate names an authority that is trusted here, but was not signed by it; name the \
+             right one with --cacert FILE, or go without the check with --insecure"
+                .into()
         }
         Error::InvalidCertificate(CertificateError::Other(other))
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
@@ -134,6 +201,9 @@ pub(crate) fn explain(error: &Error) -> String {
         }
         Error::InvalidCertificate(error) => format!("the server's certificate is not accepted: {error}"),
         Error::InvalidMessage(_) => "the server does not speak TLS there; is it http instead of https?".into(),
+        Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the server asks for a certificate of the client; give it one with --cert FILE and --key FILE".into()
+        }
         Error::AlertReceived(alert) => format!("the server refused it ({alert:?})"),
         Error::PeerIncompatible(why) => format!("the server offers nothing in common ({why:?})"),
         other => other.to_string(),
@@ -241,6 +311,33 @@ impl ServerCertVerifier for Unchecked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_certificate_of_ones_own_needs_its_key() {
+        let made = rcgen::generate_simple_self_signed(vec!["me.test".to_owned()]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        let with = |certificate: PathBuf, key: Option<PathBuf>| {
+            let settings =
+                TlsSettings { insecure: true, certificate: Some(certificate), key, ..TlsSettings::default() };
+            Tls::new(&settings, "localhost").map_err(|error| error.to_string())
+        };
+        let (alone, own) = (file("a.pem", &certificate), file("key.pem", &key));
+        with(alone.clone(), Some(own.clone())).unwrap();
+        with(file("both.pem", &format!("{certificate}{key}")), None).unwrap();
+        let error = with(alone.clone(), None).unwrap_err();
+        assert!(error.contains("--key"), "{error}");
+        let error = with(own.clone(), None).unwrap_err();
+        assert!(error.contains("no PEM block of a certificate"), "{error}");
+        let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        let error = with(alone, Some(file("other.pem", &other))).unwrap_err();
+        assert!(error.contains("does the key belong to it?"), "{error}");
+    }
 
     #[test]
     fn a_file_without_certificates_and_a_wrong_name_are_told() {

@@ -5,22 +5,17 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
-use rustls::{ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use support::identity::{Identity, NAME, identity, identity_13, identity_asking};
 use support::{Sum, begin, finish, get, options, phase, plan};
-use tempfile::NamedTempFile;
 use tidemark_drive::Tls;
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{LoadModel, Spacing, TlsSettings};
 use tidemark_scenario::{Plan, Template};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-const NAME: &str = "shop.test";
 
 /// How a server leaves its connection.
 #[derive(Clone, Copy, PartialEq)]
@@ -30,43 +25,6 @@ enum Then {
     Close,
     /// Without it.
     Cut,
-}
-
-/// A certificate for [`NAME`] and the file of its authority.
-struct Identity {
-    config: Arc<ServerConfig>,
-    authority: NamedTempFile,
-}
-
-fn identity(versions: &[&'static SupportedProtocolVersion]) -> Identity {
-    let mut authority = CertificateParams::new(Vec::new()).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // Each has its own name, so that one that is not known is told from one that is forged.
-    static MADE: AtomicUsize = AtomicUsize::new(0);
-    let name = format!("authority {} of this test", MADE.fetch_add(1, Ordering::Relaxed));
-    authority.distinguished_name.push(DnType::CommonName, name);
-    let authority_key = KeyPair::generate().unwrap();
-    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
-    let issuer = Issuer::new(authority, authority_key);
-    let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec![NAME.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
-
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(versions)
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let file = NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), authority_pem).unwrap();
-    Identity { config: Arc::new(config), authority: file }
-}
-
-fn identity_13() -> Identity {
-    identity(&[&rustls::version::TLS13])
 }
 
 /// Answers each request with these bytes, and leaves as told after so many.
@@ -135,7 +93,7 @@ fn twenty_apart() -> Plan {
 }
 
 fn trusting(identity: &Identity) -> TlsSettings {
-    TlsSettings { ca: Some(identity.authority.path().into()), ..TlsSettings::default() }
+    identity.trusted()
 }
 
 fn run(plan: Plan, address: SocketAddr, settings: &TlsSettings) -> Sum {
@@ -209,6 +167,40 @@ fn who_is_not_trusted_is_not_spoken_to() {
     let insecure =
         TlsSettings { insecure: true, server_name: misnamed.server_name, ..TlsSettings::default() };
     all_end(&run(twenty(), address, &insecure), Outcome::Ok, "");
+}
+
+#[test]
+fn a_server_may_ask_who_is_there() {
+    let (identity, client) = identity_asking();
+    let address = serve(&identity, ANSWER, 0, Then::Keep);
+    let named = TlsSettings { certificate: Some(client.path().into()), ..trusting(&identity) };
+    all_end(&run(twenty(), address, &named), Outcome::Ok, "");
+    // TLS 1.3 is refused behind the handshake, when a request may be under way already.
+    let sum = run(twenty_apart(), address, &trusting(&identity));
+    assert_eq!((sum.offered(), sum.outcome(Outcome::Ok)), (20, 0));
+    assert!(
+        sum.examples().iter().any(|example| example.detail.contains("--cert FILE")),
+        "{:?}",
+        sum.examples()
+    );
+}
+
+#[test]
+fn a_greeting_tells_what_a_drive_would_meet() {
+    let (identity, other) = (identity_13(), identity_13());
+    let address = serve(&identity, ANSWER, 0, Then::Keep);
+    let greet = |settings: &TlsSettings| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        Tls::new(settings, NAME).unwrap().greet(&mut stream).map_err(|error| error.to_string())
+    };
+    greet(&trusting(&identity)).unwrap();
+    let error = greet(&trusting(&other)).unwrap_err();
+    assert!(error.contains("--cacert FILE") && error.contains("--insecure"), "{error}");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut stream = TcpStream::connect(silent.local_addr().unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let error = Tls::new(&trusting(&identity), NAME).unwrap().greet(&mut stream).unwrap_err();
+    assert!(error.to_string().contains("does it speak TLS there?"), "{error}");
 }
 
 #[test]

@@ -209,8 +209,11 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
     let deadline = Deadline { begin: Instant::now(), within: system.ready_within.min(URL_PATIENCE) };
     loop {
         check_wish(wish)?;
-        match knock(&target.address, URL_PATIENCE) {
-            Ok(()) => break,
+        match knock(&target, URL_PATIENCE) {
+            Ok(Ok(())) => break,
+            Ok(Err(error)) => {
+                return Err(LabError::Start(format!("no TLS with {url} ({}): {error}", target.address)));
+            }
             Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {
                 return Err(LabError::Start(format!(

@@ -1,6 +1,6 @@
 //! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
     let url = url::Url::parse(text).map_err(|error| wrong(format!("{error}; write http://HOST:PORT")))?;
     let is_secure = match url.scheme() {
-        "http" => false,
-        "https" => true,
+        "http" | "ws" => false,
+        "https" | "wss" => true,
         other => return Err(wrong(format!("`{other}` is not spoken; write http://HOST:PORT or https://"))),
     };
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
@@ -84,13 +84,30 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
     preferred.or(addresses.first()).copied()
 }
 
-/// Whether somebody accepts connections at an address.
-pub fn knock(address: &Address, within: Duration) -> io::Result<()> {
-    match address {
-        Address::Tcp(address) => TcpStream::connect_timeout(address, within).map(drop),
-        Address::Unix(path) => UnixStream::connect(path).map(drop),
+/// Whether somebody accepts connections there, and what became of the TLS handshake where there is one.
+pub fn knock(target: &Target, within: Duration) -> io::Result<io::Result<()>> {
+    let greet =
+        |stream: &mut dyn Stream| target.tls.as_ref().map_or(Ok(()), |tls| tls.greet(&mut &mut *stream));
+    match &target.address {
+        Address::Tcp(address) => {
+            let mut stream = TcpStream::connect_timeout(address, within)?;
+            stream.set_read_timeout(Some(within))?;
+            stream.set_write_timeout(Some(within))?;
+            Ok(greet(&mut stream))
+        }
+        Address::Unix(path) => {
+            let mut stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(within))?;
+            stream.set_write_timeout(Some(within))?;
+            Ok(greet(&mut stream))
+        }
     }
 }
+
+/// A connection of whatever kind.
+trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
 
 /// Where connections went, if the URL alone does not say it.
 pub fn remark(url: &str, address: &Address) -> Option<String> {

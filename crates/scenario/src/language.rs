@@ -83,7 +83,7 @@ static SYSTEM: Record = Record {
         key(
             "url",
             Scalar(Text),
-            "Where the system is, if it runs already: `http://host:port/base`, or `https`.",
+            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same.",
         ),
         key(
             "settings",
@@ -129,6 +129,12 @@ static TLS: Record = Record {
             Scalar(Text),
             "The name that the certificate must have and that is asked for; the URL's host by default.",
         ),
+        key(
+            "certificate",
+            Scalar(Text),
+            "A PEM file, relative to the scenario, with the driver's own certificate, for a server that asks.",
+        ),
+        key("key", Scalar(Text), "A PEM file with the certificate's key; else it is in the same file."),
         key(
             "resumption",
             Scalar(Bool),

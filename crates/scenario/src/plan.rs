@@ -374,13 +374,24 @@ pub struct TlsSettings {
     pub ca: Option<PathBuf>,
     /// The name that the server's certificate must have, and that it is asked for; else the URL's host.
     pub server_name: Option<String>,
+    /// A PEM file with the client's own certificate, for a server that asks for one.
+    pub certificate: Option<PathBuf>,
+    /// A PEM file with its key; else it is in the same file.
+    pub key: Option<PathBuf>,
     /// Whether a new connection resumes the session of an earlier one.
     pub resumption: bool,
 }
 
 impl Default for TlsSettings {
     fn default() -> Self {
-        TlsSettings { insecure: false, ca: None, server_name: None, resumption: true }
+        TlsSettings {
+            insecure: false,
+            ca: None,
+            server_name: None,
+            certificate: None,
+            key: None,
+            resumption: true,
+        }
     }
 }
 
@@ -399,6 +410,11 @@ pub enum Resolve {
 impl Resolve {
     /// The words that scenarios and the command line use.
     pub const WORDS: [&'static str; 3] = ["ipv4", "ipv6", "first"];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Resolve::WORDS[self as usize]
+    }
 
     /// By its word.
     pub fn from_word(word: &str) -> Option<Resolve> {

@@ -394,15 +394,23 @@ fn tls_belongs_to_an_https_url() {
     };
     let plain = load("{url: 'https://shop'}").unwrap().system.tls;
     assert_eq!(plain, TlsSettings::default());
-    let all = "{ca: a.pem, insecure: true, server name: x.test, resumption: false}";
+    let all = "{ca: a.pem, certificate: me.pem, key: me.key, insecure: true, server name: x.test, resumption: false}";
     let tls = load(&format!("{{url: 'https://shop', tls: {all}}}")).unwrap().system.tls;
     let expected = TlsSettings {
         insecure: true,
         ca: Some("/base/a.pem".into()),
         server_name: Some("x.test".into()),
+        certificate: Some("/base/me.pem".into()),
+        key: Some("/base/me.key".into()),
         resumption: false,
     };
     assert_eq!(tls, expected);
+    assert_eq!(
+        load("{url: 'wss://shop', tls: {ca: a.pem}}").unwrap().system.tls.ca,
+        Some("/base/a.pem".into())
+    );
+    let alone = load("{url: 'https://shop', tls: {key: me.key}}").unwrap_err();
+    assert!(alone.to_string().contains("belongs to a certificate"), "{alone}");
     for wrong in ["{url: 'http://a', tls: {insecure: true}}", "{serve: airline, tls: {}}", "{url: 'ftp://a'}"]
     {
         let diagnostics = load(wrong).unwrap_err();

@@ -23,6 +23,7 @@ const NAMES_MAX: u32 = 100;
 
 /// Hits a URL and shows what came of it.
 pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
+    run::check_results(&arguments.results, arguments.json)?;
     let text = recipe::scenario_text(arguments)?;
     let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
     let plan = plan.ok_or_else(|| scenario::failure(NAME, &diagnostics))?;
@@ -60,15 +61,19 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         let page = finished.run_dir.join(run::PAGE);
         html::write(&run, &page).map_err(|error| Failure::broken(error.to_string()))?;
     }
-    let text = match arguments.json {
-        true => json::summary(&run),
-        false => {
-            let shown = Quick { percentiles: arguments.latency, kept: !place.temporary };
-            quick::summary(&run, report::style(), shown)
-                .map_err(|error| Failure::broken(error.to_string()))?
-        }
-    };
-    output::print(&format!("{}\n", text.trim_end()))?;
+    let written = arguments.results.write(&run, arguments.json);
+    if !arguments.results.markdown_to_stdout() {
+        let text = match arguments.json {
+            true => json::summary(&run),
+            false => {
+                let shown = Quick { percentiles: arguments.latency, kept: !place.temporary };
+                quick::summary(&run, report::style(), shown)
+                    .map_err(|error| Failure::broken(error.to_string()))?
+            }
+        };
+        output::print(&format!("{}\n", text.trim_end()))?;
+    }
+    written?;
     Ok(finished.exit_status())
 }
 

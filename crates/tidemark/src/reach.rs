@@ -1,4 +1,5 @@
-//! Flags that say how the system of a URL is reached, for every verb that drives one.
+//! Flags that say how the system of a URL is reached, for every verb that drives one. Their names are curl's, where
+//! curl has them.
 
 use std::path::PathBuf;
 
@@ -13,9 +14,18 @@ pub struct ReachArguments {
     /// Which address of the URL's host is driven; it is looked up once
     #[arg(long, value_name = "WHICH", value_parser = PossibleValuesParser::new(Resolve::WORDS))]
     pub resolve: Option<String>,
+    /// An IPv4 address, where the host has one: --resolve ipv4
+    #[arg(short = '4', long, conflicts_with_all = ["resolve", "ipv6"])]
+    pub ipv4: bool,
+    /// An IPv6 address, where the host has one: --resolve ipv6
+    #[arg(short = '6', long, conflicts_with = "resolve")]
+    pub ipv6: bool,
     /// Connect to HOST:PORT or unix:/PATH instead of the URL's host, which the requests still name
     #[arg(long, value_name = "PLACE")]
     pub connect_to: Option<String>,
+    /// Connect to this unix socket: --connect-to unix:/PATH
+    #[arg(long, value_name = "PATH", conflicts_with = "connect_to")]
+    pub unix_socket: Option<PathBuf>,
     /// How TLS is spoken
     #[command(flatten)]
     pub tls: TlsArguments,
@@ -26,11 +36,17 @@ pub struct ReachArguments {
 #[command(next_help_heading = "Reaching a URL")]
 pub struct TlsArguments {
     /// Accept any certificate of an https URL
-    #[arg(long)]
+    #[arg(short = 'k', long)]
     pub insecure: bool,
     /// Trust the authorities in this PEM file only, not the machine's
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
+    /// A PEM file with a certificate of one's own, for a server that asks for it
+    #[arg(short = 'E', long, value_name = "FILE")]
+    pub cert: Option<PathBuf>,
+    /// A PEM file with the key of --cert; else it is in the same file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
     /// The name that the certificate must have, and that is asked for, instead of the URL's host
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
@@ -42,13 +58,24 @@ pub struct TlsArguments {
 impl ReachArguments {
     /// Puts what was given in place of what the scenario says.
     pub fn apply(&self, system: &mut System) {
-        if let Some(policy) = self.resolve.as_deref().and_then(Resolve::from_word) {
+        let policy = match (self.ipv4, self.ipv6) {
+            (true, _) => Some(Resolve::Ipv4),
+            (_, true) => Some(Resolve::Ipv6),
+            _ => self.resolve.as_deref().and_then(Resolve::from_word),
+        };
+        if let Some(policy) = policy {
             system.resolve = policy;
         }
-        if let Some(place) = &self.connect_to {
-            system.connect_to = Some(place.clone());
+        if let Some(place) = self.place() {
+            system.connect_to = Some(place);
         }
         self.tls.apply(system);
+    }
+
+    /// Where to connect to, if not to the URL's host.
+    pub fn place(&self) -> Option<String> {
+        let socket = self.unix_socket.as_ref().map(|path| format!("unix:{}", path.display()));
+        socket.or_else(|| self.connect_to.clone())
     }
 }
 
@@ -60,6 +87,10 @@ impl TlsArguments {
         tls.resumption &= !self.no_resumption;
         if self.cacert.is_some() {
             tls.ca.clone_from(&self.cacert);
+        }
+        if self.cert.is_some() {
+            tls.certificate.clone_from(&self.cert);
+            tls.key.clone_from(&self.key);
         }
         if self.server_name.is_some() {
             tls.server_name.clone_from(&self.server_name);
@@ -76,6 +107,8 @@ mod tests {
         let mut system =
             System { resolve: Resolve::First, connect_to: Some("a:1".into()), ..System::default() };
         system.tls.server_name = Some("a".into());
+        system.tls.certificate = Some("a.pem".into());
+        system.tls.key = Some("a.key".into());
         let before = system.tls.clone();
         ReachArguments::default().apply(&mut system);
         assert_eq!((system.resolve, system.connect_to.as_deref()), (Resolve::First, Some("a:1")));
@@ -83,14 +116,35 @@ mod tests {
         let tls = TlsArguments {
             insecure: true,
             cacert: Some("ca.pem".into()),
+            cert: Some("b.pem".into()),
+            key: None,
             server_name: Some("b".into()),
             no_resumption: true,
         };
-        let given = ReachArguments { resolve: Some("ipv6".into()), connect_to: Some("b:2".into()), tls };
+        let given = ReachArguments {
+            resolve: Some("ipv6".into()),
+            connect_to: Some("b:2".into()),
+            tls,
+            ..ReachArguments::default()
+        };
         given.apply(&mut system);
         assert_eq!((system.resolve, system.connect_to.as_deref()), (Resolve::Ipv6, Some("b:2")));
         assert!(system.tls.insecure && !system.tls.resumption);
         assert_eq!(system.tls.ca.as_deref(), Some("ca.pem".as_ref()));
         assert_eq!(system.tls.server_name.as_deref(), Some("b"));
+        let own = (system.tls.certificate.as_deref(), system.tls.key.as_deref());
+        assert_eq!(own, (Some("b.pem".as_ref()), None), "the scenario's key belongs to its certificate");
+    }
+
+    #[test]
+    fn the_short_forms_mean_the_long_ones() {
+        let mut system = System::default();
+        let socket = ReachArguments { unix_socket: Some("/run/x".into()), ..ReachArguments::default() };
+        socket.apply(&mut system);
+        assert_eq!(system.connect_to.as_deref(), Some("unix:/run/x"));
+        ReachArguments { ipv6: true, ..ReachArguments::default() }.apply(&mut system);
+        assert_eq!(system.resolve, Resolve::Ipv6);
+        ReachArguments { ipv4: true, ..ReachArguments::default() }.apply(&mut system);
+        assert_eq!(system.resolve, Resolve::Ipv4);
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod identity;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

@@ -75,8 +75,8 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     }
     if let Some(node) = node.get("tls") {
         match &system.origin {
-            SystemOrigin::Url(url) if url.starts_with("https:") => {}
-            _ => reader.sink.error(node, "TLS is spoken to a `url` that begins with https:// only"),
+            SystemOrigin::Url(url) if ["https:", "wss:"].iter().any(|scheme| url.starts_with(scheme)) => {}
+            _ => reader.sink.error(node, "TLS is spoken to a `url` that begins with https:// or wss:// only"),
         }
         system.tls = tls(node, base, reader);
     }
@@ -87,17 +87,22 @@ fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
     let default = TlsSettings::default();
     let truth = |key: &str| node.get(key).and_then(|node| reader.bool(node));
     let text = |key: &str| node.get(key).and_then(|node| reader.text(node));
+    if let (Some(key), None) = (node.get("key"), node.get("certificate")) {
+        reader.sink.error(key, "a key belongs to a certificate; name that with `certificate`");
+    }
     TlsSettings {
         insecure: truth("insecure").unwrap_or(default.insecure),
         ca: text("ca").map(|file| base.join(file)),
         server_name: text("server name"),
+        certificate: text("certificate").map(|file| base.join(file)),
+        key: text("key").map(|file| base.join(file)),
         resumption: truth("resumption").unwrap_or(default.resumption),
     }
 }
 
 fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
     let message = match url::Url::parse(text) {
-        Ok(url) if !["http", "https"].contains(&url.scheme()) => {
+        Ok(url) if !["http", "https", "ws", "wss"].contains(&url.scheme()) => {
             format!("\"{text}\" is neither http:// nor https://; that is what the driver speaks")
         }
         Ok(url) if url.host().is_none() => format!("\"{text}\" names no host"),

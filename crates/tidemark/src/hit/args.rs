@@ -6,6 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use tidemark_scenario::units;
 
+use crate::reach::ReachArguments;
+use crate::results::ResultArguments;
+
 /// `tidemark hit`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,7 +23,8 @@ Examples:
   tidemark hit http://127.0.0.1:8080/ -c 200 --for 30s --latency
   tidemark hit http://127.0.0.1:8080/ -r 5k/s --poisson --until 'p99<10ms' --until 'errors=0'
   tidemark hit http://127.0.0.1:8080/items -n 1000 -m POST -b @item.json --content-type application/json
-  tidemark hit http://127.0.0.1:8080/ --random-path 'item-[0-9]{4}' --save")]
+  tidemark hit http://127.0.0.1:8080/ --random-path 'item-[0-9]{4}' --save
+  tidemark hit https://127.0.0.1:8443/ --cacert test-ca.pem --server-name shop.test --junit results.xml")]
 pub struct HitArguments {
     /// What to send requests to; http:// may be left out
     #[arg(value_name = "URL")]
@@ -70,9 +74,6 @@ pub struct HitArguments {
     /// Continue the path by chance: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
     #[arg(long, value_name = "PATTERN")]
     pub random_path: Option<String>,
-    /// Connect there; requests still name the URL's host
-    #[arg(long, value_name = "HOST:PORT")]
-    pub connect_to: Option<String>,
     /// Version of HTTP
     #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version)]
     pub http_version: String,
@@ -100,6 +101,12 @@ pub struct HitArguments {
     /// Say nothing while it runs
     #[arg(short, long)]
     pub quiet: bool,
+    /// How the URL is reached
+    #[command(flatten)]
+    pub reach: ReachArguments,
+    /// Results for CI.
+    #[command(flatten)]
+    pub results: ResultArguments,
 }
 
 /// A time; a number alone is in seconds, as elsewhere.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use tidemark_scenario::plan::{System, TlsSettings};
 use tidemark_scenario::units::{Rate, Time};
 use url::Url;
 
@@ -32,7 +33,7 @@ const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OP
 /// The scenario that the flags stand for.
 pub fn scenario_text(arguments: &HitArguments) -> Result<String, Failure> {
     let mut url = parse_url(&arguments.url)?;
-    let mut connect_to = arguments.connect_to.clone();
+    let mut connect_to = arguments.reach.place();
     let body = body(arguments)?;
     let method = method(arguments, body.is_some())?;
     let mut headers = headers(arguments)?;
@@ -50,9 +51,7 @@ pub fn scenario_text(arguments: &HitArguments) -> Result<String, Failure> {
     };
     line(format!("name: {}", quoted(&format!("hit {}", url.authority()))));
     line(format!("system:\n  url: {}", quoted(&origin)));
-    if let Some(place) = &connect_to {
-        line(format!("  connect to: {}", quoted(place)));
-    }
+    reach(arguments, &url, connect_to, &mut line)?;
     let (path, label) = match (&arguments.urls, &arguments.random_path) {
         (Some(file), _) => {
             let urls = urls(file, &url)?;
@@ -91,6 +90,49 @@ pub fn scenario_text(arguments: &HitArguments) -> Result<String, Failure> {
         arguments.objectives.iter().for_each(|objective| line(format!("  - {}", quoted(objective))));
     }
     Ok(text)
+}
+
+/// How the URL is reached. Files are named by their whole path: the scenario may be run again from elsewhere.
+fn reach(
+    arguments: &HitArguments,
+    url: &Url,
+    connect_to: Option<String>,
+    line: &mut impl FnMut(String),
+) -> Result<(), Failure> {
+    let mut system = System { connect_to, ..System::default() };
+    let usual = system.resolve;
+    arguments.reach.apply(&mut system);
+    if system.resolve != usual {
+        line(format!("  resolve: {}", system.resolve.word()));
+    }
+    if let Some(place) = &system.connect_to {
+        line(format!("  connect to: {}", quoted(place)));
+    }
+    if system.tls == TlsSettings::default() {
+        return Ok(());
+    }
+    if url.scheme() != "https" {
+        let reason = "how TLS is spoken is given, but the URL is not https://; write https:// or leave those flags out";
+        return Err(Failure::usage(reason));
+    }
+    let tls = system.tls;
+    line("  tls:".into());
+    if tls.insecure {
+        line("    insecure: true".into());
+    }
+    for (key, file) in [("ca", tls.ca), ("certificate", tls.certificate), ("key", tls.key)] {
+        let Some(file) = file else { continue };
+        let whole = std::path::absolute(&file)
+            .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        line(format!("    {key}: {}", quoted(&whole.to_string_lossy())));
+    }
+    if let Some(name) = &tls.server_name {
+        line(format!("    server name: {}", quoted(name)));
+    }
+    if !tls.resumption {
+        line("    resumption: false".into());
+    }
+    Ok(())
 }
 
 fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {

@@ -1,0 +1,159 @@
+//! `tidemark hit` over TLS, on the real executable: whom it trusts, and what it says where it does not.
+
+mod program;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Arc;
+
+use program::{code, run, stderr, stdout};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::Value;
+
+const NAME: &str = "shop.test";
+
+/// Answers every request; the place that it listens at.
+fn serve(config: ServerConfig) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    let config = Arc::new(config);
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let session = ServerConnection::new(config.clone()).unwrap();
+            std::thread::spawn(move || answer(StreamOwned::<_, TcpStream>::new(session, socket)));
+        }
+    });
+    place
+}
+
+fn answer(mut stream: impl Read + Write) {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    while let Ok(read @ 1..) = stream.read(&mut buffer) {
+        bytes.extend_from_slice(&buffer[..read]);
+        while let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            bytes.drain(..end + 4);
+            if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn config(certificate: &rcgen::Certificate, key: &KeyPair) -> ServerConfig {
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap()
+}
+
+/// A server whose certificate is for [`NAME`], and the PEM text of its authority.
+fn trusted_server() -> (String, String) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "an authority of this test");
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+    (serve(config(&params.signed_by(&key, &issuer).unwrap(), &key)), authority)
+}
+
+fn hit(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let arguments: Vec<&str> = ["hit", "-q", "-n", "30"].iter().chain(arguments).copied().collect();
+    let output = run(folder, &arguments);
+    (code(&output), stdout(&output), stderr(&output))
+}
+
+fn answered(summary: &str) -> Option<u64> {
+    serde_json::from_str::<Value>(summary).ok()?["statuses"]["200"].as_u64()
+}
+
+#[test]
+fn a_certificate_of_a_known_authority_is_trusted_and_the_run_can_be_repeated_from_elsewhere() {
+    let (place, authority) = trusted_server();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ca.pem"), authority).unwrap();
+    let url = format!("https://{place}/");
+    let flags = [&url, "--cacert", "ca.pem", "--server-name", NAME, "--json", "--save=kept"];
+    let (_, text, error) = hit(folder.path(), &flags);
+    assert_eq!(answered(&text), Some(30), "{text}{error}");
+    let report = run(folder.path(), &["report", "kept"]);
+    assert!(stdout(&report).contains("TLS 1.3"), "{}", stdout(&report));
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("kept/scenario.yaml");
+    let again = run(elsewhere.path(), &["run", scenario.to_str().unwrap(), "-q", "--json"]);
+    assert_eq!(answered(&stdout(&again)), Some(30), "{}", stderr(&again));
+}
+
+#[test]
+fn a_self_signed_certificate_ends_it_before_the_load_with_a_way_out() {
+    let made =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let place = serve(config(&made.cert, &made.signing_key));
+    let folder = tempfile::tempdir().unwrap();
+    let (other, ca) = trusted_server();
+    fs::write(folder.path().join("ca.pem"), ca).unwrap();
+    let url = format!("https://{place}/");
+    let (status, text, error) = hit(folder.path(), &[&url, "--cacert", "ca.pem"]);
+    assert_eq!((status, text.as_str()), (1, ""), "{error}");
+    for part in ["no TLS with https://", "--cacert FILE", "--insecure"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let (_, text, error) = hit(folder.path(), &[&url, "-k", "--json"]);
+    assert_eq!(answered(&text), Some(30), "{error}");
+    // the certificate itself may be what is trusted
+    fs::write(folder.path().join("self.pem"), made.cert.pem()).unwrap();
+    let (_, text, error) = hit(folder.path(), &[&url, "--cacert", "self.pem", "--json"]);
+    assert_eq!(answered(&text), Some(30), "{error}");
+
+    let (status, _, error) = hit(folder.path(), &[&format!("https://{other}/"), "--cacert", "ca.pem"]);
+    assert!(status == 1 && error.contains("not valid for name"), "{error}");
+}
+
+#[test]
+fn what_does_not_speak_tls_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        listener.incoming().flatten().for_each(|socket| {
+            std::thread::spawn(move || answer(socket));
+        });
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (status, _, error) = hit(folder.path(), &[&format!("https://{place}/"), "-k"]);
+    assert!(status == 1 && error.contains("does it speak TLS there?"), "{status}: {error}");
+    // and the flags of TLS are not for what goes without
+    let (status, _, error) = hit(folder.path(), &[&format!("http://{place}/"), "-k"]);
+    assert!(status == 2 && error.contains("https://"), "{status}: {error}");
+}
+
+#[test]
+fn a_unix_socket_and_results_for_ci() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = UnixListener::bind(folder.path().join("shop.sock")).unwrap();
+    std::thread::spawn(move || {
+        listener.incoming().flatten().for_each(|socket| {
+            std::thread::spawn(move || answer(socket));
+        });
+    });
+    let flags = ["http://shop.test/", "--unix-socket", "shop.sock", "--junit", "r.xml", "--markdown", "-"];
+    let (_, text, error) = hit(folder.path(), &flags);
+    assert!(
+        text.contains("| --- |") || text.contains("|---"),
+        "Markdown in place of the text: {text}{error}"
+    );
+    assert!(fs::read_to_string(folder.path().join("r.xml")).unwrap().contains("<testsuite"));
+    let (status, _, error) = hit(folder.path(), &["http://shop.test/", "--junit", "none/r.xml"]);
+    assert!(status == 2 && error.contains("there is no folder none"), "{error}");
+}
