@@ -16,6 +16,7 @@ use crate::io::{Handshakes, Seat, SystemIo, Waker};
 use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
+use crate::rests::Rests;
 use crate::session::Weights;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
@@ -322,6 +323,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 bounds: bounds(&plan, index, threads),
                 keep_alive: plan.limits.keep_alive,
                 random,
+                rests: Rests::default(),
             };
             thread.run_to(tls.as_ref()).0
         });
@@ -362,6 +364,7 @@ pub fn run_once(
         bounds: bounds(plan, 0, 1),
         keep_alive: plan.limits.keep_alive,
         random: fastrand::Rng::with_seed(options.seed),
+        rests: Rests::default(),
         flow: Flow { slots: kind.slots, ..Flow::default() },
     };
     let (end, recorder) = thread.run_to(options.target.tls.as_ref());

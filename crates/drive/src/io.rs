@@ -68,6 +68,11 @@ pub(crate) trait Io {
     fn close(&mut self, connection: usize);
     /// Waits until something happens or the time is over (forever without one).
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()>;
+    /// Lets so much time pass, whatever happens meanwhile; what was sent has left before.
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        std::thread::sleep(time);
+        Ok(())
+    }
     /// The next thing that happened, until there is none.
     fn next(&mut self) -> Option<(usize, Event)>;
     /// The bytes of the last `Received`.

@@ -19,6 +19,7 @@ use crate::io::tls::TlsIo;
 use crate::io::{Handshakes, Io};
 use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
+use crate::rests::Rests;
 use crate::session::{Session, Weights};
 use crate::timers::{Alarm, Timers};
 use crate::tls::Tls;
@@ -105,6 +106,7 @@ pub(crate) struct Thread<'a, I: Io> {
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
     pub random: fastrand::Rng,
+    pub rests: Rests,
     pub flow: Flow,
 }
 
@@ -153,6 +155,7 @@ impl<'a, I: Io> Thread<'a, I> {
             bounds: self.bounds,
             keep_alive: self.keep_alive,
             random: self.random,
+            rests: self.rests,
             flow: self.flow,
         }
     }
@@ -238,7 +241,12 @@ impl<I: Io> Thread<'_, I> {
         if let Some(alarm_ns) = self.timers.next_ns() {
             until_ns = until_ns.min(alarm_ns);
         }
-        self.io.wait(Some(Duration::from_nanos(until_ns.saturating_sub(now_ns))))?;
+        let mut at_most = Duration::from_nanos(until_ns.saturating_sub(now_ns));
+        if let Some(rest) = self.rests.rest(now_ns, until_ns) {
+            self.io.rest(rest)?;
+            at_most = Duration::ZERO;
+        }
+        self.io.wait(Some(at_most))?;
         while let Some((connection, event)) = self.io.next() {
             self.on_event(connection, event);
             self.run_granted();
@@ -246,6 +254,7 @@ impl<I: Io> Thread<'_, I> {
         let now_ns = self.clock.now_ns();
         for _ in 0..ALARMS_PER_TURN {
             let Some((session, alarm)) = self.timers.pop(now_ns) else { break };
+            self.rests.begun();
             self.on_alarm(session, alarm, now_ns);
             self.run_granted();
         }
@@ -253,6 +262,7 @@ impl<I: Io> Thread<'_, I> {
             match self.schedule.due(now_ns, &mut self.random) {
                 Due::Nothing => break,
                 Due::Begin(arrival) => {
+                    self.rests.begun();
                     self.arrive(arrival, now_ns);
                     self.run_granted();
                 }

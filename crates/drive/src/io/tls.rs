@@ -241,6 +241,10 @@ impl<I: Io> Io for TlsIo<I> {
         self.inner.wait(at_most)
     }
 
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        self.inner.rest(time)
+    }
+
     fn next(&mut self) -> Option<(usize, Event)> {
         if let Some(following) = self.following.take() {
             return Some(following);
