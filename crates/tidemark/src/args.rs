@@ -98,6 +98,9 @@ pub struct RunArguments {
     /// Say nothing while it runs
     #[arg(long, short)]
     pub quiet: bool,
+    /// Watch it on the whole screen: rate, latencies, errors, CPU; q stops
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
     /// Results for CI.
     #[command(flatten)]
     pub results: ResultArguments,

@@ -7,13 +7,13 @@ mod recipe;
 use std::path::{Path, PathBuf};
 
 use args::HitArguments;
-use tidemark_lab::{LabError, Progress, RunOptions};
+use tidemark_lab::{LabError, RunOptions};
 use tidemark_report::text::quick::{self, Quick};
-use tidemark_report::{html, json, units};
+use tidemark_report::{html, json};
 use tidemark_scenario::{Plan, check_text};
 
 use crate::failure::Failure;
-use crate::progress::ProgressLine;
+use crate::watch::{Watch, Wish};
 use crate::{output, report, run, scenario};
 
 /// What the scenario is called in messages.
@@ -31,28 +31,21 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         output::print(&text)?;
         return Ok(tidemark_lab::EXIT_PASS);
     }
+    let wish = Wish { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
+    let mut watch = Watch::new(wish, &plan.name)?;
     let place = Place::choose(arguments)?;
     let options = RunOptions {
         out: place.out.clone(),
         threads: threads(arguments, &plan),
         seed: arguments.seed,
         remember: !place.temporary,
+        before_exit: Watch::before_exit(),
         ..RunOptions::default()
     };
-    let finished = {
-        let mut line = ProgressLine::new(arguments.quiet);
-        tidemark_lab::run(plan, options, &mut |progress| match (&progress, arguments.requests) {
-            (Progress::Phase { level, .. }, Some(most)) => {
-                line.put(&progress, format!("{most} requests, {level}"))
-            }
-            (Progress::Second { live, .. }, Some(most)) => {
-                let (done, rate) = (units::count(live.requests), units::compact(live.achieved_per_s));
-                line.put(&progress, format!("{done} of {} requests, {rate}/s", units::count(most)));
-            }
-            _ => line.show(&progress),
-        })
-        .map_err(unreachable_is_a_failure)?
-    };
+    let finished = tidemark_lab::run(plan, options, &mut |progress| watch.show(progress));
+    // the terminal is given back before anything is said
+    drop(watch);
+    let finished = finished.map_err(unreachable_is_a_failure)?;
 
     let mut run = run::open(&finished.run_dir)?;
     if place.temporary {

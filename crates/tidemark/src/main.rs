@@ -17,12 +17,19 @@ mod hit;
 mod output;
 mod overview;
 mod progress;
+#[cfg(all(test, feature = "tui"))]
+#[path = "../tests/program/pty.rs"]
+#[allow(dead_code, reason = "the tests of the program use the rest")]
+mod pty;
 mod reach;
 mod report;
 mod results;
 mod run;
 mod scenario;
 mod serve;
+#[cfg(feature = "tui")]
+mod tui;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -118,7 +118,7 @@ fn load(live: &Live) -> String {
 }
 
 /// Whole seconds up to two minutes, then minutes and seconds: `45s`, `2m05s`.
-fn length(duration: Duration) -> String {
+pub fn length(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     if duration < Duration::from_secs(1) && !duration.is_zero() {
         format!("{}ms", duration.as_millis())

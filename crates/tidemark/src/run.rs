@@ -8,8 +8,8 @@ use tidemark_report::{html, json};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
-use crate::progress::ProgressLine;
 use crate::results::ResultArguments;
+use crate::watch::{Watch, Wish};
 use crate::{output, report, scenario};
 
 /// Name of the page in the run directory.
@@ -33,11 +33,13 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url,
+        before_exit: Watch::before_exit(),
         ..RunOptions::default()
     };
     let finished = {
-        let mut line = ProgressLine::new(arguments.quiet);
-        tidemark_lab::run(plan, options, &mut |progress| line.show(&progress))?
+        let wish = Wish { tui: arguments.tui, quiet: arguments.quiet, goal: None };
+        let mut watch = Watch::new(wish, &plan.name)?;
+        tidemark_lab::run(plan, options, &mut |progress| watch.show(progress))?
     };
 
     let run = open(&finished.run_dir)?;

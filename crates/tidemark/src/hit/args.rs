@@ -98,6 +98,9 @@ pub struct HitArguments {
     /// Only print the scenario that this stands for; `tidemark run` takes it
     #[arg(long)]
     pub print_scenario: bool,
+    /// Watch it on the whole screen: rate, latencies, errors, CPU; q stops
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
     /// Say nothing while it runs
     #[arg(short, long)]
     pub quiet: bool,

@@ -1,6 +1,9 @@
 //! The real executable in a folder of its own.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+#[cfg(feature = "tui")]
+pub mod pty;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
