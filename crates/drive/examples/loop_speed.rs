@@ -141,7 +141,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let secure = arguments.get(3).is_some_and(|word| word == "tls");
     let settings = TlsSettings { insecure: true, ..TlsSettings::default() };
     let tls = secure.then(|| Tls::new(&settings, "localhost")).transpose()?;
-    let rate = arguments.get(3).filter(|_| !rich && !secure).map(|rate| rate.parse()).transpose()?;
+    let is_rate = |word: &&String| !rich && !secure && *word != "closed";
+    let rate = arguments.get(3).filter(is_rate).map(|rate| rate.parse()).transpose()?;
     let mut plan = plan(connections, time, rate);
     if rich {
         enrich(&mut plan);
@@ -150,6 +151,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         threads: 1,
         cores: Vec::new(),
         seed: 1,
+        io: argument(4, "auto").parse()?,
         target: Target {
             address: Address::Tcp(address.parse()?),
             authority: address,

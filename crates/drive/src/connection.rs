@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     pub session: Option<u32>,
     /// Whether a request is under way on it.
     pub exchanging: bool,
-    /// Whether it has not carried a request yet.
+    /// Whether it has not brought an answer yet.
     pub fresh: bool,
     /// Decodes its answers.
     pub decoder: ResponseDecoder,

@@ -12,7 +12,7 @@ use crate::DriveOptions;
 use crate::arrivals::{MOST_PIECES, Schedule, pieces_of, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
-use crate::io::{Handshakes, Seat, SystemIo, Waker};
+use crate::io::{Handshakes, IoChoice, Seat, Waker};
 use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
@@ -90,6 +90,16 @@ pub enum DriveError {
         /// Connections that the limit leaves room for.
         limit: usize,
     },
+    /// The back end is not to be had.
+    #[error(
+        "preparing to wait for sockets by {io}: {error}; another is chosen by --io auto, epoll or portable"
+    )]
+    Io {
+        /// The back end.
+        io: IoChoice,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// The operating system did not give what is needed.
     #[error("{what}: {error}")]
     System {
@@ -141,6 +151,8 @@ pub struct DriveEnd {
     pub sessions_dropped: u64,
     /// Messages that came over WebSockets and that no step took.
     pub unexpected_messages: u64,
+    /// The back end that was used.
+    pub io: IoChoice,
     /// Connections that the limit of open files left room for, where that is fewer than the scenario allows.
     pub connections_capped_to: Option<usize>,
 }
@@ -180,6 +192,7 @@ pub struct Drive {
     stopper: Stopper,
     threads: Vec<JoinHandle<ThreadEnd>>,
     phases: Vec<PhaseTimes>,
+    io: IoChoice,
     connections_capped_to: Option<usize>,
 }
 
@@ -203,6 +216,11 @@ impl Drive {
         &self.phases
     }
 
+    /// The back end that it uses; never `Auto`.
+    pub fn io(&self) -> IoChoice {
+        self.io
+    }
+
     /// Something that can stop this drive from another thread.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
@@ -223,7 +241,11 @@ impl Drive {
     /// # Errors
     /// If a thread broke down.
     pub fn join(mut self) -> Result<DriveEnd, DriveError> {
-        let mut end = DriveEnd { connections_capped_to: self.connections_capped_to, ..DriveEnd::default() };
+        let mut end = DriveEnd {
+            io: self.io,
+            connections_capped_to: self.connections_capped_to,
+            ..DriveEnd::default()
+        };
         for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
             let one = thread.join().map_err(|_| DriveError::Thread(index))?;
             if let Some(error) = one.broken {
@@ -275,9 +297,10 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
 
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let mut parts = Vec::with_capacity(options.threads);
-    for thread in 0..options.threads {
-        let share = share(connections, thread, options.threads);
-        let seat = Seat::new().map_err(system("preparing to wait for sockets"))?;
+    let shares: Vec<usize> =
+        (0..options.threads).map(|thread| share(connections, thread, options.threads)).collect();
+    let (io, seats) = Seat::all(options.io, &shares).map_err(no_seat(options.io))?;
+    for (seat, share) in seats.into_iter().zip(shares) {
         parts.push((seat, share, Prepared::all(&plan, &options.target)?));
     }
     let control = Arc::new(Control::default());
@@ -292,6 +315,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         stopper,
         threads: Vec::new(),
         phases: phase_times(&plan, begin_ns),
+        io,
         connections_capped_to: (connections < plan.limits.connections).then_some(connections),
     };
     for (index, (seat, connections, prepared)) in parts.into_iter().enumerate() {
@@ -307,9 +331,13 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let tls = options.target.tls.clone();
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
+            let io = match seat.sit(&address, connections) {
+                Ok(io) => io,
+                Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
+            };
             let thread = Thread {
                 clock,
-                io: SystemIo::new(seat.sit(), &address, connections),
+                io,
                 control,
                 shared: &shared,
                 kinds: &plan.sessions,
@@ -345,13 +373,14 @@ pub fn run_once(
 ) -> Result<(), OnceError> {
     check_ops(plan, kind)?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
-    let seat = Seat::new().map_err(system("preparing to wait for sockets"))?;
+    let seat = Seat::new(options.io, 1).map_err(no_seat(options.io))?;
+    let io = seat.sit(&options.target.address, 1).map_err(no_seat(options.io))?;
     let now_ns = clock.now_ns();
     let end_ns = now_ns + LONGEST_ONCE_NS;
     let kinds = std::slice::from_ref(kind);
     let thread = Thread {
         clock,
-        io: SystemIo::new(seat.sit(), &options.target.address, 1),
+        io,
         control: Arc::new(Control::default()),
         shared,
         kinds,
@@ -401,6 +430,10 @@ pub enum OnceError {
         /// What was seen.
         detail: String,
     },
+}
+
+fn no_seat(io: IoChoice) -> impl Fn(std::io::Error) -> DriveError {
+    move |error| DriveError::Io { io, error }
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> DriveError {

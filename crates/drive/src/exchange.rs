@@ -219,7 +219,6 @@ impl<I: Io> Thread<'_, I> {
             // Nothing was taken, so nothing can have been done twice: it was closed before this request.
             return if fresh { Placed::Failed(Fault::Broken(error)) } else { self.connect(s, c, now_ns) };
         }
-        connection.fresh = false;
         connection.exchanging = true;
         session.stand = Stand::Exchanging;
         session.sent_ns = Some(sent_ns);
@@ -422,6 +421,7 @@ impl<I: Io> Thread<'_, I> {
                 Err(HttpError::Empty) => self.broke(s, c, Fault::ClosedBefore, now_ns),
                 Err(_) => self.broke(s, c, Fault::ClosedWithin, now_ns),
             },
+            (Event::Unsent(error), Some(s)) if connection.exchanging => self.unsent(s, c, error, now_ns),
             (Event::Failed(error), Some(s)) if connection.state == State::Connecting => {
                 connection.refused(now_ns);
                 self.broke(s, c, Fault::Connect(error), now_ns);
@@ -431,6 +431,19 @@ impl<I: Io> Thread<'_, I> {
             }
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
             _ => self.close(c),
+        }
+    }
+
+    /// As where [`Io::send`] itself says that nothing was taken.
+    fn unsent(&mut self, s: usize, c: usize, error: std::io::Error, now_ns: u64) {
+        if self.pool.get(c).fresh {
+            return self.broke(s, c, Fault::Broken(error), now_ns);
+        }
+        self.close(c);
+        self.flow.sessions[s].sent_ns = None;
+        let placed = self.connect(s, c, now_ns);
+        if self.settle(s, placed, now_ns) {
+            self.run_session(s, now_ns);
         }
     }
 
@@ -460,6 +473,7 @@ impl<I: Io> Thread<'_, I> {
     fn answered(&mut self, s: usize, c: usize, may_keep: bool, now_ns: u64) {
         let connection = self.pool.get(c);
         connection.exchanging = false;
+        connection.fresh = false;
         let session = &mut self.flow.sessions[s];
         for (name, value) in connection.decoder.headers() {
             if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {

@@ -6,9 +6,11 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod epoll;
-#[cfg(any(test, not(target_os = "linux")))]
 pub(crate) mod portable;
+mod system;
 pub(crate) mod tls;
+#[cfg(target_os = "linux")]
+pub(crate) mod uring;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -18,17 +20,10 @@ use std::time::Duration;
 use crate::target::{Address, Dialer};
 pub use tls::Handshakes;
 
-#[cfg(target_os = "linux")]
-use epoll::Epoll as SystemSelector;
-#[cfg(target_os = "linux")]
-pub(crate) use epoll::Seat;
-#[cfg(not(target_os = "linux"))]
-use portable::Portable as SystemSelector;
-#[cfg(not(target_os = "linux"))]
-pub(crate) use portable::Seat;
-
-/// The system's own back end; a [`Seat`] for it is made first, where failing is still possible.
-pub(crate) type SystemIo = Readiness<SystemSelector>;
+pub use system::IoChoice;
+pub(crate) use system::Seat;
+#[cfg(test)]
+pub(crate) use system::SystemIo;
 
 /// Bytes read from a socket at once.
 const RECEIVE_BYTES: usize = 64 << 10;
@@ -47,6 +42,8 @@ pub(crate) enum Event {
     },
     /// The peer closed it in order.
     Ended,
+    /// It was gone before anything of its output was taken, which [`Io::send`] could not know yet.
+    Unsent(io::Error),
     /// It could not be made, or broke.
     Failed(io::Error),
 }
@@ -62,6 +59,10 @@ pub(crate) trait Io {
     fn output(&mut self, connection: usize) -> &mut Vec<u8>;
     /// Sends what the output holds, now or as soon as there is room. An error means that nothing was taken.
     fn send(&mut self, connection: usize) -> io::Result<()>;
+    /// What was sent leaves now, where it is held back to go out together with more.
+    fn push(&mut self, _connection: usize) -> io::Result<()> {
+        Ok(())
+    }
     /// Whether a part of the output has not been taken yet.
     fn is_sending(&self, connection: usize) -> bool;
     /// Closes a connection; no event of it follows.

@@ -20,7 +20,7 @@
 //! use std::sync::Arc;
 //! use std::time::{Instant, SystemTime};
 //!
-//! use tidemark_drive::{Address, DriveOptions, Target, start};
+//! use tidemark_drive::{Address, DriveOptions, IoChoice, Target, start};
 //! use tidemark_scenario::{Plan, Shared};
 //!
 //! let plan: Plan = a_plan();
@@ -29,6 +29,7 @@
 //!     threads: 2,
 //!     cores: vec![2, 3],
 //!     seed: 1,
+//!     io: IoChoice::Auto,
 //!     target: Target {
 //!         address: Address::Tcp("127.0.0.1:9080".parse()?),
 //!         authority: "localhost:9080".into(),
@@ -74,7 +75,7 @@ mod websocket;
 use std::time::{Instant, SystemTime};
 
 pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run_once, start};
-pub use io::Handshakes;
+pub use io::{Handshakes, IoChoice};
 pub use target::{Address, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
@@ -90,6 +91,8 @@ pub struct DriveOptions {
     pub cores: Vec<usize>,
     /// Seed of the random numbers; thread `i` draws from its own stream of it.
     pub seed: u64,
+    /// The back end for sockets.
+    pub io: IoChoice,
     /// Where to.
     pub target: Target,
     /// The run's zero on the monotonic clock, shared with whoever watches.

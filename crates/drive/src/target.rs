@@ -67,20 +67,40 @@ impl Dialer {
         }
     }
 
-    /// A socket that does not block and whose connection has begun, or is there already.
-    pub fn dial(&self) -> io::Result<Socket> {
-        let address = match &self.address {
-            Ok(address) => address,
-            Err((kind, text)) => return Err(io::Error::new(*kind, text.clone())),
-        };
+    /// In the kernel's form, where it has one.
+    #[cfg(target_os = "linux")]
+    pub fn address(&self) -> Option<&SockAddr> {
+        self.address.as_ref().ok()
+    }
+
+    /// A socket for whoever lets the kernel wait, and whether its connection is there already; else it has not begun.
+    #[cfg(target_os = "linux")]
+    pub fn dial_blocking(&self) -> io::Result<(Socket, bool)> {
+        // A unix socket's connection is there at once, or not at all.
+        if self.is_unix { Ok((self.dial()?, true)) } else { Ok((self.socket()?, false)) }
+    }
+
+    /// A socket that is not connected.
+    fn socket(&self) -> io::Result<Socket> {
+        let address = self.known_address()?;
         let protocol = (!self.is_unix).then_some(Protocol::TCP);
         let domain = if self.is_unix { Domain::UNIX } else { address.domain() };
         let socket = Socket::new(domain, Type::STREAM, protocol)?;
-        socket.set_nonblocking(true)?;
         if !self.is_unix {
             socket.set_tcp_nodelay(true)?;
         }
-        match socket.connect(address) {
+        Ok(socket)
+    }
+
+    fn known_address(&self) -> io::Result<&SockAddr> {
+        self.address.as_ref().map_err(|(kind, text)| io::Error::new(*kind, text.clone()))
+    }
+
+    /// A socket that does not block and whose connection has begun, or is there already.
+    pub fn dial(&self) -> io::Result<Socket> {
+        let socket = self.socket()?;
+        socket.set_nonblocking(true)?;
+        match socket.connect(self.known_address()?) {
             Err(e) if Errno::from_io_error(&e) == Some(Errno::INPROGRESS) => {}
             // A unix socket does not wait in line: it is refused at once, and nothing would ever tell of it.
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.is_unix => {

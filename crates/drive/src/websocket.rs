@@ -290,6 +290,9 @@ impl<'a, I: Io> Thread<'a, I> {
             out.extend_from_slice(&websocket.pending);
             websocket.pending.clear();
             self.io.send(c)?;
+            if websocket.awaiting == Awaiting::Sent {
+                self.io.push(c)?; // the step ends with it
+            }
         }
         let waits =
             !websocket.pending.is_empty() || (websocket.awaiting == Awaiting::Sent && self.io.is_sending(c));
@@ -369,7 +372,7 @@ impl<'a, I: Io> Thread<'a, I> {
                     "the connection was closed without a close of the WebSocket",
                 )))
             }
-            Event::Failed(error) => {
+            Event::Failed(error) | Event::Unsent(error) => {
                 self.close(c);
                 Some(Err(Fault::Broken(error)))
             }

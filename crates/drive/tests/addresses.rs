@@ -7,17 +7,16 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use support::{get, phase, plan, run};
+use support::{get, run, whole_sessions};
 use tidemark_drive::Address;
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{LoadModel, Spacing};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
-/// 20 sessions of two GETs within 200 ms.
+/// 20 sessions of two GETs.
 fn twenty() -> Plan {
-    plan(vec![get(0, "/a"), get(1, "/b")], LoadModel::Open(Spacing::Constant), vec![phase(200, 100.0)])
+    whole_sessions(vec![get(0, "/a"), get(1, "/b")], 20)
 }
 
 /// Answers each request of a stream; a request comes in one piece.

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Next, Server, answer, begin, extract, finish, get, kind, options, phase, plan, run};
+use support::{
+    Next, Server, answer, begin, extract, finish, get, kind, options, phase, plan, run, whole_sessions,
+};
 use tidemark_drive::{OnceError, run_once};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, LoadModel, Op, SessionKind, Source, Spacing, TextTest, WhenMissing};
@@ -30,7 +32,7 @@ fn a_value_from_one_answer_goes_into_the_next_request() {
         "/item/77" => answer(stream, "200 OK", "", "{}"),
         other => answer(stream, "404 Not Found", "", other),
     });
-    let mut plan = plan(vec![get(0, "/list"), get(1, "")], OPEN, vec![phase(200, 100.0)]);
+    let mut plan = whole_sessions(vec![get(0, "/list"), get(1, "")], 20);
     let id = Source::Json(json::Path::parse("$.items[-1].id").unwrap());
     plan.requests[0].extractions = vec![extract(0, id, WhenMissing::Fail)];
     plan.requests[1].head = get_of(0, "/item/");
@@ -45,7 +47,7 @@ fn what_a_failed_request_should_have_brought_is_missing() {
         ("/token", _) => answer(stream, "500 Oops", "X-Token: bad\r\n", ""),
         (_, _) => answer(stream, "200 OK", "", request.target()),
     });
-    let mut plan = plan(vec![get(0, "/token"), get(1, "/token"), get(2, "")], OPEN, vec![phase(100, 100.0)]);
+    let mut plan = whole_sessions(vec![get(0, "/token"), get(1, "/token"), get(2, "")], 10);
     for request in 0..2 {
         let token = Source::Header("x-token".into());
         plan.requests[request].extractions = vec![extract(0, token, WhenMissing::Clear)];
@@ -85,7 +87,7 @@ fn cookies_live_as_long_as_their_session() {
     let server = cookie_server(seen.clone());
     let requests = ["/before", "/login", "/in", "/logout", "/after", "/login"];
     let requests = requests.iter().enumerate().map(|(i, target)| get(i as u16, target)).collect();
-    let sum = run(plan(requests, OPEN, vec![phase(100, 100.0)]), server.address);
+    let sum = run(whole_sessions(requests, 10), server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 60);
     let seen = seen.lock().unwrap();
     let expected = [

@@ -33,6 +33,7 @@ pub struct Account {
     system: System,
     /// Whether any certificate was good enough.
     unchecked: bool,
+    driver_io: String,
 }
 
 impl Account {
@@ -46,6 +47,7 @@ impl Account {
             seed,
             started_at: String::new(),
             unchecked: plan.system.tls.insecure,
+            driver_io: String::new(),
             system: System {
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
@@ -120,6 +122,7 @@ impl Account {
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
+        self.driver_io = end.io.to_string();
         self.secured(&end.handshakes);
         if let Some(connections) = end.connections_capped_to {
             self.notes.push(format!("the limit of open files left room for {connections} connections only"));
@@ -170,6 +173,7 @@ impl Account {
         manifest.system = self.system;
         manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();
+        manifest.driver_io = self.driver_io;
         manifest.error_examples = totals.error_examples.clone();
         manifest.notes = self.notes;
         manifest

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Drive, DriveEnd, DriveOptions};
+use tidemark_drive::{Drive, DriveEnd, DriveOptions, IoChoice};
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, summarize};
 use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Plan, Shared};
@@ -40,6 +40,8 @@ pub struct RunOptions {
     pub out: Option<PathBuf>,
     /// Driving threads; see [`Pins`] for the number where none is given.
     pub threads: Option<usize>,
+    /// The driver's back end for sockets.
+    pub io: IoChoice,
     /// Cores for driver and system.
     pub pins: Pins,
     /// Seed of the random numbers; else the scenario's, else a random one.
@@ -64,6 +66,7 @@ impl Default for RunOptions {
         RunOptions {
             out: None,
             threads: None,
+            io: IoChoice::default(),
             pins: Pins::default(),
             seed: None,
             keep_data: false,
@@ -278,6 +281,7 @@ impl Experiment {
             threads: self.threads,
             cores: self.options.pins.driver.clone(),
             seed: self.seed,
+            io: self.options.io,
             target: system.target.clone(),
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),

@@ -46,6 +46,7 @@ pub use error::LabError;
 pub use experiment::{Finished, Progress, RunOptions, run};
 pub use interrupt::Wish;
 pub use pin::{Pins, available_cores, cores_text};
+pub use tidemark_drive::IoChoice;
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;

@@ -121,6 +121,9 @@ pub struct Manifest {
     pub load: String,
     /// Cores that the driver was pinned to; empty if not pinned.
     pub driver_pinned_to: Vec<usize>,
+    /// The back end that carried the driver's sockets: `io_uring`, `epoll`, `portable`; empty where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub driver_io: String,
     /// Phases as they came to pass.
     pub phases: Vec<Phase>,
     /// Labels, in the scenario's order; series name them by index.
@@ -158,6 +161,7 @@ impl Manifest {
             system: System::default(),
             load: String::new(),
             driver_pinned_to: Vec::new(),
+            driver_io: String::new(),
             phases: Vec::new(),
             labels,
             objectives: Vec::new(),

@@ -228,7 +228,11 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         _ => String::new(),
     };
     let driver = pinned("driver ", &manifest.driver_pinned_to);
-    text.named("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &driver, &steal]);
+    let io = match manifest.driver_io.as_str() {
+        "" => String::new(),
+        io => format!("driver's sockets through {io}"),
+    };
+    text.named("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &driver, &io, &steal]);
 }
 
 /// A length as it was asked for: `60s`, `2.5s`.

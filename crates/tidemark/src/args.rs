@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tidemark_lab::IoChoice;
 
 use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
@@ -80,6 +81,9 @@ pub struct RunArguments {
     /// Driving threads; one for each pinned core, else half of the cores
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
+    #[arg(long, value_name = "BACK_END", default_value_t)]
+    pub io: IoChoice,
     /// Seed of the random numbers, to draw the same ones again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
     pub seed: Option<u64>,

@@ -37,6 +37,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let options = RunOptions {
         out: place.out.clone(),
         threads: threads(arguments, &plan),
+        io: arguments.io,
         seed: arguments.seed,
         remember: !place.temporary,
         before_exit: Watch::before_exit(),

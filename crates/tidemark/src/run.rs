@@ -30,6 +30,7 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         out: arguments.out,
         threads: arguments.threads.map(usize::from),
         pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
+        io: arguments.io,
         seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url,

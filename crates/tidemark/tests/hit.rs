@@ -295,3 +295,25 @@ fn wrong_use_is_status_2_with_a_way_out() {
         assert!(!text.contains("panicked") && !text.contains("mistake of ours"), "{text}");
     }
 }
+
+/// Whichever back end is asked for does the same, and is named.
+#[test]
+fn each_back_end_is_had_by_name() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    for io in ["epoll", "portable", "auto"] {
+        let hit = ["hit", &server.url("/x"), "-n", "50", "-c", "5", "-q", "--save=kept", "--io", io];
+        let output = run(folder.path(), &hit);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let kept = fs::read_to_string(folder.path().join("kept/run.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&kept).unwrap();
+        let used = manifest["driver_io"].as_str().unwrap();
+        assert!(used == io || (io == "auto" && ["io_uring", "epoll", "portable"].contains(&used)), "{used}");
+        assert!(stdout(&output).contains(used), "{}", stdout(&output));
+        fs::remove_dir_all(folder.path().join("kept")).unwrap();
+    }
+    assert_eq!(server.requests().len(), 150);
+    let output = run(folder.path(), &["hit", &server.url("/x"), "--io", "kqueue"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("auto, io_uring, epoll or portable"), "{}", stderr(&output));
+}

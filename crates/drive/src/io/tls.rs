@@ -43,6 +43,8 @@ struct Secured {
     is_open: bool,
     /// What is to be encrypted.
     output: Vec<u8>,
+    /// Whether the inner output is one that was asked for, not only words of the protocol.
+    is_asked: bool,
 }
 
 /// Connections over another back end's.
@@ -92,13 +94,18 @@ impl<I: Io> TlsIo<I> {
     /// leaves with the next request then.
     fn flush(&mut self, index: usize) -> io::Result<()> {
         let Some(session) = self.connections[index].session.as_mut() else { return Ok(()) };
-        if !session.wants_write() || self.inner.is_sending(index) {
+        if !session.wants_write() {
+            return Ok(());
+        }
+        self.inner.push(index)?;
+        if self.inner.is_sending(index) {
             return Ok(());
         }
         let output = self.inner.output(index);
         while session.wants_write() {
             session.write_tls(output)?;
         }
+        self.connections[index].is_asked = false;
         self.inner.send(index)
     }
 
@@ -207,11 +214,16 @@ impl<I: Io> Io for TlsIo<I> {
     }
 
     fn send(&mut self, index: usize) -> io::Result<()> {
-        debug_assert!(!self.inner.is_sending(index), "one output at a time");
         let secured = &mut self.connections[index];
         let session = secured.session.as_mut().ok_or(ErrorKind::NotConnected)?;
         session.writer().write_all(&secured.output)?;
-        self.flush(index)
+        self.flush(index)?;
+        self.connections[index].is_asked = true;
+        Ok(())
+    }
+
+    fn push(&mut self, index: usize) -> io::Result<()> {
+        self.inner.push(index)
     }
 
     fn is_sending(&self, index: usize) -> bool {
@@ -228,6 +240,7 @@ impl<I: Io> Io for TlsIo<I> {
         let secured = &mut self.connections[index];
         secured.session = None;
         secured.is_open = false;
+        secured.is_asked = false;
         secured.output.clear();
         secured.output.shrink_to(OUTPUT_KEPT_BYTES);
         if self.following.as_ref().is_some_and(|(following, _)| *following == index) {
@@ -255,6 +268,8 @@ impl<I: Io> Io for TlsIo<I> {
                 Event::Opened => self.begin(index),
                 Event::Received { closing } => self.decrypt(index, closing),
                 Event::Ended => Some(self.cut_short(index)),
+                // A word of the protocol was not taken: requests before it may have been.
+                Event::Unsent(error) if !self.connections[index].is_asked => Some(Event::Failed(error)),
                 other => Some(other),
             };
             if let Some(event) = event {

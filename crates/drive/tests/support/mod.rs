@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, Target, start};
+use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Target, start};
 use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
-    Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, System,
+    Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing, System,
     WhenMissing,
 };
 use tidemark_scenario::{Plan, Shared, Template};
@@ -168,6 +168,13 @@ pub fn kind(ops: Vec<Op>) -> SessionKind {
     SessionKind { name: "user".into(), weight: 1, slots: 4, slot_names, keep_cookies: false, ops }
 }
 
+/// So many sessions at 100 a second, each to its end, however busy the machine is.
+pub fn whole_sessions(requests: Vec<RequestPlan>, sessions: u64) -> Plan {
+    let mut plan = plan(requests, LoadModel::Open(Spacing::Constant), vec![phase(60_000, 100.0)]);
+    plan.limits.sessions = Some(sessions);
+    plan
+}
+
 pub fn phase(ms: u64, level: f64) -> Phase {
     let duration = Duration::from_millis(ms);
     Phase { name: "hold".into(), duration, from: level, to: level, measured: true, curve: Curve::Line }
@@ -209,6 +216,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
         threads,
         cores: Vec::new(),
         seed: 11,
+        io: std::env::var("TIDEMARK_TEST_IO").map_or(IoChoice::Auto, |name| name.parse().unwrap()),
         target: Target {
             address: address.into(),
             authority: "test.local".into(),

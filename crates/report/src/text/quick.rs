@@ -91,7 +91,7 @@ fn figures(text: &mut Text, run: &Run) {
     };
     let label = manifest.labels.first().map_or("", String::as_str);
     text.named("requests to", &[&manifest.system.url, label]);
-    text.named("load", &[&level, spacing, &threads]);
+    text.named("load", &[&level, spacing, &threads, &manifest.driver_io]);
     text.named("measured", &[&format!("for {}", seconds(summary.measured_s)), &warm_up]);
 
     text.heading("Throughput");

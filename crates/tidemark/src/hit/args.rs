@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use tidemark_lab::IoChoice;
 use tidemark_scenario::units;
 
 use crate::reach::ReachArguments;
@@ -47,6 +48,9 @@ pub struct HitArguments {
     /// Driving threads; else for half of the cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
+    #[arg(long, value_name = "BACK_END", default_value_t)]
+    pub io: IoChoice,
     /// Method; GET, or POST where there is a body
     #[arg(short, long, value_name = "METHOD")]
     pub method: Option<String>,

@@ -1,0 +1,228 @@
+//! Which back end a drive uses: asked for, or the best that this system lets it have.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::{Event, Io, Readiness, Waker, portable};
+#[cfg(target_os = "linux")]
+use super::{epoll, uring};
+use crate::target::Address;
+
+/// A back end for sockets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IoChoice {
+    /// The best that works here.
+    #[default]
+    Auto,
+    /// Completions (Linux 6.1 or later, where it is allowed).
+    IoUring,
+    /// Readiness (Linux 5.11 or later).
+    Epoll,
+    /// What the library offers on every system.
+    Portable,
+}
+
+impl IoChoice {
+    /// All of them.
+    pub const ALL: [IoChoice; 4] = [IoChoice::Auto, IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable];
+
+    /// What is tried where none is asked for, the fastest first; each system has the last.
+    const BY_SPEED: [IoChoice; 3] = [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            IoChoice::Auto => "auto",
+            IoChoice::IoUring => "io_uring",
+            IoChoice::Epoll => "epoll",
+            IoChoice::Portable => "portable",
+        }
+    }
+}
+
+impl fmt::Display for IoChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for IoChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = IoChoice::ALL.into_iter().find(|choice| choice.name() == text);
+        found.ok_or_else(|| format!("unknown back end {text:?}: it is auto, io_uring, epoll or portable"))
+    }
+}
+
+/// What a thread will wait on, made before it, where failing is still possible.
+#[allow(clippy::large_enum_variant, reason = "a thread has one, and it never moves far")]
+pub(crate) enum Seat {
+    #[cfg(target_os = "linux")]
+    Uring(uring::Seat),
+    #[cfg(target_os = "linux")]
+    Epoll(epoll::Seat),
+    Portable(portable::Seat),
+}
+
+impl Seat {
+    /// As asked for; for `connections` connections.
+    pub fn new(choice: IoChoice, connections: usize) -> io::Result<Seat> {
+        match choice {
+            #[cfg(target_os = "linux")]
+            IoChoice::IoUring => uring::Seat::new(connections).map(Seat::Uring),
+            #[cfg(target_os = "linux")]
+            IoChoice::Epoll => epoll::Seat::new().map(Seat::Epoll),
+            #[cfg(not(target_os = "linux"))]
+            IoChoice::IoUring | IoChoice::Epoll => {
+                let _ = connections;
+                Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has it"))
+            }
+            IoChoice::Auto => {
+                let found = IoChoice::BY_SPEED.into_iter().find_map(|one| Seat::new(one, connections).ok());
+                found.map_or_else(|| Seat::new(IoChoice::Portable, connections), Ok)
+            }
+            IoChoice::Portable => portable::Seat::new().map(Seat::Portable),
+        }
+    }
+
+    /// One for each thread, all of the same kind, and which that is.
+    pub fn all(choice: IoChoice, connections: &[usize]) -> io::Result<(IoChoice, Vec<Seat>)> {
+        let seats = |choice| connections.iter().map(|share| Seat::new(choice, *share)).collect();
+        if choice == IoChoice::Auto {
+            // The first may be had where the last is one too many.
+            for better in IoChoice::BY_SPEED {
+                if let Ok(seats) = seats(better) {
+                    return Ok((better, seats));
+                }
+            }
+        }
+        let seats: Vec<Seat> = seats(choice)?;
+        Ok((seats.first().map_or(choice, Seat::choice), seats))
+    }
+
+    /// What it came to be.
+    pub fn choice(&self) -> IoChoice {
+        match self {
+            #[cfg(target_os = "linux")]
+            Seat::Uring(_) => IoChoice::IoUring,
+            #[cfg(target_os = "linux")]
+            Seat::Epoll(_) => IoChoice::Epoll,
+            Seat::Portable(_) => IoChoice::Portable,
+        }
+    }
+
+    /// Wakes whoever sits on it.
+    pub fn waker(&self) -> Waker {
+        match self {
+            #[cfg(target_os = "linux")]
+            Seat::Uring(seat) => seat.waker(),
+            #[cfg(target_os = "linux")]
+            Seat::Epoll(seat) => seat.waker(),
+            Seat::Portable(seat) => seat.waker(),
+        }
+    }
+
+    /// For the thread itself, and `connections` connections to `address`.
+    pub fn sit(self, address: &Address, connections: usize) -> io::Result<SystemIo> {
+        Ok(match self {
+            #[cfg(target_os = "linux")]
+            Seat::Uring(seat) => SystemIo::Uring(seat.sit(address, connections)?),
+            #[cfg(target_os = "linux")]
+            Seat::Epoll(seat) => SystemIo::Epoll(Readiness::new(seat.sit(), address, connections)),
+            Seat::Portable(seat) => SystemIo::Portable(Readiness::new(seat.sit(), address, connections)),
+        })
+    }
+}
+
+/// The back end in use. One loop serves all; which it is, is looked up with each call.
+#[allow(clippy::large_enum_variant, reason = "a thread has one, and it never moves far")]
+pub(crate) enum SystemIo {
+    #[cfg(target_os = "linux")]
+    Uring(uring::Uring),
+    #[cfg(target_os = "linux")]
+    Epoll(Readiness<epoll::Epoll>),
+    Portable(Readiness<portable::Portable>),
+}
+
+macro_rules! hand_on {
+    ($io:expr, $name:ident($($argument:expr),*)) => {
+        match $io {
+            #[cfg(target_os = "linux")]
+            SystemIo::Uring(io) => io.$name($($argument),*),
+            #[cfg(target_os = "linux")]
+            SystemIo::Epoll(io) => io.$name($($argument),*),
+            SystemIo::Portable(io) => io.$name($($argument),*),
+        }
+    };
+}
+
+impl Io for SystemIo {
+    fn open(&mut self, connection: usize) -> io::Result<()> {
+        hand_on!(self, open(connection))
+    }
+
+    fn output(&mut self, connection: usize) -> &mut Vec<u8> {
+        hand_on!(self, output(connection))
+    }
+
+    fn send(&mut self, connection: usize) -> io::Result<()> {
+        hand_on!(self, send(connection))
+    }
+
+    fn is_sending(&self, connection: usize) -> bool {
+        hand_on!(self, is_sending(connection))
+    }
+
+    fn close(&mut self, connection: usize) {
+        hand_on!(self, close(connection))
+    }
+
+    fn push(&mut self, connection: usize) -> io::Result<()> {
+        hand_on!(self, push(connection))
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        hand_on!(self, wait(at_most))
+    }
+
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        hand_on!(self, rest(time))
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        hand_on!(self, next())
+    }
+
+    fn received(&self) -> &[u8] {
+        hand_on!(self, received())
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        hand_on!(self, traffic())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_are_refused() {
+        for choice in IoChoice::ALL {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        assert!("kqueue".parse::<IoChoice>().unwrap_err().contains("auto, io_uring, epoll or portable"));
+    }
+
+    #[test]
+    fn auto_is_what_works() {
+        let seat = Seat::new(IoChoice::Auto, 10).unwrap();
+        assert_ne!(seat.choice(), IoChoice::Auto);
+        let (choice, seats) = Seat::all(IoChoice::Auto, &[1, 2, 3]).unwrap();
+        assert!(seats.len() == 3 && seats.iter().all(|seat| seat.choice() == choice));
+        assert_eq!(Seat::new(IoChoice::Portable, 10).unwrap().choice(), IoChoice::Portable);
+    }
+}

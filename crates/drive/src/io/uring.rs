@@ -1,0 +1,334 @@
+//! Linux (6.1 or later): io_uring. What is to be done is queued and handed over with the wait, in one call.
+//!
+//! A socket lives in a place (`Place`) of its own until the kernel has done with it: closing a connection cancels
+//! what is under way, and only the last completion frees the descriptor, its output and the place. A place's
+//! generation tells the completions of its sockets apart.
+//!
+//! Receiving is one standing order for each socket; the kernel picks a buffer from [`Buffers`]. Sending is tried
+//! without waiting and reports only failures, so what left the queue without a report has been taken; what found no
+//! room is ordered again, waiting.
+
+mod buffers;
+mod news;
+mod orders;
+mod place;
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::net::{RecvFlags, SendFlags};
+
+use super::{Event, Io, OUTPUT_KEPT_BYTES, Waker};
+use crate::target::{Address, Dialer};
+use buffers::Buffers;
+use orders::{enter, is_passing, length};
+use place::{CONNECT, GENERATIONS, Memory, Place, SEND, Sending, token};
+
+/// Room for orders.
+const ORDERS: u32 = 256;
+/// Room for completions; the kernel keeps what does not fit until there is room.
+const COMPLETIONS: u32 = 4_096;
+/// Sends that are held back at most, to go out with one call: what they wait is a few tens of microseconds.
+const HELD_SENDS: usize = 32;
+/// Longest wait, at the end, for the kernel to let go of what it was ordered; then the memory is left to it.
+const LETTING_GO: Duration = Duration::from_secs(2);
+
+/// A ring with its buffers, made before the thread that will use it.
+pub(crate) struct Seat {
+    ring: IoUring,
+    buffers: Buffers,
+    wake: Arc<OwnedFd>,
+}
+
+impl Seat {
+    /// A new one. Fails where the kernel is too old for it, or does not allow it.
+    pub fn new(connections: usize) -> io::Result<Self> {
+        let ring = IoUring::builder()
+            .setup_cqsize(COMPLETIONS)
+            .setup_submit_all()
+            .setup_coop_taskrun()
+            .setup_taskrun_flag()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            // Until the thread that will use it switches it on, and so becomes the one that may.
+            .setup_r_disabled()
+            .dontfork()
+            .build(ORDERS)?;
+        let buffers = Buffers::new(connections);
+        buffers.register(&ring.submitter())?;
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok(Seat { ring, buffers, wake })
+    }
+
+    /// Wakes whoever sits on it.
+    pub fn waker(&self) -> Waker {
+        let wake = self.wake.clone();
+        // A full counter means that a wake-up is already on its way.
+        Arc::new(move || {
+            let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
+        })
+    }
+
+    /// For the thread itself, and `connections` connections to `address`.
+    pub fn sit(self, address: &Address, connections: usize) -> io::Result<Uring> {
+        self.ring.submitter().register_enable_rings()?;
+        let mut uring = Uring {
+            ring: self.ring,
+            memory: Memory {
+                buffers: self.buffers,
+                dialer: Box::new(Dialer::new(address)),
+                places: Vec::new(),
+            },
+            wake: self.wake,
+            places_of: vec![None; connections],
+            free: Vec::new(),
+            held: Vec::with_capacity(HELD_SENDS),
+            completed: Vec::with_capacity(COMPLETIONS as usize),
+            cursor: 0,
+            received: None,
+            nowhere: Vec::new(),
+            traffic: (0, 0),
+        };
+        uring.watch_wake()?;
+        Ok(uring)
+    }
+}
+
+/// The thread's view of it.
+pub(crate) struct Uring {
+    // The ring goes first, then what it may still have addresses of.
+    ring: IoUring,
+    memory: Memory,
+    wake: Arc<OwnedFd>,
+    /// The place of each connection.
+    places_of: Vec<Option<u32>>,
+    free: Vec<u32>,
+    /// Places whose send lies in the queue.
+    held: Vec<u32>,
+    completed: Vec<cqueue::Entry>,
+    cursor: usize,
+    /// The buffer of the last `Received`, and how much of it.
+    received: Option<(u16, usize)>,
+    /// The output of a connection that is closed; it goes nowhere.
+    nowhere: Vec<u8>,
+    traffic: (u64, u64),
+}
+
+impl Uring {
+    /// Sends that have left the queue are done, unless a completion says otherwise.
+    fn settle_held(&mut self) {
+        if self.held.is_empty() || !self.ring.submission().is_empty() {
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        for number in held.drain(..) {
+            let place = &mut self.memory.places[number as usize];
+            debug_assert_eq!(place.sending, Sending::Held);
+            place.sending = Sending::Idle;
+            self.traffic.0 += (place.output.len() - place.written) as u64;
+            place.written = place.output.len();
+            self.free_if_done(number);
+        }
+        self.held = held;
+    }
+
+    /// Takes what has been completed out of the ring.
+    fn fetch(&mut self) {
+        self.completed.extend(self.ring.completion());
+    }
+
+    /// Frees a place that is closed and of which the kernel knows nothing any more.
+    fn free_if_done(&mut self, number: u32) {
+        let place = &mut self.memory.places[number as usize];
+        if place.connection.is_none() && !place.is_engaged() && place.socket.take().is_some() {
+            place.generation = place.generation.wrapping_add(1) & GENERATIONS;
+            place.output.clear();
+            place.output.shrink_to(OUTPUT_KEPT_BYTES);
+            place.written = 0;
+            place.sending = Sending::Idle;
+            self.free.push(number);
+        }
+    }
+
+    fn new_place(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.memory.places.push(Place::default());
+            self.memory.places.len() as u32 - 1
+        })
+    }
+
+    /// Gives the buffer of the last `Received` back.
+    fn give_back(&mut self) {
+        if let Some((buffer, _)) = self.received.take() {
+            self.memory.buffers.give_back(buffer);
+        }
+    }
+}
+
+impl Io for Uring {
+    fn open(&mut self, connection: usize) -> io::Result<()> {
+        debug_assert!(
+            self.places_of[connection].is_none(),
+            "a connection is closed before it is opened again"
+        );
+        let (socket, is_made) = self.memory.dialer.dial_blocking()?;
+        let number = self.new_place();
+        let place = &mut self.memory.places[number as usize];
+        debug_assert!(place.socket.is_none() && !place.is_engaged(), "a free place is empty");
+        let connect = match self.memory.dialer.address() {
+            Some(address) if !is_made => {
+                opcode::Connect::new(Fd(socket.as_raw_fd()), address.as_ptr().cast(), address.len()).build()
+            }
+            // It is made, and that is all that remains to be said.
+            _ => opcode::Nop::new().build(),
+        };
+        let connect = connect.user_data(token(CONNECT, place.generation, number));
+        place.socket = Some(socket);
+        if let Err(error) = self.order(&connect) {
+            self.free_if_done(number);
+            return Err(error);
+        }
+        let place = &mut self.memory.places[number as usize];
+        place.connection = Some(connection as u32);
+        place.connecting = true;
+        self.places_of[connection] = Some(number);
+        Ok(())
+    }
+
+    fn output(&mut self, connection: usize) -> &mut Vec<u8> {
+        let Some(number) = self.places_of[connection] else {
+            debug_assert!(false, "only an open connection has an output");
+            self.nowhere.clear();
+            return &mut self.nowhere;
+        };
+        let place = &mut self.memory.places[number as usize];
+        assert_eq!(place.sending, Sending::Idle, "an output is filled again when all of it has been taken");
+        place.output.clear();
+        place.written = 0;
+        &mut place.output
+    }
+
+    fn send(&mut self, connection: usize) -> io::Result<()> {
+        let Some(number) = self.places_of[connection] else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let place = &mut self.memory.places[number as usize];
+        let Some(socket) = &place.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        // Without waiting, so that it is over when it has left the queue; `WAITALL` makes a part of it a failure,
+        // which is reported, while success is not.
+        let flags = SendFlags::NOSIGNAL.bits() | SendFlags::DONTWAIT.bits() | RecvFlags::WAITALL.bits();
+        let send = opcode::Send::new(Fd(socket.as_raw_fd()), place.output.as_ptr(), length(&place.output));
+        let send = send.flags(flags as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
+        let send = send.user_data(token(SEND, place.generation, number));
+        self.order(&send)?;
+        self.memory.places[number as usize].sending = Sending::Held;
+        self.held.push(number);
+        if self.held.len() >= HELD_SENDS {
+            self.hand_over()?;
+        }
+        Ok(())
+    }
+
+    fn is_sending(&self, connection: usize) -> bool {
+        let number = self.places_of[connection];
+        number.is_some_and(|number| {
+            let place = &self.memory.places[number as usize];
+            place.sending != Sending::Idle || place.written < place.output.len()
+        })
+    }
+
+    fn close(&mut self, connection: usize) {
+        let Some(number) = self.places_of[connection].take() else { return };
+        self.memory.places[number as usize].connection = None;
+        self.cancel(number);
+        self.free_if_done(number);
+    }
+
+    fn push(&mut self, connection: usize) -> io::Result<()> {
+        let Some(number) = self.places_of[connection] else { return Ok(()) };
+        if self.memory.places[number as usize].sending == Sending::Held {
+            self.hand_over()?;
+            self.fetch();
+            let place = &mut self.memory.places[number as usize];
+            let send = token(SEND, place.generation, number);
+            if self.completed[self.cursor..].iter().any(|entry| entry.user_data() == send) {
+                place.sending = Sending::Reported;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.give_back();
+        self.completed.drain(..self.cursor);
+        self.cursor = 0;
+        // What was fetched beside a hand-over is news already.
+        let at_most = if self.completed.is_empty() { at_most } else { Some(Duration::ZERO) };
+        let result = enter(&mut self.ring, at_most);
+        self.settle_held();
+        self.fetch();
+        match result {
+            Err(error) if !is_passing(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        self.give_back();
+        // More completions than can come: the time ends it, and one call hands over, rests and lets them come.
+        let time = Timespec::from(time);
+        let result =
+            self.ring.submitter().submit_with_args(COMPLETIONS as usize, &SubmitArgs::new().timespec(&time));
+        self.settle_held();
+        match result {
+            Err(error) if !is_passing(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        self.give_back();
+        loop {
+            let entry = self.completed.get(self.cursor)?.clone();
+            self.cursor += 1;
+            if let Some(found) = self.look(&entry) {
+                return Some(found);
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        self.received.map_or(&[], |(buffer, bytes)| self.memory.buffers.bytes(buffer, bytes))
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.traffic
+    }
+}
+
+impl Drop for Uring {
+    /// The kernel lets go of everything before its memory is freed; should it not, the memory is left to it.
+    fn drop(&mut self) {
+        while self.next().is_some() {} // nobody takes them any more
+        for connection in 0..self.places_of.len() {
+            self.close(connection);
+        }
+        let by = Instant::now() + LETTING_GO;
+        while self.memory.places.iter().any(Place::is_engaged) && Instant::now() < by {
+            if self.wait(Some(Duration::from_millis(10))).is_err() {
+                break;
+            }
+            while self.next().is_some() {}
+        }
+        if self.memory.places.iter().any(Place::is_engaged) {
+            let places = std::mem::take(&mut self.memory.places);
+            let buffers = std::mem::replace(&mut self.memory.buffers, Buffers::new(0));
+            std::mem::forget((places, buffers));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What completions mean.
+
+use io_uring::cqueue;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
+
+use super::Uring;
+use super::orders::{error, is, is_refused};
+use super::place::{CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, Sending, WAKE, token};
+use crate::io::Event;
+
+impl Uring {
+    /// What a completion means.
+    pub(super) fn look(&mut self, entry: &cqueue::Entry) -> Option<(usize, Event)> {
+        if entry.user_data() == WAKE {
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&*self.wake, &mut count);
+            if !cqueue::more(entry.flags()) {
+                // Without it, the thread still wakes at its next alarm, at most a second later.
+                let _ = self.watch_wake();
+            }
+            return None;
+        }
+        let buffer = cqueue::buffer_select(entry.flags());
+        let number = entry.user_data() as u32;
+        let generation = (entry.user_data() >> 32) as u32 & GENERATIONS;
+        let found = match self.memory.places.get(number as usize) {
+            Some(place) if place.generation == generation => match entry.user_data() >> 60 {
+                CONNECT => self.connected(number, entry.result()),
+                RECEIVE => self.look_received(number, entry, buffer),
+                SEND => self.not_sent(number, entry.result()),
+                SEND_REST => self.sent_rest(number, entry.result()),
+                _ => self.not_cancelled(number, entry.result()),
+            },
+            // News of an earlier socket: only of sends that failed and of orders that could not be taken back.
+            _ => None,
+        };
+        // A buffer that was not handed on goes back.
+        if let Some(buffer) = buffer
+            && self.received.is_none_or(|(handed_on, _)| handed_on != buffer)
+        {
+            self.memory.buffers.give_back(buffer);
+        }
+        if (number as usize) < self.memory.places.len() {
+            self.free_if_done(number);
+        }
+        found
+    }
+
+    fn connected(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
+        let place = &mut self.memory.places[number as usize];
+        place.connecting = false;
+        let connection = place.connection? as usize;
+        if result < 0 {
+            return Some((connection, Event::Failed(error(result))));
+        }
+        Some((connection, self.receive_from(number).map_or_else(Event::Failed, |()| Event::Opened)))
+    }
+
+    fn look_received(
+        &mut self,
+        number: u32,
+        entry: &cqueue::Entry,
+        buffer: Option<u16>,
+    ) -> Option<(usize, Event)> {
+        let place = &mut self.memory.places[number as usize];
+        let goes_on = cqueue::more(entry.flags());
+        place.receiving = goes_on;
+        let connection = place.connection? as usize;
+        let send = token(SEND, place.generation, number);
+        let is_end = entry.result() <= 0 && !is(entry.result(), Errno::NOBUFS);
+        let behind = &self.completed[self.cursor..];
+        if is_end
+            && let Some(unsent) = behind.iter().find(|e| e.user_data() == send && is_refused(e.result()))
+        {
+            // The same end met a send too; that nothing was taken is the better news.
+            let event = Event::Unsent(error(unsent.result()));
+            self.traffic.0 -= place.output.len() as u64;
+            place.written = 0;
+            return Some((connection, event));
+        }
+        let event = match (entry.result(), buffer) {
+            (0, _) => Event::Ended,
+            (bytes @ 1.., Some(buffer)) => {
+                let next = self.completed.get(self.cursor);
+                let closing =
+                    next.is_some_and(|next| next.user_data() == entry.user_data() && next.result() <= 0);
+                if !goes_on && let Err(error) = self.receive_from(number) {
+                    return Some((connection, Event::Failed(error)));
+                }
+                self.traffic.1 += bytes as u64;
+                self.received = Some((buffer, bytes as usize));
+                Event::Received { closing }
+            }
+            (result, _) if is(result, Errno::NOBUFS) || result > 0 => match self.receive_from(number) {
+                // They were all full; those that have been read are free again.
+                Ok(()) => return None,
+                Err(error) => Event::Failed(error),
+            },
+            (result, _) if place.sending == Sending::Held => Event::Unsent(error(result)),
+            (result, _) => Event::Failed(error(result)),
+        };
+        Some((connection, event))
+    }
+
+    /// A send did not go through at once. It was taken for done when it left the queue.
+    fn not_sent(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
+        let place = &mut self.memory.places[number as usize];
+        let connection = place.connection? as usize;
+        if place.sending == Sending::Reported {
+            place.sending = Sending::Idle;
+        }
+        if place.sending != Sending::Idle {
+            // The output is already another's, because the peer answered what it had not been asked.
+            return Some((connection, Event::Failed(error(result.min(-1)))));
+        }
+        let taken = (result.max(0) as usize).min(place.output.len());
+        self.traffic.0 -= (place.output.len() - taken) as u64;
+        place.written = taken;
+        let event = match is_refused(result) {
+            false => self.send_rest(number).map_err(Event::Failed),
+            true => Err(Event::Unsent(error(result))),
+        };
+        event.err().map(|event| (connection, event))
+    }
+
+    /// What waited for room is sent, or a part of it.
+    fn sent_rest(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
+        let place = &mut self.memory.places[number as usize];
+        debug_assert_eq!(place.sending, Sending::Blocked);
+        place.sending = Sending::Idle;
+        let before = place.written;
+        place.written = (before + result.max(0) as usize).min(place.output.len());
+        self.traffic.0 += (place.written - before) as u64;
+        let connection = place.connection? as usize;
+        let event = match result {
+            _ if place.written == place.output.len() => Ok(()),
+            _ if is(result, Errno::INTR) || result > 0 => self.send_rest(number).map_err(Event::Failed),
+            _ if before == 0 => Err(Event::Unsent(error(result))),
+            // Something was taken: the socket's end is reported when it is read.
+            _ => Ok(()),
+        };
+        event.err().map(|event| (connection, event))
+    }
+
+    /// An order could not be taken back. Either it is done, or the end of the socket ends it.
+    fn not_cancelled(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
+        let place = &self.memory.places[number as usize];
+        if !is(result, Errno::NOENT)
+            && result < 0
+            && place.connection.is_none()
+            && let Some(socket) = &place.socket
+        {
+            let _ = shutdown(socket, Shutdown::Both);
+        }
+        None
+    }
+}

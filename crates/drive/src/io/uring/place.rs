@@ -1,0 +1,65 @@
+//! Where sockets live while the kernel may have orders that name them, and how completions name them back.
+
+use socket2::Socket;
+
+use super::buffers::Buffers;
+use crate::target::Dialer;
+
+/// What a completion answers; in the upper bits of its token.
+pub(super) const CONNECT: u64 = 0;
+pub(super) const RECEIVE: u64 = 1;
+/// Of the first try, which does not wait.
+pub(super) const SEND: u64 = 2;
+/// Of what found no room at first.
+pub(super) const SEND_REST: u64 = 3;
+pub(super) const CANCEL: u64 = 4;
+/// Generations have 28 bits between the kind and the place.
+pub(super) const GENERATIONS: u32 = (1 << 28) - 1;
+/// Token of wake-ups; no socket has it, as no place has this number.
+pub(super) const WAKE: u64 = u64::MAX;
+
+pub(super) fn token(kind: u64, generation: u32, place: u32) -> u64 {
+    kind << 60 | u64::from(generation) << 32 | u64::from(place)
+}
+
+/// How an output stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// All is taken.
+    #[default]
+    Idle,
+    /// The order lies in the queue; the kernel has not seen it.
+    Held,
+    /// There was no room; the kernel waits for it.
+    Blocked,
+    /// The kernel has tried; its report, which says that something is left, has not been looked at.
+    Reported,
+}
+
+/// Where a socket lives.
+#[derive(Default)]
+pub(super) struct Place {
+    pub socket: Option<Socket>,
+    /// The connection that it is; none while it is being closed.
+    pub connection: Option<u32>,
+    pub generation: u32,
+    pub connecting: bool,
+    pub receiving: bool,
+    pub sending: Sending,
+    pub output: Vec<u8>,
+    pub written: usize,
+}
+
+impl Place {
+    /// Whether the kernel has, or will get, an order that names this socket or its output.
+    pub fn is_engaged(&self) -> bool {
+        self.connecting || self.receiving || matches!(self.sending, Sending::Held | Sending::Blocked)
+    }
+}
+
+/// Everything that the kernel holds addresses of.
+pub(super) struct Memory {
+    pub buffers: Buffers,
+    pub dialer: Box<Dialer>,
+    pub places: Vec<Place>,
+}
