@@ -23,6 +23,10 @@ impl Tool for Hey {
             let each = format!("{:.3}", rate as f64 / job.connections as f64);
             arguments.extend(words(["-q", &each]));
         }
+        if job.tls() {
+            // it would name address and port as the server's name, which TLS forbids
+            arguments.extend(words(["-host", "localhost"]));
+        }
         if job.close {
             arguments.push("-disable-keepalive".to_owned());
         }
