@@ -194,6 +194,10 @@ fn a_server_at_half_of_the_offered_rate_shows_its_backlog() {
     let held_up = held_up_s(&run.machine, &truth) / hold_s;
     let achieved = rate("achieved_per_s") / capacity_per_s;
     assert!(achieved < 1.0 + SHARE && achieved > 1.0 - SHARE - held_up, "{}", run.summary);
+    // And the report says that these figures belong to this length of the run.
+    let steady = &run.summary["steady_state"];
+    assert_eq!(steady["steady"], false, "{steady}");
+    assert!(steady["reason"].as_str().unwrap().contains("the median response time rose"), "{steady}");
     // What a tool that forgets the waiting would have said: 64 connections before each of them.
     let service_p99_us = run.summary["service_time_us"]["p99"].as_f64().unwrap();
     assert!(service_p99_us < 0.2 * longest_us, "service time does not contain the wait: {service_p99_us} µs");

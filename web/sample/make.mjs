@@ -195,7 +195,10 @@ export function makeRun(seconds = 90, seed = 7) {
       response_time_us: latency(sorted.response, us / 1100), service_time_us: latency(sorted.service, us / 1100),
     })),
     processes: [{ name: 'system', cpu_s: 1.71 * measured_s, cpu_share: 1.71, rss_bytes_max: 2.1e8 }, { name: 'driver', cpu_s: 0.81 * measured_s, cpu_share: 0.81, rss_bytes_max: 6.1e7 }],
-    driver: { cpu_s: 0.81 * measured_s, threads: 2, busiest_thread_share: 0.42, lag_us: { min: 1, mean: 18.2, p50: 14, p90: 31, p99: 47, p999: 260, max: 1210 } },
+    driver: { cpu_s: 0.81 * measured_s, threads: 2, busiest_thread_share: 0.42, lag_us: { min: 1, mean: 18.2, p50: 14, p90: 31, p99: 47, p999: 260, max: 1210 },
+      lag_histogram: [[5, 10, 90_000], [10, 20, 520_000], [20, 50, 120_000], [50, 100, 2_400], [100, 200, 800], [200, 500, 160], [500, 1000, 12], [1000, 2000, 3]].map(([from_us, to_us, count]) => ({ from_us, to_us, count })),
+      late: 3, cpu_share_by_thread: [0.42, 0.39], wanted_share: 0.45, waited_share: 0.021, core_wait_us: 14.2, steal_share: 0 },
+    steady_state: { steady: false, reason: 'the median response time rose from about 820us to 1.1ms, by 224us a minute, over the 75 s measured; a longer or a later run gives other figures', p50_us_each_minute: 224 },
     ledger: { acknowledged: 74210, found: 74210, lost: 0, duplicated: 0, unacknowledged_found: 3, different: 0 },
     run_dir: 'runs/2026-01-31T14-05-09Z-airline',
   };

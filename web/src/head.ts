@@ -30,6 +30,7 @@ export function verdict(manifest: Manifest): HTMLElement {
     ? `${rate(summary.achieved_per_s)} of ${rate(summary.offered_per_s)} offered, 99\u202f% within ${duration(summary.response_time_us.p99)}, ${errors === 0 ? 'no errors' : `${share(errors / summary.requests)} errors`}`
     : 'No request ended in the measured window';
   const meaning = status === 'invalid' ? 'The measurement cannot be trusted; its figures say nothing about the system.' : null;
+  const drift = summary.steady_state?.steady === false ? `Not steady: ${summary.steady_state.reason}.` : '';
   const notes = [manifest.interrupted ? 'Stopped early by the user.' : '', ...manifest.notes].filter(Boolean);
   return el('section', { class: `verdict ${status}`, 'aria-labelledby': 'verdict' },
     svg('svg', { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon' }, svg('path', { d: icon })),
@@ -37,6 +38,7 @@ export function verdict(manifest: Manifest): HTMLElement {
       el('h2', { id: 'verdict' }, el('strong', {}, word), el('span', { class: 'headline' }, headline)),
       meaning && el('p', {}, meaning),
       reasons.length > 0 && el('ul', {}, reasons.map((reason) => el('li', {}, reason))),
+      drift && el('p', { class: 'bad-text' }, `▲ ${drift}`),
       status === 'pass' && reasons.length === 0 && el('p', {}, manifest.objectives.length > 0 ? 'Every objective was met.' : 'The scenario sets no objectives.'),
       notes.length > 0 && el('ul', { class: 'notes' }, notes.map((note) => el('li', {}, note)))));
 }

@@ -6,7 +6,7 @@ import { atSecond, clock, coreList, count, cores, duration, moment, share, shell
 import { tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { percentileChart } from './percentiles';
-import type { Ledger, RunPage } from './run';
+import type { LagClass, Ledger, RunPage } from './run';
 import { errorSection, labelTable, table } from './table';
 import { themeButton } from './theme';
 import { timeline, type Timeline } from './timeline';
@@ -83,17 +83,30 @@ function zoomChip(line: Timeline): HTMLElement {
 }
 
 function driverPart(run: RunPage, line: Timeline): Child {
-  const { driver } = run.manifest.summary;
+  const { driver, steady_state: steady } = run.manifest.summary;
+  const pins = run.manifest.driver_pinned_to;
   return [
     el('p', { class: 'lead' }, 'Where the driver was late or out of CPU, its figures say more about itself than about the system.'),
     facts([
-      ['Threads', driver.threads > 0 ? count(driver.threads) : ''],
+      ['Threads', driver.threads > 0 ? `${count(driver.threads)}, ${pins.length > 0 ? `pinned to ${pins.length > 1 ? 'cores' : 'core'} ${coreList(pins)}` : 'not pinned'}` : ''],
       ['Busiest thread', driver.threads > 0 && busiest(driver.busiest_thread_share)],
+      ['Each thread', driver.cpu_share_by_thread.length > 1 ? `${driver.cpu_share_by_thread.map(share).join(', ')} of its time on a CPU` : ''],
+      ['Without a core', driver.waited_share !== null ? `${share(driver.waited_share)} of the time ready to run${driver.core_wait_us !== null ? `, ${duration(driver.core_wait_us)} each time that a thread woke` : ''}` : ''],
+      ['Steady state', steady && steady.reason],
       ['CPU time', driver.cpu_s > 0 ? `${driver.cpu_s.toFixed(1)}\u202fs` : ''],
       ['Schedule lag', driver.lag_us.max > 0 ? `p50 ${duration(driver.lag_us.p50)}, p99 ${duration(driver.lag_us.p99)}, longest ${duration(driver.lag_us.max)}` : ''],
+      ['Left late', driver.threads > 0 ? `${count(driver.late)} requests by 1\u202fms or more` : ''],
     ]),
+    lagHistogram(driver.lag_histogram),
     driverCharts(run, line),
   ];
+}
+
+/** How late requests left, as a table: most of it lies in one or two classes, where a chart would show a single bar. */
+function lagHistogram(classes: LagClass[]): Child {
+  const all = classes.reduce((sum, it) => sum + it.count, 0);
+  return all > 0 && table('How late requests left', [{ name: 'From due to sent' }, { name: 'Requests', number: true }, { name: 'Share', number: true }],
+    classes.filter((it) => it.count > 0).map((it) => [`${it.from_us > 0 ? duration(it.from_us) : '0'} to ${duration(it.to_us)}`, count(it.count), share(it.count / all)]));
 }
 
 /** From here on a driving thread has no room left for the unforeseen. */

@@ -44,6 +44,26 @@ export interface Driver {
   threads: number;
   busiest_thread_share: number;
   lag_us: Latency;
+  lag_histogram: LagClass[];
+  /** Requests that left a millisecond or more after they were due. */
+  late: number;
+  cpu_share_by_thread: number[];
+  /** Ready to run without a core; null where the operating system does not say. */
+  waited_share: number | null;
+  core_wait_us: number | null;
+}
+
+/** Requests that left at least `from_us` and less than `to_us` late. */
+export interface LagClass {
+  from_us: number;
+  to_us: number;
+  count: number;
+}
+
+/** Whether the measured window was steady; null where that cannot be told. */
+export interface SteadyState {
+  steady: boolean | null;
+  reason: string;
 }
 
 export interface Ledger {
@@ -70,6 +90,7 @@ export interface Summary {
   driver: Driver;
   ledger: Ledger | null;
   run_dir: string;
+  steady_state: SteadyState | null;
 }
 
 export interface Machine {
@@ -259,6 +280,12 @@ function readLedger(value: unknown): Ledger | null {
   };
 }
 
+function readSteadyState(value: unknown): SteadyState | null {
+  if (value === null || value === undefined) return null;
+  const it = object(value);
+  return { steady: typeof it.steady === 'boolean' ? it.steady : null, reason: text(it.reason) };
+}
+
 function readSummary(value: unknown): Summary {
   const it = object(value);
   const verdict = object(it.verdict);
@@ -284,8 +311,14 @@ function readSummary(value: unknown): Summary {
     driver: {
       cpu_s: number(driver.cpu_s), threads: number(driver.threads),
       busiest_thread_share: number(driver.busiest_thread_share), lag_us: latency(driver.lag_us),
+      lag_histogram: list(driver.lag_histogram).map((entry) => {
+        const one = object(entry);
+        return { from_us: number(one.from_us), to_us: number(one.to_us), count: number(one.count) };
+      }),
+      late: number(driver.late), cpu_share_by_thread: numbers(driver.cpu_share_by_thread),
+      waited_share: numberOrNull(driver.waited_share), core_wait_us: numberOrNull(driver.core_wait_us),
     },
-    ledger: readLedger(it.ledger), run_dir: text(it.run_dir),
+    ledger: readLedger(it.ledger), run_dir: text(it.run_dir), steady_state: readSteadyState(it.steady_state),
   };
 }
 

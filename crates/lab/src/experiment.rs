@@ -21,13 +21,16 @@ use crate::interrupt::{Interrupt, Wish};
 use crate::monitor::{Monitor, SYSTEM};
 use crate::pin::{self, Pins};
 use crate::silence::Silence;
+use crate::steady;
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
-use crate::timetable::{RunQueue, Timetable, microseconds};
+use crate::timetable::{Fared, RunQueue, Timetable, microseconds};
 use crate::{machine, verdict};
 
 /// How often a wish to stop, the phase and the system are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the driving threads' wait for a core is read, microseconds.
+const QUEUE_EVERY_US: u64 = 200_000;
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
@@ -207,8 +210,8 @@ struct Driven {
     hopeless: Option<Hopeless>,
     /// When requests succeeded and failed.
     silence: Silence,
-    /// Share of the measured window in which a driving thread was ready to run and had no core, on average.
-    waited_share: Option<f64>,
+    /// How the driving threads fared within the measured window.
+    fared: Option<Fared>,
 }
 
 impl Experiment {
@@ -357,6 +360,7 @@ impl Experiment {
         let (mut system_ended, mut hopeless) = (None, None);
         let mut silence = Silence::default();
         let mut stopping = false;
+        let mut queue_looked_us = None;
         monitor.look(microseconds(epoch.elapsed()));
         loop {
             match drive.intervals().recv_timeout(LOOK_EVERY) {
@@ -377,10 +381,13 @@ impl Experiment {
                 let duration = Duration::from_micros(phase.end_us.saturating_sub(phase.start_us));
                 progress(Progress::Phase { name, level, duration });
             }
+            if queue_looked_us.is_none_or(|at_us| now_us >= at_us + QUEUE_EVERY_US) {
+                queue_looked_us = Some(now_us);
+                queue.look(monitor, now_us);
+            }
             let looked = timetable.look_is_due(now_us);
             if looked {
                 progress(Progress::Look { samples: look(monitor, now_us, writer)? });
-                queue.look(monitor, now_us);
                 let live = writer.live();
                 // the first second is whole a little after the first look
                 if !stopping
@@ -433,14 +440,17 @@ impl Experiment {
         }
         look(monitor, microseconds(epoch.elapsed()), writer)?;
         let end = drive.join().map_err(driven)?;
-        let waited_share = queue.waited_share(self.threads);
-        Ok(Driven { end, system_ended, silence, hopeless, waited_share })
+        Ok(Driven { end, system_ended, silence, hopeless, fared: queue.fared() })
     }
 
     fn finish(&self, mut account: Account, writer: RunWriter, driven: Driven) -> Result<Finished, LabError> {
         let plan = &self.plan;
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
+        summary.driver.waited_share = driven.fared.map(|fared| fared.waited);
+        summary.driver.core_wait_us = driven.fared.map(|fared| fared.core_wait_us);
+        summary.driver.wanted_share = driven.fared.map(|fared| fared.wanted);
+        summary.steady_state = Some(steady::test(&plan.load, writer.seconds()));
         let ended =
             driven.system_ended.as_ref().map(|ending| format!("the system ended by itself: {ending}"));
         let gone = ended.or_else(|| driven.silence.reason());
@@ -451,7 +461,7 @@ impl Experiment {
         summary.verdict = verdict;
         let loaded = account::labels_of_the_load(plan);
         summary.steps.retain(|step| loaded.contains(step.label.as_str()));
-        account.drove(&driven.end, driven.waited_share);
+        account.drove(&driven.end, driven.fared.map(|fared| fared.waited));
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;
         manifest.cut_short = driven.hopeless.map(|hopeless| hopeless.reason);

@@ -34,6 +34,7 @@ pub mod monitor;
 mod pin;
 mod proc;
 mod silence;
+mod steady;
 pub mod sync;
 pub mod system;
 mod target;

@@ -8,8 +8,15 @@
 //! | model | what | bound | why |
 //! | --- | --- | --- | --- |
 //! | both | the busiest driving thread was on a CPU | more than 95 % of the time | it had nothing left to give: answers lay in its sockets, and what it measured is its own queue |
+//! | both | a driving thread was on a CPU or waited for one | more than 95 % of the time | the same, where others took its core: a starved thread is at a small share of a CPU and yet never idle |
 //! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported |
 //! | closed | mean lag | above 0.1 ms and above 10 % of the mean response time | a user's next request follows its last answer, so the driver's lateness slows all users by that share, and with them the throughput |
+//! | closed | the driving threads waited for a core | more than 20 % of the time, and on average more than 0.1 ms and more than 20 % of the mean response time from when one woke until it slept again | answers lay unread, each for half of that wait on average, and a user's next request follows then: 10 % of the response time that is in no lag |
+//!
+//! Lag alone does not tell a starved driver: once all connections are taken, arrivals wait for connections that are
+//! free but whose answers nobody has read yet, and that wait looks like the system's. The second row tells it, and the
+//! last. Waiting for a core is the kernel's own account of each thread (`schedstat`); where there is none, those two
+//! rows say nothing.
 //!
 //! Lag is the time from when a request was due to its first byte sent where only the driver was in the way. The
 //! fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
@@ -29,6 +36,9 @@ use tidemark_scenario::plan::{Comparison, Load, Metric, Objective};
 pub const THREAD_SHARE_MAX: f64 = 0.95;
 /// Lag up to this share of the response time is accepted.
 pub const LAG_SHARE_MAX: f64 = 0.10;
+/// Closed model: waits for a core up to this share of the response time are accepted; an answer that comes at any
+/// moment of such a wait lies unread for half of it.
+pub const CORE_WAIT_SHARE_MAX: f64 = 0.20;
 /// Open model: a 99th percentile of the lag up to this is accepted always, microseconds.
 pub const OPEN_LAG_P99_US: f64 = 1_000.0;
 /// Closed model: a mean lag up to this is accepted always, microseconds.
@@ -113,6 +123,12 @@ fn invalid_reasons(summary: &Summary, load: &Load) -> Vec<String> {
             "driver-bound: its busiest thread was on a CPU for {:.0} % of the time; give it more --threads or cores",
             driver.busiest_thread_share * 100.0
         ));
+    } else if let Some(wanted) = driver.wanted_share.filter(|wanted| *wanted > THREAD_SHARE_MAX) {
+        reasons.push(format!(
+            "driver-bound: one of its threads was never idle: it was on a CPU or waited for one for {:.0} % of the time; \
+             give it cores of its own (--pin) or more --threads",
+            wanted * 100.0
+        ));
     }
     // Where some kinds arrive at a rate and others are users, the stricter bound.
     let is_open = load.streams().iter().any(|stream| !stream.model.is_closed());
@@ -126,6 +142,20 @@ fn invalid_reasons(summary: &Summary, load: &Load) -> Vec<String> {
              (--pin), more --threads, or less load",
             duration_text(lag_us),
             duration_text(response_us)
+        ));
+    }
+    let is_closed = load.streams().iter().any(|stream| stream.model.is_closed());
+    if let Some((waited, wait_us)) = driver.waited_share.zip(driver.core_wait_us)
+        && is_closed
+        && waited > CORE_WAIT_SHARE_MAX
+        && wait_us > CLOSED_LAG_MEAN_US.max(CORE_WAIT_SHARE_MAX * response.mean)
+    {
+        reasons.push(format!(
+            "driver-bound: answers lay unread, its threads waited for a core for {:.0} % of the time, {} each time that \
+             there was something to do, of a mean response time of {}; give it cores of its own (--pin)",
+            waited * 100.0,
+            duration_text(wait_us),
+            duration_text(response.mean)
         ));
     }
     reasons
@@ -221,6 +251,7 @@ mod tests {
             driver: Driver { busiest_thread_share: 0.5, ..Driver::default() },
             ledger: None,
             run_dir: String::new(),
+            steady_state: None,
         }
     }
 
@@ -241,6 +272,47 @@ mod tests {
             assert_eq!(bound.status, Status::Invalid);
             assert!(bound.reasons[0].starts_with("driver-bound: ") && bound.reasons[0].contains("96 %"));
         }
+    }
+
+    #[test]
+    fn a_thread_that_is_never_idle_is_the_limit_whoever_has_its_core() {
+        let wanted = |wanted| {
+            move |s: &mut Summary| {
+                s.driver.busiest_thread_share = 0.2;
+                s.driver.wanted_share = Some(wanted);
+            }
+        };
+        for model in [OPEN, CLOSED] {
+            assert_eq!(verdict(model, wanted(0.95)).status, Status::Pass);
+            let bound = verdict(model, wanted(0.96));
+            assert_eq!(bound.status, Status::Invalid);
+            assert!(bound.reasons[0].starts_with("driver-bound: ") && bound.reasons[0].contains("96 %"));
+        }
+    }
+
+    #[test]
+    fn answers_that_lie_unread_slow_a_closed_load() {
+        let waits = |share, us| {
+            move |s: &mut Summary| {
+                (s.driver.waited_share, s.driver.core_wait_us) = (Some(share), Some(us));
+            }
+        };
+        // 20 % of 5 ms is 1 ms
+        assert_eq!(verdict(CLOSED, waits(0.3, 1_000.0)).status, Status::Pass);
+        assert_eq!(verdict(CLOSED, waits(0.3, 1_001.0)).status, Status::Invalid);
+        // long, but seldom: it is in few response times
+        assert_eq!(verdict(CLOSED, waits(0.2, 9_000.0)).status, Status::Pass);
+        // arrivals of an open load do not wait for answers: what keeps them is lag
+        assert_eq!(verdict(OPEN, waits(0.3, 1_001.0)).status, Status::Pass);
+        // what an ordinary kernel's scheduling costs says nothing
+        let fast = |us| {
+            move |s: &mut Summary| {
+                s.response_time_us.mean = 50.0;
+                waits(0.3, us)(s);
+            }
+        };
+        assert_eq!(verdict(CLOSED, fast(100.0)).status, Status::Pass);
+        assert_eq!(verdict(CLOSED, fast(101.0)).status, Status::Invalid);
     }
 
     #[test]

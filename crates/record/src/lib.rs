@@ -80,7 +80,7 @@ pub use error::RecordError;
 pub use event::Event;
 pub use histogram::{Encoded, Merged, latency, merge, merge_merged, new_merged};
 pub use interval::{ErrorExample, Outcome, Series, ThreadInterval};
-pub use live::{Live, SPREAD_CLASSES};
+pub use live::{Live, SPREAD_CLASSES, Second};
 pub use manifest::Manifest;
 pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;

@@ -51,10 +51,20 @@ pub struct Live {
     pub by_outcome: [u64; Outcome::ALL.len()],
 }
 
+/// A whole second of the measured window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Second {
+    /// Requests that ended in it, errors included.
+    pub achieved_per_s: f64,
+    /// Median response time of the requests answered as they should; none if there was none.
+    pub p50_us: Option<u64>,
+}
+
 /// Gathers the intervals of a second until it is over.
 #[derive(Debug)]
 pub(crate) struct LiveTracker {
     last: Live,
+    seconds: Vec<Second>,
     second: Option<Gathered>,
     requests: u64,
     errors: u64,
@@ -72,6 +82,8 @@ struct Gathered {
     errors: u64,
     offered: u64,
     dropped: u64,
+    /// Whether all of it lay within the measured window.
+    measured: bool,
     end: Live,
 }
 
@@ -79,6 +91,7 @@ impl LiveTracker {
     pub(crate) fn new() -> LiveTracker {
         LiveTracker {
             last: Live::default(),
+            seconds: Vec::new(),
             second: None,
             requests: 0,
             errors: 0,
@@ -90,6 +103,11 @@ impl LiveTracker {
     /// The last whole second.
     pub(crate) fn last(&self) -> Live {
         self.last.clone()
+    }
+
+    /// Every whole second of the measured window so far.
+    pub(crate) fn seconds(&self) -> &[Second] {
+        &self.seconds
     }
 
     /// Adds a merged interval; they come in order of time, but for stragglers.
@@ -123,8 +141,10 @@ impl LiveTracker {
             errors: 0,
             offered: 0,
             dropped: 0,
+            measured: true,
             end: Live::default(),
         });
+        gathered.measured &= interval.in_window;
         for ((_, outcome, _), (response_time_us, _)) in &interval.series {
             gathered.requests += response_time_us.len();
             spread(&mut gathered.spread, response_time_us);
@@ -175,6 +195,10 @@ impl LiveTracker {
             by_outcome: self.by_outcome,
             ..second.end
         };
+        if second.measured && second.length_us == crate::totals::SECOND_US {
+            let Live { achieved_per_s, p50_us, .. } = self.last;
+            self.seconds.push(Second { achieved_per_s, p50_us });
+        }
     }
 }
 

@@ -81,6 +81,55 @@ pub struct Driver {
     pub busiest_thread_share: f64,
     /// How late requests left by the driver's own fault.
     pub lag_us: Latency,
+    /// How those lags spread; contiguous from the first class that holds one to the last.
+    #[serde(default)]
+    pub lag_histogram: Vec<LagClass>,
+    /// Requests that left later than [`LATE_US`] by the driver's own fault.
+    #[serde(default)]
+    pub late: u64,
+    /// Share of its time that each thread was on a CPU, 0 to 1.
+    #[serde(default)]
+    pub cpu_share_by_thread: Vec<f64>,
+    /// Share of the time in which the thread that was least idle was on a CPU or waited for one, 0 to 1: at 1 it was
+    /// never idle. Absent where the operating system does not say; so are the next two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_share: Option<f64>,
+    /// Share of the time in which the threads were ready to run but had no core, 0 to 1, mean of all threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_share: Option<f64>,
+    /// The same each time that a thread woke, until it slept again, mean, microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_wait_us: Option<f64>,
+    /// Mean cores' worth of time that the hypervisor took away from the machine.
+    #[serde(default)]
+    pub steal_share: f64,
+}
+
+/// A request that left so much after it was due, by the driver's own fault, is late. Microseconds.
+pub const LATE_US: u64 = 1_000;
+
+/// How many requests left at least `from_us` and less than `to_us` late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct LagClass {
+    pub from_us: u64,
+    pub to_us: u64,
+    pub count: u64,
+}
+
+/// Whether the measured window shows a steady state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteadyState {
+    /// Whether it is steady; null where that cannot be told.
+    pub steady: Option<bool>,
+    /// Why, for a person.
+    pub reason: String,
+    /// By how much the rate of requests that ended changes each minute, where it drifts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s_each_minute: Option<f64>,
+    /// By how much the median response time changes each minute, where it drifts, microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_us_each_minute: Option<f64>,
 }
 
 /// What the ledger found afterwards; absent where no write was entered.
@@ -129,4 +178,7 @@ pub struct Summary {
     pub ledger: Option<Ledger>,
     /// Where the run is.
     pub run_dir: String,
+    /// Whether the measured window shows a steady state; absent in runs that were not tested for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<SteadyState>,
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use crate::HISTOGRAM_HIGH_US;
 use crate::histogram::{Merged, latency, merge, new_merged};
 use crate::interval::{ErrorExample, Outcome, ThreadInterval};
 use crate::sample::Sample;
-use crate::summary::{Driver, Process, Status, Step, Summary, Verdict};
+use crate::summary::{Driver, LATE_US, LagClass, Process, Status, Step, Summary, Verdict};
 
 /// First failures that are kept of each kind.
 pub const EXAMPLES_PER_KIND: usize = 5;
@@ -274,10 +275,39 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
             threads: totals.cpu_us_by_thread.len() as u64,
             busiest_thread_share: ratio(busiest_us as f64 / 1e6, measured_s),
             lag_us: latency(&totals.lag_us),
+            lag_histogram: lag_histogram(&totals.lag_us),
+            late: totals.lag_us.count_between(LATE_US, HISTOGRAM_HIGH_US),
+            cpu_share_by_thread: totals
+                .cpu_us_by_thread
+                .iter()
+                .map(|us| ratio(*us as f64 / 1e6, measured_s))
+                .collect(),
+            steal_share: totals.steal_share(),
+            ..Driver::default()
         },
         ledger: None,
         run_dir: run_dir.display().to_string(),
+        steady_state: None,
     }
+}
+
+/// Classes that end at 1, 2, 5, 10, 20, 50, … microseconds, from the first that holds a value to the last.
+fn lag_histogram(lag_us: &Merged) -> Vec<LagClass> {
+    let decades = std::iter::successors(Some(1u64), |decade| Some(decade * 10));
+    let edges = decades.flat_map(|decade| [1, 2, 5].map(|step| step * decade));
+    let edges: Vec<u64> = std::iter::once(0).chain(edges.take_while(|us| *us <= HISTOGRAM_HIGH_US)).collect();
+    let ends = edges.iter().skip(1).copied().chain([u64::MAX]);
+    let mut classes: Vec<LagClass> =
+        edges.iter().zip(ends).map(|(&from_us, to_us)| LagClass { from_us, to_us, count: 0 }).collect();
+    for value in lag_us.iter_recorded() {
+        let class = classes.partition_point(|class| class.to_us <= value.value_iterated_to());
+        classes[class].count += value.count_at_value();
+    }
+    let used = |class: &LagClass| class.count > 0;
+    let end = classes.iter().rposition(used).map_or(0, |last| last + 1);
+    classes.truncate(end);
+    classes.drain(..classes.iter().position(used).unwrap_or(0));
+    classes
 }
 
 #[cfg(test)]
@@ -294,6 +324,26 @@ mod tests {
             steal_share: cpu_share / 10.0,
             ..Sample::default()
         }
+    }
+
+    #[test]
+    fn every_lag_is_in_one_class() {
+        assert_eq!(lag_histogram(&new_merged()), []);
+        let mut lag_us = new_merged();
+        for (us, count) in [(3, 7), (4, 1), (12, 2), (HISTOGRAM_HIGH_US, 1)] {
+            lag_us.record_n(us, count).unwrap();
+        }
+        let classes = lag_histogram(&lag_us);
+        assert_eq!(classes[0], LagClass { from_us: 2, to_us: 5, count: 8 });
+        assert_eq!(classes[1], LagClass { from_us: 5, to_us: 10, count: 0 });
+        assert_eq!(classes[2], LagClass { from_us: 10, to_us: 20, count: 2 });
+        assert_eq!(classes.iter().map(|class| class.count).sum::<u64>(), lag_us.len());
+        assert!(classes.windows(2).all(|two| two[0].to_us == two[1].from_us));
+        let last = classes[classes.len() - 1];
+        assert!(last.from_us <= HISTOGRAM_HIGH_US && HISTOGRAM_HIGH_US < last.to_us && last.count == 1);
+        let mut totals = Totals::new(&[]);
+        totals.lag_us = lag_us;
+        assert_eq!(summarize(&totals, Path::new("x")).driver.late, 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 use crate::interval::{Outcome, ThreadInterval};
 use crate::latency_log::LatencyLog;
-use crate::live::{Live, LiveTracker};
+use crate::live::{Live, LiveTracker, Second};
 use crate::table::{Cell, TableWriter};
 use crate::totals::Totals;
 use crate::{Event, Manifest, Sample};
@@ -264,6 +264,11 @@ impl RunWriter {
         self.live.last()
     }
 
+    /// Every whole second of the measured window so far.
+    pub fn seconds(&self) -> &[Second] {
+        self.live.seconds()
+    }
+
     /// What the run came to so far: every interval and sample handed over.
     pub fn totals(&self) -> &Totals {
         &self.totals
@@ -337,6 +342,7 @@ mod tests {
         }
         let live = writer.live();
         assert_eq!((live.at_s, live.in_window, live.offered_per_s), (2.0, true, 100.0));
+        assert_eq!(writer.seconds(), [], "no second lay wholly within the window");
         assert_eq!((live.p99_us, live.requests), (None, 107));
 
         // A straggler of a second gone by changes the sums, not the picture.

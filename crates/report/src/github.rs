@@ -3,11 +3,13 @@
 use tidemark_record::Run;
 use tidemark_record::summary::Status;
 
+use crate::text::drift;
+
 /// Annotations, at most; the runner shows only the first ten of a kind, and the summary has them all.
 const ANNOTATIONS_MAX: usize = 10;
 
 /// An `::error` for each objective that was missed and whatever else failed the run or made it invalid, a
-/// `::warning` for each note. Nothing for a run that passed without notes.
+/// `::warning` for a measured window that was not steady and for each note. Nothing for a run that passed without.
 pub fn annotations(run: &Run) -> String {
     let manifest = &run.manifest;
     let verdict = &manifest.summary.verdict;
@@ -19,8 +21,9 @@ pub fn annotations(run: &Run) -> String {
     let title = format!("{}: {word}", manifest.scenario);
     let errors = verdict.reasons.iter().filter(|_| verdict.status != Status::Pass);
     let errors = errors.take(ANNOTATIONS_MAX).map(|reason| line("error", &title, reason));
-    let notes = manifest.notes.iter().take(ANNOTATIONS_MAX);
-    errors.chain(notes.map(|note| line("warning", &manifest.scenario, note))).collect()
+    let notes = drift(&manifest.summary).into_iter().chain(manifest.notes.iter().cloned());
+    let notes = notes.take(ANNOTATIONS_MAX);
+    errors.chain(notes.map(|note| line("warning", &manifest.scenario, &note))).collect()
 }
 
 fn line(command: &str, title: &str, message: &str) -> String {
@@ -49,9 +52,11 @@ mod tests {
         assert_eq!(
             annotations(&run),
             "::error title=airline%3A fail::errors < 0.01%25 missed: 5.88%25\n\
-             ::warning title=airline::the throughput was not steady: it fell by 97%25 in the last third of the window\n"
+             ::warning title=airline::not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over the 3 s measured\n\
+             ::warning title=airline::system and driver shared the machine's cores\n"
         );
         run.manifest.notes.clear();
+        run.manifest.summary.steady_state = None;
         run.manifest.summary.verdict.status = Status::Pass;
         assert_eq!(annotations(&run), "");
     }

@@ -34,6 +34,7 @@ mod tests {
             "driver",
             "ledger",
             "run_dir",
+            "steady_state",
         ];
         assert_eq!(names, published);
         for name in ["min", "mean", "p50", "p90", "p99", "p999", "max"] {

@@ -7,6 +7,7 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Summary};
 
 use crate::page;
+use crate::text::drift;
 use crate::units::{count, duration, percent, three_digits, trim_zeros};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
@@ -23,6 +24,7 @@ pub fn summary(run: &Run) -> String {
     objectives(&mut out, manifest);
     labels(&mut out, &manifest.summary);
     errors(&mut out, manifest);
+    driver(&mut out, &manifest.summary);
     notes(&mut out, manifest);
     let _ = writeln!(out, "\nRun directory: {}", code(&manifest.summary.run_dir));
     out
@@ -43,6 +45,9 @@ fn verdict(out: &mut String, manifest: &Manifest) {
         out.push_str("- stopped by the user: the figures are of the part that ran\n");
     } else if manifest.cut_short.is_some() {
         out.push_str("- the figures are of the part that ran\n");
+    }
+    if let Some(drift) = drift(&manifest.summary) {
+        let _ = writeln!(out, "- {}", plain(&drift));
     }
     if !out.ends_with("\n\n") {
         out.push('\n');
@@ -153,6 +158,28 @@ fn errors(out: &mut String, manifest: &Manifest) {
         });
         let _ = writeln!(out, "| {} | {} | {} |", kind.kind, count(kind.count), example.unwrap_or_default());
     }
+}
+
+fn driver(out: &mut String, summary: &Summary) {
+    let driver = &summary.driver;
+    if driver.threads == 0 {
+        return;
+    }
+    let waited = match driver.waited_share {
+        Some(share) => format!(" · waited for a core for {} of the time", percent(share)),
+        None => String::new(),
+    };
+    let _ = writeln!(
+        out,
+        "\nDriver: {} driving thread{}, the busiest at {} of a core{waited} · requests left late: p99 {}, longest {}, \
+         {} by 1ms or more",
+        driver.threads,
+        if driver.threads == 1 { "" } else { "s" },
+        percent(driver.busiest_thread_share),
+        duration(driver.lag_us.p99 as f64),
+        duration(driver.lag_us.max as f64),
+        count(driver.late),
+    );
 }
 
 fn notes(out: &mut String, manifest: &Manifest) {

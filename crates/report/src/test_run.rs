@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 use tidemark_record::manifest::{Machine, ObjectiveResult, Phase, SyncLatency};
-use tidemark_record::summary::{Status, Verdict};
+use tidemark_record::summary::{Status, SteadyState, Verdict};
 use tidemark_record::{
     ErrorExample, Event, Manifest, Outcome, Run, RunWriter, Sample, Series, ThreadInterval, new_histogram,
     summarize,
@@ -148,8 +148,15 @@ fn airline_manifest(writer: &RunWriter, labels: Vec<String>) -> Manifest {
     manifest.objectives =
         vec![objective("p99 < 2s", true, "1.05s"), objective("errors < 0.01%", false, "5.88%")];
     manifest.error_examples = writer.totals().error_examples.clone();
-    manifest.notes =
-        vec!["the throughput was not steady: it fell by 97% in the last third of the window".into()];
+    manifest.notes = vec!["system and driver shared the machine's cores".into()];
+    let driver = &mut manifest.summary.driver;
+    (driver.wanted_share, driver.waited_share, driver.core_wait_us) = (Some(0.55), Some(0.04), Some(31.5));
+    manifest.summary.steady_state = Some(SteadyState {
+        steady: Some(false),
+        reason: "the rate fell from about 90/s to 8/s, by 1640/s a minute, over the 3 s measured".into(),
+        rate_per_s_each_minute: Some(-1_640.0),
+        p50_us_each_minute: None,
+    });
     manifest
 }
 

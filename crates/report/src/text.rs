@@ -1,5 +1,6 @@
 //! The report for the terminal: the verdict first.
 
+mod driver;
 pub mod quick;
 
 use std::fmt::Write;
@@ -54,6 +55,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     labels(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     cpu(&mut text, &manifest.summary);
+    driver::driver(&mut text, manifest);
     objectives(&mut text, manifest);
     ledger(&mut text, &manifest.summary);
     notes(&mut text, manifest);
@@ -197,6 +199,18 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
     if manifest.interrupted || manifest.cut_short.is_some() {
         text.line(&format!("{:indent$}stopped early: the figures are of the part that ran", ""));
     }
+    if let Some(drift) = drift(&manifest.summary) {
+        for line in wrap(&drift, text.width - indent) {
+            let line = text.paint(WARNING, &line);
+            text.line(&format!("{:indent$}{line}", ""));
+        }
+    }
+}
+
+/// What is to be said where the measured window was not steady.
+pub(crate) fn drift(summary: &Summary) -> Option<String> {
+    let state = summary.steady_state.as_ref().filter(|state| state.steady == Some(false))?;
+    Some(format!("not steady: {}", state.reason))
 }
 
 fn what_ran(text: &mut Text, manifest: &Manifest) {
@@ -227,12 +241,7 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         share if share >= 0.01 => format!("{} cores taken by the hypervisor", three_digits(share)),
         _ => String::new(),
     };
-    let driver = pinned("driver ", &manifest.driver_pinned_to);
-    let io = match manifest.driver_io.as_str() {
-        "" => String::new(),
-        io => format!("driver's sockets through {io}"),
-    };
-    text.named("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &driver, &io, &steal]);
+    text.named("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &steal]);
 }
 
 /// A length as it was asked for: `60s`, `2.5s`.
@@ -367,10 +376,6 @@ fn cpu(text: &mut Text, summary: &Summary) {
     if let Some(cost) = system.and_then(|system| requests_per_cpu_s(summary, system.cpu_s)) {
         text.paragraph(&format!("{} requests for each CPU-second of the system", three_digits(cost)));
     }
-    let driver = &summary.driver;
-    let thread = if driver.threads == 1 { "driver thread" } else { "busiest driver thread" };
-    let (used, lag) = (percent(driver.busiest_thread_share), duration(driver.lag_us.p99 as f64));
-    text.paragraph(&format!("{thread} at {used} of a core, requests sent {lag} late (p99)"));
 }
 
 /// Requests that ended in the measured window for each second of CPU time.

@@ -41,6 +41,7 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     }
     histogram(&mut text, &response);
     errors(&mut text, manifest);
+    driver::driver(&mut text, manifest);
     objectives(&mut text, manifest);
     notes(&mut text, manifest);
     if quick.kept {

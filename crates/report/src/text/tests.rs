@@ -20,12 +20,14 @@ fn sample() -> Run {
 fn eighty_columns() {
     insta::assert_snapshot!(summary(&sample(), PLAIN), @r#"
     FAIL  errors < 0.01% missed: 5.88%
+          not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over
+          the 3 s measured
 
       scenario       airline · closed, 100 users · measured for 3s
       system         airline at http://127.0.0.1:40123 · on cores 0,1
       durability     synced · disk syncs in 1.23ms, 99th 4.56ms, longest 20.1ms
       machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0
-                     driver on cores 2,3 · 0.02 cores taken by the hypervisor
+                     0.02 cores taken by the hypervisor
 
     Throughput
       achieved       62.3/s · 189 requests in 3s
@@ -53,15 +55,21 @@ fn eighty_columns() {
       system      3.75s         1.25    212 MiB
       driver      1.50s         0.50   29.6 MiB
       49.9 requests for each CPU-second of the system
-      busiest driver thread at 50.0% of a core, requests sent 13µs late (p99)
+
+    Driver
+      threads        2 threads · on cores 2,3
+                     on a CPU for 25.0%, 50.0% of the time
+      cores          waited for one for 4.00% of the time
+                     31.5µs each time that one woke
+      left late      median 12µs, p99 13µs, longest 13µs · none by 1ms or more
+                     10µs to 100µs: 100%
 
     Objectives
       ✓ p99 < 2s         1.05s
       ✗ errors < 0.01%   5.88%
 
     Notes
-      ! the throughput was not steady: it fell by 97% in the last third of the
-        window
+      ! system and driver shared the machine's cores
 
     Run              runs/20260102-030405-airline
     "#);
@@ -71,12 +79,12 @@ fn eighty_columns() {
 fn a_hundred_and_twenty_columns() {
     insta::assert_snapshot!(summary(&sample(), Style { width: 120, ..PLAIN }), @r#"
     FAIL  errors < 0.01% missed: 5.88%
+          not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over the 3 s measured
 
       scenario       airline · closed, 100 users · measured for 3s
       system         airline at http://127.0.0.1:40123 · on cores 0,1
       durability     synced · disk syncs in 1.23ms, 99th 4.56ms, longest 20.1ms
-      machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0 · driver on cores 2,3
-                     0.02 cores taken by the hypervisor
+      machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0 · 0.02 cores taken by the hypervisor
 
     Throughput
       achieved       62.3/s · 189 requests in 3s
@@ -104,14 +112,19 @@ fn a_hundred_and_twenty_columns() {
       system      3.75s         1.25    212 MiB
       driver      1.50s         0.50   29.6 MiB
       49.9 requests for each CPU-second of the system
-      busiest driver thread at 50.0% of a core, requests sent 13µs late (p99)
+
+    Driver
+      threads        2 threads · on cores 2,3 · on a CPU for 25.0%, 50.0% of the time
+      cores          waited for one for 4.00% of the time · 31.5µs each time that one woke
+      left late      median 12µs, p99 13µs, longest 13µs · none by 1ms or more
+                     10µs to 100µs: 100%
 
     Objectives
       ✓ p99 < 2s         1.05s
       ✗ errors < 0.01%   5.88%
 
     Notes
-      ! the throughput was not steady: it fell by 97% in the last third of the window
+      ! system and driver shared the machine's cores
 
     Run              runs/20260102-030405-airline
     "#);
@@ -137,12 +150,14 @@ fn a_quiet_pass() {
     });
     insta::assert_snapshot!(summary(&run, PLAIN), @r"
     PASS  the objective was met
+          not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over
+          the 3 s measured
 
       scenario       airline · closed, 100 users · measured for 3s
       system         airline at http://127.0.0.1:40123 · on cores 0,1
       durability     synced · disk syncs in 1.23ms, 99th 4.56ms, longest 20.1ms
       machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0
-                     driver on cores 2,3 · 0.02 cores taken by the hypervisor
+                     0.02 cores taken by the hypervisor
 
     Throughput
       achieved       62.3/s · 189 requests in 3s
@@ -163,7 +178,14 @@ fn a_quiet_pass() {
       system      3.75s         1.25    212 MiB
       driver      1.50s         0.50   29.6 MiB
       49.9 requests for each CPU-second of the system
-      busiest driver thread at 50.0% of a core, requests sent 13µs late (p99)
+
+    Driver
+      threads        2 threads · on cores 2,3
+                     on a CPU for 25.0%, 50.0% of the time
+      cores          waited for one for 4.00% of the time
+                     31.5µs each time that one woke
+      left late      median 12µs, p99 13µs, longest 13µs · none by 1ms or more
+                     10µs to 100µs: 100%
 
     Objectives
       ✓ p99 < 2s   1.05s

@@ -1,0 +1,134 @@
+//! The driver's look at itself: its threads, how late requests left, what the machine kept from it.
+
+use tidemark_record::summary::{Driver, LagClass};
+
+use super::*;
+
+/// Threads whose shares are shown one by one; with more of them the least and the most.
+const THREADS_SHOWN: usize = 4;
+/// Stealing below this is not worth a word, cores.
+const STEAL_SHOWN: f64 = 0.01;
+
+pub(super) fn driver(text: &mut Text, manifest: &Manifest) {
+    let driver = &manifest.summary.driver;
+    if driver.threads == 0 {
+        return;
+    }
+    text.heading("Driver");
+    let threads = match driver.threads {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads"),
+    };
+    let pinned = match manifest.driver_pinned_to.is_empty() {
+        true => "not pinned".to_owned(),
+        false => pinned("", &manifest.driver_pinned_to),
+    };
+    let io = match manifest.driver_io.as_str() {
+        "" => String::new(),
+        io => format!("sockets through {io}"),
+    };
+    text.named("threads", &[&threads, &pinned, &shares(driver), &io]);
+    if let Some((waited, each)) = driver.waited_share.zip(driver.core_wait_us) {
+        let waited = format!("waited for one for {} of the time", percent(waited));
+        let each = format!("{} each time that one woke", duration(each));
+        text.named("cores", &[&waited, &each, &stolen(driver.steal_share)]);
+    } else if driver.steal_share >= STEAL_SHOWN {
+        text.named("cores", &[&stolen(driver.steal_share)]);
+    }
+    let lag = &driver.lag_us;
+    let of = format!(
+        "median {}, p99 {}, longest {}",
+        duration(lag.p50 as f64),
+        duration(lag.p99 as f64),
+        duration(lag.max as f64)
+    );
+    let late = match driver.late {
+        0 => "none by 1ms or more".to_owned(),
+        n => format!("{} by 1ms or more", count(n)),
+    };
+    text.named("left late", &[&of, &late]);
+    let spread = decades(&driver.lag_histogram);
+    let spread: Vec<&str> = spread.iter().map(String::as_str).collect();
+    text.named("", &spread);
+}
+
+fn shares(driver: &Driver) -> String {
+    let mut shares = driver.cpu_share_by_thread.clone();
+    match shares.len() {
+        0 => format!("busiest at {} of a core", percent(driver.busiest_thread_share)),
+        1 => format!("on a CPU for {} of the time", percent(shares[0])),
+        n if n <= THREADS_SHOWN => {
+            let all: Vec<String> = shares.iter().map(|share| percent(*share)).collect();
+            format!("on a CPU for {} of the time", all.join(", "))
+        }
+        n => {
+            shares.sort_by(f64::total_cmp);
+            let [least, most] = [shares[0], shares[n - 1]].map(percent);
+            format!("on a CPU for {least} to {most} of the time")
+        }
+    }
+}
+
+fn stolen(steal_share: f64) -> String {
+    match steal_share {
+        share if share >= STEAL_SHOWN => format!("{} taken by the hypervisor", three_digits(share)),
+        _ => String::new(),
+    }
+}
+
+/// The histogram of the lag in few words: `under 10µs: 93%`, `10µs to 100µs: 6.9%`, …
+fn decades(classes: &[LagClass]) -> Vec<String> {
+    let all: u64 = classes.iter().map(|class| class.count).sum();
+    let mut decades: Vec<(u64, u64)> = Vec::new();
+    for class in classes {
+        // what is below 10 µs is one class
+        let from_us = if class.from_us < 10 { 0 } else { 10u64.pow(class.from_us.ilog10()) };
+        match decades.last_mut() {
+            Some((from, count)) if *from == from_us => *count += class.count,
+            _ => decades.push((from_us, class.count)),
+        }
+    }
+    let decade = |(from_us, count): (u64, u64)| {
+        let share = percent(count as f64 / all.max(1) as f64);
+        match from_us {
+            0 => format!("under 10µs: {share}"),
+            us => format!("{} to {}: {share}", edge(us), edge(us * 10)),
+        }
+    };
+    decades.into_iter().filter(|(_, count)| *count > 0).map(decade).collect()
+}
+
+/// A power of ten.
+fn edge(us: u64) -> String {
+    match us {
+        us if us < 1_000 => format!("{us}µs"),
+        us if us < 1_000_000 => format!("{}ms", us / 1_000),
+        us => format!("{}s", us / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_histogram_is_told_in_decades() {
+        let class = |from_us, to_us, count| LagClass { from_us, to_us, count };
+        let classes =
+            [class(2, 5, 90), class(5, 10, 3), class(10, 20, 4), class(50, 100, 2), class(1_000, 2_000, 1)];
+        assert_eq!(decades(&classes), ["under 10µs: 93.0%", "10µs to 100µs: 6.00%", "1ms to 10ms: 1.00%"]);
+        assert!(decades(&[]).is_empty());
+    }
+
+    #[test]
+    fn many_threads_are_told_by_their_extremes() {
+        let of =
+            |shares: &[f64]| shares_of(Driver { cpu_share_by_thread: shares.to_vec(), ..Driver::default() });
+        fn shares_of(driver: Driver) -> String {
+            shares(&driver)
+        }
+        assert_eq!(of(&[0.5]), "on a CPU for 50.0% of the time");
+        assert_eq!(of(&[0.5, 0.25]), "on a CPU for 50.0%, 25.0% of the time");
+        assert_eq!(of(&[0.5, 0.25, 0.1, 0.6, 0.3]), "on a CPU for 10.0% to 60.0% of the time");
+    }
+}

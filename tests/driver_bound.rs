@@ -1,0 +1,129 @@
+//! A driver that is the limit is told from one that is only busy.
+//!
+//! What a request costs the driver is measured first, so that the same load means the same share of a core on every
+//! machine and in every build: most of a core alone is enough; the same work beside others who burn that core is not;
+//! nor is ten cores' work on one.
+//!
+//! Where the machine itself starves a driver that should have had enough, `invalid` is right. Then the kernel's own
+//! account of it, read from outside, must say so, and the test prints it; otherwise it fails.
+
+mod common;
+#[path = "common/watch.rs"]
+mod watch;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use tidemark_truth::{Behaviour, Delay, Server};
+use watch::Watched;
+
+const HOLD_S: f64 = 2.0;
+/// Share of a core that a driver with enough of it needs.
+const BUSY: f64 = 0.7;
+/// Burners beside the starved driver: they leave it a ninth of the core.
+const BURNERS: usize = 8;
+/// Held up for less than this share of the time, a driver cannot be late with one request in a hundred.
+const HELD_UP_MIN: f64 = 0.01;
+const DELAY_S: f64 = 0.002;
+
+fn drive(server: &Server, load: &str, args: &[&str]) -> Watched {
+    let scenario = format!(
+        "name: driver\nsystem: {{url: 'http://{}'}}\nload: {load}\n\
+         limits: {{connections: 512, drain: 2s}}\nsessions: {{one: {{steps: [{{GET: /}}]}}}}\n",
+        server.address()
+    );
+    watch::start(&scenario, &[&["--threads", "1"], args].concat()).wait()
+}
+
+fn say(name: &str, run: &Watched) {
+    let (driver, machine) = (&run.summary["driver"], run.machine);
+    let _ = writeln!(
+        std::io::stderr(),
+        "{name}: {} {}\n  on a CPU {:.2} s, without a core {:.2} s, stolen {:.2} s; by itself {}, lag p99 {} µs, waited {} of the time and {} µs a time",
+        run.summary["verdict"]["status"],
+        run.summary["verdict"]["reasons"],
+        machine.cpu_s,
+        machine.waited_s,
+        machine.stolen_s,
+        driver["busiest_thread_share"],
+        driver["lag_us"]["p99"],
+        driver["waited_share"],
+        driver["core_wait_us"],
+    );
+}
+
+fn assert_caught(name: &str, run: &Watched) {
+    say(name, run);
+    assert_eq!((&run.summary["verdict"]["status"], run.status), (&"invalid".into(), 3), "{name}");
+    let reasons = run.summary["verdict"]["reasons"].as_array().expect("reasons");
+    assert!(reasons[0].as_str().is_some_and(|r| r.starts_with("driver-bound: ")), "{name}: {reasons:?}");
+}
+
+fn assert_not_caught(name: &str, run: &Watched) {
+    say(name, run);
+    assert!(run.summary["requests"].as_u64().is_some_and(|n| n > 0), "{name}: {}", run.stderr);
+    if run.summary["verdict"]["status"] == "pass" {
+        assert_eq!(run.status, 0, "{name}");
+        return;
+    }
+    let held_up = (run.machine.waited_s + run.machine.stolen_s) / HOLD_S;
+    let text = format!("{name}: the machine held the driver up for {:.1} % of the time", held_up * 100.0);
+    assert!(held_up > HELD_UP_MIN, "{text}, and yet: {}", run.summary["verdict"]);
+    let _ = writeln!(std::io::stderr(), "{text}: the verdict is right, and this side cannot be shown here");
+}
+
+/// Threads that burn one core until they are dropped.
+struct Burners(Arc<AtomicBool>);
+
+impl Burners {
+    fn start(core: usize) -> Burners {
+        let stop = Arc::new(AtomicBool::new(false));
+        for _ in 0..BURNERS {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                let mut set = CpuSet::new();
+                set.set(core);
+                sched_setaffinity(None, &set).expect("a core of ours");
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Burners(stop)
+    }
+}
+
+impl Drop for Burners {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_driver_that_is_the_limit_is_caught_and_a_busy_one_is_not() {
+    let delays = vec![Delay::Fixed(Duration::from_secs_f64(DELAY_S))];
+    let server = Server::start(Behaviour { delays, ..Behaviour::default() }).expect("a server");
+    let measure = drive(&server, "{rate: 2k/s, spacing: constant, hold: 1s}", &[]);
+    let cost_s = measure.machine.cpu_s / measure.summary["requests"].as_f64().expect("requests");
+    assert!(cost_s > 0.0, "{}", measure.stderr);
+    let rate = (BUSY / cost_s).min(40_000.0).round();
+    // users of a closed loop wait for the server as well, and many answers are taken at once
+    let users = (2.0 * rate * DELAY_S).ceil().min(500.0);
+    let open = format!("{{rate: {rate}/s, spacing: constant, hold: {HOLD_S}s}}");
+    let closed = |users: f64| format!("{{users: {users}, hold: {HOLD_S}s}}");
+    let beyond = format!("{{rate: {}/s, spacing: constant, hold: {HOLD_S}s}}", (10.0 / cost_s).round());
+    let _ = writeln!(std::io::stderr(), "{:.1} µs of CPU a request: {rate}/s or {users} users", cost_s * 1e6);
+
+    assert_not_caught("open, busy", &drive(&server, &open, &[]));
+    assert_not_caught("closed, busy", &drive(&server, &closed(users), &[]));
+    assert_caught("open, ten times too much", &drive(&server, &beyond, &[]));
+    let cores = sched_getaffinity(None).expect("the cores of this process");
+    let last = (0..CpuSet::MAX_CPU).rev().find(|core| cores.is_set(*core)).expect("a core");
+    let _burners = Burners::start(last);
+    let pin = format!("driver={last}");
+    assert_caught("open, starved", &drive(&server, &open, &["--pin", &pin]));
+    assert_caught("closed, starved", &drive(&server, &closed(500.0), &["--pin", &pin]));
+}
