@@ -256,7 +256,8 @@ fn slow_accepting_is_in_the_response_time() {
     let max_us = run.summary["response_time_us"]["max"].as_f64().unwrap();
     say(&format!("slow accept: longest {max_us} µs, the last was accepted after {longest_us} µs"));
     let slack_us = tolerance_us(longest_us) + held_up_s(&run.machine, &truth) * 1e6;
-    assert!(longest_us >= 16.0 * 20_000.0);
+    // a server without a core learns late that somebody came
+    assert!(longest_us >= 16.0 * 20_000.0 - held_up_s(&run.machine, &truth) * 1e6);
     assert!(
         (max_us - longest_us).abs() <= slack_us,
         "longest {max_us} µs, truth {longest_us} ± {slack_us} µs"

@@ -20,6 +20,8 @@ pub struct Behaviour {
     pub freeze: Option<Freeze>,
     /// Seed of the random delays.
     pub seed: u64,
+    /// Whether it speaks TLS, with a certificate that nobody trusts.
+    pub tls: bool,
 }
 
 /// A time in which nothing is answered.

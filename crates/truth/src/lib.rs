@@ -33,6 +33,7 @@ mod delay;
 mod peer;
 mod server;
 mod timer;
+mod tls;
 mod truth;
 
 pub use behaviour::{Behaviour, Fault, Freeze};

@@ -28,6 +28,9 @@ struct Arguments {
     /// Milliseconds between two accepted connections
     #[arg(long)]
     accept_every_ms: Option<u64>,
+    /// TLS, with a certificate that nobody trusts
+    #[arg(long)]
+    tls: bool,
     /// Seed of the random delays
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -46,6 +49,7 @@ fn main() -> std::io::Result<()> {
         capacity_per_s: arguments.capacity.filter(|per_s| *per_s > 0.0),
         freeze,
         seed: arguments.seed,
+        tls: arguments.tls,
     };
     let server = Server::start_at(arguments.listen, behaviour)?;
     println!("listening http://{}", server.address());

@@ -1,9 +1,10 @@
 //! One connection.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
 use mio::net::TcpStream;
+use rustls::ServerConnection;
 
 use crate::Fault;
 
@@ -17,17 +18,53 @@ pub(crate) struct Peer {
     /// Tells it from an earlier one in the same place.
     pub number: u64,
     head: Vec<u8>,
+    tls: Option<Box<ServerConnection>>,
 }
 
 impl Peer {
-    pub fn new(stream: TcpStream, number: u64) -> Peer {
-        Peer { stream, number, head: Vec::new() }
+    pub fn new(stream: TcpStream, number: u64, tls: Option<ServerConnection>) -> Peer {
+        Peer { stream, number, head: Vec::new(), tls: tls.map(Box::new) }
+    }
+
+    /// Reads what has come, without what secures it.
+    fn read_plain(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return self.stream.read(buffer) };
+        loop {
+            match tls.reader().read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            let came = tls.read_tls(&mut self.stream)?;
+            let processed = tls.process_new_packets().map_err(io::Error::other);
+            // a handshake's messages, and the alert where it failed, fit in an empty socket's buffer
+            while tls.wants_write() {
+                tls.write_tls(&mut self.stream)?;
+            }
+            processed?;
+            if came == 0 {
+                return Ok(0);
+            }
+        }
+    }
+
+    /// Writes an answer; it fits in an empty socket's buffer.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.tls {
+            None => self.stream.write_all(bytes),
+            Some(tls) => {
+                tls.writer().write_all(bytes)?;
+                while tls.wants_write() {
+                    tls.write_tls(&mut self.stream)?;
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Reads what has come and tells the number at the end of each request's path; false when the peer is gone.
     pub fn read(&mut self, buffer: &mut [u8], numbers: &mut Vec<u64>) -> bool {
         loop {
-            match self.stream.read(buffer) {
+            match self.read_plain(buffer) {
                 Ok(0) => return false,
                 Ok(n) => {
                     self.head.extend_from_slice(&buffer[..n]);
@@ -53,8 +90,7 @@ impl Peer {
             // closing with unsent time zero sends a reset
             let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
         }
-        // an answer fits in an empty socket's buffer
-        let whole = bytes.is_empty() || matches!(self.stream.write(bytes), Ok(n) if n == bytes.len());
+        let whole = bytes.is_empty() || self.write(bytes).is_ok();
         whole && !fault.closes()
     }
 }

@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
+use rustls::{ServerConfig, ServerConnection};
 use slab::Slab;
 
 use crate::peer::Peer;
 use crate::timer::{Clock, Timer, nanoseconds};
 use crate::truth::thread_waited_us;
-use crate::{Behaviour, Delay, Fault, Truth};
+use crate::{Behaviour, Delay, Fault, Truth, tls};
 
 const LISTENER: Token = Token(usize::MAX - 1);
 const WAKER: Token = Token(usize::MAX - 2);
@@ -75,7 +76,8 @@ impl Server {
         let waker = Waker::new(poll.registry(), WAKER)?;
         let timer = Timer::new(&poll, TIMER)?;
         let shared = Arc::new(Shared::default());
-        let server = Loop::new(behaviour, listener, poll, timer, Arc::clone(&shared));
+        let tls = behaviour.tls.then(tls::config).transpose()?;
+        let server = Loop::new(behaviour, tls, listener, poll, timer, Arc::clone(&shared));
         let thread = std::thread::Builder::new().name("truth".into()).spawn(move || server.run())?;
         Ok(Server { address, shared, waker, thread })
     }
@@ -128,6 +130,7 @@ struct Planned {
 struct Loop {
     behaviour: Behaviour,
     clock: Clock,
+    tls: Option<Arc<ServerConfig>>,
     listener: TcpListener,
     poll: Poll,
     timer: Timer,
@@ -150,6 +153,7 @@ struct Loop {
 impl Loop {
     fn new(
         mut behaviour: Behaviour,
+        tls: Option<Arc<ServerConfig>>,
         listener: TcpListener,
         poll: Poll,
         timer: Timer,
@@ -163,6 +167,7 @@ impl Loop {
         }
         Loop {
             clock: Clock::new(),
+            tls,
             listener,
             poll,
             timer,
@@ -292,7 +297,9 @@ impl Loop {
         let place = self.peers.vacant_entry();
         let key = place.key();
         if self.poll.registry().register(&mut stream, Token(key), Interest::READABLE).is_ok() {
-            place.insert(Peer::new(stream, self.truth.connections));
+            let tls = self.tls.as_ref().map(|config| ServerConnection::new(Arc::clone(config)));
+            let Ok(tls) = tls.transpose() else { return };
+            place.insert(Peer::new(stream, self.truth.connections, tls));
             // its request may have come before it was registered
             self.receive(key);
         }
