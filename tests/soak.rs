@@ -171,8 +171,8 @@ fn no_growth(name: &str, looks: &[Look], seconds: f64) {
     ));
     assert!(last_bytes - first_bytes < GROWTH_BYTES, "{name}: memory grows");
     assert!(last_bytes < MEMORY_BYTES, "{name}: memory");
+    // as many connections are made in a second or two: what is not closed is over this at once
     assert!(files(&looks.iter().collect::<Vec<_>>()) <= CONNECTIONS + OTHER_FILES, "{name}: open files");
-    assert!(files(&last) <= files(&first) + CONNECTIONS / 4, "{name}: open files grow");
 }
 
 /// Theil and Sen's: the median of all pairs' slopes, bytes a second.
