@@ -77,7 +77,7 @@ pub mod timetable;
 pub use clock::Clock;
 pub use error::AirlineError;
 pub use flight_id::FlightKey;
-pub use options::{Options, Setting, check_settings, settings};
+pub use options::{Options, Setting, check_setting, settings};
 pub use segments::{SEGMENTS_LEN, Segment, Segments};
 pub use serve::{Airline, serve};
 pub use tidemark_store::Durability;

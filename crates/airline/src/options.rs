@@ -121,12 +121,12 @@ pub fn settings() -> &'static [Setting] {
     SETTINGS
 }
 
-/// Whether these settings can be served with.
+/// Whether a setting can be served with.
 ///
 /// # Errors
-/// The first that is unknown, or has a value that it does not take.
-pub fn check_settings(given: &BTreeMap<String, String>) -> Result<(), AirlineError> {
-    Values::read(given).map(drop)
+/// That it is unknown, or does not take this value.
+pub fn check_setting(name: &str, value: &str) -> Result<(), AirlineError> {
+    Values::read(&BTreeMap::from([(name.to_owned(), value.to_owned())])).map(drop)
 }
 
 /// The settings as values.

@@ -18,8 +18,8 @@ use crate::store_metrics::StoreCollector;
 
 /// Serves an airline until `stop` completes; the answers in flight are finished. Blocks the calling thread.
 ///
-/// Prints `listening http://ADDRESS` as soon as connections are taken; `/health` is 503 until store and data are
-/// there.
+/// Prints `listening http://ADDRESS` once store and data are there; connections are taken before that, and `/health`
+/// is 503 until then.
 pub fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<Served, AirlineError> {
     Airline::bind(options)?.serve(stop)
 }

@@ -58,6 +58,9 @@ impl fmt::Display for Fault {
             Fault::Broken(error) => write!(f, "the connection broke: {error}"),
             Fault::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
             Fault::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),
+            Fault::Protocol(error @ HttpError::BodyTooLarge { .. }) => {
+                write!(f, "{error} that `limits: body` sets")
+            }
             Fault::Protocol(error) => write!(f, "{error}"),
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
             Fault::WebSocket(_, words) => f.write_str(words),

@@ -130,7 +130,19 @@ fn a_kept_body_over_the_limit() {
     let mut plan = twenty();
     plan.limits.body_bytes = 1_000;
     plan.requests[0].checks = vec![Check::Body(TextTest::Exists)];
-    all_end(&server, plan, Outcome::Protocol, "larger than the limit of 1000 bytes");
+    all_end(&server, plan, Outcome::Protocol, "larger than the limit of 1000 bytes that `limits: body` sets");
+}
+
+#[test]
+fn a_length_over_the_limit_fails_before_the_body_comes() {
+    // no byte of the body ever comes, and the connection stays open: only a time-out would end it
+    let server = Server::start(|_, stream| {
+        write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n");
+        Next::Keep
+    });
+    let plan = twenty();
+    assert!(plan.requests.iter().all(|request| request.checks.is_empty()), "the body is not kept");
+    all_end(&server, plan, Outcome::Protocol, "larger than the limit of 1048576 bytes");
 }
 
 #[test]

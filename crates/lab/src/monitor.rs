@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::time::{ClockId, clock_gettime};
 use tidemark_record::Sample;
 
 use crate::proc;
@@ -104,7 +105,8 @@ impl Monitor {
         let mut samples = Vec::with_capacity(self.watched.len());
         for index in 0..self.watched.len() {
             let reading = match self.watched[index].process {
-                Some(id) => self.read_tree(id, self.watched[index].name != DRIVER),
+                Some(id) if self.watched[index].name == DRIVER => self.read_ourselves(id),
+                Some(id) => self.read_tree(id),
                 None => self.read_machine(),
             };
             let watched = &mut self.watched[index];
@@ -118,20 +120,30 @@ impl Monitor {
         samples
     }
 
-    /// A process, with the processes below it where `children` says so, as one.
-    fn read_tree(&self, id: u32, children: bool) -> Option<Reading> {
+    /// This process, without those that it started. Its CPU time is read from its own clock: `/proc` counts in ticks,
+    /// of which a little load uses none for seconds.
+    fn read_ourselves(&self, id: u32) -> Option<Reading> {
+        let mut reading = self.read_process(id)?;
+        if id == std::process::id() {
+            let used = clock_gettime(ClockId::ProcessCPUTime);
+            let us = used.tv_sec.saturating_mul(1_000_000).saturating_add(used.tv_nsec / 1_000);
+            reading.cpu_us = u64::try_from(us).unwrap_or(0);
+        }
+        Some(reading)
+    }
+
+    /// A process with all processes below it as one.
+    fn read_tree(&self, id: u32) -> Option<Reading> {
         let mut sum = self.read_process(id)?;
-        if children {
-            let mut queue = self.children(id);
-            let mut index = 0;
-            while index < queue.len() && index < PROCESSES_MAX {
-                // a child may be gone by now; its time has then gone to its parent's sum
-                if let Some(reading) = self.read_process(queue[index]) {
-                    sum.add(&reading);
-                }
-                queue.extend(self.children(queue[index]));
-                index += 1;
+        let mut queue = self.children(id);
+        let mut index = 0;
+        while index < queue.len() && index < PROCESSES_MAX {
+            // a child may be gone by now; its time has then gone to its parent's sum
+            if let Some(reading) = self.read_process(queue[index]) {
+                sum.add(&reading);
             }
+            queue.extend(self.children(queue[index]));
+            index += 1;
         }
         Some(sum)
     }
@@ -275,6 +287,25 @@ mod tests {
 
     fn fake(root: &Path) -> Monitor {
         Monitor { root: root.to_owned(), watched: Vec::new(), tick_us: 10_000, page_bytes: 4096 }
+    }
+
+    #[test]
+    fn what_the_driver_uses_is_seen_below_a_tick() {
+        let thread_us = || {
+            let used = clock_gettime(ClockId::ThreadCPUTime);
+            used.tv_sec * 1_000_000 + used.tv_nsec / 1_000
+        };
+        let mut monitor = Monitor::new();
+        monitor.look(0);
+        for at_us in 1..=20u64 {
+            let begin = thread_us();
+            while thread_us() - begin < 500 {
+                std::hint::black_box(at_us);
+            }
+            let samples = monitor.look(at_us * 1_000_000);
+            let driver = samples.iter().find(|sample| sample.process == DRIVER).expect("a sample");
+            assert!(driver.cpu_share >= 500e-6, "half a millisecond in a second: {}", driver.cpu_share);
+        }
     }
 
     #[test]

@@ -85,19 +85,25 @@ pub struct Run {
     pub events: Vec<Event>,
     /// The scenario as it was.
     pub scenario: String,
+    /// Files that a run has and this directory has not; what they would hold is empty here.
+    pub missing: Vec<&'static str>,
 }
 
 impl Run {
-    /// Reads a run directory. Histograms stay encoded until they are asked for.
+    /// Reads a run directory. Histograms stay encoded until they are asked for. Manifest, intervals and load must be
+    /// there; what else is missing is named in [`missing`](Run::missing).
     pub fn open(dir: &Path) -> Result<Run, RecordError> {
         let manifest = read_manifest(dir)?;
         let series = read_series(&dir.join(files::SERIES), &manifest.labels)?;
+        let load = read_load(&dir.join(files::LOAD))?;
+        let mut missing = Vec::new();
         Ok(Run {
             series,
-            load: read_load(&dir.join(files::LOAD))?,
-            samples: read_samples(&dir.join(files::MONITOR))?,
-            events: read_events(&dir.join(files::EVENTS))?,
-            scenario: read_text(&dir.join(files::SCENARIO))?,
+            load,
+            samples: read_if_there(dir, files::MONITOR, read_samples, &mut missing)?,
+            events: read_if_there(dir, files::EVENTS, read_events, &mut missing)?,
+            scenario: read_if_there(dir, files::SCENARIO, read_text, &mut missing)?,
+            missing,
             dir: dir.to_owned(),
             manifest,
         })
@@ -118,6 +124,24 @@ impl Run {
         merge_merged(into, &self.decode(histogram)?);
         Ok(())
     }
+}
+
+/// A file that tells more about a run but is not needed to tell what came of it.
+fn read_if_there<T: Default>(
+    dir: &Path,
+    name: &'static str,
+    read: fn(&Path) -> Result<T, RecordError>,
+    missing: &mut Vec<&'static str>,
+) -> Result<T, RecordError> {
+    let path = dir.join(name);
+    // a link to nowhere and a folder without access are for `read` to complain of
+    if let Err(error) = path.symlink_metadata()
+        && error.kind() == ErrorKind::NotFound
+    {
+        missing.push(name);
+        return Ok(T::default());
+    }
+    read(&path)
 }
 
 fn read_text(path: &Path) -> Result<String, RecordError> {
@@ -283,6 +307,24 @@ mod tests {
         manifest
     }
 
+    #[test]
+    fn a_run_is_read_with_what_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), 1, &[interval(0, 0, 1)]);
+        let whole = Run::open(dir.path()).unwrap();
+        assert_eq!((whole.missing.len(), whole.scenario.as_str()), (0, "name: test\n"));
+        for name in [files::SCENARIO, files::MONITOR, files::EVENTS] {
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
+        let rest = Run::open(dir.path()).unwrap();
+        assert_eq!(rest.missing, [files::MONITOR, files::EVENTS, files::SCENARIO]);
+        assert!(rest.samples.is_empty() && rest.events.is_empty() && rest.scenario.is_empty());
+        assert_eq!(rest.load.len(), whole.load.len());
+        fs::remove_file(dir.path().join(files::LOAD)).unwrap();
+        let error = Run::open(dir.path()).unwrap_err().to_string();
+        assert!(error.contains(files::LOAD), "{error}");
+    }
+
     fn any_interval() -> impl Strategy<Value = ThreadInterval> {
         let outcome = prop::sample::select(&Outcome::ALL[..]);
         let times = prop::collection::vec((0u64..4_000_000_000, 1u32..50), 1..6);
@@ -401,7 +443,9 @@ mod tests {
             fs::write(&path, &whole[..whole.len() - 20]).unwrap();
             assert!(message().contains(name), "{}", message());
             fs::remove_file(&path).unwrap();
-            assert!(message().contains(name), "{}", message());
+            if name != "monitor.parquet" {
+                assert!(message().contains(name), "{}", message());
+            }
             fs::write(&path, &whole).unwrap();
         }
         let events = dir.path().join("events.jsonl");

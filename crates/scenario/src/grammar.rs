@@ -3,8 +3,9 @@
 //! The description itself is in [`crate::language`]. The JSON Schema is made from the same shapes, so editors and
 //! the checker cannot disagree.
 
-use crate::diagnostic::did_you_mean;
+use crate::diagnostic::{did_you_mean, nearest};
 use crate::reader::Reader;
+use crate::sink::Sink;
 use crate::yaml::{Content, Node};
 
 /// What may stand at a place.
@@ -124,6 +125,12 @@ pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static s
     Key { name, about, shape, required: true }
 }
 
+impl Record {
+    fn all_keys(&self) -> impl Iterator<Item = &'static Key> {
+        self.verbs.iter().chain(self.keys)
+    }
+}
+
 impl Shape {
     fn accepts(&self, node: &Node) -> bool {
         match self {
@@ -226,7 +233,7 @@ fn quoted(name: &Node) -> String {
 }
 
 fn check_record(node: &Node, record: &Record, reader: &Reader<'_>) {
-    let known = || record.verbs.iter().chain(record.keys);
+    let known = || record.all_keys();
     for (name, inner) in node.entries() {
         let Some(text) = name.text() else { continue };
         match known().find(|key| key.name == text) {
@@ -276,33 +283,103 @@ pub(crate) fn step_kind<'n>(
     })
 }
 
-fn check_step(node: &Node, records: &'static [Record], reader: &Reader<'_>) {
-    let verbs = || records.iter().flat_map(|record| record.verbs).map(|verb| verb.name);
-    let Some((record, (verb, _))) = step_kind(node, records) else {
-        // The verb is by custom the first key; one that is a key of some step is hardly a misspelt verb.
-        let is_key = |name: &str| records.iter().any(|r| r.keys.iter().any(|key| key.name == name));
-        let unknown = node.entries().iter().find(|(key, _)| key.text().is_some_and(|name| !is_key(name)));
-        match unknown.and_then(|(key, _)| Some((key, key.text()?))) {
-            Some((key, name)) => {
-                let mut hint = did_you_mean(name, verbs());
-                if hint.is_empty() {
-                    hint = format!("; a step is one of {}", verbs().collect::<Vec<_>>().join(", "));
-                }
-                reader.sink.error(key, format!("unknown step \"{name}\"{hint}"));
-            }
-            None => {
-                let verbs = verbs().collect::<Vec<_>>().join(", ");
-                reader
-                    .sink
-                    .error(node, format!("this step does not say what it does; it needs one of {verbs}"));
-            }
-        }
-        // Look inside nevertheless, so that mistakes there are shown at once.
-        if let Some((_, steps)) = node.entry("steps") {
-            check(steps, &crate::language::STEPS, "\"steps\"", reader);
-        }
+/// Tells of every step whose verb is misspelt, and puts the verb that was meant in its place, so that whatever else
+/// is wrong with the step is found as well.
+pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
+    if !shape.accepts(node) {
         return;
+    }
+    if let Shape::Either(shapes) = shape {
+        let shape = shapes.iter().find(|shape| shape.accepts(node));
+        return shape.into_iter().for_each(|shape| mend_verbs(node, shape, sink));
+    }
+    if let Shape::Step(records) = shape {
+        mend_verb(node, records, sink);
+    }
+    match (shape, &mut node.content) {
+        (Shape::List(of, _), Content::List(items)) => {
+            items.iter_mut().for_each(|item| mend_verbs(item, of, sink));
+        }
+        (Shape::Map(_, value), Content::Map(entries)) => {
+            entries.iter_mut().for_each(|(_, inner)| mend_verbs(inner, value, sink));
+        }
+        (Shape::Record(_) | Shape::Step(_), Content::Map(entries)) => {
+            let records: &[Record] = match shape {
+                Shape::Record(record) => std::slice::from_ref(record),
+                Shape::Step(records) => records,
+                _ => &[],
+            };
+            let kind = |name: &str| records.iter().find(|r| r.verbs.iter().any(|verb| verb.name == name));
+            let kind = entries.iter().find_map(|(key, _)| kind(key.text()?));
+            for (name, inner) in entries {
+                let key = kind.into_iter().chain(records).flat_map(Record::all_keys);
+                let key = key.into_iter().find(|key| Some(key.name) == name.text());
+                key.into_iter().for_each(|key| mend_verbs(inner, &key.shape, sink));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn mend_verb(step: &mut Node, records: &'static [Record], sink: &Sink<'_>) {
+    if step_kind(step, records).is_some() {
+        return;
+    }
+    let Some((key, name)) = unknown_verb(step, records) else { return };
+    let Some(verb) = nearest(name, verbs(records)) else { return };
+    sink.error(key, format!("unknown step \"{name}\"; did you mean {verb}?"));
+    let (place, verb) = (key.place, verb.to_owned());
+    let Content::Map(entries) = &mut step.content else { return };
+    if let Some((key, _)) = entries.iter_mut().find(|(key, _)| key.place == place) {
+        key.content = Content::Scalar { text: verb, plain: true };
+    }
+}
+
+fn verbs(records: &'static [Record]) -> impl Iterator<Item = &'static str> {
+    records.iter().flat_map(|record| record.verbs).map(|verb| verb.name)
+}
+
+/// What stands where a step's verb should. The verb is by custom the first key; one that is a key of some step is
+/// hardly a misspelt verb.
+fn unknown_verb<'n>(step: &'n Node, records: &'static [Record]) -> Option<(&'n Node, &'n str)> {
+    let is_key = |name: &str| records.iter().any(|r| r.keys.iter().any(|key| key.name == name));
+    let mut names = step.entries().iter().filter_map(|(key, _)| Some((key, key.text()?)));
+    names.find(|(_, name)| !is_key(name))
+}
+
+/// A step of which nobody knows what it does: its other keys are looked at nevertheless.
+fn check_unknown_step(node: &Node, records: &'static [Record], reader: &Reader<'_>) {
+    let all = verbs(records).collect::<Vec<_>>().join(", ");
+    let unknown = unknown_verb(node, records);
+    match unknown {
+        Some((key, name)) => {
+            reader.sink.error(key, format!("unknown step \"{name}\"; a step is one of {all}"));
+        }
+        None => {
+            reader.sink.error(node, format!("this step does not say what it does; it needs one of {all}"));
+        }
+    }
+    let keys = || records.iter().flat_map(|record| record.keys);
+    for (name, inner) in node.entries() {
+        let Some(text) = name.text().filter(|_| unknown.is_none_or(|(key, _)| key.place != name.place))
+        else {
+            continue;
+        };
+        match keys().find(|key| key.name == text) {
+            Some(key) => check(inner, &key.shape, &quoted(name), reader),
+            None => {
+                let hint = did_you_mean(text, keys().map(|key| key.name));
+                reader.sink.error(name, format!("unknown key \"{text}\"{hint}"));
+            }
+        }
+    }
+}
+
+fn check_step(node: &Node, records: &'static [Record], reader: &Reader<'_>) {
+    let Some((record, (verb, _))) = step_kind(node, records) else {
+        return check_unknown_step(node, records, reader);
     };
+    let verbs = || verbs(records);
     let other = node.entries().iter().find(|(key, _)| {
         key.place != verb.place && key.text().is_some_and(|name| verbs().any(|verb| verb == name))
     });

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::diagnostic::{Diagnostics, did_you_mean};
 use crate::grammar::{self, Shape};
 use crate::plan::Plan;
-use crate::reader::Reader;
+use crate::reader::{Reader, SettingCheck};
 use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
 use crate::sink::Sink;
@@ -47,26 +47,7 @@ pub fn load_shipped(name: &str, settings: &[(String, String)]) -> Result<Plan, D
 
 /// Like [`load_file`], and gives warnings of a scenario that can run, too.
 pub fn check_file(path: &Path, settings: &[(String, String)]) -> (Option<Plan>, Diagnostics) {
-    let name = path.display().to_string();
-    let bytes = match read_bounded(path) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            let hint = if error.kind() == std::io::ErrorKind::NotFound {
-                unknown_name(&name)
-            } else {
-                error.to_string()
-            };
-            return (None, alone(&name, format!("cannot read the scenario: {hint}")));
-        }
-    };
-    match String::from_utf8(bytes) {
-        Ok(text) => check_text(&name, &text, path.parent().unwrap_or(Path::new(".")), settings),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-            (None, alone(&name, format!("line {line} is not UTF-8 text")))
-        }
-    }
+    Checker::default().file(path, settings)
 }
 
 /// Like [`load_text`], and gives warnings of a scenario that can run, too.
@@ -76,22 +57,74 @@ pub fn check_text(
     base_dir: &Path,
     settings: &[(String, String)],
 ) -> (Option<Plan>, Diagnostics) {
-    let sink = Sink::new(name, text);
-    let plan = yaml::read(&sink).and_then(|root| {
-        let settings = Settings::read(root.get("settings"), settings, &sink);
-        let reader = Reader { sink: &sink, settings: &settings };
-        grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
-        let plan = compile::scenario(&root, name, base_dir, &reader);
-        settings.warn_of_unused(&sink);
-        plan
-    });
-    let plan = plan.filter(|_| !sink.has_errors());
-    let mut diagnostics = sink.into_diagnostics();
-    if plan.is_none() && !diagnostics.has_errors() {
-        // Cannot happen while every way out reports; a plan must never be missing without a word.
-        diagnostics = alone(name, "the scenario cannot be compiled".into());
+    Checker::default().text(name, text, base_dir, settings)
+}
+
+/// Checks scenarios with what others know of the systems in them.
+#[derive(Debug, Clone, Copy)]
+pub struct Checker {
+    /// Judges the settings of shipped systems.
+    pub setting: SettingCheck,
+}
+
+impl Default for Checker {
+    /// Takes every setting of a system as right.
+    fn default() -> Self {
+        Checker { setting: |_, _, _| Ok(()) }
     }
-    (plan, diagnostics)
+}
+
+impl Checker {
+    /// Like [`check_file`].
+    pub fn file(self, path: &Path, settings: &[(String, String)]) -> (Option<Plan>, Diagnostics) {
+        let name = path.display().to_string();
+        let bytes = match read_bounded(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let hint = if error.kind() == std::io::ErrorKind::NotFound {
+                    unknown_name(&name)
+                } else {
+                    error.to_string()
+                };
+                return (None, alone(&name, format!("cannot read the scenario: {hint}")));
+            }
+        };
+        match String::from_utf8(bytes) {
+            Ok(text) => self.text(&name, &text, path.parent().unwrap_or(Path::new(".")), settings),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+                (None, alone(&name, format!("line {line} is not UTF-8 text")))
+            }
+        }
+    }
+
+    /// Like [`check_text`].
+    pub fn text(
+        self,
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        settings: &[(String, String)],
+    ) -> (Option<Plan>, Diagnostics) {
+        let sink = Sink::new(name, text);
+        let plan = yaml::read(&sink).and_then(|mut root| {
+            grammar::mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), &sink);
+            let settings = Settings::read(root.get("settings"), settings, &sink);
+            let reader = Reader { sink: &sink, settings: &settings, check_setting: self.setting };
+            grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
+            let plan = compile::scenario(&root, name, base_dir, &reader);
+            settings.warn_of_unused(&sink);
+            plan
+        });
+        let plan = plan.filter(|_| !sink.has_errors());
+        let mut diagnostics = sink.into_diagnostics();
+        if plan.is_none() && !diagnostics.has_errors() {
+            // Cannot happen while every way out reports; a plan must never be missing without a word.
+            diagnostics = alone(name, "the scenario cannot be compiled".into());
+        }
+        (plan, diagnostics)
+    }
 }
 
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {

@@ -268,7 +268,8 @@ pub struct Limits {
     pub in_flight: Option<SessionLimit>,
     /// Longest time to make a connection.
     pub connect_timeout: Duration,
-    /// Largest answer body kept, bytes; a larger one is an error of outcome `protocol`.
+    /// Largest answer body, bytes, kept or not; a larger one is an error of outcome `protocol`, at once where its
+    /// Content-Length says so.
     pub body_bytes: usize,
     /// Longest wait for requests under way after the last phase.
     pub drain: Duration,

@@ -17,6 +17,19 @@ use crate::yaml::Node;
 /// Most steps from one level to another.
 const STEPS_MAX: u64 = 10_000;
 
+/// What is wrong with a setting of a shipped system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WrongSetting {
+    /// The system has none of this name; what to say.
+    Name(String),
+    /// It does not take this value; what to say.
+    Value(String),
+}
+
+/// Judges a setting of a shipped system, given the system's name and the setting's name and value. The language
+/// knows no system's settings; whoever can start the systems does.
+pub type SettingCheck = fn(system: &str, name: &str, value: &str) -> Result<(), WrongSetting>;
+
 /// Users or arrivals per second over a phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
@@ -40,6 +53,7 @@ fn parse_steps(text: &str) -> Result<u32, String> {
 pub(crate) struct Reader<'s> {
     pub(crate) sink: &'s Sink<'s>,
     pub(crate) settings: &'s Settings,
+    pub(crate) check_setting: SettingCheck,
 }
 
 impl Reader<'_> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::{Diagnostics, check_text, load_file, load_shipped, load_text};
+use tidemark_scenario::{Checker, Diagnostics, WrongSetting, check_text, load_file, load_shipped, load_text};
 
 const GOOD: &str = "\
 settings:
@@ -300,6 +300,45 @@ fn line_ends_and_byte_order_marks_of_other_systems_are_fine() {
     let expected =
         "t.yaml:9:9: unknown step \"PSOT\"; did you mean POST?\n 9 |       - PSOT: /login\n   |         ^^^^";
     assert!(load(&wrong).unwrap_err().to_string().starts_with(expected));
+}
+
+#[test]
+fn a_step_that_is_not_known_hides_nothing_else_that_is_wrong_with_it() {
+    let step =
+        |step: &str| told_of(&format!("sessions:\n  a:\n    steps:\n{step}load: {{users: 1, hold: 1s}}\n"));
+    let misspelt = step(
+        "      - PSOT: items\n        lable: x\n        check: {status: ok}\n        timeout: 3 parsecs\n        \
+         body: \"${nobody}\"\n      - reapet: many\n        steps: [{GTE: /}]\n",
+    );
+    let places: Vec<&str> = misspelt.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    let wanted = ["4:9", "4:15", "5:9", "6:25", "7:18", "8:18", "9:9", "9:17", "10:18"];
+    assert_eq!(places, wanted, "{misspelt}");
+    assert!(misspelt.contains("did you mean label?") && misspelt.contains("did you mean GET?"), "{misspelt}");
+    let unknown = step(
+        "      - jump: /\n        lable: x\n        check: {status: ok, that: \"${nobody > 1}\"}\n        \
+         steps: [{GTE: /}]\n",
+    );
+    let places: Vec<&str> = unknown.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["4:9", "5:9", "6:25", "6:38", "7:18"], "{unknown}");
+}
+
+#[test]
+fn a_setting_that_its_system_refuses_is_told_where_it_stands() {
+    let text = "settings: {n: -1}\nsystem:\n  serve: airline\n  settings:\n    days: 30\n    dyas: 30\n    customers: \
+                ${n}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let checker = Checker {
+        setting: |system, name, value| match (system, name) {
+            ("airline", "days") => Ok(()),
+            ("airline", "customers") => Err(WrongSetting::Value(format!("no {value} customers"))),
+            _ => Err(WrongSetting::Name(format!("no {name}"))),
+        },
+    };
+    let (plan, told) = checker.text("t.yaml", text, Path::new("."), &[]);
+    assert!(plan.is_none());
+    let told: Vec<_> = told.items().iter().map(|d| (d.line, d.column, d.message.as_str())).collect();
+    assert_eq!(told, [(6, 5, "no dyas"), (7, 16, "no -1 customers")]);
+    let (plan, told) = checker.text("t.yaml", &text.replace("airline", "url"), Path::new("."), &[]);
+    assert!(plan.is_none() && told.items().len() == 1, "no system of ours: {told}");
 }
 
 #[test]

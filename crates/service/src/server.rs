@@ -141,7 +141,7 @@ impl Server {
         self
     }
 
-    /// Whether to print `listening http://ADDRESS` as one line on standard output once connections are taken.
+    /// Whether to print `listening http://ADDRESS` as one line on standard output once the system has started.
     pub fn announce(mut self, announce: bool) -> Self {
         self.announce = announce;
         self
@@ -204,15 +204,12 @@ impl BoundServer {
         open_files::raise(server.limits.connections_max);
         let control = event_loop()?;
         let workers = Workers::start(&shared, server.workers)?;
-        if server.announce {
-            let mut out = std::io::stdout().lock();
-            // A closed standard output is no reason not to serve.
-            let _ = writeln!(out, "listening http://{local}").and_then(|()| out.flush());
-        }
-        tracing::info!(system = server.name, %local, workers = server.workers, "listening");
+        tracing::info!(system = server.name, %local, workers = server.workers, "starting");
 
         let started = start_system(server.start)?;
-        let (accepted, at_stop) = control.block_on(accept_until(&shared, &workers, listener, started, stop));
+        let announce = server.announce.then_some(local);
+        let accepting = accept_until(&shared, &workers, listener, (started, announce), stop);
+        let (accepted, at_stop) = control.block_on(accepting);
         shared.advance(State::Stopping);
         tracing::info!("stopping: finishing what is in flight");
         let connections_cut = workers.finish();
@@ -249,7 +246,7 @@ async fn accept_until(
     shared: &Arc<Shared>,
     workers: &Workers,
     listener: TcpListener,
-    mut started: Started,
+    (mut started, announce): (Started, Option<SocketAddr>),
     stop: impl Future<Output = ()>,
 ) -> (Result<(), ServiceError>, Vec<AtStop>) {
     let mut at_stop = Vec::new();
@@ -277,13 +274,23 @@ async fn accept_until(
                 starting = false;
                 let system = system.unwrap_or_else(|_| Err("it panicked; the log has the details".into()));
                 match system {
-                    Ok(system) => at_stop = ready(shared, system),
+                    Ok(system) => {
+                        at_stop = ready(shared, system);
+                        announce.into_iter().for_each(say_listening);
+                    }
                     Err(failure) => return (Err(ServiceError::Start(failure)), at_stop),
                 }
             }
             result = &mut accepting => return (result, at_stop),
         }
     }
+}
+
+/// The line that whoever started this waits for.
+fn say_listening(local: SocketAddr) {
+    let mut out = std::io::stdout().lock();
+    // A closed standard output is no reason not to serve.
+    let _ = writeln!(out, "listening http://{local}").and_then(|()| out.flush());
 }
 
 /// Makes a system that has started reachable.

@@ -118,7 +118,7 @@ Examples:
   tidemark serve airline --listen 127.0.0.1:0 --data ./data --durability buffered --set customers=10000
 
 {}
-Once bound it prints one line on standard output: listening http://ADDRESS; /health tells when it is ready.
+Once it is ready it prints one line on standard output: listening http://ADDRESS; until then /health is 503.
 Logs go to standard error.", crate::serve::settings_help()))]
 pub struct ServeArguments {
     /// The name of a shipped system

@@ -2,6 +2,9 @@
 
 use tidemark_lab::{EXIT_INVALID, EXIT_USAGE, LabError};
 
+/// Exit status where a result was there but could not be written (`EX_IOERR` of sysexits.h).
+pub const EXIT_UNWRITABLE: u8 = 74;
+
 /// What was wrong, where and what to do, and the exit status that says it.
 #[derive(Debug)]
 pub struct Failure {
@@ -15,6 +18,11 @@ impl Failure {
     /// Wrong use, or input that cannot be read.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: EXIT_USAGE }
+    }
+
+    /// There is a result, but it cannot be written to where it should go.
+    pub fn unwritable(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: EXIT_UNWRITABLE }
     }
 
     /// The work itself could not be done.

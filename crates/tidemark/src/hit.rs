@@ -53,7 +53,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         run.manifest.summary.run_dir.clear();
     } else {
         let page = finished.run_dir.join(run::PAGE);
-        html::write(&run, &page).map_err(|error| Failure::broken(error.to_string()))?;
+        html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
     }
     let written = arguments.results.write(&run, arguments.json);
     if !arguments.results.markdown_to_stdout() {

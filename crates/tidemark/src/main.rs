@@ -7,6 +7,7 @@
 //! | 2 | wrong use, or input that cannot be read |
 //! | 3 | no measurement that can be trusted |
 //! | 70 | a mistake of ours |
+//! | 74 | there is a result, but it cannot be written: the disk is full, say |
 //! | 130 | stopped by the user |
 
 mod args;
@@ -35,16 +36,16 @@ use std::process::ExitCode;
 
 use args::{Arguments, Verb};
 use clap::Parser;
+use failure::Failure;
 
 fn main() -> ExitCode {
     crash::no_backtraces();
     let status = std::panic::catch_unwind(|| match Arguments::try_parse() {
         Ok(arguments) => carry_out(arguments.verb),
-        Err(error) => {
-            // a closed pipe is the reader's wish
-            let _ = error.print();
-            u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE)
-        }
+        Err(error) => match output::written(error.print()) {
+            Ok(()) => u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE),
+            Err(failure) => end(failure),
+        },
     });
     // what went wrong has been said by the panic hook
     ExitCode::from(status.unwrap_or(crash::EXIT_CRASH))
@@ -60,8 +61,11 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Report(arguments)) => report::report(&arguments),
         Some(Verb::Schema) => check::schema(),
     };
-    result.unwrap_or_else(|failure| {
-        output::complain(&failure.message);
-        failure.status
-    })
+    result.unwrap_or_else(end)
+}
+
+/// Says what failed, and with which status the program ends.
+fn end(failure: Failure) -> u8 {
+    output::complain(&failure.message);
+    failure.status
 }

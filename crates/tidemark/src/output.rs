@@ -14,9 +14,14 @@ const PAGE_COLUMNS: usize = 80;
 /// Writes a result to standard output; colours stay only where they are wanted.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What came of writing to standard output.
+pub fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::broken(format!("cannot write to standard output: {error}")))
+            Err(Failure::unwritable(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
     }

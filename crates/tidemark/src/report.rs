@@ -16,8 +16,12 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     let run = run::open(&dir)?;
+    if !run.missing.is_empty() {
+        let missing = run.missing.join(", ");
+        output::remark(&format!("{} has no {missing}; shown without", dir.display()));
+    }
     if let Some(page) = &arguments.html {
-        html::write(&run, page).map_err(|error| Failure::usage(error.to_string()))?;
+        html::write(&run, page).map_err(|error| Failure::unwritable(error.to_string()))?;
     }
     let results = &arguments.results;
     results.write(&run, arguments.json)?;

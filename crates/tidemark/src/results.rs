@@ -141,7 +141,7 @@ fn copy_log(from: &Path, to: &Path) -> Result<(), Failure> {
 }
 
 fn cannot(flag: &str, file: &Path, error: &io::Error) -> Failure {
-    Failure::broken(format!("{flag}: cannot write {}: {error}", file.display()))
+    Failure::unwritable(format!("{flag}: cannot write {}: {error}", file.display()))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
 
     let run = open(&finished.run_dir)?;
     let page = finished.run_dir.join(PAGE);
-    html::write(&run, &page).map_err(|error| Failure::broken(error.to_string()))?;
+    html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
     let written = results.write(&run, arguments.json);
     // the text ends with the place of the page, which is why that is written first
     if !results.markdown_to_stdout() {

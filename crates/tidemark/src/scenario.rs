@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::{Diagnostics, Plan, check_file, check_text, shipped};
+use tidemark_scenario::{Checker, Diagnostics, Plan, shipped};
 
 use crate::failure::Failure;
 use crate::{output, serve};
@@ -14,18 +14,16 @@ const NEAR: usize = 3;
 /// shipped name comes first.
 pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Plan, Failure> {
     let looks_like_path = scenario.contains(['/', '\\', '.']);
+    let checker = Checker { setting: serve::check_setting };
     let (plan, diagnostics) = match shipped(scenario) {
         Some(text) if !looks_like_path => {
-            check_text(&format!("{scenario}.yaml"), text, Path::new("."), settings)
+            checker.text(&format!("{scenario}.yaml"), text, Path::new("."), settings)
         }
-        _ => check_file(Path::new(scenario), settings),
+        _ => checker.file(Path::new(scenario), settings),
     };
     match plan {
         Some(plan) => {
             output::remark(&diagnostics.to_string());
-            serve::check_settings(&plan.system).map_err(|failure| {
-                Failure::usage(format!("{}: settings of the system: {}", plan.source_name, failure.message))
-            })?;
             Ok(plan)
         }
         None => Err(failure(scenario, &diagnostics)),

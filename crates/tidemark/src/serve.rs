@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidemark_airline as airline;
-use tidemark_scenario::plan::{System, SystemOrigin};
+use tidemark_scenario::WrongSetting;
 use tidemark_service::{LogForm, Stop, start_logs};
 
 use crate::args::{Durability, ServeArguments};
 use crate::failure::Failure;
+use crate::output;
 use crate::scenario::nearest_or_all;
 
 /// Serves one kind of system until it is asked to stop.
@@ -69,14 +70,16 @@ fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), 
     thread.map(drop).map_err(|error| Failure::broken(format!("cannot start a thread: {error}")))
 }
 
-/// Whether a scenario's system can be started with its settings, as far as its program can tell beforehand.
-pub fn check_settings(system: &System) -> Result<(), Failure> {
-    match &system.origin {
-        SystemOrigin::Shipped(name) if name == "airline" => {
-            airline::check_settings(&system.settings).map_err(|error| Failure::usage(error.to_string()))
-        }
+/// Whether a shipped system takes a setting, as far as its program can tell beforehand.
+pub fn check_setting(system: &str, name: &str, value: &str) -> Result<(), WrongSetting> {
+    let checked = match system {
+        "airline" => airline::check_setting(name, value),
         _ => Ok(()),
-    }
+    };
+    checked.map_err(|error| match error {
+        airline::AirlineError::UnknownSetting { .. } => WrongSetting::Name(error.to_string()),
+        error => WrongSetting::Value(error.to_string()),
+    })
 }
 
 /// The settings of every shipped system, for the help.
@@ -129,7 +132,7 @@ impl Place {
         std::fs::create_dir(&dir).map_err(|error| {
             Failure::usage(format!("cannot make {}: {error}; name a directory with --data", dir.display()))
         })?;
-        eprintln!("no --data: the data is in {} and goes when this stops", dir.display());
+        output::remark(&format!("no --data: the data is in {} and goes when this stops", dir.display()));
         Ok(Place { dir: Some(dir), temporary: true })
     }
 }

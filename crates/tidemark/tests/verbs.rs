@@ -3,8 +3,8 @@
 mod program;
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 
 use program::{code, run, send, stderr, stdout, tidemark, wait_until};
@@ -242,11 +242,49 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         assert!([0, 1, 3].contains(&code(&output)), "{arguments:?}: {}", stderr(&output));
         assert_eq!(stderr(&output), "", "{arguments:?}");
     }
-    // a full disk is one
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let output = tidemark(folder.path(), &["schema"]).stdout(full).output().unwrap();
-    assert_eq!(code(&output), 3);
-    assert!(stderr(&output).contains("cannot write to standard output"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_setting_that_a_system_refuses_is_told_with_its_place() {
+    let folder = folder();
+    let text = "name: x\nsystem:\n  serve: airline\n  settings:\n    dyas: 5\n    customers: none\nsessions: {a: {steps: \
+                [{GTE: /, check: {status: ok}}]}}\nload: {users: 1, hold: 1s}\n";
+    fs::write(folder.path().join("x.yaml"), text).unwrap();
+    let output = run(folder.path(), &["check", "x.yaml"]);
+    assert_eq!(code(&output), 2);
+    let said = stderr(&output);
+    let places = ["x.yaml:5:5: ", "x.yaml:6:16: ", "x.yaml:7:25: ", "x.yaml:7:49: "];
+    assert!(places.iter().all(|place| said.contains(place)), "{said}");
+    assert!(said.contains("did you mean days?") && said.contains("1 to 10000000"), "{said}");
+    assert!(said.trim_end().ends_with("4 mistakes in x.yaml"), "{said}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_its_own() {
+    let folder = folder();
+    for arguments in
+        [vec!["--help"], vec!["--version"], vec!["schema"], vec!["check", "airline"], vec![], short(&["-q"])]
+    {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = tidemark(folder.path(), &arguments).stdout(full).output().unwrap();
+        assert_eq!(code(&output), 74, "{arguments:?}: {}", stderr(&output));
+        let says = "error: cannot write to standard output: No space left on device";
+        assert!(stderr(&output).starts_with(says), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_run_that_lost_files_is_shown_with_what_is_there() {
+    let folder = folder();
+    let output = run(folder.path(), &short(&["-q", "--out", "out"]));
+    assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+    let whole = run(folder.path(), &["report", "out", "--json"]);
+    std::fs::remove_file(folder.path().join("out/scenario.yaml")).unwrap();
+    let rest = run(folder.path(), &["report", "out", "--json"]);
+    assert_eq!((code(&rest), stdout(&rest)), (0, stdout(&whole)), "{}", stderr(&rest));
+    assert_eq!(stderr(&rest), "out has no scenario.yaml; shown without\n");
+    let page = run(folder.path(), &["report", "out", "--html", "page.html"]);
+    assert_eq!(code(&page), 0, "{}", stderr(&page));
 }
 
 #[test]
@@ -267,6 +305,28 @@ fn a_system_is_served_until_it_is_asked_to_stop() {
     for line in stderr(&output).lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
     }
+}
+
+#[test]
+fn a_system_says_where_it_listens_once_it_is_ready_and_not_before() {
+    let folder = folder();
+    let arguments = ["serve", "airline", "--listen", "127.0.0.1:0", "--data", "data"];
+    let mut child =
+        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let place = line.trim().strip_prefix("listening http://").unwrap_or_else(|| panic!("{line:?}"));
+    let mut stream = TcpStream::connect(place).unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    send(child.id(), Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // a store that cannot be opened: nothing is said to listen
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let output = run(folder.path(), &["serve", "airline", "--listen", "127.0.0.1:0", "--data", "file/data"]);
+    assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{}", stderr(&output));
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub struct DecoderLimits {
     pub head_bytes: usize,
     /// Number of headers.
     pub headers: usize,
-    /// Bytes of a body that is kept. A body that is only counted may be of any length.
+    /// Bytes of a body, kept or only counted. One that is announced to be longer fails before any of it has come.
     pub body_bytes: usize,
 }
 
@@ -90,7 +90,7 @@ pub enum HttpError {
         /// [`DecoderLimits::headers`].
         limit: usize,
     },
-    /// A kept body larger than the limit.
+    /// A body larger than the limit, by its Content-Length or by what came.
     #[error("the body is larger than the limit of {limit_bytes} bytes")]
     BodyTooLarge {
         /// [`DecoderLimits::body_bytes`].

@@ -42,11 +42,13 @@ impl Session<'_, '_> {
         self.reachable = reachable;
     }
 
-    /// A step with a misspelt verb: what is in it is looked at nevertheless.
+    /// A step of which nobody knows what it does: what is in it is looked at nevertheless.
     fn unknown(&mut self, step: &Node) {
         if let Some(label) = step.get("label") {
             self.label(label);
         }
+        self.extractions(step.get("extract"));
+        self.checks(step.get("check"));
         self.inner(step, "steps", true);
         self.inner(step, "else", true);
     }

@@ -18,7 +18,7 @@ impl Session<'_, '_> {
             let keys = |node: Option<&Node>| -> Vec<Node> {
                 node.map(Node::entries).unwrap_or_default().iter().map(|(key, _)| key.clone()).collect()
             };
-            // A step with a misspelt verb counts, too: its variables and steps are hardly the mistake.
+            // A step that nobody knows counts, too: its variables and steps are hardly the mistake.
             keys(step.get("extract")).iter().for_each(|key| self.define(key));
             for key in ["steps", "else"] {
                 step.get(key).into_iter().for_each(|steps| self.define_all(steps));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::define::one_or_many;
 use crate::plan::{Resolve, System, SystemOrigin, TlsSettings};
-use crate::reader::Reader;
+use crate::reader::{Reader, WrongSetting};
 use crate::yaml::Node;
 
 /// Systems that `serve` can name.
@@ -37,10 +37,16 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         check_url(node, &text, reader);
         system.origin = SystemOrigin::Url(text);
     }
-    for (name, value) in node.get("settings").map(Node::entries).unwrap_or_default() {
-        if let Some((name, value)) = name.text().zip(reader.text(value)) {
-            system.settings.insert(name.to_owned(), value);
+    for (key, node) in node.get("settings").map(Node::entries).unwrap_or_default() {
+        let Some((name, value)) = key.text().zip(reader.text(node)) else { continue };
+        if let SystemOrigin::Shipped(system) = &system.origin {
+            match (reader.check_setting)(system, name, &value) {
+                Ok(()) => {}
+                Err(WrongSetting::Name(message)) => reader.sink.error(key, message),
+                Err(WrongSetting::Value(message)) => reader.sink.error(node, message),
+            }
         }
+        system.settings.insert(name.to_owned(), value);
     }
     system.durability = node
         .get("durability")

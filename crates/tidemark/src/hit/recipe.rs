@@ -26,6 +26,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest body or list of URLs, bytes: it stands in the scenario.
 const FILE_BYTES_MAX: u64 = 2 << 20;
+/// Largest answer: it is counted and not kept.
+const ANSWER_MAX: &str = "16GiB";
 /// Characters of a path that a label shows.
 const LABEL_CHARS: usize = 60;
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
@@ -153,7 +155,7 @@ fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
     }
     let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
     line(format!("  hold: {}", Time(arguments.duration.unwrap_or(unnamed))));
-    line(format!("limits:\n  connections: {connections}"));
+    line(format!("limits:\n  connections: {connections}\n  body: {ANSWER_MAX}"));
     if let Some(requests) = arguments.requests {
         line(format!("  sessions: {requests}"));
     }

@@ -83,10 +83,10 @@ impl Body {
         self.state = match framing {
             Framing::None | Framing::Length(0) => State::Complete,
             Framing::Length(left) => {
+                if left > limits.body_bytes as u64 {
+                    return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
+                }
                 if self.keep {
-                    if left > limits.body_bytes as u64 {
-                        return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
-                    }
                     self.kept.reserve((left as usize).min(RESERVED_BYTES));
                 }
                 State::Fixed { left }
@@ -137,13 +137,13 @@ impl Body {
     }
 
     fn take(&mut self, part: &[u8], limits: &DecoderLimits) -> Result<(), HttpError> {
+        self.length_bytes = self.length_bytes.saturating_add(part.len() as u64);
+        if self.length_bytes > limits.body_bytes as u64 {
+            return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
+        }
         if self.keep {
-            if part.len() > limits.body_bytes - self.kept.len() {
-                return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
-            }
             self.kept.extend_from_slice(part);
         }
-        self.length_bytes += part.len() as u64;
         Ok(())
     }
 
