@@ -1,0 +1,23 @@
+//! The kernel's files: odd content gives less, never a panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code)]
+#[path = "../../crates/lab/src/proc.rs"]
+mod proc;
+
+fuzz_target!(|text: &str| {
+    std::hint::black_box((
+        proc::process_stat(text),
+        proc::keyed(text, "VmHWM"),
+        proc::machine_stat(text),
+        proc::memory_used(text),
+        proc::network_bytes(text),
+        proc::run_queue_wait_ns(text),
+        proc::process_ids(text).count(),
+        proc::load_average(text),
+        proc::cpu_model(text),
+        proc::os_name(text),
+    ));
+});
