@@ -17,6 +17,8 @@ pub use measure::{Measured, Place};
 
 /// The share of ours' closed rate that the open load asks for.
 const OPEN_SHARE: f64 = 0.8;
+/// The one that all this is about.
+const OURS: &str = "tidemark";
 /// The one that others are related to.
 const MEASURE: &str = "wrk";
 /// A server that was busier than this share of its cores may have been the limit.
@@ -47,6 +49,9 @@ pub struct Options {
     #[arg(long, env = "CLIENT_CORE")]
     client_core: Option<String>,
 }
+
+/// All rounds of each tool, by its name.
+type Results = BTreeMap<&'static str, Vec<Measured>>;
 
 /// Everything that a run of the harness needs.
 struct Bench {
@@ -81,15 +86,19 @@ pub fn run(options: &Options) -> std::io::Result<()> {
         shapes: options.shapes.clone(),
     };
     bench.preface(&absent.iter().map(|tool| tool.name()).collect::<Vec<_>>());
-    let mut closed_per_s = None;
+    let mut closed = None;
     for shape in shape::all().iter().filter(|shape| bench.wants(shape.key)) {
         let rate = match shape.open {
-            true => Some(bench.open_rate(closed_per_s)?),
+            true => Some(bench.open_rate(closed.as_ref())?),
             false => None,
         };
-        let results = bench.table(shape, rate)?;
-        if shape.key == "get-100" {
-            closed_per_s = results.get("tidemark").and_then(|runs| median(&numbers(runs, |run| run.per_s)));
+        let mut results = bench.table(shape, rate)?;
+        if shape.back_ends {
+            bench.compare(&results);
+            closed = results.remove(OURS);
+        } else if let (Some(open), Some(closed)) = (results.get(OURS).filter(|_| shape.open), &closed) {
+            let dearer = 100.0 * (per_cpu_s(closed) / per_cpu_s(open).max(1e-9) - 1.0);
+            println!("A request of {OURS} costs {dearer:+.0} % CPU against its closed loop above.\n");
         }
     }
     if bench.wants("memory") {
@@ -132,12 +141,12 @@ impl Bench {
     }
 
     /// 80 % of what ours reaches closed: in this run, or by a run of its own.
-    fn open_rate(&self, closed_per_s: Option<f64>) -> std::io::Result<u64> {
-        let closed = match closed_per_s {
-            Some(per_s) => per_s,
+    fn open_rate(&self, closed: Option<&Vec<Measured>>) -> std::io::Result<u64> {
+        let closed = match closed {
+            Some(runs) => median(&numbers(runs, |run| run.per_s)).unwrap_or(0.0),
             None => {
                 let shape = &shape::all()[0];
-                let ours = self.tools.iter().find(|tool| tool.name() == "tidemark");
+                let ours = self.tools.iter().find(|tool| tool.name() == OURS);
                 let ours =
                     ours.ok_or_else(|| std::io::Error::other("the open load needs tidemark for its rate"))?;
                 let measured =
@@ -150,13 +159,9 @@ impl Bench {
     }
 
     /// One shape: all rounds, then its table.
-    fn table(
-        &self,
-        shape: &Shape,
-        rate: Option<u64>,
-    ) -> std::io::Result<BTreeMap<&'static str, Vec<Measured>>> {
+    fn table(&self, shape: &Shape, rate: Option<u64>) -> std::io::Result<Results> {
         let before = Ticks::now();
-        let mut results: BTreeMap<&'static str, Vec<Measured>> = BTreeMap::new();
+        let mut results: Results = BTreeMap::new();
         for round in 0..self.runs {
             for index in 0..self.tools.len() {
                 // each round begins with another one, so that nobody always comes first
@@ -189,7 +194,21 @@ impl Bench {
         Ok(results)
     }
 
-    fn print(&self, shape: &Shape, results: &BTreeMap<&'static str, Vec<Measured>>) {
+    /// Ours against the least loops.
+    fn compare(&self, results: &Results) {
+        let Some(ours) = results.get(OURS) else { return };
+        let ours = numbers(ours, Measured::per_cpu_s);
+        let of = |loops: &str| {
+            ratio(&ours, results.get(loops)).map(|ratio| format!("{} of the {loops}", three(ratio)))
+        };
+        let said: Vec<String> =
+            ["bare io_uring loop", "bare epoll loop"].into_iter().filter_map(of).collect();
+        if !said.is_empty() {
+            println!("{OURS} makes {} for each CPU-second.\n", said.join(" and "));
+        }
+    }
+
+    fn print(&self, shape: &Shape, results: &Results) {
         let mut titles = vec![
             "tool",
             "requests/s",
@@ -270,6 +289,11 @@ impl Bench {
 fn ratio(of: &[f64], to: Option<&Vec<Measured>>) -> Option<f64> {
     let pairs: Vec<f64> = of.iter().zip(to?).map(|(of, to)| of / to.per_cpu_s().max(1e-9)).collect();
     median(&pairs)
+}
+
+/// Requests for each CPU-second: the median of the rounds.
+fn per_cpu_s(runs: &[Measured]) -> f64 {
+    median(&numbers(runs, Measured::per_cpu_s)).unwrap_or(0.0)
 }
 
 fn numbers(runs: &[Measured], of: impl Fn(&Measured) -> f64) -> Vec<f64> {

@@ -17,7 +17,10 @@ fuzz_target!(|data: &[u8]| {
         if decoder.decode(bytes).is_ok_and(|decoded| decoded.complete)
             && let Ok(protocol) = check_answer(&decoder, &key, &offered)
         {
-            assert_eq!((decoder.status(), decoder.header("sec-websocket-accept")), (101, Some(&accept(&key)[..])));
+            assert_eq!(
+                (decoder.status(), decoder.header("sec-websocket-accept")),
+                (101, Some(&accept(&key)[..]))
+            );
             assert!(protocol.is_none_or(|protocol| offered.contains(&protocol)));
         }
         return;

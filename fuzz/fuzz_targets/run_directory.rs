@@ -46,7 +46,13 @@ fn write(dir: &Path) {
                 response_time_us.record(us).expect("within bounds");
                 service_time_us.record(us / 2).expect("within bounds");
             }
-            one.series.push(Series { label, outcome, measured: second > 0, response_time_us, service_time_us });
+            one.series.push(Series {
+                label,
+                outcome,
+                measured: second > 0,
+                response_time_us,
+                service_time_us,
+            });
         }
         writer.add_interval(&one).expect("an interval");
         let sample = Sample { at_us: second * 1_000_000, process: "system".into(), ..Sample::default() };

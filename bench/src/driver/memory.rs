@@ -9,6 +9,11 @@ use crate::text::{thousands, three};
 const CONNECTIONS: [usize; 4] = [10, 1_000, 10_000, 50_000];
 /// Most connections of a quick run.
 const QUICK: usize = 1_000;
+/// Open files that a tool needs for itself.
+const OWN_FILES: usize = 500;
+/// Seconds of a run with this many connections or more, at least: making them takes a while.
+const MANY: usize = 10_000;
+const MANY_SECONDS: u64 = 10;
 /// What ours is held to: so many bytes, and so many more for each connection.
 const BOUND_BYTES: f64 = 20e6;
 const BOUND_EACH_BYTES: f64 = 4_096.0;
@@ -17,8 +22,10 @@ const MIB: f64 = 1_048_576.0;
 /// One round: memory varies little.
 pub fn table(bench: &Bench) -> std::io::Result<()> {
     let shape = &shape::all()[0];
-    let counts: Vec<usize> =
-        CONNECTIONS.into_iter().filter(|count| !bench.quick || *count <= QUICK).collect();
+    let most = most_connections();
+    let mut counts: Vec<usize> = CONNECTIONS.into_iter().map(|count| count.min(most)).collect();
+    counts.dedup();
+    counts.retain(|count| !bench.quick || *count <= QUICK);
     let of_counts = |cell: &dyn Fn(f64) -> String| counts.iter().map(|count| cell(*count as f64)).collect();
     let titles: Vec<String> =
         [vec!["tool".to_owned()], of_counts(&|count| format!("{} connections", thousands(count)))].concat();
@@ -26,8 +33,9 @@ pub fn table(bench: &Bench) -> std::io::Result<()> {
     for tool in bench.tools.iter().filter(|tool| tool.name() == tool.program()) {
         let mut row = vec![tool.name().to_owned()];
         for &connections in &counts {
+            let seconds = if connections >= MANY { bench.seconds.max(MANY_SECONDS) } else { bench.seconds };
             let measured = match connections <= tool.most_connections() {
-                true => bench.place.measure(shape, tool.as_ref(), connections, bench.seconds.max(5), None)?,
+                true => bench.place.measure(shape, tool.as_ref(), connections, seconds, None)?,
                 false => None,
             };
             row.push(measured.map_or("–".to_owned(), |measured| {
@@ -47,6 +55,21 @@ pub fn table(bench: &Bench) -> std::io::Result<()> {
         "The last row is the bound that ours is held to. Who is not asked for so many (–) would take gigabytes or minutes.\n"
     );
     table.print();
+    if most < CONNECTIONS[CONNECTIONS.len() - 1] {
+        println!(
+            "More than {} connections are not allowed here: open files are limited.\n",
+            thousands(most as f64)
+        );
+    }
     println!("Load average {}.\n", machine::load_average());
     Ok(())
+}
+
+/// Connections that one process may have here, in round thousands where it is thousands.
+fn most_connections() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let most = limit
+        .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+        .saturating_sub(OWN_FILES);
+    if most > 1_000 { most / 1_000 * 1_000 } else { most.max(10) }
 }
