@@ -122,6 +122,7 @@ fn plan(connections: usize, time: Duration, rate: Option<f64>) -> Plan {
             drain: Duration::from_secs(5),
             sessions: None,
             keep_alive: true,
+            pipeline: 1,
         },
         objectives: Vec::new(),
         system: PlanSystem::default(),

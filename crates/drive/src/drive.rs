@@ -82,11 +82,14 @@ pub enum DriveError {
     },
     /// The users do not fit in the limit of open files.
     #[error(
-        "{users} users need as many connections, but the limit of open files is {limit}; raise it (ulimit -n)"
+        "{users} users need {needed} connections, but the limit of open files leaves room for {limit}; raise it \
+         (ulimit -n)"
     )]
     OpenFiles {
         /// Users of the closed model.
         users: usize,
+        /// Connections that they need.
+        needed: usize,
         /// Connections that the limit leaves room for.
         limit: usize,
     },
@@ -288,17 +291,24 @@ impl Drop for Drive {
 pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
     check(&plan, &options)?;
     let users = plan.load.most_users();
-    let wanted = plan.limits.connections.max(users).max(options.threads);
+    let depth = plan.limits.pipeline.max(1);
+    let carriers = users.div_ceil(depth);
+    let wanted = plan.limits.connections.max(carriers).max(options.threads);
     let room = machine::raise_open_files(wanted);
-    if users > room {
-        return Err(DriveError::OpenFiles { users, limit: room });
+    if carriers > room {
+        return Err(DriveError::OpenFiles { users, needed: carriers, limit: room });
     }
     let connections = wanted.min(room.max(options.threads));
 
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let mut parts = Vec::with_capacity(options.threads);
-    let shares: Vec<usize> =
-        (0..options.threads).map(|thread| share(connections, thread, options.threads)).collect();
+    let shares: Vec<usize> = (0..options.threads)
+        .map(|thread| {
+            let share_of = |total| share(total, thread, options.threads);
+            // Where several users share a connection, a thread has one for its last few, too.
+            share_of(connections).max(share_of(users).div_ceil(depth))
+        })
+        .collect();
     let (io, seats) = Seat::all(options.io, &shares).map_err(no_seat(options.io))?;
     for (seat, share) in seats.into_iter().zip(shares) {
         parts.push((seat, share, Prepared::all(&plan, &options.target)?));
@@ -347,13 +357,13 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 schedule,
                 timers: Timers::default(),
                 recorder,
-                pool: Pool::new(connections, plan.limits.body_bytes),
+                pool: Pool::new(connections * depth, plan.limits.body_bytes),
                 bounds: bounds(&plan, index, threads),
                 keep_alive: plan.limits.keep_alive,
                 random,
                 rests: Rests::default(),
             };
-            thread.run_to(tls.as_ref()).0
+            thread.run_to(tls.as_ref(), depth).0
         });
         drive.threads.push(spawned.map_err(system("starting a driving thread"))?);
     }
@@ -396,7 +406,7 @@ pub fn run_once(
         rests: Rests::default(),
         flow: Flow { slots: kind.slots, ..Flow::default() },
     };
-    let (end, recorder) = thread.run_to(options.target.tls.as_ref());
+    let (end, recorder) = thread.run_to(options.target.tls.as_ref(), 1);
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
     }

@@ -385,7 +385,7 @@ impl<I: Io> Thread<'_, I> {
 
     pub fn close(&mut self, c: usize) {
         let connection = self.pool.get(c);
-        if connection.state == State::Open {
+        if connection.state == State::Open && self.io.is_first(c) {
             self.flow.open -= 1;
         }
         connection.state = State::Closed;
@@ -407,8 +407,10 @@ impl<I: Io> Thread<'_, I> {
         match (event, session) {
             (Event::Opened, Some(s)) => {
                 connection.made();
-                self.flow.open += 1;
-                self.recorder.connected();
+                if self.io.is_first(c) {
+                    self.flow.open += 1;
+                    self.recorder.connected();
+                }
                 self.flow.sessions[s].ready_ns = now_ns;
                 self.go_on(s, now_ns);
             }
@@ -461,7 +463,8 @@ impl<I: Io> Thread<'_, I> {
             }
             Ok(decoded) if decoded.complete => {
                 // Bytes behind the answer, or a part of the request that the server did not want: out of step.
-                let in_step = decoded.consumed == received.len() && !self.io.is_sending(c);
+                let is_sent = !self.io.is_sending(c);
+                let in_step = self.io.answered(c, decoded.consumed) && is_sent;
                 self.answered(s, c, in_step && !closing, now_ns);
             }
             Ok(_) => {}

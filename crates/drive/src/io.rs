@@ -6,6 +6,7 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod epoll;
+pub(crate) mod pipeline;
 pub(crate) mod portable;
 mod system;
 pub(crate) mod tls;
@@ -55,7 +56,7 @@ pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 pub(crate) trait Io {
     /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
     fn open(&mut self, connection: usize) -> io::Result<()>;
-    /// The connection's output, empty, to be filled before [`Io::send`].
+    /// The connection's output, to be appended to before [`Io::send`].
     fn output(&mut self, connection: usize) -> &mut Vec<u8>;
     /// Sends what the output holds, now or as soon as there is room. An error means that nothing was taken.
     fn send(&mut self, connection: usize) -> io::Result<()>;
@@ -78,6 +79,15 @@ pub(crate) trait Io {
     fn next(&mut self) -> Option<(usize, Event)>;
     /// The bytes of the last `Received`.
     fn received(&self) -> &[u8];
+    /// The answer that the last `Received` brought to a connection ends behind so many bytes of it. Whether nothing is
+    /// left that nobody asked for.
+    fn answered(&mut self, _connection: usize, bytes: usize) -> bool {
+        bytes == self.received().len()
+    }
+    /// Whether a connection is the first of those that share its socket; where none does, it is.
+    fn is_first(&self, _connection: usize) -> bool {
+        true
+    }
     /// Bytes sent and received so far.
     fn traffic(&self) -> (u64, u64);
     /// Handshakes so far, where there are any.

@@ -38,6 +38,7 @@ pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
             drain: Duration::from_secs(1),
             sessions: None,
             keep_alive: true,
+            pipeline: 1,
         },
         objectives: Vec::new(),
         system: System::default(),

@@ -15,6 +15,7 @@ use crate::answer::Scratch;
 use crate::arrivals::{Arrival, Due, Schedule};
 use crate::clock::Clock;
 use crate::connection::Pool;
+use crate::io::pipeline::PipelineIo;
 use crate::io::tls::TlsIo;
 use crate::io::{Handshakes, Io};
 use crate::record::{Gauges, Recorder};
@@ -160,12 +161,20 @@ impl<'a, I: Io> Thread<'a, I> {
         }
     }
 
-    /// As [`run`](Thread::run), with every connection secured where the target wants it.
-    pub fn run_to(self, tls: Option<&Tls>) -> (ThreadEnd, Recorder) {
-        let connections = self.pool.most();
+    /// As [`run`](Thread::run), with every connection secured where the target wants it, and with `depth` requests at
+    /// once on each.
+    pub fn run_to(self, tls: Option<&Tls>, depth: usize) -> (ThreadEnd, Recorder) {
+        let connections = self.pool.most().div_ceil(depth);
         match tls {
-            None => self.run(),
-            Some(tls) => self.over(|io| TlsIo::new(io, tls, connections)).run(),
+            None => self.run_deep(connections, depth),
+            Some(tls) => self.over(|io| TlsIo::new(io, tls, connections)).run_deep(connections, depth),
+        }
+    }
+
+    fn run_deep(self, connections: usize, depth: usize) -> (ThreadEnd, Recorder) {
+        match depth {
+            1 => self.run(),
+            _ => self.over(|io| PipelineIo::new(io, connections, depth)).run(),
         }
     }
 }

@@ -121,6 +121,17 @@ fn one_handshake_serves_many_requests() {
 }
 
 #[test]
+fn pipelined_requests_share_one_handshake() {
+    let identity = identity_13();
+    let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(200, 16.0)]);
+    plan.limits.connections = 1;
+    plan.limits.pipeline = 16;
+    let sum = run(plan, serve(&identity, ANSWER, 0, Then::Keep), &trusting(&identity));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.connects()), (sum.offered(), 1), "{:?}", sum.examples());
+    assert!(sum.offered() >= 32 && sum.end.handshakes.full == 1, "{}", sum.offered());
+}
+
+#[test]
 fn a_new_connection_resumes_the_session_of_the_last() {
     let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
     for version in [&rustls::version::TLS13, &rustls::version::TLS12] {

@@ -35,6 +35,9 @@ pub fn load(plan: &Plan) -> String {
         };
         text.push_str(&format!("; at most {} sessions in flight, {others}", limit.most));
     }
+    if plan.limits.pipeline > 1 {
+        text.push_str(&format!("; connections carry up to {} requests at once", plan.limits.pipeline));
+    }
     text
 }
 

@@ -26,6 +26,7 @@ pub fn plan(model: LoadModel) -> Plan {
             drain: Duration::from_secs(1),
             sessions: None,
             keep_alive: true,
+            pipeline: 1,
         },
         objectives: Vec::new(),
         system: System::default(),

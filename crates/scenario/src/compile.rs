@@ -22,7 +22,7 @@ pub(crate) use self::rates::are_few;
 use self::request::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
-use crate::plan::{AtLimit, Limits, Load, Objective, Op, Plan, SessionKind, SessionLimit};
+use crate::plan::{AtLimit, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit};
 use crate::reader::Reader;
 use crate::yaml::{Node, Place};
 
@@ -50,6 +50,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let system = system::read(root.get("system"), base, reader);
     let load = load?;
+    let limits = limits(root.get("limits"), &load, &sessions, reader);
     Some(Plan {
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
@@ -57,7 +58,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         requests: requests.plans,
         sessions,
         prepare,
-        limits: limits(root.get("limits"), &load, reader),
+        limits,
         load,
         counters: shared.counters(),
         feeders: shared.feeders,
@@ -131,21 +132,45 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
     objectives
 }
 
-fn limits(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Limits {
+fn limits(node: Option<&Node>, load: &Load, sessions: &[SessionKind], reader: &Reader<'_>) -> Limits {
     let get = |key: &str| node.and_then(|node| node.get(key));
     let whole = |key, least| get(key).and_then(|node| reader.whole(node, least)).map(|count| count as usize);
     let time =
         |key, default| get(key).and_then(|n| reader.duration(n)).unwrap_or(Duration::from_secs(default));
+    let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(true);
+    let pipeline = get("pipeline").map_or(1, |node| pipeline(node, keep_alive, sessions, reader));
+    let needed = load.most_users().div_ceil(pipeline);
     Limits {
-        connections: whole("connections", 1).unwrap_or(CONNECTIONS).max(load.most_users()),
+        connections: whole("connections", 1).unwrap_or(CONNECTIONS).max(needed),
         waiting: whole("waiting", 0).unwrap_or(WAITING),
         in_flight: session_limit(node, load, reader),
         connect_timeout: time("connect timeout", 5),
         body_bytes: get("body").and_then(|node| reader.size(node)).map_or(BODY_BYTES, |bytes| bytes as usize),
         drain: time("drain", 10),
         sessions: get("sessions").and_then(|node| reader.whole(node, 1)),
-        keep_alive: get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(true),
+        keep_alive,
+        pipeline,
     }
+}
+
+/// How many requests a connection carries at once.
+fn pipeline(node: &Node, keep_alive: bool, sessions: &[SessionKind], reader: &Reader<'_>) -> usize {
+    let Some(depth) = reader.whole(node, 1) else { return 1 };
+    let depth = usize::try_from(depth).unwrap_or(usize::MAX);
+    if depth > PIPELINE_MAX {
+        reader.sink.error(node, format!("{depth} is too large; at most {PIPELINE_MAX}"));
+    }
+    let is_websocket = |op: &Op| matches!(op, Op::WebSocket { .. });
+    if depth > 1 && sessions.iter().any(|kind| kind.ops.iter().any(is_websocket)) {
+        let reason =
+            "sessions share connections where requests are pipelined, and a WebSocket has its own; leave out";
+        reader.sink.error(node, format!("{reason} one of the two"));
+    }
+    if depth > 1 && !keep_alive {
+        let reason = "a connection that is closed after each request carries one at a time; leave out";
+        reader.sink.error(node, format!("{reason} \"keep alive: false\", or this"));
+    }
+    depth.min(PIPELINE_MAX)
 }
 
 fn session_limit(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Option<SessionLimit> {

@@ -322,7 +322,7 @@ static LIMITS: Record = Record {
         key(
             "connections",
             Scalar(Whole(1)),
-            "Connections at once; 1000 by default, and never below the number of users.",
+            "Connections at once; 1000 by default, and never fewer than the users need.",
         ),
         key(
             "waiting",
@@ -351,6 +351,11 @@ static LIMITS: Record = Record {
             "keep alive",
             Scalar(Bool),
             "Whether a connection carries one request after another; true by default.",
+        ),
+        key(
+            "pipeline",
+            Scalar(Whole(1)),
+            "Requests at once on a connection, of as many sessions (HTTP/1.1 pipelining); 1 by default, at most 1024.",
         ),
     ],
     rule: Rule::Free,

@@ -259,7 +259,7 @@ pub struct Feeder {
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Connections at once, over all threads. A session holds one from its first request to its end.
-    /// In a closed model at least the highest number of users.
+    /// In a closed model at least as many as the highest number of users needs.
     pub connections: usize,
     /// Arrived sessions that may wait for a connection, over all threads; more are dropped and counted.
     pub waiting: usize,
@@ -277,7 +277,13 @@ pub struct Limits {
     pub sessions: Option<u64>,
     /// Whether a connection carries one request after another; otherwise each gets one of its own.
     pub keep_alive: bool,
+    /// Requests at once on a connection, each of another session: HTTP/1.1 pipelining where it is more than 1. At most
+    /// [`PIPELINE_MAX`].
+    pub pipeline: usize,
 }
+
+/// Most requests at once on a connection.
+pub const PIPELINE_MAX: usize = 1_024;
 
 /// The most sessions in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -324,6 +324,23 @@ fn a_closed_load_has_a_connection_for_each_user() {
 }
 
 #[test]
+fn pipelined_users_share_connections() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 100, hold: 1s}\nlimits: {connections: 5, pipeline: 16}\n";
+    assert_eq!((plan(text).limits.connections, plan(text).limits.pipeline), (7, 16), "16 users on each");
+    assert_eq!(plan(&text.replace("pipeline: 16", "pipeline: 1")).limits.connections, 100);
+    let wrong = |text: String| {
+        let told = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap_err();
+        told.to_string()
+    };
+    let told = wrong(text.replace("16", "1025"));
+    assert!(told.contains("1025 is too large; at most 1024"), "{told}");
+    let told = wrong(text.replace("16", "16, keep alive: false"));
+    assert!(told.contains("one at a time"), "{told}");
+    let told = wrong(text.replace("{GET: /}", "{GET: /}, {ws connect: /w}"));
+    assert!(told.contains("a WebSocket has its own"), "{told}");
+}
+
+#[test]
 fn limits_of_sessions_and_connections_and_another_place_to_connect_to() {
     let text = "
 system: {url: 'http://shop.example/api', connect to: '127.0.0.1:8080'}

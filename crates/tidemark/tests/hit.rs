@@ -200,6 +200,25 @@ fn it_connects_elsewhere_and_without_keep_alive() {
 }
 
 #[test]
+fn it_pipelines_and_says_so() {
+    let server = Server::start();
+    let folder = folder();
+    let url = server.url("/");
+    let flags = ["hit", &url, "-q", "-n", "64", "-c", "2", "-t", "1", "--pipeline", "8"];
+    let output = run(folder.path(), &flags);
+    let text = stdout(&output);
+    assert!(
+        text.contains("16 users") && text.contains("connections carry up to 8 requests at once"),
+        "{text}"
+    );
+    let seen = server.seen.lock().unwrap();
+    let connections: std::collections::BTreeSet<usize> = seen.iter().map(|(number, _)| *number).collect();
+    assert!(seen.len() >= 64 && connections.len() <= 3, "{} on {connections:?}", seen.len());
+    let output = run(folder.path(), &["hit", &url, "--pipeline", "8", "--disable-keepalive"]);
+    assert_eq!(code(&output), 2);
+}
+
+#[test]
 fn objectives_decide_the_exit_status() {
     let server = Server::start();
     let folder = folder();

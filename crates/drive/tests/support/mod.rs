@@ -202,6 +202,7 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
             drain: Duration::from_secs(10),
             sessions: None,
             keep_alive: true,
+            pipeline: 1,
         },
         objectives: Vec::new(),
         system: System::default(),

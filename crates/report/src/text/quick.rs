@@ -58,8 +58,8 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
 fn which_loop(text: &mut Text, manifest: &Manifest) {
     text.line("");
     let (name, meaning) = if manifest.load.starts_with("closed") {
-        let meaning = "each connection sends its next request when its last answer has come, in lock-step with \
-            the server; response times leave out the wait of users who would have come meanwhile (-r RATE counts it)";
+        let meaning = "each user sends the next request when the last answer has come, in lock-step with the \
+            server; response times leave out the wait of users who would have come meanwhile (-r RATE counts it)";
         ("closed loop", meaning)
     } else {
         let meaning = "requests are due at the rate whatever the server does; response times count from when they \
@@ -80,7 +80,9 @@ fn figures(text: &mut Text, run: &Run) {
         us => format!("after {} of warm-up, in no figure", seconds(us as f64 / 1e6)),
     };
     let level = manifest.phases.iter().find(|phase| phase.measured).map_or("", |phase| phase.level.as_str());
+    let shared = manifest.load.split("; ").find(|part| part.ends_with("requests at once"));
     let level = match level.strip_suffix(" users").or(level.strip_suffix(" user")) {
+        _ if shared.is_some() => level.to_owned(),
         Some("1") => "1 connection".to_owned(),
         Some(users) => format!("{users} connections"),
         None => level.to_owned(),
@@ -92,7 +94,8 @@ fn figures(text: &mut Text, run: &Run) {
     };
     let label = manifest.labels.first().map_or("", String::as_str);
     text.named("requests to", &[&manifest.system.url, label]);
-    text.named("load", &[&level, spacing, &threads, &manifest.driver_io]);
+    let shown = [&level, shared.unwrap_or(""), spacing, &threads, &manifest.driver_io];
+    text.named("load", &shown);
     text.named("measured", &[&format!("for {}", seconds(summary.measured_s)), &warm_up]);
 
     text.heading("Throughput");

@@ -84,6 +84,10 @@ pub struct HitArguments {
     /// A new connection for each request
     #[arg(long)]
     pub disable_keepalive: bool,
+    /// So many requests at once on each connection, which do not wait for the answers before them
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
+          value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "disable_keepalive")]
+    pub pipeline: u16,
     /// What must hold for exit status 0, like 'p99<10ms', 'errors<0.1%' or 'rate>5k/s' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
     pub objectives: Vec<String>,

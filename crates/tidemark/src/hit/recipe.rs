@@ -146,7 +146,10 @@ fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
             let spacing = if arguments.poisson { "poisson" } else { "constant" };
             line(format!("load:\n  rate: {}\n  spacing: {spacing}", Rate(rate)));
         }
-        None => line(format!("load:\n  users: {connections}")),
+        None => {
+            let users = (connections * u64::from(arguments.pipeline)).min(most);
+            line(format!("load:\n  users: {users}"));
+        }
     }
     let warm_up =
         arguments.warm_up.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARM_UP });
@@ -158,6 +161,9 @@ fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
     line(format!("limits:\n  connections: {connections}\n  body: {ANSWER_MAX}"));
     if let Some(requests) = arguments.requests {
         line(format!("  sessions: {requests}"));
+    }
+    if arguments.pipeline > 1 {
+        line(format!("  pipeline: {}", arguments.pipeline));
     }
     if arguments.disable_keepalive {
         line("  keep alive: false".into());

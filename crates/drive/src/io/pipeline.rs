@@ -1,0 +1,401 @@
+//! Pipelining of HTTP/1.1 over any back end: several connections, as the loop sees them, share one socket.
+//!
+//! Each of the loop's connections is a *lane* of a pipe, which is a connection of the back end below. Requests of all
+//! lanes leave in the order in which they were sent, and the bytes that come back belong to the lane that has waited
+//! longest: it says where its answer ends ([`Io::answered`]), and what follows is the next one's. Requests that become
+//! ready in one turn leave together.
+//!
+//! Lanes fill up evenly: a socket carries a second request only once every socket carries one. When a socket breaks,
+//! each lane that waits for an answer on it is told, and so is each that is idle; when a lane gives up (a time-out, bytes
+//! that are no HTTP) the socket is closed, for nobody could tell any more which answer is whose.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use super::{Event, Handshakes, Io};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LaneState {
+    #[default]
+    Closed,
+    /// Its pipe is being made, or is about to be.
+    Waiting,
+    Open,
+}
+
+/// What the loop holds for a connection.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lane {
+    state: LaneState,
+    /// Whether it was the first to have the socket.
+    is_first: bool,
+    /// Whether an answer to it is to come.
+    in_line: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum PipeState {
+    #[default]
+    Closed,
+    Opening,
+    Open,
+    /// The peer has closed its side: what is on its way still comes, but nothing more is sent.
+    Ending,
+}
+
+/// A connection of the back end below.
+#[derive(Debug, Default)]
+struct Pipe {
+    state: PipeState,
+    /// Lanes that wait for it to be made.
+    waiting: Vec<u32>,
+    /// Lanes whose answers are to come, in the order of their requests.
+    line: VecDeque<u32>,
+    /// Requests that have not been handed on.
+    pending: Vec<u8>,
+    /// Where in `pending` the request begins that is being written.
+    begun: usize,
+    /// Whether it is among those that have something pending.
+    is_listed: bool,
+}
+
+/// The bytes that the last event was about.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    pipe: usize,
+    /// How many of them belonged to answers before.
+    taken: usize,
+    /// Whether the lane in front has said where its answer ends.
+    is_answered: bool,
+}
+
+/// Lanes over another back end's connections.
+pub(crate) struct PipelineIo<I> {
+    inner: I,
+    lanes: Vec<Lane>,
+    pipes: Vec<Pipe>,
+    /// Pipes with something pending.
+    listed: Vec<usize>,
+    reading: Option<Reading>,
+    /// Where the last answer begins in what was received.
+    answer_at: usize,
+    following: VecDeque<(usize, Event)>,
+}
+
+impl<I: Io> PipelineIo<I> {
+    /// `depth` lanes on each of the `pipes` connections of `inner`.
+    pub fn new(inner: I, pipes: usize, depth: usize) -> Self {
+        PipelineIo {
+            inner,
+            lanes: vec![Lane::default(); pipes * depth],
+            pipes: (0..pipes).map(|_| Pipe::default()).collect(),
+            listed: Vec::new(),
+            reading: None,
+            answer_at: 0,
+            following: VecDeque::new(),
+        }
+    }
+
+    fn pipe_of(&self, lane: usize) -> usize {
+        lane % self.pipes.len()
+    }
+
+    /// The socket is there.
+    fn made(&mut self, pipe: usize) {
+        self.pipes[pipe].state = PipeState::Open;
+        for (index, lane) in std::mem::take(&mut self.pipes[pipe].waiting).into_iter().enumerate() {
+            self.lanes[lane as usize] = Lane { state: LaneState::Open, is_first: index == 0, in_line: false };
+            self.following.push_back((lane as usize, Event::Opened));
+        }
+    }
+
+    /// The socket is of no more use. Lanes that wait for an answer, or for the socket, are told `reason`; idle ones
+    /// that it is closed. Lanes that want another one get it.
+    fn end(&mut self, pipe: usize, reason: &dyn Fn() -> Event) {
+        self.inner.close(pipe);
+        if self.reading.is_some_and(|reading| reading.pipe == pipe) {
+            self.reading = None;
+        }
+        let ended = &mut self.pipes[pipe];
+        let before = std::mem::take(&mut ended.state);
+        ended.pending.clear();
+        for lane in std::mem::take(&mut ended.line) {
+            self.lanes[lane as usize].in_line = false;
+            self.lanes[lane as usize].state = LaneState::Closed;
+            self.following.push_back((lane as usize, reason()));
+        }
+        for lane in (pipe..self.lanes.len()).step_by(self.pipes.len()) {
+            if self.lanes[lane].state != LaneState::Open {
+                continue;
+            }
+            let untold = self.following.iter().position(|(following, _)| *following == lane);
+            if let Some(opened) = untold {
+                // It does not know yet that it was open, and waits on.
+                self.following.remove(opened);
+                self.lanes[lane] = Lane { state: LaneState::Waiting, ..Lane::default() };
+                self.pipes[pipe].waiting.push(lane as u32);
+            } else {
+                self.lanes[lane].state = LaneState::Closed;
+                self.following.push_back((lane, Event::Ended));
+            }
+        }
+        if before == PipeState::Opening {
+            for lane in std::mem::take(&mut self.pipes[pipe].waiting) {
+                self.lanes[lane as usize].state = LaneState::Closed;
+                self.following.push_back((lane as usize, reason()));
+            }
+        } else if !self.pipes[pipe].waiting.is_empty() {
+            self.pipes[pipe].state = PipeState::Opening;
+            if let Err(error) = self.inner.open(pipe) {
+                self.end(pipe, &|| Event::Failed(again(&error)));
+            }
+        }
+    }
+
+    /// Hands on what is pending, unless what went before is still on its way out.
+    fn flush(&mut self, pipe: usize) -> io::Result<()> {
+        if self.pipes[pipe].pending.is_empty() {
+            return Ok(());
+        }
+        self.inner.push(pipe)?;
+        if self.inner.is_sending(pipe) {
+            return Ok(());
+        }
+        let output = self.inner.output(pipe);
+        output.clear();
+        std::mem::swap(output, &mut self.pipes[pipe].pending);
+        self.inner.send(pipe)
+    }
+
+    /// As [`flush`](Self::flush), where nobody takes the error.
+    fn flush_or_end(&mut self, pipe: usize) {
+        if let Err(error) = self.flush(pipe) {
+            self.end(pipe, &|| Event::Failed(again(&error)));
+        }
+    }
+
+    /// Hands on what is pending anywhere; where there is no room yet, it stays for the next time.
+    fn flush_all(&mut self) {
+        let mut listed = std::mem::take(&mut self.listed);
+        for pipe in &listed {
+            self.flush_or_end(*pipe);
+        }
+        listed.retain(|pipe| {
+            self.pipes[*pipe].is_listed = !self.pipes[*pipe].pending.is_empty();
+            self.pipes[*pipe].is_listed
+        });
+        debug_assert!(self.listed.is_empty(), "nothing is sent while it is flushed");
+        self.listed = listed;
+    }
+
+    /// The lane in front has its turn at the bytes that are left; none if there are none, or they belong to nobody.
+    fn next_answer(&mut self) -> Option<(usize, Event)> {
+        let reading = self.reading.as_mut()?;
+        let left = self.inner.received().len() - reading.taken;
+        let pipe = reading.pipe;
+        if left == 0 || !reading.is_answered {
+            // All that could be answered is: the next requests of these lanes leave together.
+            self.reading = None;
+            if self.pipes[pipe].state == PipeState::Ending && self.pipes[pipe].line.is_empty() {
+                self.end(pipe, &|| Event::Ended);
+            } else {
+                self.flush_or_end(pipe);
+            }
+            return None;
+        }
+        reading.is_answered = false;
+        self.answer_at = reading.taken;
+        let Some(front) = self.pipes[pipe].line.front() else {
+            self.end(pipe, &|| Event::Ended); // bytes that nobody asked for
+            return None;
+        };
+        Some((*front as usize, Event::Received { closing: false }))
+    }
+
+    /// An event of a socket becomes events of its lanes.
+    fn spread(&mut self, pipe: usize, event: Event) {
+        match event {
+            Event::Opened => self.made(pipe),
+            Event::Received { closing } => {
+                if closing {
+                    self.pipes[pipe].state = PipeState::Ending;
+                }
+                self.reading = Some(Reading { pipe, taken: 0, is_answered: true });
+                self.answer_at = 0;
+            }
+            Event::Ended => self.end(pipe, &|| Event::Ended),
+            // Of several, nobody knows which have been sent before.
+            Event::Unsent(error) if self.pipes[pipe].line.len() == 1 => {
+                self.end(pipe, &|| Event::Unsent(again(&error)));
+            }
+            Event::Unsent(error) => self.end(pipe, &|| Event::Failed(again(&error))),
+            Event::Failed(error) => self.end(pipe, &|| Event::Failed(again(&error))),
+        }
+    }
+}
+
+/// The same error for another lane.
+fn again(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+/// What lanes are told whose socket another lane had to close.
+fn given_up() -> Event {
+    let text = "another request of its pipeline timed out or was answered wrongly";
+    Event::Failed(io::Error::new(ErrorKind::ConnectionAborted, text))
+}
+
+impl<I: Io> Io for PipelineIo<I> {
+    fn open(&mut self, lane: usize) -> io::Result<()> {
+        debug_assert_eq!(self.lanes[lane].state, LaneState::Closed, "closed before it is opened again");
+        let pipe = self.pipe_of(lane);
+        match self.pipes[pipe].state {
+            PipeState::Closed => {
+                self.inner.open(pipe)?;
+                self.pipes[pipe].state = PipeState::Opening;
+            }
+            PipeState::Open => {
+                self.lanes[lane] = Lane { state: LaneState::Open, ..Lane::default() };
+                self.following.push_back((lane, Event::Opened));
+                return Ok(());
+            }
+            PipeState::Opening | PipeState::Ending => {}
+        }
+        self.lanes[lane].state = LaneState::Waiting;
+        self.pipes[pipe].waiting.push(lane as u32);
+        Ok(())
+    }
+
+    fn output(&mut self, lane: usize) -> &mut Vec<u8> {
+        let pipe = self.pipe_of(lane);
+        let pipe = &mut self.pipes[pipe];
+        pipe.begun = pipe.pending.len();
+        &mut pipe.pending
+    }
+
+    fn send(&mut self, lane: usize) -> io::Result<()> {
+        let index = self.pipe_of(lane);
+        let pipe = &mut self.pipes[index];
+        debug_assert!(!self.lanes[lane].in_line, "one request of a lane at a time");
+        if pipe.state != PipeState::Open || self.lanes[lane].state != LaneState::Open {
+            pipe.pending.truncate(pipe.begun);
+            return Err(ErrorKind::NotConnected.into());
+        }
+        if pipe.line.is_empty() && pipe.begun == 0 {
+            // Alone on the socket: it leaves at once, and learns at once if it cannot.
+            if let Err(error) = self.flush(index) {
+                self.pipes[index].pending.clear();
+                return Err(error);
+            }
+        }
+        let pipe = &mut self.pipes[index];
+        pipe.line.push_back(lane as u32);
+        self.lanes[lane].in_line = true;
+        if !pipe.pending.is_empty() && !pipe.is_listed {
+            pipe.is_listed = true;
+            self.listed.push(index);
+        }
+        Ok(())
+    }
+
+    fn is_sending(&self, lane: usize) -> bool {
+        let index = self.pipe_of(lane);
+        let pipe = &self.pipes[index];
+        // With others behind it, its own bytes are not told apart from theirs.
+        pipe.line.len() <= 1 && (!pipe.pending.is_empty() || self.inner.is_sending(index))
+    }
+
+    fn close(&mut self, lane: usize) {
+        let index = self.pipe_of(lane);
+        self.following.retain(|(following, _)| *following != lane);
+        let closed = std::mem::take(&mut self.lanes[lane]);
+        let pipe = &mut self.pipes[index];
+        match closed.state {
+            LaneState::Closed => {}
+            LaneState::Waiting => {
+                pipe.waiting.retain(|waiting| *waiting as usize != lane);
+                if pipe.state == PipeState::Opening && pipe.waiting.is_empty() {
+                    pipe.state = PipeState::Closed;
+                    self.inner.close(index);
+                }
+            }
+            LaneState::Open if closed.in_line => {
+                pipe.line.retain(|waiting| *waiting as usize != lane);
+                self.end(index, &given_up);
+            }
+            // It has its answer, and the others' are still to come.
+            LaneState::Open if pipe.state == PipeState::Ending && !pipe.line.is_empty() => {}
+            // The server will answer no more.
+            LaneState::Open => self.end(index, &|| Event::Ended),
+        }
+    }
+
+    fn push(&mut self, lane: usize) -> io::Result<()> {
+        let pipe = self.pipe_of(lane);
+        self.flush(pipe)?;
+        self.inner.push(pipe)
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.flush_all();
+        let at_most = if self.following.is_empty() { at_most } else { Some(Duration::ZERO) };
+        self.inner.wait(at_most)
+    }
+
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        self.flush_all();
+        self.inner.rest(time)
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            if let Some(found) = self.following.pop_front() {
+                return Some(found);
+            }
+            if let Some(found) = self.next_answer() {
+                return Some(found);
+            }
+            if self.reading.is_none() && self.following.is_empty() {
+                let (pipe, event) = self.inner.next()?;
+                self.spread(pipe, event);
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        self.inner.received().get(self.answer_at..).unwrap_or_default()
+    }
+
+    fn answered(&mut self, lane: usize, bytes: usize) -> bool {
+        let index = self.pipe_of(lane);
+        let Some(reading) = self.reading.as_mut().filter(|reading| reading.pipe == index) else {
+            debug_assert!(false, "what is answered was received");
+            return false;
+        };
+        reading.taken = self.answer_at + bytes;
+        reading.is_answered = true;
+        let front = self.pipes[index].line.pop_front();
+        debug_assert_eq!(front, Some(lane as u32), "answers come in the order of the requests");
+        self.lanes[lane].in_line = false;
+        !self.pipes[index].line.is_empty() || reading.taken == self.inner.received().len()
+    }
+
+    fn is_first(&self, lane: usize) -> bool {
+        self.lanes[lane].is_first
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.inner.traffic()
+    }
+
+    fn handshakes(&self) -> Handshakes {
+        self.inner.handshakes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// A back end whose sockets do what the test says.
+#[derive(Default)]
+struct Scripted {
+    outputs: Vec<Vec<u8>>,
+    /// What left on each socket, a piece for each send.
+    sent: Vec<Vec<Vec<u8>>>,
+    opened: Vec<usize>,
+    closed: Vec<usize>,
+    events: VecDeque<(usize, Event, Vec<u8>)>,
+    received: Vec<u8>,
+    is_sending: bool,
+    refuses: bool,
+}
+
+impl Io for Scripted {
+    fn open(&mut self, connection: usize) -> io::Result<()> {
+        self.opened.push(connection);
+        Ok(())
+    }
+
+    fn output(&mut self, connection: usize) -> &mut Vec<u8> {
+        assert!(!self.is_sending, "one output at a time");
+        self.outputs[connection].clear();
+        &mut self.outputs[connection]
+    }
+
+    fn send(&mut self, connection: usize) -> io::Result<()> {
+        if self.refuses {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        let bytes = self.outputs[connection].clone();
+        self.sent[connection].push(bytes);
+        Ok(())
+    }
+
+    fn is_sending(&self, _: usize) -> bool {
+        self.is_sending
+    }
+
+    fn close(&mut self, connection: usize) {
+        self.closed.push(connection);
+        self.events.retain(|(of, ..)| *of != connection);
+    }
+
+    fn wait(&mut self, _: Option<Duration>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        let (connection, event, bytes) = self.events.pop_front()?;
+        self.received = bytes;
+        Some((connection, event))
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        (0, 0)
+    }
+}
+
+/// One socket with `depth` lanes, all of them open.
+fn one_open(depth: usize) -> PipelineIo<Scripted> {
+    let mut io = over(1, depth);
+    (0..depth).for_each(|lane| io.open(lane).unwrap());
+    assert_eq!(io.inner.opened, [0], "one socket for all");
+    io.inner.events.push_back((0, Event::Opened, Vec::new()));
+    assert_eq!(told(&mut io), (0..depth).map(|lane| format!("{lane} opened")).collect::<Vec<_>>());
+    assert_eq!((0..depth).filter(|lane| io.is_first(*lane)).count(), 1);
+    io
+}
+
+fn over(pipes: usize, depth: usize) -> PipelineIo<Scripted> {
+    let inner =
+        Scripted { outputs: vec![Vec::new(); pipes], sent: vec![Vec::new(); pipes], ..Scripted::default() };
+    PipelineIo::new(inner, pipes, depth)
+}
+
+fn send(io: &mut PipelineIo<Scripted>, lane: usize) {
+    io.output(lane).extend_from_slice(format!("<{lane}>").as_bytes());
+    io.send(lane).unwrap();
+}
+
+fn receive(io: &mut PipelineIo<Scripted>, bytes: &[u8], closing: bool) {
+    io.inner.events.push_back((0, Event::Received { closing }, bytes.to_vec()));
+}
+
+/// All news as text; an answer is a line, and a lane takes one at a time as the loop does.
+fn told(io: &mut PipelineIo<Scripted>) -> Vec<String> {
+    let mut told = Vec::new();
+    while let Some((lane, event)) = io.next() {
+        told.push(match event {
+            Event::Opened => format!("{lane} opened"),
+            Event::Ended => format!("{lane} ended"),
+            Event::Unsent(error) => format!("{lane} unsent: {error}"),
+            Event::Failed(error) => format!("{lane} failed: {error}"),
+            Event::Received { .. } => match io.received().iter().position(|byte| *byte == b'\n') {
+                None => format!("{lane} has {}", String::from_utf8_lossy(io.received())),
+                Some(end) => {
+                    let answer = String::from_utf8_lossy(&io.received()[..end]).into_owned();
+                    let in_step = io.answered(lane, end + 1);
+                    format!("{lane} has {answer}{}", if in_step { "" } else { ", out of step" })
+                }
+            },
+        });
+    }
+    told
+}
+
+#[test]
+fn requests_of_a_turn_leave_together_and_answers_come_in_order() {
+    let mut io = one_open(4);
+    [2, 0, 3, 1].iter().for_each(|lane| send(&mut io, *lane));
+    assert_eq!(io.inner.sent[0], [b"<2>"], "the first leaves at once");
+    io.wait(None).unwrap();
+    assert_eq!(io.inner.sent[0][1], b"<0><3><1>");
+    receive(&mut io, b"a\nb\nc\nd\n", false);
+    assert_eq!(told(&mut io), ["2 has a", "0 has b", "3 has c", "1 has d"]);
+    assert!(io.listed.is_empty());
+}
+
+#[test]
+fn lanes_spread_over_sockets_before_they_share() {
+    let mut io = over(3, 2);
+    (0..4).for_each(|lane| io.open(lane).unwrap());
+    assert_eq!(io.inner.opened, [0, 1, 2]);
+}
+
+#[test]
+fn what_finds_no_room_leaves_later() {
+    let mut io = one_open(3);
+    send(&mut io, 0);
+    io.inner.is_sending = true;
+    send(&mut io, 1);
+    io.wait(None).unwrap();
+    send(&mut io, 2);
+    assert_eq!(io.inner.sent[0].len(), 1);
+    io.inner.is_sending = false;
+    io.wait(None).unwrap();
+    assert_eq!(io.inner.sent[0][1], b"<1><2>");
+}
+
+#[test]
+fn when_the_peer_closes_all_that_wait_are_told_and_idle_lanes_too() {
+    let mut io = one_open(4);
+    (0..3).for_each(|lane| send(&mut io, lane));
+    receive(&mut io, b"a\nhalf", true);
+    io.inner.events.push_back((0, Event::Ended, Vec::new()));
+    assert_eq!(told(&mut io), ["0 has a", "1 has half", "1 ended", "2 ended", "0 ended", "3 ended"]);
+    io.output(3).extend_from_slice(b"late");
+    assert_eq!(io.send(3).unwrap_err().kind(), ErrorKind::NotConnected);
+    // and a new socket serves them as the first did
+    (0..4).for_each(|lane| io.close(lane));
+    io.open(3).unwrap();
+    io.inner.events.push_back((0, Event::Opened, Vec::new()));
+    assert_eq!(told(&mut io), ["3 opened"]);
+    send(&mut io, 3);
+    assert_eq!(io.inner.sent[0].last().unwrap(), b"<3>");
+}
+
+#[test]
+fn a_lane_that_gives_up_ends_the_others() {
+    let mut io = one_open(3);
+    (0..2).for_each(|lane| send(&mut io, lane));
+    io.close(0);
+    let told = told(&mut io);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("1 failed: another request"), "{told:?}");
+    assert_eq!(told[1], "2 ended");
+    assert_eq!(io.inner.closed, [0]);
+}
+
+#[test]
+fn while_the_peer_is_closing_nothing_is_sent_and_who_wants_gets_a_new_socket() {
+    let mut io = one_open(3);
+    (0..2).for_each(|lane| send(&mut io, lane));
+    receive(&mut io, b"a\n", true);
+    assert_eq!(told(&mut io), ["0 has a"]);
+    io.output(0).extend_from_slice(b"more");
+    assert!(io.send(0).is_err());
+    io.close(0);
+    io.open(0).unwrap();
+    assert_eq!(io.inner.opened, [0], "the answer to lane 1 is still to come");
+    receive(&mut io, b"b\n", false);
+    assert_eq!(told(&mut io), ["1 has b", "1 ended", "2 ended"]);
+    assert_eq!(io.inner.opened, [0, 0]);
+    io.inner.events.push_back((0, Event::Opened, Vec::new()));
+    assert_eq!(told(&mut io), ["0 opened"]);
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_end_the_socket() {
+    let mut io = one_open(2);
+    send(&mut io, 0);
+    receive(&mut io, b"a\nb\n", false);
+    assert_eq!(told(&mut io), ["0 has a, out of step", "0 ended", "1 ended"]);
+}
+
+#[test]
+fn a_send_that_fails_is_told_to_the_first_at_once_and_to_the_others_later() {
+    let mut io = one_open(3);
+    io.inner.refuses = true;
+    io.output(0).extend_from_slice(b"<0>");
+    assert!(io.send(0).is_err(), "alone");
+    io.inner.refuses = false;
+    send(&mut io, 0);
+    io.inner.refuses = true;
+    send(&mut io, 1);
+    io.wait(None).unwrap();
+    assert_eq!(told(&mut io), ["0 failed: broken pipe", "1 failed: broken pipe", "2 ended"]);
+}
+
+#[test]
+fn only_who_is_alone_may_be_sent_again() {
+    for (lanes, expected) in [
+        (1, ["0 unsent: broken pipe", "1 ended", "2 ended"]),
+        (2, ["0 failed: broken pipe", "1 failed: broken pipe", "2 ended"]),
+    ] {
+        let mut io = one_open(3);
+        (0..lanes).for_each(|lane| send(&mut io, lane));
+        io.inner.events.push_back((0, Event::Unsent(ErrorKind::BrokenPipe.into()), Vec::new()));
+        assert_eq!(told(&mut io), expected);
+    }
+}
+
+#[test]
+fn all_that_wait_for_a_socket_hear_that_it_is_refused() {
+    let mut io = over(1, 3);
+    (0..3).for_each(|lane| io.open(lane).unwrap());
+    io.close(1);
+    io.inner.events.push_back((0, Event::Failed(ErrorKind::ConnectionRefused.into()), Vec::new()));
+    assert_eq!(told(&mut io), ["0 failed: connection refused", "2 failed: connection refused"]);
+    io.open(1).unwrap();
+    assert_eq!(io.inner.opened, [0, 0]);
+}
+
+#[test]
+fn a_lane_that_joins_a_socket_that_breaks_before_it_knows_waits_on() {
+    let mut io = one_open(2);
+    io.close(1); // the socket is closed with it
+    assert_eq!(told(&mut io), ["0 ended"]);
+    io.close(0);
+    io.open(0).unwrap();
+    io.inner.events.push_back((0, Event::Opened, Vec::new()));
+    assert_eq!(told(&mut io), ["0 opened"]);
+    send(&mut io, 0);
+    io.open(1).unwrap();
+    io.close(0); // gives up before lane 1 hears that it is open
+    assert_eq!(told(&mut io), Vec::<String>::new());
+    io.inner.events.push_back((0, Event::Opened, Vec::new()));
+    assert_eq!(told(&mut io), ["1 opened"]);
+}
+
+proptest! {
+    /// However the bytes are cut, each lane gets its own answer.
+    #[test]
+    fn cuts_do_not_matter(cuts in prop::collection::vec(1usize..9, 1..40)) {
+        let mut io = one_open(8);
+        (0..8).for_each(|lane| send(&mut io, lane));
+        let stream: Vec<u8> = (0..8).flat_map(|lane| format!("answer {lane}\n").into_bytes()).collect();
+        let mut whole = vec![String::new(); 8];
+        let mut rest = stream.as_slice();
+        for cut in cuts.iter().copied().chain([usize::MAX]) {
+            let (piece, behind) = rest.split_at(cut.min(rest.len()));
+            rest = behind;
+            receive(&mut io, piece, false);
+            for told in told(&mut io) {
+                let (lane, part) = told.split_once(" has ").expect("only bytes come");
+                whole[lane.parse::<usize>().unwrap()].push_str(part);
+            }
+        }
+        for (lane, got) in whole.iter().enumerate() {
+            prop_assert_eq!(got, &format!("answer {}", lane));
+        }
+    }
+}
