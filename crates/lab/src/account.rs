@@ -22,7 +22,7 @@ const WAITED_NOTED: f64 = 0.05;
 const SYNC_CHANGE_NOTED: f64 = 2.0;
 
 /// Gathers what goes into the manifest.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Account {
     /// What a reader of the figures must know.
     pub notes: Vec<String>,

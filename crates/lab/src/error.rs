@@ -1,5 +1,7 @@
 //! What can keep an experiment from giving figures, and the exit status that says so.
 
+use std::path::{Path, PathBuf};
+
 /// Why there are no figures. The text says what was wrong, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -15,9 +17,17 @@ pub enum LabError {
     /// The load could not be driven or the run not be written.
     #[error("{0}")]
     Measure(String),
-    /// The user stopped it before there was anything to report, or stopped it twice.
-    #[error("stopped; nothing was kept of this run")]
-    Interrupted,
+    /// The user stopped it before its load began, or stopped it twice. Where the run is that holds what was recorded
+    /// until then.
+    #[error("stopped{}", kept(.0.as_deref()))]
+    Interrupted(Option<PathBuf>),
+}
+
+fn kept(run_dir: Option<&Path>) -> String {
+    match run_dir {
+        Some(dir) => format!("; what was recorded until then: tidemark report {}", dir.display()),
+        None => "; nothing was kept of this run".into(),
+    }
 }
 
 impl LabError {
@@ -26,7 +36,7 @@ impl LabError {
         match self {
             LabError::Usage(_) => crate::EXIT_USAGE,
             LabError::Start(_) | LabError::Prepare(_) | LabError::Measure(_) => crate::EXIT_INVALID,
-            LabError::Interrupted => crate::EXIT_INTERRUPTED,
+            LabError::Interrupted(_) => crate::EXIT_INTERRUPTED,
         }
     }
 }

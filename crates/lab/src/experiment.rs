@@ -3,13 +3,12 @@
 //! One thread does it all; the driving threads hand their intervals to it. Whatever goes wrong, the values on its
 //! stack stop what they started when they are dropped: the drive, the system, its data, in this order.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Drive, DriveEnd, DriveOptions, IoChoice};
+use tidemark_drive::{Drive, DriveEnd, DriveOptions, IoChoice, PhaseTimes};
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, summarize};
 use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Plan, Shared};
@@ -154,8 +153,10 @@ impl Finished {
 /// Carries an experiment out.
 ///
 /// SIGINT, SIGTERM and SIGHUP are taken over while it runs: the first stops the load and leads to a run that says
-/// that it was interrupted; after the second everything is stopped at once, nothing is written, and the result is
-/// [`LabError::Interrupted`]. Should even that take more than two seconds, the process ends with status 130.
+/// that it was interrupted; before the load, and after the second, everything is stopped at once, the run holds what
+/// was recorded until then, and the result is [`LabError::Interrupted`]. Should even that take more than two seconds,
+/// the process ends with status 130. What a process that ends in this or a harder way has recorded becomes a run when
+/// it is asked for ([`tidemark_record::rebuild`]).
 pub fn run(
     mut plan: Plan,
     options: RunOptions,
@@ -184,12 +185,13 @@ pub fn run(
     let run_dir = tidemark_record::new_run_dir(options.out.as_deref(), &plan.name)
         .map_err(|error| LabError::Usage(format!("{error}")))?;
     let experiment = Experiment { plan: Arc::new(plan), options, seed, threads, run_dir, interrupt };
-    let result = experiment.carry_out(progress);
-    if let Err(LabError::Interrupted) = &result {
-        // the directory was empty when it was taken, so that everything in it is ours
-        let _ = fs::remove_dir_all(&experiment.run_dir);
+    match experiment.carry_out(progress) {
+        Err(LabError::Interrupted(_)) => {
+            let kept = tidemark_record::rebuild(&experiment.run_dir, true).is_ok();
+            Err(LabError::Interrupted(kept.then_some(experiment.run_dir)))
+        }
+        result => result,
     }
-    result
 }
 
 struct Experiment {
@@ -225,6 +227,7 @@ impl Experiment {
             // so that `last` is this run wherever it is; no directory is made for that alone
             writer.remember_in(runs_dir);
         }
+        self.begun(&account, &mut writer, &[])?;
 
         progress(Progress::Starting { system: system_name(&plan.system.origin) });
         let begin = Instant::now();
@@ -251,6 +254,7 @@ impl Experiment {
         }
         let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
         let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(driven)?;
+        self.begun(&account, &mut writer, drive.phases())?;
         let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut system, progress)?;
 
         let at_us = microseconds(epoch.elapsed()) as i64;
@@ -263,6 +267,20 @@ impl Experiment {
         account.synced(before, after);
         drop(system);
         self.finish(account, writer, driven)
+    }
+
+    /// Notes what is known of the run by now, for the case that it does not come to its end.
+    fn begun(
+        &self,
+        account: &Account,
+        writer: &mut RunWriter,
+        phases: &[PhaseTimes],
+    ) -> Result<(), LabError> {
+        let summary = summarize(writer.totals(), &self.run_dir);
+        let mut manifest = account.clone().manifest(&self.plan, &self.options, summary, writer.totals());
+        let planned = DriveEnd { phases: phases.to_vec(), ..DriveEnd::default() };
+        manifest.phases = account::phases(&self.plan, &planned);
+        writer.begun(&manifest).map_err(written)
     }
 
     fn wish(&self) -> Wish {
@@ -298,7 +316,7 @@ impl Experiment {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<SyncProbe>, LabError> {
         if self.wish() == Wish::Abort {
-            return Err(LabError::Interrupted);
+            return Err(LabError::Interrupted(None));
         }
         let Some(data) = system.data_dir().filter(|_| system.durability.as_deref() == Some(SYNCED)) else {
             return Ok(None);
@@ -341,7 +359,7 @@ impl Experiment {
     }
 
     fn go_on(&self) -> Result<(), LabError> {
-        if self.wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted) }
+        if self.wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
     }
 
     /// Takes intervals and looks at everything until the driving threads are done.
@@ -413,7 +431,7 @@ impl Experiment {
             match self.wish() {
                 Wish::Abort => {
                     drive.abort();
-                    return Err(LabError::Interrupted);
+                    return Err(LabError::Interrupted(None));
                 }
                 Wish::Stop if !stopping => {
                     stopping = true;

@@ -302,7 +302,7 @@ fn never_ready(child: &mut Child, deadline: &Deadline, last: &str) -> LabError {
 }
 
 fn check_wish(wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
-    if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted) }
+    if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> LabError {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{RecordError, io_error};
-use crate::files;
+use crate::{files, unfinished};
 
 /// Where runs are made unless a place is named.
 pub const RUNS_DIR: &str = "runs";
@@ -87,7 +87,7 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
     // Whoever names run.json itself means its directory.
     match dir.parent() {
         Some(parent) if dir.file_name() == Some(files::MANIFEST.as_ref()) => Ok(parent.to_owned()),
-        _ if is_run(&dir) => Ok(dir),
+        _ if is_run(&dir) || unfinished::is_unfinished(&dir) => Ok(dir),
         _ => Err(RecordError::NotARun(dir)),
     }
 }

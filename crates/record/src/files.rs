@@ -16,6 +16,12 @@ pub(crate) const LATENCY: &str = "latency.hlog";
 pub(crate) const EVENTS: &str = "events.jsonl";
 /// The scenario as it was.
 pub(crate) const SCENARIO: &str = "scenario.yaml";
+/// What is known of a run that goes on.
+pub(crate) const BEGUN: &str = "unfinished.json";
+/// What a run that goes on has recorded.
+pub(crate) const JOURNAL: &str = "unfinished.journal";
+/// Where a run is built again from its journal.
+pub(crate) const REBUILT: &str = "unfinished.rebuilt";
 /// What the started processes said.
 pub(crate) const LOGS: &str = "logs";
 

@@ -53,6 +53,7 @@
 //! | `events.jsonl` | an [`Event`] a line |
 //! | `scenario.yaml` | the scenario as it was |
 //! | `logs/` | what the started processes said |
+//! | `unfinished.*` | while a run goes on: all that it has recorded, from which [`rebuild`] makes a run of one that was killed |
 //!
 //! Histograms in the tables are in HdrHistogram's V2 encoding, not its compressed form (the files are compressed
 //! themselves), so any HdrHistogram library decodes them. All times are microseconds since the run began.
@@ -63,6 +64,7 @@ pub mod event;
 mod files;
 mod histogram;
 pub mod interval;
+mod journal;
 mod latency_log;
 mod live;
 pub mod manifest;
@@ -73,6 +75,7 @@ mod table;
 #[cfg(test)]
 mod test_run;
 mod totals;
+mod unfinished;
 mod writer;
 
 pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve};
@@ -86,6 +89,7 @@ pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use summary::Summary;
 pub use totals::{EXAMPLES_PER_KIND, LabelTotals, MACHINE, Totals, Window, summarize};
+pub use unfinished::rebuild;
 pub use writer::{RunWriter, write_manifest};
 
 /// Version of the run directory's form that this crate writes, and the highest that it reads.

@@ -12,7 +12,7 @@ use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge_merged};
 use crate::interval::Outcome;
 use crate::table::Table;
-use crate::{Event, FORMAT, Manifest, Sample};
+use crate::{Event, FORMAT, Manifest, Sample, unfinished};
 
 /// The requests of one label and one outcome that ended in one interval, all threads together.
 #[derive(Debug, Clone)]
@@ -91,8 +91,10 @@ pub struct Run {
 
 impl Run {
     /// Reads a run directory. Histograms stay encoded until they are asked for. Manifest, intervals and load must be
-    /// there; what else is missing is named in [`missing`](Run::missing).
+    /// there; what else is missing is named in [`missing`](Run::missing). A run that was killed is first
+    /// [built again](crate::rebuild) from what it recorded.
     pub fn open(dir: &Path) -> Result<Run, RecordError> {
+        unfinished::rebuild(dir, false)?;
         let manifest = read_manifest(dir)?;
         let series = read_series(&dir.join(files::SERIES), &manifest.labels)?;
         let load = read_load(&dir.join(files::LOAD))?;

@@ -13,10 +13,12 @@ use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 use crate::interval::{Outcome, ThreadInterval};
+use crate::journal::Journal;
 use crate::latency_log::LatencyLog;
 use crate::live::{Live, LiveTracker, Second};
 use crate::table::{Cell, TableWriter};
 use crate::totals::Totals;
+use crate::unfinished::{self, Begun};
 use crate::{Event, Manifest, Sample};
 
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
@@ -73,7 +75,9 @@ impl MergedInterval {
 /// Writes a run directory. Memory stays bounded however long the run is: an interval is encoded as soon as all
 /// threads have reported it.
 ///
-/// Only [`RunWriter::finish`] makes the directory a run; without it the tables have no footers.
+/// Only [`RunWriter::finish`] makes the directory a run; without it the tables have no footers. Until then a journal
+/// holds what was recorded, so that a run that is killed can be [built again](crate::rebuild) once
+/// [`RunWriter::begun`] has said what it is.
 pub struct RunWriter {
     dir: PathBuf,
     labels: Vec<String>,
@@ -86,6 +90,7 @@ pub struct RunWriter {
     monitor: TableWriter,
     latency: LatencyLog,
     events: File,
+    journal: Journal,
     serializer: V2Serializer,
     totals: Totals,
     live: LiveTracker,
@@ -111,6 +116,7 @@ impl RunWriter {
             monitor: TableWriter::create(&dir.join(files::MONITOR), &MONITOR_FIELDS, files::ABOUT_MONITOR)?,
             latency: LatencyLog::create(&dir.join(files::LATENCY), labels)?,
             events: File::create_new(&events).map_err(io_error("create", &events))?,
+            journal: Journal::create(&dir.join(files::JOURNAL))?,
             serializer: V2Serializer::new(),
             totals: Totals::new(labels),
             live: LiveTracker::new(),
@@ -127,6 +133,18 @@ impl RunWriter {
     pub fn anchor(&mut self, wall_epoch: SystemTime) -> &mut Self {
         self.anchor = Some(wall_epoch);
         self
+    }
+
+    /// Notes what the run is, without its figures, for the case that it does not come to its end. Called again it
+    /// replaces what was said before.
+    pub fn begun(&mut self, manifest: &Manifest) -> Result<(), RecordError> {
+        let since_1970 = self.anchor.and_then(|anchor| anchor.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let begun = Begun {
+            threads: self.threads,
+            anchor_s: since_1970.map(|since| since.as_secs_f64()),
+            manifest: manifest.clone(),
+        };
+        unfinished::write_begun(&self.dir, &begun)
     }
 
     /// Where `last` is written at the end. Known by itself for a directory right under `runs`.
@@ -153,6 +171,7 @@ impl RunWriter {
             return Err(RecordError::UnknownLabel { thread, label, labels: self.labels.len() });
         }
         debug_assert!(interval.start_us < interval.end_us);
+        self.journal.interval(interval)?;
         self.totals.add_interval(interval);
         let bounds = (interval.start_us, interval.end_us);
         let merged = self.pending.entry(bounds).or_default();
@@ -233,6 +252,7 @@ impl RunWriter {
 
     /// Takes a look at a process.
     pub fn add_sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        self.journal.sample(sample)?;
         self.totals.add_sample(sample);
         self.monitor.push([
             Cell::Int(sample.at_us),
@@ -287,6 +307,10 @@ impl RunWriter {
         self.load.finish()?;
         self.monitor.finish()?;
         write_manifest(&self.dir, manifest)?;
+        for name in [files::BEGUN, files::JOURNAL] {
+            // what stays does no harm beside a run.json
+            let _ = fs::remove_file(self.dir.join(name));
+        }
         match &self.runs_dir {
             Some(runs_dir) => directory::mark_last(runs_dir, &self.dir),
             None => Ok(()),

@@ -7,7 +7,7 @@ mod recipe;
 use std::path::{Path, PathBuf};
 
 use args::HitArguments;
-use tidemark_lab::{LabError, RunOptions};
+use tidemark_lab::{LabError, Pins, RunOptions};
 use tidemark_report::text::quick::{self, Quick};
 use tidemark_report::{html, json};
 use tidemark_scenario::{Plan, check_text};
@@ -37,6 +37,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let options = RunOptions {
         out: place.out.clone(),
         threads: threads(arguments, &plan),
+        pins: pins(&arguments.pins)?,
         io: arguments.io,
         seed: arguments.seed,
         remember: !place.temporary,
@@ -46,7 +47,10 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let finished = tidemark_lab::run(plan, options, &mut |progress| watch.show(progress));
     // the terminal is given back before anything is said
     drop(watch);
-    let finished = finished.map_err(unreachable_is_a_failure)?;
+    let finished = finished.map_err(|error| match error {
+        LabError::Interrupted(_) if place.temporary => LabError::Interrupted(None).into(),
+        error => unreachable_is_a_failure(error),
+    })?;
 
     let mut run = run::open(&finished.run_dir)?;
     if place.temporary {
@@ -69,6 +73,15 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     }
     written?;
     Ok(finished.exit_status())
+}
+
+/// The server was there before: only the driver can be pinned, so that its name may be left out.
+fn pins(texts: &[String]) -> Result<Pins, Failure> {
+    let words = texts.iter().flat_map(|text| text.split_whitespace());
+    let named: Vec<String> = words
+        .map(|word| if word.contains('=') { word.to_owned() } else { format!("driver={word}") })
+        .collect();
+    Pins::parse(&named).map_err(|error| Failure::usage(format!("--pin: {error}")))
 }
 
 /// A thread without a connection would be of no use.

@@ -91,7 +91,8 @@ fn two_ctrl_c_stop_at_once() {
     let (status, out, rest) = running.end();
     assert_eq!((status, out.as_str()), (Some(130), ""), "{rest}");
     assert!(!is_alive(system));
-    assert!(!folder.path().join("out").exists(), "nothing was kept");
+    assert!(rest.contains("tidemark report out"), "{rest}");
+    reported(folder.path(), "it was stopped by the user before it came to its end");
 }
 
 #[test]
@@ -101,6 +102,7 @@ fn a_system_dies_with_a_run_that_is_killed() {
     running.child.kill().unwrap();
     running.child.wait().unwrap();
     wait_until("the system ends", || !is_alive(running.system));
+    reported(folder.path(), "it was killed, or failed before it came to its end");
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn a_system_that_dies_fails_the_run() {
 }
 
 #[test]
-fn ctrl_c_before_the_load_leaves_nothing() {
+fn ctrl_c_before_the_load_leaves_a_run_that_says_so() {
     let folder = tempfile::tempdir().unwrap();
     // a system that takes connections and never answers
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -140,5 +142,70 @@ fn ctrl_c_before_the_load_leaves_nothing() {
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(rest.contains("stopped"), "{rest}");
-    assert!(!folder.path().join("out").exists());
+    reported(folder.path(), "it was stopped by the user before its load began");
+}
+
+/// The run in `out` can be shown in every form, and again, and says how complete it is.
+fn reported(folder: &Path, saying: &str) -> Value {
+    let json = program::run(folder, &["report", "out", "--json"]);
+    assert_eq!(program::code(&json), 0, "{}", program::stderr(&json));
+    let summary: Value = serde_json::from_slice(&json.stdout).expect("one object");
+    let reasons = summary["verdict"]["reasons"].as_array().expect("reasons");
+    assert!(
+        saying.is_empty()
+            || reasons.iter().any(|reason| reason.as_str().is_some_and(|text| text.contains(saying))),
+        "{reasons:?}"
+    );
+    let text = program::run(folder, &["report", "out"]);
+    assert_eq!(program::code(&text), 0, "{}", program::stderr(&text));
+    let page = program::run(folder, &["report", "out", "--html", "page.html"]);
+    assert_eq!(program::code(&page), 0, "{}", program::stderr(&page));
+    assert!(folder.join("page.html").is_file());
+    summary
+}
+
+/// Interrupts short runs at moments all over their way: while the system starts, its data is loaded, in warm-up, hold and
+/// drain, and while files are written. Whenever it is, what stays can be shown.
+fn at_many_moments(signal: Signal, may_be: &[Option<i32>]) {
+    let mut random = fastrand::Rng::new();
+    for case in 0..12 {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = ["durability=buffered", "users=2", "customers=200"];
+        let mut arguments = vec!["run", "airline", "--for", "1s", "--out", "out", "--quiet", "--json"];
+        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        let mut child =
+            tidemark(folder.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // the directory is made within the first moments; before that there is no run
+        wait_until("the run begins", || folder.path().join("out/unfinished.json").exists());
+        // evenly, and each a little off: the whole takes about three seconds, of which start and end are short
+        let moment_ms = case * 260 + random.u64(..260);
+        std::thread::sleep(std::time::Duration::from_millis(moment_ms));
+        let ended = child.try_wait().unwrap();
+        if ended.is_none() {
+            send(child.id(), signal);
+        }
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let status = child.wait().unwrap().code();
+        // a run whose load was over is whole
+        let whole = folder.path().join("out/report.html").exists() && matches!(status, Some(0 | 1 | 3));
+        assert!(whole || may_be.contains(&status), "after {moment_ms} ms: {status:?} {said}");
+        let summary = reported(folder.path(), "");
+        if !whole && status.is_none() {
+            assert!(
+                ["invalid", "pass"].contains(&summary["verdict"]["status"].as_str().unwrap()),
+                "{summary}"
+            );
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_at_any_moment_leaves_a_run_that_can_be_shown() {
+    at_many_moments(Signal::INT, &[Some(130)]);
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_moment_can_be_shown() {
+    at_many_moments(Signal::KILL, &[None]);
 }

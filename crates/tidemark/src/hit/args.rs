@@ -45,7 +45,10 @@ pub struct HitArguments {
     /// Requests arrive as from many independent people, not evenly
     #[arg(long, requires = "rate")]
     pub poisson: bool,
-    /// Driving threads; else for half of the cores
+    /// Cores for the driving threads, one after the other: driver=2,3, or only 2,3
+    #[arg(long = "pin", value_name = "CORES")]
+    pub pins: Vec<String>,
+    /// Driving threads; else one for each pinned core, or for half of the cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here

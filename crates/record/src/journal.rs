@@ -1,0 +1,213 @@
+//! What a run has recorded so far, in a form that needs no end: a run that is killed is built again from it.
+//!
+//! `unfinished.journal` holds, one after the other, what was handed to the writer: each record a tag, the lengths of its
+//! head and body, the head as JSON, the body as histograms. It is written as soon as it is handed over, so that the
+//! kernel has it whatever becomes of the process; it is gone when the run is finished. While a run goes on its writer
+//! holds a lock on the file, by which a reader tells a run that goes on from one that was killed.
+
+use std::fs::{File, TryLockError};
+use std::io::{BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{RecordError, damaged, io_error};
+use crate::histogram::Encoded;
+use crate::interval::{ErrorExample, Outcome, Series, ThreadInterval};
+use crate::{Histogram, Sample, new_histogram};
+
+/// Most bytes that are written; a run that is killed later lacks what came after.
+const BYTES_MAX: u64 = 4 << 30;
+/// Longest head or body that is read back.
+const PART_BYTES_MAX: u32 = 256 << 20;
+
+const INTERVAL: u8 = b'I';
+const SAMPLE: u8 = b'S';
+
+/// What was handed over.
+pub(crate) enum Entry {
+    Interval(Box<ThreadInterval>),
+    Sample(Sample),
+}
+
+/// A thread's interval without its histograms, whose lengths it gives.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    thread: u16,
+    start_us: u64,
+    end_us: u64,
+    in_window: bool,
+    offered: u64,
+    dropped: u64,
+    waiting: u64,
+    in_flight: u64,
+    connections: u64,
+    connects: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    cpu_us: u64,
+    examples: Vec<ErrorExample>,
+    statuses: Vec<(u16, u64)>,
+    /// Label, outcome, whether due in the measured window, bytes of both histograms.
+    series: Vec<(u16, Outcome, bool, usize, usize)>,
+    lag_bytes: usize,
+}
+
+/// Appends to the journal.
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    written: u64,
+    serializer: V2Serializer,
+    record: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Journal {
+    /// Creates it, and takes the lock.
+    pub(crate) fn create(path: &Path) -> Result<Journal, RecordError> {
+        let file = File::create_new(path).map_err(io_error("create", path))?;
+        // where files cannot be locked, a run that goes on cannot be told from one that was killed; nothing else
+        let _ = file.try_lock();
+        Ok(Journal {
+            path: path.to_owned(),
+            file,
+            written: 0,
+            serializer: V2Serializer::new(),
+            record: Vec::new(),
+            body: Vec::new(),
+        })
+    }
+
+    pub(crate) fn interval(&mut self, interval: &ThreadInterval) -> Result<(), RecordError> {
+        self.body.clear();
+        let mut encode = |histogram: &Histogram| match self.serializer.serialize(histogram, &mut self.body) {
+            Ok(length) => length,
+            // as in `Encoded::of`
+            Err(error) => unreachable!("encoding a histogram into memory failed: {error}"),
+        };
+        let series = interval.series.iter().map(|one| {
+            let (response, service) = (encode(&one.response_time_us), encode(&one.service_time_us));
+            (one.label, one.outcome, one.measured, response, service)
+        });
+        let head = Head {
+            thread: interval.thread,
+            start_us: interval.start_us,
+            end_us: interval.end_us,
+            in_window: interval.in_window,
+            offered: interval.offered,
+            dropped: interval.dropped,
+            waiting: interval.waiting,
+            in_flight: interval.in_flight,
+            connections: interval.connections,
+            connects: interval.connects,
+            sent_bytes: interval.sent_bytes,
+            received_bytes: interval.received_bytes,
+            cpu_us: interval.cpu_us,
+            examples: interval.examples.clone(),
+            statuses: interval.statuses.clone(),
+            series: series.collect(),
+            lag_bytes: encode(&interval.lag_us),
+        };
+        self.append(INTERVAL, &head)
+    }
+
+    pub(crate) fn sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        self.body.clear();
+        self.append(SAMPLE, sample)
+    }
+
+    fn append(&mut self, tag: u8, head: &impl Serialize) -> Result<(), RecordError> {
+        let head = serde_json::to_vec(head).map_err(|e| damaged(&self.path, e))?;
+        self.record.clear();
+        self.record.push(tag);
+        for part in [&head, &self.body] {
+            self.record.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        self.record.extend_from_slice(&head);
+        self.record.extend_from_slice(&self.body);
+        self.written += self.record.len() as u64;
+        if self.written > BYTES_MAX {
+            return Ok(());
+        }
+        self.file.write_all(&self.record).map_err(io_error("write", &self.path))
+    }
+}
+
+/// Opens the journal of a run that does not go on any more; none while it does.
+pub(crate) fn open(path: &Path) -> Result<Option<File>, RecordError> {
+    let file = File::open(path).map_err(io_error("read", path))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
+        // an error: files cannot be locked here
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+    }
+}
+
+/// Reads what was written, up to the first record that is not whole.
+pub(crate) fn entries(
+    file: &File,
+    mut take: impl FnMut(Entry) -> Result<(), RecordError>,
+) -> Result<(), RecordError> {
+    let mut reader = BufReader::new(file);
+    while let Some(entry) = next(&mut reader) {
+        take(entry)?;
+    }
+    Ok(())
+}
+
+fn next(reader: &mut impl Read) -> Option<Entry> {
+    let mut fixed = [0; 9];
+    reader.read_exact(&mut fixed).ok()?;
+    let length = |at: usize| fixed[at..at + 4].try_into().map(u32::from_le_bytes).ok();
+    let mut part = |length: u32| -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = reader.by_ref().take(length.into()).read_to_end(&mut bytes).ok()?;
+        (length <= PART_BYTES_MAX && read == length as usize).then_some(bytes)
+    };
+    let (head, body) = (part(length(1)?)?, part(length(5)?)?);
+    match fixed[0] {
+        INTERVAL => interval(serde_json::from_slice(&head).ok()?, body.into()).map(Entry::Interval),
+        SAMPLE => serde_json::from_slice(&head).ok().map(Entry::Sample),
+        _ => None,
+    }
+}
+
+fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
+    let mut histogram = |length: usize| -> Option<Histogram> {
+        let bytes = (length <= body.len()).then(|| body.split_to(length))?;
+        let decoded = Encoded(bytes).decode().ok()?;
+        let mut histogram = new_histogram();
+        for value in decoded.iter_recorded() {
+            let count = u32::try_from(value.count_at_value()).unwrap_or(u32::MAX);
+            histogram.record_n(value.value_iterated_to().min(histogram.high()), count).ok()?;
+        }
+        Some(histogram)
+    };
+    let series = |(label, outcome, measured, response, service): (u16, Outcome, bool, usize, usize)| {
+        let (response_time_us, service_time_us) = (histogram(response)?, histogram(service)?);
+        Some(Series { label, outcome, measured, response_time_us, service_time_us })
+    };
+    let series = head.series.into_iter().map(series).collect::<Option<Vec<Series>>>()?;
+    Some(Box::new(ThreadInterval {
+        thread: head.thread,
+        start_us: head.start_us,
+        end_us: head.end_us,
+        in_window: head.in_window,
+        series,
+        offered: head.offered,
+        dropped: head.dropped,
+        waiting: head.waiting,
+        in_flight: head.in_flight,
+        connections: head.connections,
+        connects: head.connects,
+        sent_bytes: head.sent_bytes,
+        received_bytes: head.received_bytes,
+        lag_us: histogram(head.lag_bytes)?,
+        cpu_us: head.cpu_us,
+        examples: head.examples,
+        statuses: head.statuses,
+    }))
+}

@@ -1,0 +1,257 @@
+//! A run that did not come to its end: killed, or stopped before its load. What it recorded becomes a run.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{RecordError, damaged, io_error};
+use crate::journal::{self, Entry};
+use crate::summary::{Status, Verdict};
+use crate::{Event, Manifest, RunWriter, directory, files, summarize};
+
+/// What is known of a run while it goes on: its manifest without figures, and what its writer was told.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Begun {
+    pub(crate) threads: usize,
+    /// When the run's clock was zero, seconds since 1970; none before that.
+    pub(crate) anchor_s: Option<f64>,
+    pub(crate) manifest: Manifest,
+}
+
+/// Whether this directory holds a run that has not come to its end.
+pub(crate) fn is_unfinished(dir: &Path) -> bool {
+    dir.join(files::BEGUN).is_file()
+        && dir.join(files::JOURNAL).is_file()
+        && !dir.join(files::MANIFEST).is_file()
+}
+
+/// Makes a run of what a run that did not come to its end has recorded. Its verdict is `invalid`, and says so.
+///
+/// `stopped`: by the user, who knows; else it was killed or failed. Nothing happens to a directory that holds a finished
+/// run, or none.
+///
+/// # Errors
+/// If the run still goes on, or the directory cannot be read or written.
+pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
+    if !is_unfinished(dir) {
+        return Ok(());
+    }
+    let journal_path = dir.join(files::JOURNAL);
+    let Some(journal) = journal::open(&journal_path)? else {
+        return Err(RecordError::GoesOn(dir.to_owned()));
+    };
+    let begun_path = dir.join(files::BEGUN);
+    let text = fs::read(&begun_path).map_err(io_error("read", &begun_path))?;
+    let Begun { threads, anchor_s, mut manifest } = serde_json::from_slice(&text)
+        .map_err(|e| damaged(&begun_path, format!("not the begin of a run: {e}")))?;
+    let scenario = dir.join(files::SCENARIO);
+    let scenario = fs::read_to_string(&scenario).map_err(io_error("read", &scenario))?;
+
+    // beside what is there, and moved over it when it is whole
+    let rebuilt = dir.join(files::REBUILT);
+    remove(&rebuilt)?;
+    fs::create_dir(&rebuilt).map_err(io_error("create", &rebuilt))?;
+    let mut writer = RunWriter::create(&rebuilt, &manifest.labels, &scenario)?;
+    writer.threads(threads);
+    if let Some(anchor) = anchor_s.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok()) {
+        writer.anchor(std::time::UNIX_EPOCH + anchor);
+    }
+    let mut end_us = 0;
+    journal::entries(&journal, |entry| match entry {
+        Entry::Interval(interval) if interval.start_us < interval.end_us => {
+            end_us = end_us.max(interval.end_us);
+            writer.add_interval(&interval)
+        }
+        Entry::Interval(_) => Ok(()),
+        Entry::Sample(sample) => writer.add_sample(&sample),
+    })?;
+    for event in whole_events(&dir.join(files::EVENTS)) {
+        writer.add_event(&event)?;
+    }
+    manifest.summary = summarize(writer.totals(), dir);
+    manifest.summary.steps.retain(|step| step.requests > 0);
+    manifest.summary.verdict = verdict(&manifest, stopped, end_us);
+    manifest.machine.steal_share = writer.totals().steal_share();
+    manifest.error_examples = writer.totals().error_examples.clone();
+    manifest.interrupted = stopped;
+    manifest.phases.retain(|phase| phase.start_us < end_us);
+    for phase in &mut manifest.phases {
+        phase.end_us = phase.end_us.min(end_us);
+    }
+    writer.finish(&manifest)?;
+    for name in [files::SERIES, files::LOAD, files::MONITOR, files::LATENCY, files::EVENTS, files::MANIFEST] {
+        let (from, to) = (rebuilt.join(name), dir.join(name));
+        fs::rename(&from, &to).map_err(io_error("write", &to))?;
+    }
+    remove(&rebuilt)?;
+    for path in [journal_path, begun_path] {
+        fs::remove_file(&path).map_err(io_error("remove", &path))?;
+    }
+    Ok(())
+}
+
+fn verdict(manifest: &Manifest, stopped: bool, end_us: u64) -> Verdict {
+    let how = if stopped { "it was stopped by the user" } else { "it was killed, or failed" };
+    let reason = match (end_us, manifest.summary.measured_s) {
+        (0, _) => format!("incomplete: {how} before its load began, so that nothing was measured"),
+        (end_us, s) => format!(
+            "incomplete: {how} before it came to its end; these are the figures of the {s:.1} s measured in the {:.1} s that \
+             it recorded",
+            end_us as f64 / 1e6
+        ),
+    };
+    Verdict { status: Status::Invalid, reasons: vec![reason] }
+}
+
+/// Those before the first line that is not whole.
+fn whole_events(path: &Path) -> Vec<Event> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn remove(dir: &PathBuf) -> Result<(), RecordError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", dir)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes what is known of a run while it goes on.
+pub(crate) fn write_begun(dir: &Path, begun: &Begun) -> Result<(), RecordError> {
+    let path = dir.join(files::BEGUN);
+    let text = serde_json::to_vec(begun).map_err(|e| damaged(&path, e))?;
+    directory::replace(&path, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run::{interval, series};
+    use crate::{Outcome, Run, Sample};
+
+    /// A run on its way: two threads, three seconds, the last two measured.
+    fn begun(dir: &Path) -> (RunWriter, Manifest) {
+        let labels = vec!["a".to_owned()];
+        let mut writer = RunWriter::create(dir, &labels, "name: x\n").unwrap();
+        writer.threads(2);
+        let mut manifest = Manifest::new("x", labels, summarize(writer.totals(), dir));
+        manifest.phases = vec![phase("warm-up", 0, 1, false), phase("hold", 1, 60, true)];
+        writer.begun(&manifest).unwrap();
+        for second in 0..3 {
+            for thread in 0..2 {
+                let mut one = interval(thread, second, second + 1);
+                one.in_window = second > 0;
+                (one.offered, one.cpu_us, one.statuses) = (60, 250_000, vec![(200, 50)]);
+                one.lag_us.record_n(1_500, 7).unwrap();
+                let times = [(300 + u64::from(thread), 49), (2_000_000, 1)];
+                one.series = vec![
+                    series(0, Outcome::Ok, second > 0, &times),
+                    series(0, Outcome::Reset, second > 0, &[(9, 2)]),
+                ];
+                writer.add_interval(&one).unwrap();
+            }
+            let sample = Sample {
+                at_us: (second + 1) * 1_000_000,
+                process: "system".into(),
+                cpu_share: 1.5,
+                ..Sample::default()
+            };
+            writer.add_sample(&sample).unwrap();
+        }
+        writer.add_event(&Event { at_us: 5, kind: "phase".into(), text: "hold".into() }).unwrap();
+        (writer, manifest)
+    }
+
+    fn phase(name: &str, start_s: u64, end_s: u64, measured: bool) -> crate::manifest::Phase {
+        let (start_us, end_us) = (start_s * 1_000_000, end_s * 1_000_000);
+        crate::manifest::Phase { name: name.into(), start_us, end_us, measured, level: String::new() }
+    }
+
+    #[test]
+    fn a_killed_run_has_the_same_figures_as_one_that_ended() {
+        let (whole, killed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (writer, mut manifest) = begun(whole.path());
+        manifest.summary = summarize(writer.totals(), whole.path());
+        writer.finish(&manifest).unwrap();
+        let whole = Run::open(whole.path()).unwrap();
+
+        // the same, but its process is gone: no footer, no run.json, and the last record torn
+        drop(begun(killed.path()).0);
+        let journal = killed.path().join(files::JOURNAL);
+        let bytes = fs::read(&journal).unwrap();
+        fs::write(&journal, [&bytes[..], b"I\x09\0\0\0\xff\0\0\0{\"thr"].concat()).unwrap();
+        let events = killed.path().join(files::EVENTS);
+        fs::write(&events, fs::read_to_string(&events).unwrap() + "{\"at_us\":").unwrap();
+        let killed = Run::open(killed.path()).unwrap();
+
+        let of = |run: &Run| {
+            let mut summary = serde_json::to_value(&run.manifest.summary).unwrap();
+            summary["verdict"].take();
+            summary["run_dir"].take();
+            summary
+        };
+        assert_eq!(of(&killed), of(&whole));
+        assert_eq!(
+            (killed.series.len(), killed.load.len(), killed.samples.len()),
+            (whole.series.len(), 3, 3)
+        );
+        assert_eq!(killed.events.len(), 1);
+        let verdict = &killed.manifest.summary.verdict;
+        assert_eq!(verdict.status, Status::Invalid);
+        assert!(
+            verdict.reasons[0].starts_with("incomplete: it was killed")
+                && verdict.reasons[0].contains("2.0 s measured")
+        );
+        assert_eq!(killed.manifest.phases[1].end_us, 3_000_000);
+        let left: Vec<_> =
+            fs::read_dir(&killed.dir).unwrap().flatten().map(|file| file.file_name()).collect();
+        assert!(!left.iter().any(|name| name.to_string_lossy().contains("unfinished")), "{left:?}");
+        Run::open(&killed.dir).unwrap();
+    }
+
+    #[test]
+    fn a_journal_torn_anywhere_gives_what_was_whole_before() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(begun(dir.path()).0);
+        let bytes = fs::read(dir.path().join(files::JOURNAL)).unwrap();
+        let torn = tempfile::tempfile().unwrap();
+        let mut last = 0;
+        for length in (0..bytes.len()).step_by(97) {
+            std::os::unix::fs::FileExt::write_all_at(&torn, &bytes[..length], 0).unwrap();
+            torn.set_len(length as u64).unwrap();
+            std::io::Seek::rewind(&mut &torn).unwrap();
+            let mut whole = 0;
+            journal::entries(&torn, |_| {
+                whole += 1;
+                Ok(())
+            })
+            .unwrap();
+            assert!(whole >= last);
+            last = whole;
+        }
+        assert_eq!(last, 8, "all but the last");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_left_alone_and_one_that_never_drove_is_a_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, _) = begun(dir.path());
+        let error = Run::open(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("still goes on"), "{error}");
+        drop(writer);
+        rebuild(dir.path(), true).unwrap();
+        let run = Run::open(dir.path()).unwrap();
+        assert!(run.manifest.interrupted);
+
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = RunWriter::create(dir.path(), &[], "").unwrap();
+        let manifest = Manifest::new("x", Vec::new(), summarize(writer.totals(), dir.path()));
+        writer.begun(&manifest).unwrap();
+        drop(writer);
+        let run = Run::open(dir.path()).unwrap();
+        assert!(run.manifest.summary.verdict.reasons[0].contains("nothing was measured"));
+        assert_eq!(run.series.len(), 0);
+    }
+}
