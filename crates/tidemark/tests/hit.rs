@@ -336,3 +336,22 @@ fn each_back_end_is_had_by_name() {
     assert_eq!(code(&output), 2);
     assert!(stderr(&output).contains("auto, io_uring, epoll or portable"), "{}", stderr(&output));
 }
+
+#[test]
+fn the_driver_is_pinned_and_the_report_says_where() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let core = tidemark_lab::available_cores()[0].to_string();
+    for pin in [core.clone(), format!("driver={core}")] {
+        let output =
+            run(folder.path(), &["hit", &server.url("/"), "-n", "50", "-c", "2", "-q", "--pin", &pin]);
+        assert!(stdout(&output).contains(&format!("1 thread · on core {core}")), "{}", stdout(&output));
+    }
+    let wrong = run(folder.path(), &["hit", &server.url("/"), "-n", "1", "--pin", "1023"]);
+    assert_eq!(code(&wrong), 2);
+    assert!(stderr(&wrong).contains("there is no core 1023"), "{}", stderr(&wrong));
+    let system =
+        run(folder.path(), &["hit", &server.url("/"), "-n", "1", "--pin", &format!("system={core}")]);
+    assert_eq!(code(&system), 2);
+    assert!(stderr(&system).contains("the system is there already"), "{}", stderr(&system));
+}
