@@ -1,8 +1,14 @@
 //! How many requests a second of the driver's CPU makes, and how many allocations a request costs once warm.
 //!
-//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 [open-rate | rich | tls]`: address, connections,
-//! seconds, and for an open load the arrivals per second, or `rich` for sessions that extract, check and vary their
-//! paths, or `tls` for a server that speaks it (`tiny_tls_server`).
+//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 SHAPE [IO]`: address, connections, seconds, and
+//! what is sent:
+//!
+//! - `closed` (a plain GET), a number (the same at so many arrivals a second), `open` (at 80 % of what `closed` made
+//!   just before), `post` (a body of 1 KiB), `pipeline` (16 requests at once on each connection), to `tiny_server`;
+//!   `closed` also to `tiny_server … large`;
+//! - `session`, to `tiny_server … session`: three requests with a cookie, values extracted from JSON, a header and a
+//!   regular expression, paths that vary, and checks;
+//! - `tls` (connections kept) and `handshakes` (one for each request, resumed), to `tiny_tls_server`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -17,6 +23,7 @@ use tidemark_scenario::plan::{
 };
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
+use tidemark_wire::json;
 
 /// Counts what is allocated.
 struct Counting;
@@ -47,38 +54,67 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A session of two requests: the second sends what a regular expression found in the first's answer, and checks.
+/// Bytes of what is posted.
+const POSTED_BYTES: usize = 1_024;
+/// Requests at once on a connection, where they are pipelined.
+const DEPTH: usize = 16;
+/// The share of the closed loop's rate at which the open loop is measured.
+const OPEN_SHARE: f64 = 0.8;
+
+/// A session of three requests: what the first's answer holds goes into the others, whose answers are checked.
 fn enrich(plan: &mut Plan) {
     let word = regex::bytes::Regex::new("Hello, (\\w+)").expect("a right expression");
+    let id = json::Path::parse("$.id").expect("a right path");
     let literal = |text: &str| Part::Literal(text.as_bytes().into());
-    plan.requests[0].extractions = vec![
-        Extraction { slot: 0, source: Source::Regex(word, 1), when_missing: WhenMissing::Fail },
-        Extraction {
-            slot: 1,
-            source: Source::Header("content-type".into()),
-            when_missing: WhenMissing::Fail,
-        },
-    ];
     let hole = |slot| Part::Hole(Expr::variable(slot), Encoding::Url);
-    let head = vec![literal("GET /?q="), hole(0), literal("&t="), hole(1), literal(" HTTP/1.1\r\n")];
+    let sources = [Source::Json(id), Source::Regex(word, 1), Source::Header("content-type".into())];
+    let mut first = plan.requests[0].clone();
+    first.extractions = (0u16..)
+        .zip(sources)
+        .map(|(slot, source)| Extraction { slot, source, when_missing: WhenMissing::Fail })
+        .collect();
     let mut second = plan.requests[0].clone();
+    let head = vec![literal("GET /items/"), hole(0), literal("?t="), hole(2), literal(" HTTP/1.1\r\n")];
     second.head = Template { parts: head };
-    second.extractions.clear();
     second.checks = vec![
         Check::Status(vec![(200, 299)]),
-        Check::Body(TextTest::Contains(Template { parts: vec![hole(0)] })),
+        Check::Body(TextTest::Contains(Template { parts: vec![hole(1)] })),
     ];
-    plan.requests.push(second);
-    plan.sessions[0].slots = 2;
-    plan.sessions[0].ops = vec![Op::Request(0), Op::Request(1), Op::End];
+    let mut third = plan.requests[0].clone();
+    third.checks =
+        vec![Check::Json(json::Path::parse("$.items[1]").expect("a right path"), TextTest::Exists)];
+    plan.requests = vec![first, second, third];
+    plan.sessions[0].slots = 3;
+    plan.sessions[0].ops = vec![Op::Request(0), Op::Request(1), Op::Request(2), Op::End];
+}
+
+/// The plan of a shape; a number is a rate.
+fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<dyn std::error::Error>> {
+    let rate = shape.parse().ok();
+    let users = if shape == "pipeline" { connections * DEPTH } else { connections };
+    let mut plan = plan(connections, users, time, rate);
+    match shape {
+        "session" => enrich(&mut plan),
+        "post" => {
+            plan.requests[0].method = "POST".into();
+            plan.requests[0].head = Template::literal("POST / HTTP/1.1\r\nContent-Type: text/plain\r\n");
+            plan.requests[0].body = Some(Template::literal("x".repeat(POSTED_BYTES)));
+        }
+        "pipeline" => plan.limits.pipeline = DEPTH,
+        "handshakes" => plan.limits.keep_alive = false,
+        "closed" | "tls" => {}
+        _ if rate.is_some() => {}
+        other => return Err(format!("{other}: no such shape").into()),
+    }
+    Ok(plan)
 }
 
 const WARM_UP: Duration = Duration::from_secs(2);
 
-fn plan(connections: usize, time: Duration, rate: Option<f64>) -> Plan {
+fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> Plan {
     let (model, level) = match rate {
         Some(rate) => (LoadModel::Open(Spacing::Constant), rate),
-        None => (LoadModel::Closed, connections as f64),
+        None => (LoadModel::Closed, users as f64),
     };
     let phase = |name: &str, duration, measured| Phase {
         name: name.into(),
@@ -132,32 +168,19 @@ fn plan(connections: usize, time: Duration, rate: Option<f64>) -> Plan {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let argument = |index: usize, default: &str| arguments.get(index).cloned().unwrap_or(default.to_owned());
-    let address = argument(0, "127.0.0.1:18080");
-    let connections = argument(1, "100").parse()?;
-    let time = Duration::from_secs(argument(2, "5").parse()?);
-    let rich = arguments.get(3).is_some_and(|word| word == "rich");
-    let secure = arguments.get(3).is_some_and(|word| word == "tls");
+/// Drives a plan and prints what it cost; the rate that it came to.
+fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box<dyn std::error::Error>> {
     let settings = TlsSettings { insecure: true, ..TlsSettings::default() };
-    let tls = secure.then(|| Tls::new(&settings, "localhost")).transpose()?;
-    let is_rate = |word: &&String| !rich && !secure && *word != "closed";
-    let rate = arguments.get(3).filter(is_rate).map(|rate| rate.parse()).transpose()?;
-    let mut plan = plan(connections, time, rate);
-    if rich {
-        enrich(&mut plan);
-    }
     let options = DriveOptions {
         threads: 1,
         cores: Vec::new(),
         seed: 1,
-        io: argument(4, "auto").parse()?,
+        io: io.parse()?,
         target: Target {
             address: Address::Tcp(address.parse()?),
-            authority: address,
+            authority: address.to_owned(),
             base_path: String::new(),
-            tls,
+            tls: secure.then(|| Tls::new(&settings, "localhost")).transpose()?,
         },
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
@@ -185,7 +208,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         drive.recycle(interval);
     }
-    drive.join()?;
+    let end = drive.join()?;
     let per = |us: u64| requests as f64 / (us as f64 / 1e6);
     println!("{requests} requests, {errors} errors, {dropped} dropped");
     println!("{:.0}/s, {:.0} per client CPU-second", per(wall_us), per(cpu_us));
@@ -194,6 +217,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (p50, p99, p999, most) = (at(0.5), at(0.99), at(0.999), histogram.max());
         println!("{name:>8}: p50 {p50} µs, p99 {p99} µs, p99.9 {p999} µs, max {most} µs");
     }
+    if secure {
+        println!("{} full handshakes, {} resumed", end.handshakes.full, end.handshakes.resumed);
+    }
     println!("{} allocations in the measured window, all threads", after - before);
+    Ok(per(wall_us))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |index: usize, default: &str| arguments.get(index).cloned().unwrap_or(default.to_owned());
+    let (address, io) = (argument(0, "127.0.0.1:18080"), argument(4, "auto"));
+    let connections = argument(1, "100").parse()?;
+    let time = Duration::from_secs(argument(2, "5").parse()?);
+    let mut shape = argument(3, "closed");
+    if shape == "open" {
+        let rate = measure(shaped("closed", connections, time)?, &address, &io, false)?;
+        shape = (rate * OPEN_SHARE).to_string();
+    }
+    let secure = ["tls", "handshakes"].contains(&shape.as_str());
+    measure(shaped(&shape, connections, time)?, &address, &io, secure)?;
     Ok(())
 }
