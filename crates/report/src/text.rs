@@ -346,7 +346,14 @@ fn errors(text: &mut Text, manifest: &Manifest) {
         let counted = text.paint(BAD, &pad_right(kind.kind, 10));
         let outside = if kind.count == 0 { "  outside the measured window" } else { "" };
         text.line(&format!("{:INDENT$}{counted}{:>9}{outside}", "", count(kind.count)));
+        let mut shown: Vec<(&str, &str)> = Vec::new();
         for example in kind.examples.iter().take(EXAMPLES) {
+            // the same again says nothing new
+            let said = (example.label, example.detail);
+            if shown.contains(&said) {
+                continue;
+            }
+            shown.push(said);
             let at = format!("{}s", three_digits(example.at_s));
             let detail = clean(example.detail);
             let line = format!("{at:>8}  {}: {}", clean(example.label), detail.trim());

@@ -7,14 +7,14 @@ mod recipe;
 use std::path::{Path, PathBuf};
 
 use args::HitArguments;
-use tidemark_lab::{LabError, Pins, RunOptions};
+use tidemark_lab::{LabError, Pins, Progress, RunOptions};
 use tidemark_report::text::quick::{self, Quick};
 use tidemark_report::{html, json};
-use tidemark_scenario::{Plan, check_text};
+use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::failure::Failure;
 use crate::watch::{Watch, Wish};
-use crate::{output, report, run, scenario};
+use crate::{output, report, run};
 
 /// What the scenario is called in messages.
 const NAME: &str = "hit";
@@ -26,7 +26,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     run::check_results(&arguments.results, arguments.json)?;
     let text = recipe::scenario_text(arguments)?;
     let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
-    let plan = plan.ok_or_else(|| scenario::failure(NAME, &diagnostics))?;
+    let plan = plan.ok_or_else(|| failure(&diagnostics))?;
     if arguments.print_scenario {
         output::print(&text)?;
         return Ok(tidemark_lab::EXIT_PASS);
@@ -44,7 +44,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         before_exit: Watch::before_exit(),
         ..RunOptions::default()
     };
-    let finished = tidemark_lab::run(plan, options, &mut |progress| watch.show(progress));
+    let finished = tidemark_lab::run(plan, options, &mut |progress| watch.show(in_words_of_a_hit(progress)));
     // the terminal is given back before anything is said
     drop(watch);
     let finished = finished.map_err(|error| match error {
@@ -82,6 +82,23 @@ fn pins(texts: &[String]) -> Result<Pins, Failure> {
         .map(|word| if word.contains('=') { word.to_owned() } else { format!("driver={word}") })
         .collect();
     Pins::parse(&named).map_err(|error| Failure::usage(format!("--pin: {error}")))
+}
+
+/// A session of a hit is one request.
+fn in_words_of_a_hit(progress: Progress) -> Progress {
+    match progress {
+        Progress::Phase { name, level, duration } => {
+            let level = level.replace("sessions/s", "requests/s");
+            Progress::Phase { name, level, duration }
+        }
+        other => other,
+    }
+}
+
+/// What is wrong with the flags, in words about them and not about the scenario that they stand for.
+fn failure(diagnostics: &Diagnostics) -> Failure {
+    let messages: Vec<&str> = diagnostics.items().iter().map(|item| item.message.as_str()).collect();
+    Failure::usage(messages.join("\n       "))
 }
 
 /// A thread without a connection would be of no use.

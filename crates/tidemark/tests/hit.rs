@@ -106,10 +106,59 @@ fn the_output_says_which_loop_it_was() {
         assert!(closed.replace('\n', " ").contains(part), "{part}:\n{closed}");
     }
     let open = hit(&[&server.url("/"), "-r", "200", "--poisson", "-n", "40", "--latency"]);
-    for part in ["open loop", "count from when they", "Poisson arrivals", "200 sessions/s", "Percentiles"] {
+    for part in
+        ["open loop", "count from then", "Poisson arrivals", "200 requests/s", "Percentiles", "Driver"]
+    {
         assert!(open.contains(part), "{part}:\n{open}");
     }
     assert!(closed.lines().chain(open.lines()).all(|line| line.chars().count() <= 80), "{closed}\n{open}");
+}
+
+#[test]
+fn failures_are_named_at_the_top_and_the_same_example_once() {
+    let server = Server::start();
+    let output = hit(&[&server.url("/missing"), "-n", "20", "-c", "2"]);
+    let head: Vec<&str> = output.lines().take(2).collect();
+    assert!(head[0].starts_with("PASS") || head[0].starts_with("FAIL"), "{output}");
+    let failed = "of the requests failed; --until 'errors<1%' makes that decide";
+    assert!(head[0].starts_with("FAIL") || head[1].contains(failed), "{output}");
+    assert_eq!(output.matches("GET /missing: status 404").count(), 1, "{output}");
+}
+
+#[test]
+fn a_body_comes_from_standard_input_too() {
+    use std::process::Stdio;
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    for flags in [["-b", "@-"], ["-B", "-"]] {
+        let url = server.url("/in");
+        let arguments = [&["hit", &url, "-n", "1", "-q"], &flags[..]].concat();
+        let mut command = program::tidemark(folder.path(), &arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"typed in").unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+    let requests = server.requests();
+    assert!(
+        requests.len() == 2 && requests.iter().all(|request| request.ends_with("\r\n\r\ntyped in")),
+        "{requests:?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_in_words_of_the_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, says) in [
+        (&["htp://x"][..], "begins neither with http:// nor with https://"),
+        (&["http://x", "--until", "p99 10ms"], "error: \"p99 10ms\" compares nothing"),
+        (&["http://x", "-d", "{\"a\": 1}"], "a body is given with -b"),
+        (&[":1/", "-n", "1"], "nobody answers at http://localhost:1"),
+    ] {
+        let output = run(folder.path(), &[&["hit"], arguments].concat());
+        assert!([1, 2].contains(&code(&output)), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.contains(says) && !said.starts_with("hit:"), "{arguments:?}: {said}");
+    }
 }
 
 #[test]

@@ -52,6 +52,15 @@ pub(super) fn driver(text: &mut Text, manifest: &Manifest) {
     text.named("", &spread);
 }
 
+/// The same in a line, for where nothing is wrong.
+pub(super) fn brief(manifest: &Manifest) -> Vec<String> {
+    let driver = &manifest.summary.driver;
+    if driver.threads == 0 {
+        return Vec::new();
+    }
+    vec![shares(driver), format!("sent {} late (p99)", duration(driver.lag_us.p99 as f64))]
+}
+
 fn shares(driver: &Driver) -> String {
     let mut shares = driver.cpu_share_by_thread.clone();
     match shares.len() {

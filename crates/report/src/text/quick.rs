@@ -32,8 +32,11 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     let mut text = Text::new(style);
     let manifest = &run.manifest;
     verdict(&mut text, manifest);
+    unjudged_errors(&mut text, manifest);
     which_loop(&mut text, manifest);
-    figures(&mut text, run);
+    // where somebody must ask whether it was the limit, or wants to know everything
+    let full_driver = quick.percentiles || manifest.summary.verdict.status == Status::Invalid;
+    figures(&mut text, run, full_driver);
     let (response, service) = times(run)?;
     latency(&mut text, &manifest.summary);
     if quick.percentiles {
@@ -41,7 +44,9 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     }
     histogram(&mut text, &response);
     errors(&mut text, manifest);
-    driver::driver(&mut text, manifest);
+    if full_driver {
+        driver::driver(&mut text, manifest);
+    }
     objectives(&mut text, manifest);
     notes(&mut text, manifest);
     if quick.kept {
@@ -54,16 +59,29 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     Ok(text.out)
 }
 
+/// A verdict without objectives must not hide that requests failed.
+fn unjudged_errors(text: &mut Text, manifest: &Manifest) {
+    let summary = &manifest.summary;
+    let failed: u64 = summary.errors.values().sum();
+    if failed == 0 || summary.verdict.status != Status::Pass || !manifest.objectives.is_empty() {
+        return;
+    }
+    let share = percent(failed as f64 / summary.requests.max(1) as f64);
+    let says = text.paint(BAD, &format!("{share} of the requests failed"));
+    let hint = text.paint(QUIET, "; --until 'errors<1%' makes that decide");
+    text.line(&format!("{:1$}{says}{hint}", "", length("PASS  ")));
+}
+
 /// Which loop it was and what that means for the figures.
 fn which_loop(text: &mut Text, manifest: &Manifest) {
     text.line("");
     let (name, meaning) = if manifest.load.starts_with("closed") {
-        let meaning = "each user sends the next request when the last answer has come, in lock-step with the \
-            server; response times leave out the wait of users who would have come meanwhile (-r RATE counts it)";
+        let meaning = "each user sends when the last answer has come, in lock-step with the server; times leave \
+            out the wait of users who would have come meanwhile (-r RATE counts it)";
         ("closed loop", meaning)
     } else {
-        let meaning = "requests are due at the rate whatever the server does; response times count from when they \
-            were due, so that every wait is in them";
+        let meaning = "requests are due at the rate whatever the server does; response times count from then, \
+            so that every wait is in them";
         ("open loop", meaning)
     };
     for (i, line) in wrap(meaning, text.width - INDENT - NAME).into_iter().enumerate() {
@@ -72,7 +90,7 @@ fn which_loop(text: &mut Text, manifest: &Manifest) {
     }
 }
 
-fn figures(text: &mut Text, run: &Run) {
+fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     let (manifest, summary) = (&run.manifest, &run.manifest.summary);
     let warm_up_us: u64 = manifest.phases.iter().filter(|p| !p.measured).map(|p| p.end_us - p.start_us).sum();
     let warm_up = match warm_up_us {
@@ -85,7 +103,8 @@ fn figures(text: &mut Text, run: &Run) {
         _ if shared.is_some() => level.to_owned(),
         Some("1") => "1 connection".to_owned(),
         Some(users) => format!("{users} connections"),
-        None => level.to_owned(),
+        // a session of a hit is one request
+        None => level.replace("sessions/s", "requests/s"),
     };
     let spacing = if manifest.load.contains("Poisson") { "Poisson arrivals" } else { "" };
     let threads = match summary.driver.threads {
@@ -94,9 +113,16 @@ fn figures(text: &mut Text, run: &Run) {
     };
     let label = manifest.labels.first().map_or("", String::as_str);
     text.named("requests to", &[&manifest.system.url, label]);
-    let shown = [&level, shared.unwrap_or(""), spacing, &threads, &manifest.driver_io];
-    text.named("load", &shown);
-    text.named("measured", &[&format!("for {}", seconds(summary.measured_s)), &warm_up]);
+    let cores = pinned("", &manifest.driver_pinned_to);
+    text.named("load", &[&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io]);
+    let measured = match summary.measured_s {
+        s if s < 1.0 => duration(s * 1e6),
+        s => seconds(s),
+    };
+    text.named("measured", &[&format!("for {measured}"), &warm_up]);
+    if !full_driver {
+        text.named("driver", &driver::brief(manifest).iter().map(String::as_str).collect::<Vec<_>>());
+    }
 
     text.heading("Throughput");
     let in_window = run.load.iter().filter(|load| load.in_window);

@@ -10,110 +10,116 @@ use tidemark_scenario::units;
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 
+/// The order in which a person thinks of the flags.
+const LOAD: &str = "Load";
+const REQUEST: &str = "Request";
+const OUTPUT: &str = "Verdict and output";
+
 /// `tidemark hit`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without -r the loop is closed: each connection sends its next request when its last answer has come.
-With -r it is open: requests are due at the rate whatever the server does, and times count from then.
+Without -r the loop is closed: a connection sends again once its last answer has come. With -r it
+is open: requests are due at the rate whatever the server does, and times count from then.
 
-Exit status: 0 every objective met, 1 one missed or nobody answers, 2 wrong use, 3 no valid measurement,
-130 stopped.
+Exit status: 0 every objective met, 1 one missed or nobody answers, 2 wrong use,
+3 no valid measurement, 130 stopped.
 
 Examples:
   tidemark hit http://127.0.0.1:8080/
-  tidemark hit http://127.0.0.1:8080/ -c 200 --for 30s --latency
-  tidemark hit http://127.0.0.1:8080/ -r 5k/s --poisson --until 'p99<10ms' --until 'errors=0'
-  tidemark hit http://127.0.0.1:8080/items -n 1000 -m POST -b @item.json --content-type application/json
-  tidemark hit http://127.0.0.1:8080/ --random-path 'item-[0-9]{4}' --save
-  tidemark hit https://127.0.0.1:8443/ --cacert test-ca.pem --server-name shop.test --junit results.xml")]
+  tidemark hit :8080/ -c 200 --for 30s --latency
+  tidemark hit :8080/ -r 5k/s --until 'p99<10ms' --until 'errors=0'
+  tidemark hit :8080/items -n 1000 -m POST -b @item.json
+  tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
+  tidemark hit https://127.0.0.1:8443/ --cacert test-ca.pem --server-name shop.test")]
 pub struct HitArguments {
     /// What to send requests to; http:// may be left out
     #[arg(value_name = "URL")]
     pub url: String,
     /// Connections: closed loop 50, open loop at most 1000
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = LOAD)]
     pub connections: Option<u32>,
     /// How long is measured, like 30s or 5m [default: 10s]
-    #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time)]
+    #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time, help_heading = LOAD)]
     pub duration: Option<Duration>,
     /// Stop after exactly so many requests; all of them count
-    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = count, help_heading = LOAD)]
     pub requests: Option<u64>,
     /// Requests that are due each second, like 5k/s (open loop)
-    #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
+    #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate, help_heading = LOAD)]
     pub rate: Option<f64>,
     /// Requests arrive as from many independent people, not evenly
-    #[arg(long, requires = "rate")]
+    #[arg(long, requires = "rate", help_heading = LOAD)]
     pub poisson: bool,
     /// Cores for the driving threads, one after the other: driver=2,3, or only 2,3
-    #[arg(long = "pin", value_name = "CORES")]
+    #[arg(long = "pin", value_name = "CORES", help_heading = LOAD)]
     pub pins: Vec<String>,
     /// Driving threads; else one for each pinned core, or for half of the cores
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = LOAD)]
     pub threads: Option<u16>,
     /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
-    #[arg(long, value_name = "BACK_END", default_value_t)]
+    #[arg(long, value_name = "BACK_END", default_value_t, help_heading = LOAD)]
     pub io: IoChoice,
     /// Method; GET, or POST where there is a body
-    #[arg(short, long, value_name = "METHOD")]
+    #[arg(short, short_alias = 'X', long, alias = "request", value_name = "METHOD", help_heading = REQUEST)]
     pub method: Option<String>,
     /// A header, as 'Name: value' (repeatable)
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUEST)]
     pub headers: Vec<String>,
-    /// The body, or @FILE
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "body_file")]
+    /// The body, or @FILE; @- reads standard input
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "body_file", help_heading = REQUEST)]
     pub body: Option<String>,
-    /// A file with the body
-    #[arg(short = 'B', long, value_name = "FILE")]
+    /// A file with the body; - reads standard input
+    #[arg(short = 'B', short_alias = 'D', long, value_name = "FILE", help_heading = REQUEST)]
     pub body_file: Option<PathBuf>,
     /// Content-Type of the body
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", help_heading = REQUEST)]
     pub content_type: Option<String>,
     /// Longest time for an answer [default: 30s]
-    #[arg(short = 'T', long, value_name = "TIME", value_parser = timeout)]
+    #[arg(short = 'T', long, value_name = "TIME", value_parser = timeout, help_heading = REQUEST)]
     pub timeout: Option<Duration>,
     /// Load before the measurement that is in no figure; 0s for none [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests")]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests", help_heading = LOAD)]
     pub warm_up: Option<Duration>,
     /// A file with URLs of the same server or paths, a line each; requested in turn
-    #[arg(long, value_name = "FILE", conflicts_with = "random_path")]
+    #[arg(long, value_name = "FILE", conflicts_with = "random_path", help_heading = REQUEST)]
     pub urls: Option<PathBuf>,
     /// Continue the path by chance: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", help_heading = REQUEST)]
     pub random_path: Option<String>,
     /// Version of HTTP
     #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version)]
     pub http_version: String,
     /// A new connection for each request
-    #[arg(long)]
+    #[arg(long, help_heading = REQUEST)]
     pub disable_keepalive: bool,
     /// So many requests at once on each connection, which do not wait for the answers before them
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
-          value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "disable_keepalive")]
+          value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "disable_keepalive",
+          help_heading = REQUEST)]
     pub pipeline: u16,
     /// What must hold for exit status 0, like 'p99<10ms', 'errors<0.1%' or 'rate>5k/s' (repeatable)
-    #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
+    #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE", help_heading = OUTPUT)]
     pub objectives: Vec<String>,
     /// Seed of the random numbers, to draw the same ones again
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53), help_heading = LOAD)]
     pub seed: Option<u64>,
     /// Show more percentiles
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub latency: bool,
     /// Print one JSON object on standard output and nothing else
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Keep the run and its report, in a fresh directory in runs/ or in DIR
-    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, help_heading = OUTPUT)]
     pub save: Option<Option<PathBuf>>,
     /// Only print the scenario that this stands for; `tidemark run` takes it
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub print_scenario: bool,
     /// Watch it on the whole screen: rate, latencies, errors, CPU; q stops
-    #[arg(long, conflicts_with = "quiet")]
+    #[arg(long, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub tui: bool,
     /// Say nothing while it runs
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
     /// How the URL is reached
     #[command(flatten)]
@@ -125,6 +131,9 @@ pub struct HitArguments {
 
 /// A time; a number alone is in seconds, as elsewhere.
 fn time(text: &str) -> Result<Duration, String> {
+    if text.starts_with(['{', '[', '@']) || text.contains('=') {
+        return Err("this is a time; a body is given with -b".into());
+    }
     let text = if text.parse::<f64>().is_ok() { &format!("{text}s") } else { text };
     units::parse_duration(text).map_err(|error| error.to_string())
 }

@@ -171,9 +171,17 @@ fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
 }
 
 fn parse_url(text: &str) -> Result<Url, Failure> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let whole = match text {
+        _ if text.contains("://") => text.to_owned(),
+        // a port alone is one of this machine
+        _ if text.starts_with(':') => format!("http://localhost{text}"),
+        _ => format!("http://{text}"),
+    };
     let wrong = |reason: String| Failure::usage(format!("`{text}` is no URL to hit: {reason}"));
     let url = Url::parse(&whole).map_err(|error| wrong(format!("{error}; write http://HOST:PORT/PATH")))?;
+    if !["http", "https"].contains(&url.scheme()) {
+        return Err(wrong("it begins neither with http:// nor with https://".into()));
+    }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("give a name and password as a header: -H 'Authorization: Basic …'".into()));
     }
@@ -242,14 +250,19 @@ fn body(arguments: &HitArguments) -> Result<Option<String>, Failure> {
     read(file, "the body").map(Some)
 }
 
-/// A file that becomes a part of the scenario, hence text and not too large.
+/// A file, or standard input as `-`, that becomes a part of the scenario, hence text and not too large.
 fn read(file: &Path, what: &str) -> Result<String, Failure> {
     use std::io::Read;
-    let wrong = |reason: String| Failure::usage(format!("{what} in {}: {reason}", file.display()));
+    let stdin = file == Path::new("-");
+    let shown = if stdin { "standard input".to_owned() } else { file.display().to_string() };
+    let wrong = |reason: String| Failure::usage(format!("{what} in {shown}: {reason}"));
     let mut bytes = Vec::new();
-    let opened =
-        std::fs::File::open(file).and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    opened.map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let done = match stdin {
+        true => std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(file)
+            .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)),
+    };
+    done.map_err(|error| wrong(format!("cannot be read: {error}")))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(wrong(format!("it is larger than {} MiB; use a smaller one", FILE_BYTES_MAX >> 20)));
     }
