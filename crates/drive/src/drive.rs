@@ -17,7 +17,9 @@ use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::rests::Rests;
+use crate::room::{Bound, Room};
 use crate::session::Weights;
+use crate::target::Dialer;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
 
@@ -80,18 +82,19 @@ pub enum DriveError {
         /// Index of the operation.
         op: usize,
     },
-    /// The users do not fit in the limit of open files.
+    /// There is no room for a connection for each user.
     #[error(
-        "{users} users need {needed} connections, but the limit of open files leaves room for {limit}; raise it \
-         (ulimit -n)"
+        "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"
     )]
-    OpenFiles {
+    Room {
         /// Users of the closed model.
         users: usize,
         /// Connections that they need.
         needed: usize,
-        /// Connections that the limit leaves room for.
-        limit: usize,
+        /// Connections that there is room for.
+        room: usize,
+        /// What does not let there be more.
+        bound: Bound,
     },
     /// The back end is not to be had.
     #[error(
@@ -156,8 +159,8 @@ pub struct DriveEnd {
     pub unexpected_messages: u64,
     /// The back end that was used.
     pub io: IoChoice,
-    /// Connections that the limit of open files left room for, where that is fewer than the scenario allows.
-    pub connections_capped_to: Option<usize>,
+    /// Connections that there was room for, where that is fewer than the scenario allows, and what bounded them.
+    pub connections_capped_to: Option<(usize, Bound)>,
 }
 
 /// Stops a drive from any thread.
@@ -196,7 +199,7 @@ pub struct Drive {
     threads: Vec<JoinHandle<ThreadEnd>>,
     phases: Vec<PhaseTimes>,
     io: IoChoice,
-    connections_capped_to: Option<usize>,
+    connections_capped_to: Option<(usize, Bound)>,
 }
 
 impl Drive {
@@ -294,11 +297,12 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let depth = plan.limits.pipeline.max(1);
     let carriers = users.div_ceil(depth);
     let wanted = plan.limits.connections.max(carriers).max(options.threads);
-    let room = machine::raise_open_files(wanted);
-    if carriers > room {
-        return Err(DriveError::OpenFiles { users, needed: carriers, limit: room });
+    let room = Room::make(wanted, &options.target);
+    if carriers > room.connections {
+        let Room { connections: room, bound, .. } = room;
+        return Err(DriveError::Room { users, needed: carriers, room, bound });
     }
-    let connections = wanted.min(room.max(options.threads));
+    let connections = wanted.min(room.connections.max(options.threads));
 
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let mut parts = Vec::with_capacity(options.threads);
@@ -326,7 +330,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         threads: Vec::new(),
         phases: phase_times(&plan, begin_ns),
         io,
-        connections_capped_to: (connections < plan.limits.connections).then_some(connections),
+        connections_capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
     };
     for (index, (seat, connections, prepared)) in parts.into_iter().enumerate() {
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
@@ -341,7 +345,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let tls = options.target.tls.clone();
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
-            let io = match seat.sit(&address, connections) {
+            let io = match seat.sit(Dialer::new(&address, room.sources), connections) {
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
@@ -384,7 +388,7 @@ pub fn run_once(
     check_ops(plan, kind)?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let seat = Seat::new(options.io, 1).map_err(no_seat(options.io))?;
-    let io = seat.sit(&options.target.address, 1).map_err(no_seat(options.io))?;
+    let io = seat.sit(Dialer::new(&options.target.address, 1), 1).map_err(no_seat(options.io))?;
     let now_ns = clock.now_ns();
     let end_ns = now_ns + LONGEST_ONCE_NS;
     let kinds = std::slice::from_ref(kind);

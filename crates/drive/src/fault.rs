@@ -51,6 +51,11 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Fault::Connect(error) if error.kind() == io::ErrorKind::AddrNotAvailable => write!(
+                f,
+                "could not connect: {error}; all local ports to it are taken, or wait after a close: keep connections \
+                 alive, use fewer, or widen net.ipv4.ip_local_port_range"
+            ),
             Fault::Connect(error) => write!(f, "could not connect: {error}"),
             Fault::ConnectTimeout => f.write_str("no connection was made in time"),
             Fault::Timeout => f.write_str("no whole answer in time"),

@@ -18,7 +18,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::target::{Address, Dialer};
+use crate::target::Dialer;
 pub use tls::Handshakes;
 
 pub use system::IoChoice;
@@ -151,13 +151,13 @@ pub(crate) struct Readiness<S: Selector> {
 }
 
 impl<S: Selector> Readiness<S> {
-    /// For `connections` connections to `address`.
-    pub fn new(selector: S, address: &Address, connections: usize) -> Self {
+    /// For `connections` connections that are made by the dialer.
+    pub fn new(selector: S, dialer: Dialer, connections: usize) -> Self {
         let none =
             |_| Connection { stream: None, generation: 0, connecting: false, output: Vec::new(), written: 0 };
         Readiness {
             selector,
-            dialer: Dialer::new(address),
+            dialer,
             connections: (0..connections).map(none).collect(),
             received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             received_bytes: 0,

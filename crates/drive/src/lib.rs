@@ -63,6 +63,7 @@ mod machine;
 mod record;
 mod request;
 mod rests;
+mod room;
 mod session;
 mod target;
 #[cfg(test)]
@@ -76,6 +77,7 @@ use std::time::{Instant, SystemTime};
 
 pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run_once, start};
 pub use io::{Handshakes, IoChoice};
+pub use room::Bound;
 pub use target::{Address, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.

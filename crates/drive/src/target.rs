@@ -1,5 +1,6 @@
 //! Where requests go: an address that is known before the drive begins. No name is looked up while it runs.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -53,18 +54,31 @@ pub(crate) struct Dialer {
     /// In the kernel's form; an error where it has none.
     address: Result<SockAddr, (io::ErrorKind, String)>,
     is_unix: bool,
+    /// Addresses of the loopback, from 127.0.0.1 on, that sockets are bound to in turn; with one, the system chooses.
+    sources: usize,
+    next_source: Cell<usize>,
 }
 
 impl Dialer {
-    /// To this address.
-    pub fn new(address: &Address) -> Self {
-        match address {
-            Address::Tcp(address) => Dialer { address: Ok((*address).into()), is_unix: false },
+    /// To this address, from so many of the loopback's.
+    pub fn new(address: &Address, sources: usize) -> Self {
+        let (address, is_unix) = match address {
+            Address::Tcp(address) => (Ok((*address).into()), false),
             Address::Unix(path) => {
-                let address = SockAddr::unix(path).map_err(|error| (error.kind(), error.to_string()));
-                Dialer { address, is_unix: true }
+                (SockAddr::unix(path).map_err(|error| (error.kind(), error.to_string())), true)
             }
+        };
+        Dialer { address, is_unix, sources, next_source: Cell::new(0) }
+    }
+
+    /// The source of the next socket, where it is not the system that chooses.
+    fn source(&self) -> Option<SocketAddr> {
+        if self.sources < 2 {
+            return None;
         }
+        let turn = self.next_source.get();
+        self.next_source.set((turn + 1) % self.sources);
+        Some(SocketAddr::from(([127, 0, 0, 1 + turn as u8], 0)))
     }
 
     /// In the kernel's form, where it has one.
@@ -88,6 +102,9 @@ impl Dialer {
         let socket = Socket::new(domain, Type::STREAM, protocol)?;
         if !self.is_unix {
             socket.set_tcp_nodelay(true)?;
+        }
+        if let Some(source) = self.source() {
+            socket.bind(&source.into())?;
         }
         Ok(socket)
     }
@@ -127,10 +144,27 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn sources_are_taken_in_turn() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let from = |sources| {
+            let dialer = Dialer::new(&address, sources);
+            let peer = |_| {
+                let _socket = dialer.dial().unwrap();
+                listener.accept().unwrap().1.ip().to_string()
+            };
+            (0..4).map(peer).collect::<Vec<_>>()
+        };
+        assert_eq!(from(1), ["127.0.0.1"; 4]);
+        assert_eq!(from(3), ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.1"]);
+    }
+
+    #[test]
     fn a_path_that_is_no_socket_address_is_an_error() {
-        let error = Dialer::new(&Address::Unix("/x".repeat(200).into())).dial().unwrap_err();
+        let error = Dialer::new(&Address::Unix("/x".repeat(200).into()), 1).dial().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
-        let error = Dialer::new(&Address::Unix("/no/such/socket".into())).dial().unwrap_err();
+        let error = Dialer::new(&Address::Unix("/no/such/socket".into()), 1).dial().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
     }
 }

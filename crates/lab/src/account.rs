@@ -124,8 +124,10 @@ impl Account {
         );
         self.driver_io = end.io.to_string();
         self.secured(&end.handshakes);
-        if let Some(connections) = end.connections_capped_to {
-            self.notes.push(format!("the limit of open files left room for {connections} connections only"));
+        if let Some((connections, bound)) = end.connections_capped_to {
+            self.notes.push(format!(
+                "there was room for {connections} connections only: what bounds them is {bound}"
+            ));
         }
         if let Some(share) = waited_share.filter(|share| *share > WAITED_NOTED) {
             self.notes.push(format!(

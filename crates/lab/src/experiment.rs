@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Drive, DriveEnd, DriveOptions, IoChoice, PhaseTimes};
+use tidemark_drive::{Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, summarize};
 use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Plan, Shared};
@@ -166,7 +166,7 @@ pub fn run(
         .map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
     let cores = pin::available_cores();
     options.pins.check(&cores).map_err(LabError::Usage)?;
-    machine::raise_open_files_limit();
+    machine::raise_open_files_limit(plan.limits.connections.max(plan.load.most_users()));
     if let Some(url) = &options.url {
         plan.system.origin = SystemOrigin::Url(url.clone());
     }
@@ -253,7 +253,7 @@ impl Experiment {
             writer.add_event(&Event { at_us, kind: kind.into(), text }).map_err(written)?;
         }
         let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
-        let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(driven)?;
+        let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(not_begun)?;
         self.begun(&account, &mut writer, drive.phases())?;
         let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut system, progress)?;
 
@@ -510,6 +510,14 @@ fn system_name(origin: &SystemOrigin) -> String {
 
 fn written(error: tidemark_record::RecordError) -> LabError {
     LabError::Measure(error.to_string())
+}
+
+/// What is asked for does not fit: wrong use. The rest is no measurement.
+fn not_begun(error: DriveError) -> LabError {
+    match error {
+        DriveError::Room { .. } | DriveError::Io { .. } => LabError::Usage(error.to_string()),
+        other => driven(other),
+    }
 }
 
 fn driven(error: impl std::fmt::Display) -> LabError {

@@ -32,11 +32,22 @@ fn open_files_limit() -> u64 {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Raises this process's limit of open files as far as it may without special rights; children inherit it.
-/// A load of many connections needs it, and nothing is lost by it.
-pub fn raise_open_files_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
+/// Open files of a system or of this program beside the connections.
+const OTHER_FILES: u64 = 1_024;
+
+/// Raises this process's limit of open files as far as it may, beyond the hard limit only where so many connections
+/// need it; children inherit it. A load of many connections needs it, and nothing is lost by it.
+pub fn raise_open_files_limit(connections: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
+    let wanted = (connections as u64).saturating_add(OTHER_FILES);
+    if limit.maximum.is_some_and(|most| most < wanted) {
+        // the right to go there is mostly root's
+        let beyond = Rlimit { current: Some(wanted), maximum: Some(wanted) };
+        if setrlimit(Resource::Nofile, beyond).is_ok() {
+            return;
+        }
+    }
     if limit.current != limit.maximum {
         limit.current = limit.maximum;
         // where the system refuses, the old limit stays; the manifest shows it either way
@@ -95,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_open_files_is_raised_to_what_is_allowed() {
-        raise_open_files_limit();
+        raise_open_files_limit(10);
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         assert_eq!(limit.current, limit.maximum);
     }

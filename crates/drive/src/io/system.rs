@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Event, Io, Readiness, Waker, portable};
 #[cfg(target_os = "linux")]
 use super::{epoll, uring};
-use crate::target::Address;
+use crate::target::Dialer;
 
 /// A back end for sockets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -125,14 +125,14 @@ impl Seat {
         }
     }
 
-    /// For the thread itself, and `connections` connections to `address`.
-    pub fn sit(self, address: &Address, connections: usize) -> io::Result<SystemIo> {
+    /// For the thread itself, and `connections` connections that are made by the dialer.
+    pub fn sit(self, dialer: Dialer, connections: usize) -> io::Result<SystemIo> {
         Ok(match self {
             #[cfg(target_os = "linux")]
-            Seat::Uring(seat) => SystemIo::Uring(seat.sit(address, connections)?),
+            Seat::Uring(seat) => SystemIo::Uring(seat.sit(dialer, connections)?),
             #[cfg(target_os = "linux")]
-            Seat::Epoll(seat) => SystemIo::Epoll(Readiness::new(seat.sit(), address, connections)),
-            Seat::Portable(seat) => SystemIo::Portable(Readiness::new(seat.sit(), address, connections)),
+            Seat::Epoll(seat) => SystemIo::Epoll(Readiness::new(seat.sit(), dialer, connections)),
+            Seat::Portable(seat) => SystemIo::Portable(Readiness::new(seat.sit(), dialer, connections)),
         })
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use socket2::Socket;
 
 use super::*;
+use crate::target::Address;
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -33,7 +34,7 @@ fn each(connections: usize, address: Address, test: impl Fn(SystemIo, Waker)) {
         match Seat::new(choice, connections) {
             Ok(seat) => {
                 let waker = seat.waker();
-                test(seat.sit(&address, connections).unwrap(), waker);
+                test(seat.sit(Dialer::new(&address, 1), connections).unwrap(), waker);
             }
             Err(error) => {
                 assert!(choice != IoChoice::Portable, "{error}");

@@ -13,6 +13,7 @@ mod news;
 mod orders;
 mod place;
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::{Event, Io, OUTPUT_KEPT_BYTES, Waker};
-use crate::target::{Address, Dialer};
+use crate::target::Dialer;
 use buffers::Buffers;
 use orders::{enter, is_passing, length};
 use place::{CONNECT, GENERATIONS, Memory, Place, SEND, Sending, token};
@@ -74,20 +75,17 @@ impl Seat {
         })
     }
 
-    /// For the thread itself, and `connections` connections to `address`.
-    pub fn sit(self, address: &Address, connections: usize) -> io::Result<Uring> {
+    /// For the thread itself, and `connections` connections that are made by the dialer.
+    pub fn sit(self, dialer: Dialer, connections: usize) -> io::Result<Uring> {
         self.ring.submitter().register_enable_rings()?;
         let mut uring = Uring {
             ring: self.ring,
-            memory: Memory {
-                buffers: self.buffers,
-                dialer: Box::new(Dialer::new(address)),
-                places: Vec::new(),
-            },
+            memory: Memory { buffers: self.buffers, dialer: Box::new(dialer), places: Vec::new() },
             wake: self.wake,
             places_of: vec![None; connections],
             free: Vec::new(),
             held: Vec::with_capacity(HELD_SENDS),
+            starved: VecDeque::new(),
             completed: Vec::with_capacity(COMPLETIONS as usize),
             cursor: 0,
             received: None,
@@ -110,6 +108,8 @@ pub(crate) struct Uring {
     free: Vec<u32>,
     /// Places whose send lies in the queue.
     held: Vec<u32>,
+    /// Places, with their generations, that found no buffer; the longest waiting in front.
+    starved: VecDeque<(u32, u32)>,
     completed: Vec<cqueue::Entry>,
     cursor: usize,
     /// The buffer of the last `Received`, and how much of it.
@@ -267,6 +267,7 @@ impl Io for Uring {
         self.give_back();
         self.completed.drain(..self.cursor);
         self.cursor = 0;
+        self.feed()?;
         // What was fetched beside a hand-over is news already.
         let at_most = if self.completed.is_empty() { at_most } else { Some(Duration::ZERO) };
         let result = enter(&mut self.ring, at_most);

@@ -11,12 +11,18 @@ use io_uring::types::BufRingEntry;
 /// The one group of buffers that a ring has.
 pub(super) const GROUP: u16 = 0;
 
-/// What all buffers of a thread take together. Pages that are never written to are never given by the system.
-const TOTAL_BYTES: usize = 4 << 20;
-/// Fewest and most buffers; both powers of two. Few and large where connections are few: less memory goes round.
+/// Fewest and most buffers; both powers of two. Few and large where connections are few; where they are many, about
+/// as many as connections, since all may be answered at once.
 const FEWEST: usize = 64;
-const MOST: usize = 512;
+const MOST: usize = 4_096;
+/// What all buffers of a thread take together, unless they would be smaller than the smallest. Pages that are never
+/// written to are never given by the system.
+const TOTAL_BYTES: usize = 4 << 20;
+const SMALLEST_BYTES: usize = 4 << 10;
 const LARGEST_BYTES: usize = 32 << 10;
+/// Buffers begin this much further into their page than the one before: answers are mostly small, and without it
+/// the beginnings of all buffers would share the same few places of the processor's caches.
+const STAGGER_BYTES: usize = 3 * 64;
 /// The kernel wants the ring of entries to begin on a page.
 const PAGE_BYTES: usize = 4 << 10;
 
@@ -37,10 +43,14 @@ unsafe impl Send for Buffers {}
 impl Buffers {
     /// For so many connections; all buffers are the kernel's once [registered](Buffers::register).
     pub fn new(connections: usize) -> Self {
-        let count = connections.next_power_of_two().clamp(FEWEST, MOST);
-        let buffer_bytes = (TOTAL_BYTES / count).min(LARGEST_BYTES);
+        let count = match connections.next_power_of_two() {
+            most if most > connections && most > TOTAL_BYTES / SMALLEST_BYTES => most / 2,
+            enough => enough,
+        };
+        let count = count.clamp(FEWEST, MOST);
+        let buffer_bytes = (TOTAL_BYTES / count).clamp(SMALLEST_BYTES, LARGEST_BYTES);
         let ring_bytes = (count * size_of::<BufRingEntry>()).next_multiple_of(PAGE_BYTES);
-        let layout = Layout::from_size_align(ring_bytes + count * buffer_bytes, PAGE_BYTES)
+        let layout = Layout::from_size_align(ring_bytes + count * (buffer_bytes + STAGGER_BYTES), PAGE_BYTES)
             .expect("a few megabytes are a right layout");
         // SAFETY: the layout's size is not zero.
         #[allow(unsafe_code)]
@@ -51,6 +61,11 @@ impl Buffers {
             buffers.give_back(buffer);
         }
         buffers
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count.into()
     }
 
     /// Makes them known to a ring. They must outlive it.
@@ -65,11 +80,12 @@ impl Buffers {
 
     fn buffer(&self, buffer: u16) -> *mut u8 {
         debug_assert!(buffer < self.count, "the kernel names a buffer that it was given");
-        let ring_bytes = self.layout.size() - self.count as usize * self.buffer_bytes;
+        let stride_bytes = self.buffer_bytes + STAGGER_BYTES;
+        let ring_bytes = self.layout.size() - self.count as usize * stride_bytes;
         // SAFETY: within the allocation, as the number is below `count`.
         #[allow(unsafe_code)]
         unsafe {
-            self.memory.as_ptr().add(ring_bytes + buffer as usize * self.buffer_bytes)
+            self.memory.as_ptr().add(ring_bytes + buffer as usize * stride_bytes)
         }
     }
 
@@ -120,14 +136,17 @@ mod tests {
 
     #[test]
     fn buffers_do_not_overlap_and_stay_within_the_bound() {
-        for connections in [0, 1, 100, 128, 129, 1_000, 50_000] {
+        for connections in [0, 1, 100, 128, 129, 1_000, 1_500, 3_000, 50_000] {
             let buffers = Buffers::new(connections);
-            assert!(buffers.count.is_power_of_two() && buffers.layout.size() <= TOTAL_BYTES + 2 * PAGE_BYTES);
+            // 4 KiB a connection is what the driver may need in all, beside some megabytes.
+            let most = TOTAL_BYTES.max(SMALLEST_BYTES * connections.min(MOST));
+            let most = most + buffers.count as usize * (STAGGER_BYTES + 16) + 3 * PAGE_BYTES;
+            assert!(buffers.count.is_power_of_two() && buffers.layout.size() <= most, "{connections}");
             let first = buffers.buffer(0) as usize;
             let last = buffers.buffer(buffers.count - 1) as usize;
-            assert_eq!(last - first, (buffers.count as usize - 1) * buffers.buffer_bytes);
+            assert_eq!(last - first, (buffers.count as usize - 1) * (buffers.buffer_bytes + STAGGER_BYTES));
             let end = buffers.memory.as_ptr() as usize + buffers.layout.size();
-            assert_eq!(last + buffers.buffer_bytes, end);
+            assert_eq!(last + buffers.buffer_bytes + STAGGER_BYTES, end);
             assert!(buffers.bytes(buffers.count - 1, buffers.buffer_bytes).iter().all(|byte| *byte == 0));
         }
     }

@@ -92,11 +92,12 @@ impl Uring {
                 self.received = Some((buffer, bytes as usize));
                 Event::Received { closing }
             }
-            (result, _) if is(result, Errno::NOBUFS) || result > 0 => match self.receive_from(number) {
-                // They were all full; those that have been read are free again.
-                Ok(()) => return None,
-                Err(error) => Event::Failed(error),
-            },
+            (result, _) if is(result, Errno::NOBUFS) || result > 0 => {
+                // The buffers were all full. It has its turn when those have been read that were before it: were
+                // all that wait to ask again at once, most would find none again.
+                self.starved.push_back((number, place.generation));
+                return None;
+            }
             (result, _) if place.sending == Sending::Held => Event::Unsent(error(result)),
             (result, _) => Event::Failed(error(result)),
         };

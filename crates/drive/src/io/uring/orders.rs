@@ -56,6 +56,17 @@ impl Uring {
         Ok(())
     }
 
+    /// Lets those that found no buffer receive again, no more of them than there are buffers.
+    pub(super) fn feed(&mut self) -> io::Result<()> {
+        for _ in 0..self.memory.buffers.count() {
+            let Some((number, generation)) = self.starved.pop_front() else { break };
+            if self.memory.places[number as usize].generation == generation {
+                self.receive_from(number)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Orders what is left of an output to be sent, as soon as there is room.
     pub(super) fn send_rest(&mut self, number: u32) -> io::Result<()> {
         let place = &mut self.memory.places[number as usize];

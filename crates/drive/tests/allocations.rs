@@ -1,0 +1,148 @@
+//! Once warm, the driver's threads allocate nothing for a request.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use support::{Server, answer, extract, get, options, phase, plan};
+use tidemark_drive::{DriveOptions, IoChoice, start};
+use tidemark_record::Outcome;
+use tidemark_scenario::plan::{Check, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
+use tidemark_scenario::template::{Encoding, Part};
+use tidemark_scenario::{Expr, Plan, Shared, Template};
+use tidemark_wire::json;
+
+/// Counts what is allocated by threads that have not asked to be left out.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static LEFT_OUT: Cell<bool> = const { Cell::new(false) };
+}
+
+fn count() {
+    if !LEFT_OUT.try_with(Cell::get).unwrap_or(true) {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: everything is handed on to the system's allocator as it came.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promised.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as the caller promised.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Requests that the measured window has at least; the load lasts until then.
+const REQUESTS: u64 = 10_000;
+
+/// Drives until enough has been measured; requests and allocations in the whole intervals of the measured window.
+fn measured(plan: Plan, io: IoChoice, server: &Server) -> Option<(u64, u64)> {
+    LEFT_OUT.with(|out| out.set(true));
+    let options = DriveOptions { io, ..options(server.address, 1) };
+    let drive = match start(plan.into(), Shared::new(1, Vec::new()).into(), options) {
+        Ok(drive) => drive,
+        Err(error) => {
+            assert!(io != IoChoice::Portable, "{error}");
+            eprintln!("{error}");
+            return None;
+        }
+    };
+    let (mut requests, mut before, mut after) = (0, None, 0);
+    for interval in drive.intervals() {
+        if interval.in_window {
+            after = ALLOCATIONS.load(Ordering::Relaxed);
+            match before {
+                None => before = Some(after),
+                Some(_) => {
+                    assert!(interval.series.iter().all(|one| one.outcome == Outcome::Ok));
+                    requests += interval.series.iter().map(|one| one.response_time_us.len()).sum::<u64>();
+                }
+            }
+        }
+        drive.recycle(interval);
+        if requests >= REQUESTS {
+            drive.abort();
+        }
+    }
+    let end = drive.join().unwrap();
+    assert!(end.interrupted, "enough was measured long before its end");
+    Some((requests, after - before?))
+}
+
+fn hello() -> Server {
+    Server::start(|request, stream| {
+        LEFT_OUT.with(|out| out.set(true));
+        match request.target() {
+            "/login" => {
+                answer(stream, "200 OK", "Set-Cookie: sid=abc; Path=/\r\n", "{\"items\": [{\"id\": 77}]}")
+            }
+            _ => answer(stream, "200 OK", "", "77 is there"),
+        }
+    })
+}
+
+/// A warm-up, then as long as it takes.
+fn phases(warm_up: f64, level: f64) -> Vec<Phase> {
+    vec![Phase { measured: false, ..phase(1_000, warm_up) }, phase(120_000, level)]
+}
+
+/// Arrivals, in the warm-up more than can be served: so all sessions that there may be have been before.
+fn arrivals() -> Plan {
+    let open = LoadModel::Open(Spacing::Poisson);
+    let mut plan = plan(vec![get(0, "/")], open, phases(100_000.0, 5_000.0));
+    (plan.limits.connections, plan.limits.waiting) = (8, 16);
+    plan
+}
+
+/// A session that is given a cookie and an id, sends both back, and checks what comes.
+fn a_session() -> Plan {
+    let mut plan = plan(vec![get(0, "/login"), get(1, "")], LoadModel::Closed, phases(8.0, 8.0));
+    let id = Source::Json(json::Path::parse("$.items[0].id").unwrap());
+    plan.requests[0].extractions = vec![extract(0, id, WhenMissing::Fail)];
+    let literal = |text: &str| Part::Literal(text.as_bytes().into());
+    let item = Part::Hole(Expr::variable(0), Encoding::Path);
+    plan.requests[1].head = Template { parts: vec![literal("GET /item/"), item, literal(" HTTP/1.1\r\n")] };
+    plan.sessions[0].slots = 1;
+    let there = Template::literal("is there");
+    plan.requests[1].checks = vec![Check::Status(vec![(200, 299)]), Check::Body(TextTest::Contains(there))];
+    plan
+}
+
+/// One after the other in one test: the allocations are the process's.
+#[test]
+fn nothing_is_allocated_for_a_request_once_warm() {
+    let server = hello();
+    for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
+        let plans = [
+            ("closed", plan(vec![get(0, "/")], LoadModel::Closed, phases(8.0, 8.0))),
+            ("open", arrivals()),
+            ("session", a_session()),
+        ];
+        for (name, plan) in plans {
+            let Some((requests, allocations)) = measured(plan, io, &server) else { continue };
+            eprintln!("{name} over {io}: {allocations} allocations for {requests} requests");
+            assert!(allocations * 1_000 < requests, "{name} over {io}: {allocations} for {requests}");
+        }
+    }
+}
