@@ -25,6 +25,8 @@ const ROWS_TALL: u16 = 30;
 /// Columns of the panels below; the events have the rest.
 const ERROR_COLUMNS: u16 = 24;
 const NOW_COLUMNS: u16 = 25;
+/// Columns of an event's time.
+const TIME_COLUMNS: u16 = 6;
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, state: &State, now: Instant, paint: Paint) {
@@ -183,10 +185,51 @@ fn draw_now(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
 
 fn draw_events(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
     let rows = usize::from(area.height.saturating_sub(2));
-    let skip = state.events.len().saturating_sub(rows);
-    let lines = state.events.iter().skip(skip).map(|(at_s, text)| {
-        let at = at_s.map_or_else(String::new, |at_s| format!("{at_s:.0}s"));
-        Line::from(vec![Span::styled(format!("{at:>5} "), paint.quiet()), Span::raw(clean(text))])
-    });
-    panel(frame, area, Line::styled(" events ", paint.bold()), lines.collect(), paint);
+    let room = usize::from(area.width.saturating_sub(2 + TIME_COLUMNS)).max(1);
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for (at_s, text) in &state.events {
+        let mut at = at_s.map_or_else(String::new, |at_s| format!("{at_s:.0}s"));
+        for part in wrap(&clean(text), room) {
+            let time = format!("{:>1$} ", std::mem::take(&mut at), usize::from(TIME_COLUMNS) - 1);
+            lines.push(Line::from(vec![Span::styled(time, paint.quiet()), Span::raw(part)]));
+        }
+    }
+    // the last ones are what matters
+    lines.drain(..lines.len().saturating_sub(rows));
+    panel(frame, area, Line::styled(" events ", paint.bold()), lines, paint);
+}
+
+/// A text in lines of at most so many columns, broken between words where that is possible.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut rest: Vec<char> = word.chars().collect();
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + 1 + rest.len() > room {
+            lines.push(String::new());
+        } else if used > 0 {
+            lines.iter_mut().last().into_iter().for_each(|line| line.push(' '));
+        }
+        while rest.len() > room {
+            let behind = rest.split_off(room);
+            lines.iter_mut().last().into_iter().for_each(|line| line.extend(&rest));
+            lines.push(String::new());
+            rest = behind;
+        }
+        lines.iter_mut().last().into_iter().for_each(|line| line.extend(&rest));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap("hold: 300 sessions/s for 20s", 16), ["hold: 300", "sessions/s for", "20s"]);
+        assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrap("ab cd", 5), ["ab cd"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
 }
