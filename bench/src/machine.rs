@@ -54,6 +54,18 @@ impl Ticks {
     }
 }
 
+/// What the kernel's own thread for network work has used on a core, seconds. It takes over from a process that sends more
+/// than is done in passing, and no account of that process has it.
+pub fn network_thread_s(core: &str) -> f64 {
+    let name = format!("ksoftirqd/{core}\n");
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let found = processes
+        .filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit()))
+        .find(|path| read_to_string(path.join("comm")).is_ok_and(|comm| comm == name));
+    let schedule = found.and_then(|path| read_to_string(path.join("schedstat")).ok()).unwrap_or_default();
+    schedule.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(0.0, |ns| ns / 1e9)
+}
+
 /// Today, as `2026-11-22`.
 pub fn today() -> String {
     let seconds =

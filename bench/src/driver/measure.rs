@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::shape::Shape;
 use crate::tool::{Figures, Tool, find, words};
-use crate::{process, served};
+use crate::{machine, process, served};
 
 /// Longest time that a tool may take beyond its seconds.
 const OVERTIME: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub struct Measured {
     pub requests: f64,
     /// The same for each second from its first answer to its last.
     pub per_s: f64,
-    /// User and system time of the tool, seconds.
+    /// User and system time of the tool, and what the kernel's network thread did on its core meanwhile, seconds.
     pub cpu_s: f64,
     /// Most memory that the tool held, bytes.
     pub peak_bytes: u64,
@@ -93,7 +93,9 @@ impl Place {
         };
         let limit = Duration::from_secs(seconds) + OVERTIME;
         let with = |arguments: Vec<String>| [vec![program.display().to_string()], arguments].concat();
+        let network_s = machine::network_thread_s(&self.client_core);
         let mut used = process::run(&with(arguments), &self.client_core, limit, &dir)?;
+        let network_s = machine::network_thread_s(&self.client_core) - network_s;
         let account = server.end()?;
         if let Some(report) = tool.report(&job) {
             used.stdout = process::run(&with(report), &self.client_core, OVERTIME, &dir)?.stdout;
@@ -105,7 +107,7 @@ impl Place {
         Ok(Some(Measured {
             requests: account.number("requests"),
             per_s: account.number("requests") / active_s.max(1e-3),
-            cpu_s: used.cpu_s,
+            cpu_s: used.cpu_s + network_s,
             peak_bytes: used.peak_bytes,
             server_cores: account.cpu_s / used.wall_s.max(1e-3),
             connections: account.number("connections"),
