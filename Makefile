@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a convenience.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-needs web fuzz bench-airline bench-driver bench-truth clean
+.PHONY: help demo build test test-needs web fuzz bench-airline bench-connections bench-driver bench-truth clean
 
 help: ## what there is
 	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
@@ -30,6 +30,9 @@ fuzz: ## each fuzz target for a minute (needs cargo-fuzz)
 
 bench-airline: build ## throughput of the airline's full mix, system and driver pinned apart
 	@./bench/airline/run
+
+bench-connections: build ## the driver's memory for 10 to 50,000 connections
+	@./bench/connections/run
 
 bench-driver: ## what load generators cost, ours and the others, side by side (bench/peers gets them)
 	@./bench/driver/run

