@@ -1,5 +1,5 @@
 //! The least loops that could drive the server: send a fixed request, read, count. No parsing, no clock for each
-//! request, no record. What they reach is what a machine's sockets allow, and what a load generator is held against.
+//! request, no record. What a load generator is held against: what sockets allow one that looks as soon as something came.
 
 mod epoll;
 #[cfg(target_os = "linux")]

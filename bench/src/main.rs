@@ -4,7 +4,7 @@
 //! what each reports is true (docs/truth.md). Both run the tools as a user would and believe little of what they say
 //! about themselves: requests are counted by the server, CPU time and memory by the kernel.
 //!
-//! `serve` is the server of the first, and `bare` the least loops that could drive it: what a machine can do at most.
+//! `serve` is the server of the first, and `bare` the least loops that could drive it.
 
 mod bare;
 mod driver;

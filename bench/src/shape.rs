@@ -36,7 +36,7 @@ pub fn all() -> Vec<Shape> {
         Shape {
             key: "get-100",
             title: "GET, 100 connections, closed loop",
-            about: "A small answer (13 bytes). The bare loops send a fixed request, read and count, nothing else: what this machine's sockets allow.",
+            about: "A small answer (13 bytes). The bare loops send a fixed request, read and count, nothing else.",
             back_ends: true,
             ..plain.clone()
         },
