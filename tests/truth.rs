@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidemark_truth::{Behaviour, Delay, Fault, Server, Truth};
+use tidemark_truth::{Behaviour, Delay, Fault, Freeze, Http2Behaviour, Http2Server, Server, Truth};
 use watch::{Machine, Watched};
 
 /// Accepted always: this share of a time, or this time, whichever is more.
@@ -73,7 +73,16 @@ fn tolerance_us(time_us: f64) -> f64 {
 
 /// Holds a reported distribution against the true one.
 fn compare(name: &str, reported: &Value, machine: &Machine, truth: &Truth, true_us: &dyn Fn(f64) -> f64) {
-    let held_up_s = held_up_s(machine, truth);
+    compare_within(name, reported, machine, held_up_s(machine, truth), true_us);
+}
+
+fn compare_within(
+    name: &str,
+    reported: &Value,
+    machine: &Machine,
+    held_up_s: f64,
+    true_us: &dyn Fn(f64) -> f64,
+) {
     let disturbed = 2.0 * held_up_s / machine.elapsed_s;
     say(&format!(
         "{name}: in {:.1} s those who measure had no core for {:.1} ms, {:.1} ms were stolen",
@@ -284,4 +293,36 @@ fn every_fault_is_counted_once_by_its_kind() {
     });
     assert_eq!(run.summary["errors"], expected, "{}", run.stderr);
     say(&format!("faults: {expected}, as the server counted them"));
+}
+
+/// Over HTTP/2: many requests on few connections, each with its own time; and a server that stands still.
+#[test]
+fn streams_of_http_2_tell_the_same_truth() {
+    let _alone = alone();
+    let freeze = Freeze { after: ms(1_000), length: ms(1_000) };
+    for (name, rate, freeze) in [("HTTP/2, fixed", 1_500, None), ("HTTP/2, freeze", 1_000, Some(freeze))] {
+        let behaviour = Http2Behaviour { delay: ms(5), freeze, ..Http2Behaviour::default() };
+        let server = Http2Server::start(behaviour).unwrap();
+        let text = format!(
+            "name: truth\nsystem: {{url: 'http://{}', http: 2}}\nload: {{rate: {rate}/s, spacing: constant, hold: 3s}}\n\
+             sessions: {{one: {{steps: [{{GET: /}}]}}}}\nlimits: {{connections: 8, streams: 200}}\n",
+            server.address()
+        );
+        let run = watch::start(&text, &["--threads", "1"]).wait();
+        let truth = server.stop().unwrap();
+        assert_eq!(
+            (&run.summary["requests"], truth.requests),
+            (&json!(3 * rate), 3 * rate),
+            "{}",
+            run.stderr
+        );
+        assert_eq!((&run.summary["errors"], &run.summary["dropped"]), (&json!({}), &json!(0)));
+        // One more said hello before the load.
+        assert!(truth.connections <= 9, "{} connections", truth.connections);
+        let held_up_s =
+            run.machine.waited_s + run.machine.stolen_s + truth.waited_us.unwrap_or(0) as f64 / 1e6;
+        let reported = &run.summary["response_time_us"];
+        let kept_us = |quantile| truth.kept_us.value_at_quantile(quantile) as f64;
+        compare_within(name, reported, &run.machine, held_up_s, &kept_us);
+    }
 }

@@ -8,7 +8,6 @@ use tidemark_record::ThreadInterval;
 use tidemark_scenario::plan::{Curve, Phase, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
-use crate::DriveOptions;
 use crate::arrivals::{MOST_PIECES, Schedule, pieces_of, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
@@ -22,6 +21,7 @@ use crate::session::Weights;
 use crate::target::Dialer;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
+use crate::{DriveOptions, Target};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
 const UNTAKEN_INTERVALS: usize = 128;
@@ -82,6 +82,9 @@ pub enum DriveError {
         /// Index of the operation.
         op: usize,
     },
+    /// A WebSocket begins with a request of HTTP/1.1.
+    #[error("ws steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
+    WebSocketOverHttp2,
     /// There is no room for a connection for each user.
     #[error(
         "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"
@@ -159,6 +162,8 @@ pub struct DriveEnd {
     pub unexpected_messages: u64,
     /// The back end that was used.
     pub io: IoChoice,
+    /// Requests that waited in the driver for a stream, because the server lowered their number while it ran.
+    pub held: u64,
     /// Connections that there was room for, where that is fewer than the scenario allows, and what bounded them.
     pub connections_capped_to: Option<(usize, Bound)>,
 }
@@ -267,6 +272,7 @@ impl Drive {
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;
             end.unexpected_messages += one.unexpected_messages;
+            end.held += one.held;
         }
         end.phases = std::mem::take(&mut self.phases);
         // stopped, or out of sessions
@@ -294,7 +300,7 @@ impl Drop for Drive {
 pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
     check(&plan, &options)?;
     let users = plan.load.most_users();
-    let depth = plan.limits.pipeline.max(1);
+    let depth = depth(&plan, &options.target);
     let carriers = users.div_ceil(depth);
     let wanted = plan.limits.connections.max(carriers).max(options.threads);
     let room = Room::make(wanted, &options.target);
@@ -342,7 +348,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (address, threads) = (options.target.address.clone(), options.threads);
-        let tls = options.target.tls.clone();
+        let target = options.target.clone();
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
             let io = match seat.sit(Dialer::new(&address, room.sources), connections) {
@@ -367,7 +373,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 random,
                 rests: Rests::default(),
             };
-            thread.run_to(tls.as_ref(), depth).0
+            thread.run_to(&target, depth).0
         });
         drive.threads.push(spawned.map_err(system("starting a driving thread"))?);
     }
@@ -410,7 +416,7 @@ pub fn run_once(
         rests: Rests::default(),
         flow: Flow { slots: kind.slots, ..Flow::default() },
     };
-    let (end, recorder) = thread.run_to(options.target.tls.as_ref(), 1);
+    let (end, recorder) = thread.run_to(&options.target, 1);
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
     }
@@ -488,6 +494,15 @@ fn phase_times(plan: &Plan, begin_ns: u64) -> Vec<PhaseTimes> {
     times.collect()
 }
 
+/// Requests at once on a connection: over HTTP/2 as many streams as the plan wants and the server takes, else as many
+/// as are pipelined.
+fn depth(plan: &Plan, target: &Target) -> usize {
+    match target.http2 {
+        Some(server) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
+        None => plan.limits.pipeline.max(1),
+    }
+}
+
 /// What the threads rely on without looking again.
 fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
     if !(1..=MOST_THREADS).contains(&options.threads) {
@@ -505,7 +520,11 @@ fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
     if let Some(limit) = plan.limits.in_flight.filter(|limit| limit.most < options.threads) {
         return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
     }
-    plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))
+    plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))?;
+    match options.target.http2.is_some() && plan.has_websockets() {
+        true => Err(DriveError::WebSocketOverHttp2),
+        false => Ok(()),
+    }
 }
 
 fn check_phase(phase: &Phase) -> Result<(), DriveError> {

@@ -6,7 +6,8 @@
 //!
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
 //! the `io` back end out and back, is looked at in `answer`, and leaves its mark in `record`. The loop around it is
-//! `thread`; what differs for a session's WebSocket is in `websocket`. Response times count from when a request was *due*, so that a system that stands still cannot hide it;
+//! `thread`; what differs for a session's WebSocket is in `websocket`; over HTTP/2 (`http2`)
+//! a stream is what a connection is otherwise. Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
 //!
 //! A thread that begins more than some 33,000 requests a second by the clock (arrivals of an open load, ends of think
@@ -35,6 +36,7 @@
 //!         authority: "localhost:9080".into(),
 //!         base_path: String::new(),
 //!         tls: None,
+//!         http2: None,
 //!     },
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
@@ -57,6 +59,7 @@ mod connection;
 mod drive;
 mod exchange;
 mod fault;
+mod http2;
 mod io;
 mod jar;
 mod machine;
@@ -78,7 +81,7 @@ use std::time::{Instant, SystemTime};
 pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run_once, start};
 pub use io::{Handshakes, IoChoice};
 pub use room::Bound;
-pub use target::{Address, Target};
+pub use target::{Address, Http2, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]

@@ -184,6 +184,7 @@ mod tests {
             authority: "h:80".into(),
             base_path: base_path.into(),
             tls: None,
+            http2: None,
         };
         let head = aimed(request, &target, true).expect("a right head");
         let whole = head.as_literal().is_some();
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn a_head_without_a_request_line_is_an_error() {
         let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
-        let target = Target { address, authority: "h".into(), base_path: "".into(), tls: None };
+        let target = Target { address, authority: "h".into(), base_path: "".into(), tls: None, http2: None };
         for head in ["", "GET /", "POST / HTTP/1.1\r\n", "GET"] {
             let request = request("GET", Template::literal(head), None);
             assert!(aimed(&request, &target, true).is_none(), "{head:?}");

@@ -2,14 +2,17 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use crate::tls::Tls;
+use tidemark_scenario::plan::HttpVersion;
+
+use crate::http2;
+use crate::tls::{ALPN_2, Tls};
 
 /// An address that connections are made to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,53 @@ pub struct Target {
     pub base_path: String,
     /// Where TLS is spoken.
     pub tls: Option<Tls>,
+    /// Where HTTP/2 is spoken.
+    pub http2: Option<Http2>,
+}
+
+impl Target {
+    /// Begins to speak with the server, over a connection that blocks, and settles the version: by ALPN over TLS,
+    /// else as asked.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to drive this server.
+    pub fn greet(&mut self, version: HttpVersion, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else {
+            let speaks_2 = version == HttpVersion::Two;
+            self.http2 = if speaks_2 { Some(Http2::greet(stream)?) } else { None };
+            return Ok(());
+        };
+        let mut session = tls.greet(version, stream)?;
+        let agreed = session.alpn_protocol() == Some(ALPN_2);
+        if version == HttpVersion::Two && !agreed {
+            let told = "the server does not agree to HTTP/2 by ALPN; ask for 1.1, or for auto";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+        }
+        let mut secured = rustls::Stream::new(&mut session, stream);
+        self.http2 = if agreed { Some(Http2::greet(&mut secured)?) } else { None };
+        tls.offer(if agreed { HttpVersion::Two } else { HttpVersion::One });
+        session.send_close_notify();
+        // A last word; whether anybody still hears it does not matter.
+        let _ = session.complete_io(stream);
+        Ok(())
+    }
+}
+
+/// What is known of a server that speaks HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Http2 {
+    /// Most streams that it takes on a connection.
+    pub most_streams: usize,
+}
+
+impl Http2 {
+    fn greet(stream: &mut (impl Read + Write)) -> io::Result<Http2> {
+        let most = http2::greet(stream).map_err(|error| {
+            let text = format!("{error}; ask for HTTP/1.1, or for auto over TLS");
+            io::Error::new(error.kind(), text)
+        })?;
+        Ok(Http2 { most_streams: most.map_or(usize::MAX, |most| most as usize) })
+    }
 }
 
 /// Makes sockets to one address.

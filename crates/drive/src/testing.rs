@@ -39,6 +39,7 @@ pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
             sessions: None,
             keep_alive: true,
             pipeline: 1,
+            streams: 1,
         },
         objectives: Vec::new(),
         system: System::default(),

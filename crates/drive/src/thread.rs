@@ -15,6 +15,7 @@ use crate::answer::Scratch;
 use crate::arrivals::{Arrival, Due, Schedule};
 use crate::clock::Clock;
 use crate::connection::Pool;
+use crate::http2::Http2Io;
 use crate::io::pipeline::PipelineIo;
 use crate::io::tls::TlsIo;
 use crate::io::{Handshakes, Io};
@@ -22,8 +23,8 @@ use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
 use crate::rests::Rests;
 use crate::session::{Session, Weights};
+use crate::target::Target;
 use crate::timers::{Alarm, Timers};
-use crate::tls::Tls;
 
 /// Most arrivals that are begun before sockets have their turn again.
 const ARRIVALS_PER_TURN: usize = 64;
@@ -75,6 +76,8 @@ pub(crate) struct ThreadEnd {
     pub limited: (u64, u64),
     /// Messages of WebSockets that no step took.
     pub unexpected_messages: u64,
+    /// Requests that waited in the driver, because the server took fewer streams than was thought.
+    pub held: u64,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -161,13 +164,22 @@ impl<'a, I: Io> Thread<'a, I> {
         }
     }
 
-    /// As [`run`](Thread::run), with every connection secured where the target wants it, and with `depth` requests at
-    /// once on each.
-    pub fn run_to(self, tls: Option<&Tls>, depth: usize) -> (ThreadEnd, Recorder) {
+    /// As [`run`](Thread::run), in the version of HTTP that the target speaks, with every connection secured where it
+    /// wants that, and with `depth` requests at once on each.
+    pub fn run_to(self, target: &Target, depth: usize) -> (ThreadEnd, Recorder) {
         let connections = self.pool.most().div_ceil(depth);
-        match tls {
-            None => self.run_deep(connections, depth),
-            Some(tls) => self.over(|io| TlsIo::new(io, tls, connections)).run_deep(connections, depth),
+        let (is_secure, keep_alive) = (target.tls.is_some(), self.keep_alive);
+        let streams = |io| Http2Io::new(io, connections, depth, is_secure, keep_alive);
+        match (&target.tls, target.http2) {
+            (None, None) => self.run_deep(connections, depth),
+            (None, Some(_)) => self.over(streams).run(),
+            (Some(tls), None) => {
+                self.over(|io| TlsIo::new(io, tls, connections)).run_deep(connections, depth)
+            }
+            (Some(tls), Some(_)) => {
+                let thread = self.over(|io| TlsIo::new(io, tls, connections));
+                thread.over(|io| Http2Io::new(io, connections, depth, is_secure, keep_alive)).run()
+            }
         }
     }
 
@@ -222,6 +234,7 @@ impl<I: Io> Thread<'_, I> {
         end.lost_intervals = self.recorder.lost();
         end.spent_turns = self.flow.spent_turns;
         end.handshakes = self.io.handshakes();
+        end.held = self.io.held();
         end.limited = self.schedule.limited();
         end.unexpected_messages = self.flow.unexpected_messages;
         (end, self.recorder)
@@ -345,7 +358,7 @@ impl<I: Io> Thread<'_, I> {
         Gauges {
             waiting: self.flow.waiting_count as u64,
             unbegun: self.schedule.waiting(),
-            connections: self.flow.open,
+            connections: self.io.connections(self.flow.open),
             traffic: self.io.traffic(),
         }
     }

@@ -15,10 +15,12 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error,
     NamedGroup, RootCertStore, SignatureScheme,
 };
-use tidemark_scenario::plan::TlsSettings;
+use tidemark_scenario::plan::{HttpVersion, TlsSettings};
 
-/// What is offered by ALPN.
-const PROTOCOL: &[u8] = b"http/1.1";
+/// HTTP/1.1 in ALPN.
+const ALPN_1: &[u8] = b"http/1.1";
+/// HTTP/2 in ALPN.
+pub(crate) const ALPN_2: &[u8] = b"h2";
 /// Tickets that a thread keeps for each of its connections: servers send two with each handshake.
 const TICKETS_EACH: usize = 2;
 
@@ -85,7 +87,7 @@ impl Tls {
         } else {
             builder.with_root_certificates(roots(settings)?)
         };
-        let mut config = match &settings.certificate {
+        let config = match &settings.certificate {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let (chain, key) = own(path, settings.key.as_deref().unwrap_or(path))?;
@@ -95,40 +97,50 @@ impl Tls {
                 })?
             }
         };
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(Tls { config, name, resumption: settings.resumption })
+        let mut tls = Tls { config, name, resumption: settings.resumption };
+        tls.offer(HttpVersion::One);
+        Ok(tls)
     }
 
-    /// One handshake over a connection that blocks: whether it would come to anything.
+    /// What is offered by ALPN from now on.
+    pub(crate) fn offer(&mut self, version: HttpVersion) {
+        let names: &[&[u8]] = match version {
+            HttpVersion::One => &[ALPN_1],
+            HttpVersion::Two => &[ALPN_2],
+            HttpVersion::Auto => &[ALPN_2, ALPN_1],
+        };
+        self.config.alpn_protocols = names.iter().map(|name| name.to_vec()).collect();
+    }
+
+    /// One handshake over a connection that blocks, offering a version.
     ///
     /// # Errors
     /// What a person has to know who wants to drive this server.
-    pub fn greet(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
-        let config = Arc::new(self.config.clone());
+    pub(crate) fn greet(
+        &self,
+        version: HttpVersion,
+        stream: &mut (impl Read + Write),
+    ) -> io::Result<ClientConnection> {
+        let mut offering = self.clone();
+        offering.offer(version);
         let told = |error: &Error| io::Error::new(ErrorKind::InvalidData, explain(error));
-        let mut session = ClientConnection::new(config, self.name.clone()).map_err(|error| told(&error))?;
+        let mut session =
+            ClientConnection::new(Arc::new(offering.config), offering.name).map_err(|error| told(&error))?;
         while session.is_handshaking() {
             session.complete_io(stream).map_err(|error| {
+                let silent = "the server does not answer; does it speak TLS there?";
+                let closed = "the server closed the connection; does it speak TLS there?";
                 match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
                     Some(inner) => told(inner),
                     None if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                        io::Error::new(
-                            ErrorKind::TimedOut,
-                            "the server does not answer; does it speak TLS there?",
-                        )
+                        io::Error::new(ErrorKind::TimedOut, silent)
                     }
-                    None if error.kind() == ErrorKind::UnexpectedEof => io::Error::new(
-                        error.kind(),
-                        "the server closed the connection; does it speak TLS there?",
-                    ),
+                    None if error.kind() == ErrorKind::UnexpectedEof => io::Error::new(error.kind(), closed),
                     None => error,
                 }
             })?;
         }
-        session.send_close_notify();
-        // A last word; whether anybody still hears it does not matter.
-        let _ = session.complete_io(stream);
-        Ok(())
+        Ok(session)
     }
 
     /// For one thread: the tickets of its `connections` connections are its own.
@@ -203,6 +215,9 @@ pub(crate) fn explain(error: &Error) -> String {
         Error::InvalidMessage(_) => "the server does not speak TLS there; is it http instead of https?".into(),
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
             "the server asks for a certificate of the client; give it one with --cert FILE and --key FILE".into()
+        }
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "the server does not speak the version of HTTP that is asked for; try --http 1.1, or auto".into()
         }
         Error::AlertReceived(alert) => format!("the server refused it ({alert:?})"),
         Error::PeerIncompatible(why) => format!("the server offers nothing in common ({why:?})"),

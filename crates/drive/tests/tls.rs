@@ -12,7 +12,7 @@ use support::identity::{Identity, NAME, identity, identity_13, identity_asking};
 use support::{Sum, begin, finish, get, options, phase, plan};
 use tidemark_drive::Tls;
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{LoadModel, Spacing, TlsSettings};
+use tidemark_scenario::plan::{HttpVersion, LoadModel, Spacing, TlsSettings};
 use tidemark_scenario::{Plan, Template};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -200,18 +200,22 @@ fn a_server_may_ask_who_is_there() {
 fn a_greeting_tells_what_a_drive_would_meet() {
     let (identity, other) = (identity_13(), identity_13());
     let address = serve(&identity, ANSWER, 0, Then::Keep);
-    let greet = |settings: &TlsSettings| {
+    let greet = |settings: &TlsSettings, version: HttpVersion, address: SocketAddr| {
+        let mut target = options(address, 1).target;
+        target.tls = Some(Tls::new(settings, NAME).unwrap());
         let mut stream = TcpStream::connect(address).unwrap();
-        Tls::new(settings, NAME).unwrap().greet(&mut stream).map_err(|error| error.to_string())
+        stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        target.greet(version, &mut stream).map(|()| target.http2).map_err(|error| error.to_string())
     };
-    greet(&trusting(&identity)).unwrap();
-    let error = greet(&trusting(&other)).unwrap_err();
+    assert_eq!(greet(&trusting(&identity), HttpVersion::One, address), Ok(None));
+    assert_eq!(greet(&trusting(&identity), HttpVersion::Auto, address), Ok(None));
+    let error = greet(&trusting(&identity), HttpVersion::Two, address).unwrap_err();
+    assert!(error.contains("--http 1.1"), "{error}");
+    let error = greet(&trusting(&other), HttpVersion::One, address).unwrap_err();
     assert!(error.contains("--cacert FILE") && error.contains("--insecure"), "{error}");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut stream = TcpStream::connect(silent.local_addr().unwrap()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    let error = Tls::new(&trusting(&identity), NAME).unwrap().greet(&mut stream).unwrap_err();
-    assert!(error.to_string().contains("does it speak TLS there?"), "{error}");
+    let error = greet(&trusting(&identity), HttpVersion::One, silent.local_addr().unwrap()).unwrap_err();
+    assert!(error.contains("does it speak TLS there?"), "{error}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes};
+use tidemark_drive::{DriveEnd, Handshakes, Http2};
 use tidemark_record::manifest::{Machine, Manifest, Phase, System};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
@@ -34,6 +34,8 @@ pub struct Account {
     /// Whether any certificate was good enough.
     unchecked: bool,
     driver_io: String,
+    /// Streams of a connection of HTTP/2 that are asked for.
+    streams: usize,
 }
 
 impl Account {
@@ -48,6 +50,7 @@ impl Account {
             started_at: String::new(),
             unchecked: plan.system.tls.insecure,
             driver_io: String::new(),
+            streams: plan.limits.streams,
             system: System {
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
@@ -63,6 +66,10 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
+        self.system.http = if system.target.http2.is_some() { "HTTP/2" } else { "HTTP/1.1" }.into();
+        self.notes.extend(
+            system.target.http2.map(|server| spoken(server, system.target.tls.is_some(), self.streams)),
+        );
         self.notes.extend(target::remark(&system.url, &system.target.address));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
@@ -116,6 +123,10 @@ impl Account {
             (
                 end.sessions_dropped,
                 "sessions were dropped, because as many as the limit allows were in flight",
+            ),
+            (
+                end.held,
+                "requests waited in the driver for a stream, as the server came to take fewer; service times contain it",
             ),
             (end.unexpected_messages, "messages came over WebSockets that no step took"),
         ];
@@ -182,6 +193,20 @@ impl Account {
     }
 }
 
+/// How HTTP/2 was spoken.
+fn spoken(server: Http2, is_secure: bool, wanted: usize) -> String {
+    let how = if is_secure { "agreed to by ALPN" } else { "by prior knowledge" };
+    let streams = match wanted.min(server.most_streams) {
+        1 => "one request at a time".to_owned(),
+        streams => format!("up to {streams} requests at once"),
+    };
+    let fewer = match server.most_streams < wanted {
+        true => format!("; {wanted} were wanted, but the server takes no more"),
+        false => String::new(),
+    };
+    format!("HTTP/2 {how}, {streams} on each connection{fewer}")
+}
+
 /// The labels that the load can show; those that only `prepare` has are in no figure.
 pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     let ops = plan.sessions.iter().flat_map(|kind| &kind.ops);
@@ -210,6 +235,21 @@ pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_http_2_was_spoken_is_said() {
+        let server = |most_streams| Http2 { most_streams };
+        assert_eq!(
+            spoken(server(usize::MAX), false, 1),
+            "HTTP/2 by prior knowledge, one request at a time on each connection"
+        );
+        let text = spoken(server(100), true, 250);
+        assert_eq!(
+            text,
+            "HTTP/2 agreed to by ALPN, up to 100 requests at once on each connection; 250 were wanted, but the \
+             server takes no more"
+        );
+    }
 
     #[test]
     fn a_disk_that_changed_is_noted() {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, summarize};
-use tidemark_scenario::plan::SystemOrigin;
+use tidemark_scenario::plan::{HttpVersion, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::account::{self, Account};
@@ -294,7 +294,12 @@ impl Experiment {
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
         };
-        Running::start(&self.plan.system, &setup, &|| self.wish())
+        let mut system = self.plan.system.clone();
+        if system.http == HttpVersion::Auto && self.plan.has_websockets() {
+            // A WebSocket begins with a request of HTTP/1.1.
+            system.http = HttpVersion::One;
+        }
+        Running::start(&system, &setup, &|| self.wish())
     }
 
     fn drive_options(&self, system: &Running) -> DriveOptions {

@@ -205,14 +205,15 @@ fn start_command(
 
 /// A system that is there already need not have our health path; that somebody answers is enough.
 fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, LabError> {
-    let target = target(url, system)?;
+    let mut target = target(url, system)?;
     let deadline = Deadline { begin: Instant::now(), within: system.ready_within.min(URL_PATIENCE) };
     loop {
         check_wish(wish)?;
-        match knock(&target, URL_PATIENCE) {
+        match knock(&mut target, system.http, URL_PATIENCE) {
             Ok(Ok(())) => break,
             Ok(Err(error)) => {
-                return Err(LabError::Start(format!("no TLS with {url} ({}): {error}", target.address)));
+                let wanted = if target.tls.is_some() { "TLS" } else { "HTTP/2" };
+                return Err(LabError::Start(format!("no {wanted} with {url} ({}): {error}", target.address)));
             }
             Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {

@@ -1,12 +1,12 @@
 //! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use tidemark_drive::{Address, Target, Tls};
-use tidemark_scenario::plan::{Resolve, System, TlsSettings};
+use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 
 use crate::error::LabError;
 
@@ -42,6 +42,7 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     Ok(Target {
         address,
         tls,
+        http2: None,
         authority: url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
         base_path: url.path().trim_end_matches('/').to_owned(),
     })
@@ -84,30 +85,24 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
     preferred.or(addresses.first()).copied()
 }
 
-/// Whether somebody accepts connections there, and what became of the TLS handshake where there is one.
-pub fn knock(target: &Target, within: Duration) -> io::Result<io::Result<()>> {
-    let greet =
-        |stream: &mut dyn Stream| target.tls.as_ref().map_or(Ok(()), |tls| tls.greet(&mut &mut *stream));
-    match &target.address {
+/// Whether somebody accepts connections there, and what became of the first words: a TLS handshake, the version of
+/// HTTP that is settled with it.
+pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io::Result<io::Result<()>> {
+    match target.address.clone() {
         Address::Tcp(address) => {
-            let mut stream = TcpStream::connect_timeout(address, within)?;
+            let mut stream = TcpStream::connect_timeout(&address, within)?;
             stream.set_read_timeout(Some(within))?;
             stream.set_write_timeout(Some(within))?;
-            Ok(greet(&mut stream))
+            Ok(target.greet(version, &mut stream))
         }
         Address::Unix(path) => {
             let mut stream = UnixStream::connect(path)?;
             stream.set_read_timeout(Some(within))?;
             stream.set_write_timeout(Some(within))?;
-            Ok(greet(&mut stream))
+            Ok(target.greet(version, &mut stream))
         }
     }
 }
-
-/// A connection of whatever kind.
-trait Stream: Read + Write {}
-
-impl<S: Read + Write> Stream for S {}
 
 /// Where connections went, if the URL alone does not say it.
 pub fn remark(url: &str, address: &Address) -> Option<String> {

@@ -27,6 +27,7 @@ pub fn plan(model: LoadModel) -> Plan {
             sessions: None,
             keep_alive: true,
             pipeline: 1,
+            streams: 1,
         },
         objectives: Vec::new(),
         system: System::default(),

@@ -139,8 +139,10 @@ fn limits(node: Option<&Node>, load: &Load, sessions: &[SessionKind], reader: &R
         |key, default| get(key).and_then(|n| reader.duration(n)).unwrap_or(Duration::from_secs(default));
     let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(true);
     let pipeline = get("pipeline").map_or(1, |node| pipeline(node, keep_alive, sessions, reader));
-    let needed = load.most_users().div_ceil(pipeline);
+    let streams = whole("streams", 1).unwrap_or(1);
+    let needed = load.most_users().div_ceil(pipeline.max(streams));
     Limits {
+        streams,
         connections: whole("connections", 1).unwrap_or(CONNECTIONS).max(needed),
         waiting: whole("waiting", 0).unwrap_or(WAITING),
         in_flight: session_limit(node, load, reader),

@@ -6,7 +6,7 @@ use crate::grammar::Scalar::{
 };
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Step, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
-use crate::plan::Resolve;
+use crate::plan::{HttpVersion, Resolve};
 
 pub(crate) mod websocket;
 
@@ -108,6 +108,11 @@ static SYSTEM: Record = Record {
             "Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.",
         ),
         key("tls", Of(&TLS), "How TLS is spoken to an `https` URL."),
+        key(
+            "http",
+            Scalar(Word(&HttpVersion::WORDS)),
+            "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.",
+        ),
     ],
     rule: Rule::OneOf(&["serve", "command", "url"]),
 };
@@ -356,6 +361,11 @@ static LIMITS: Record = Record {
             "pipeline",
             Scalar(Whole(1)),
             "Requests at once on a connection, of as many sessions (HTTP/1.1 pipelining); 1 by default, at most 1024.",
+        ),
+        key(
+            "streams",
+            Scalar(Whole(1)),
+            "Requests under way at once on a connection of HTTP/2, if the server takes as many; 1 by default.",
         ),
     ],
     rule: Rule::Free,

@@ -53,6 +53,14 @@ pub struct Plan {
     pub source: String,
 }
 
+impl Plan {
+    /// Whether any session, or what prepares them, has a step over a WebSocket.
+    pub fn has_websockets(&self) -> bool {
+        let kinds = self.sessions.iter().chain(&self.prepare);
+        kinds.flat_map(|kind| &kind.ops).any(|op| matches!(op, Op::WebSocket { .. }))
+    }
+}
+
 /// What one virtual user does.
 #[derive(Debug, Clone)]
 pub struct SessionKind {
@@ -280,6 +288,8 @@ pub struct Limits {
     /// Requests at once on a connection, each of another session: HTTP/1.1 pipelining where it is more than 1. At most
     /// [`PIPELINE_MAX`].
     pub pipeline: usize,
+    /// Requests under way at once on a connection of HTTP/2.
+    pub streams: usize,
 }
 
 /// Most requests at once on a connection.
@@ -370,6 +380,36 @@ pub struct System {
     pub connect_to: Option<String>,
     /// How TLS is spoken to an `https` URL.
     pub tls: TlsSettings,
+    /// Which version of HTTP is spoken.
+    pub http: HttpVersion,
+}
+
+/// A version of HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    #[default]
+    One,
+    /// HTTP/2: over TLS by ALPN, without it by prior knowledge.
+    Two,
+    /// Over TLS what the server prefers, without it HTTP/1.1.
+    Auto,
+}
+
+impl HttpVersion {
+    /// The words that scenarios and the command line use.
+    pub const WORDS: [&'static str; 3] = ["1.1", "2", "auto"];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        HttpVersion::WORDS[self as usize]
+    }
+
+    /// By its word.
+    pub fn from_word(word: &str) -> Option<HttpVersion> {
+        let index = HttpVersion::WORDS.iter().position(|one| *one == word)?;
+        Some([HttpVersion::One, HttpVersion::Two, HttpVersion::Auto][index])
+    }
 }
 
 /// How TLS is spoken.

@@ -145,7 +145,7 @@ fn scalar(kind: Scalar) -> Value {
         Scalar::Rate => pattern(&format!(r"^\s*{RATE}(\s+to\s+{RATE}{STEPS})?\s*$")),
         Scalar::Word(["true"]) => json!({ "const": true }),
         Scalar::Word(words) => json!({ "anyOf": [
-            { "enum": words },
+            { "enum": words.iter().flat_map(|word| as_read(word)).collect::<Vec<_>>() },
             { "type": "string", "pattern": HOLE },
         ] }),
         Scalar::JsonPath => pattern(r"^\$"),
@@ -160,4 +160,9 @@ fn scalar(kind: Scalar) -> Value {
         }
         Scalar::Name => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
     }
+}
+/// A word as an editor reads it: `2` is a number to it.
+fn as_read(word: &str) -> impl Iterator<Item = Value> {
+    let number = serde_json::from_str(word).ok().filter(Value::is_number);
+    std::iter::once(json!(word)).chain(number)
 }

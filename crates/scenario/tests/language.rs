@@ -404,6 +404,29 @@ fn how_a_url_is_reached() {
 }
 
 #[test]
+fn the_version_of_http_is_one_that_is_spoken() {
+    use tidemark_scenario::plan::HttpVersion;
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 40, hold: 1s}\n";
+    let load =
+        |rest: &str| tidemark_scenario::load_text("x.yaml", &format!("{text}{rest}\n"), Path::new("."), &[]);
+    let version =
+        |word: &str| load(&format!("system: {{url: 'http://a', http: {word}}}")).map(|plan| plan.system.http);
+    for (word, expected) in [("1.1", HttpVersion::One), ("2", HttpVersion::Two), ("auto", HttpVersion::Auto)]
+    {
+        assert_eq!(version(word).unwrap(), expected);
+    }
+    for wrong in ["3", "1.0", "h2"] {
+        assert!(version(wrong).unwrap_err().to_string().contains("auto"), "{wrong}");
+    }
+    let started = load("system: {serve: airline, http: 2}").unwrap_err();
+    assert!(started.to_string().contains("belongs to a url"), "{started}");
+    let limits =
+        load("system: {url: 'http://a', http: 2}\nlimits: {connections: 2, streams: 10}").unwrap().limits;
+    assert_eq!((limits.connections, limits.streams), (4, 10), "room for 40 users");
+    assert!(load("limits: {streams: 0}").is_err());
+}
+
+#[test]
 fn tls_belongs_to_an_https_url() {
     let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\nsystem: ";
     let load = |system: &str| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use tidemark_scenario::plan::{Resolve, System};
+use tidemark_scenario::plan::{HttpVersion, Resolve, System};
 
 /// How a URL is reached.
 #[derive(Debug, Clone, Default, Args)]
@@ -26,9 +26,21 @@ pub struct ReachArguments {
     /// Connect to this unix socket: --connect-to unix:/PATH
     #[arg(long, value_name = "PATH", conflicts_with = "connect_to")]
     pub unix_socket: Option<PathBuf>,
+    /// Version of HTTP: 1.1, 2 (over TLS by ALPN, else by prior knowledge), or auto (over TLS as the server prefers)
+    /// [default: 1.1]
+    #[arg(long, visible_alias = "http-version", value_name = "VERSION", value_parser = http_version)]
+    pub http: Option<HttpVersion>,
+    /// Requests at once on each connection of HTTP/2, as far as the server takes them [default: 1]
+    #[arg(short = 'p', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub streams: Option<u16>,
     /// How TLS is spoken
     #[command(flatten)]
     pub tls: TlsArguments,
+}
+
+fn http_version(text: &str) -> Result<HttpVersion, String> {
+    let word = if text == "1" { "1.1" } else { text };
+    HttpVersion::from_word(word).ok_or_else(|| format!("write one of {}", HttpVersion::WORDS.join(", ")))
 }
 
 /// How TLS is spoken to an https URL.
@@ -69,6 +81,7 @@ impl ReachArguments {
         if let Some(place) = self.place() {
             system.connect_to = Some(place);
         }
+        system.http = self.http.unwrap_or(system.http);
         self.tls.apply(system);
     }
 
@@ -144,6 +157,10 @@ mod tests {
         assert_eq!(system.connect_to.as_deref(), Some("unix:/run/x"));
         ReachArguments { ipv6: true, ..ReachArguments::default() }.apply(&mut system);
         assert_eq!(system.resolve, Resolve::Ipv6);
+        ReachArguments { http: http_version("2").ok(), ..ReachArguments::default() }.apply(&mut system);
+        ReachArguments::default().apply(&mut system);
+        assert_eq!(system.http, HttpVersion::Two);
+        assert!(http_version("3").unwrap_err().contains("1.1, 2, auto"));
         ReachArguments { ipv4: true, ..ReachArguments::default() }.apply(&mut system);
         assert_eq!(system.resolve, Resolve::Ipv4);
     }

@@ -26,6 +26,9 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
     }
     arguments.reach.apply(&mut plan.system);
+    if let Some(streams) = arguments.reach.streams {
+        plan.limits.streams = streams.into();
+    }
     let options = RunOptions {
         out: arguments.out,
         threads: arguments.threads.map(usize::from),

@@ -15,6 +15,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
+use tidemark_truth::{Http2Behaviour, Http2Server};
 
 const NAME: &str = "shop.test";
 
@@ -156,4 +157,48 @@ fn a_unix_socket_and_results_for_ci() {
     assert!(fs::read_to_string(folder.path().join("r.xml")).unwrap().contains("<testsuite"));
     let (status, _, error) = hit(folder.path(), &["http://shop.test/", "--junit", "none/r.xml"]);
     assert!(status == 2 && error.contains("there is no folder none"), "{error}");
+}
+
+#[test]
+fn http_2_by_alpn_or_prior_knowledge_and_never_without_the_servers_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).unwrap();
+    let mut tls = config(&made.cert, &made.signing_key);
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let secured =
+        Http2Server::start(Http2Behaviour { tls: Some(tls.into()), ..Http2Behaviour::default() }).unwrap();
+    let plain =
+        Http2Server::start(Http2Behaviour { most_streams: Some(3), ..Http2Behaviour::default() }).unwrap();
+    let url = format!("https://{}/", secured.address());
+    for version in ["2", "auto"] {
+        let (_, text, error) = hit(folder.path(), &[&url, "-k", "--http", version, "-c", "2", "-t", "1"]);
+        assert!(text.contains("HTTP/2 agreed to by ALPN") && text.contains("200: 30"), "{text}{error}");
+    }
+    let flags = ["--http", "2", "-p", "5", "-c", "2", "-t", "1", "--save=kept"];
+    let url = format!("http://{}/", plain.address());
+    let (_, text, error) = hit(folder.path(), &[&[url.as_str()][..], &flags].concat());
+    for part in ["HTTP/2 by prior knowledge", "up to 3 requests at once", "5 were wanted", "200: 30"] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(part), "{part}: {text}{error}");
+    }
+    let manifest: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("kept/run.json")).unwrap()).unwrap();
+    assert_eq!(manifest["system"]["http"], "HTTP/2");
+
+    // a server of HTTP/1.1, with TLS and without
+    let (old, _) = trusted_server();
+    let (status, _, error) = hit(folder.path(), &[&format!("https://{old}/"), "-k", "--http", "2"]);
+    assert!(status == 1 && error.contains("HTTP/2") && error.contains("1.1"), "{status}: {error}");
+    let (_, text, error) =
+        hit(folder.path(), &[&format!("https://{old}/"), "-k", "--http", "auto", "--json"]);
+    assert_eq!(answered(&text), Some(30), "{error}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        listener.incoming().flatten().for_each(|socket| {
+            std::thread::spawn(move || answer(socket));
+        });
+    });
+    let (status, _, error) = hit(folder.path(), &[&place, "--http", "2"]);
+    assert!(status == 1 && error.contains("the server answers in HTTP/1.1"), "{status}: {error}");
 }

@@ -30,6 +30,7 @@
 
 mod behaviour;
 mod delay;
+mod http2;
 mod peer;
 mod server;
 mod timer;
@@ -38,5 +39,6 @@ mod truth;
 
 pub use behaviour::{Behaviour, Fault, Freeze};
 pub use delay::Delay;
+pub use http2::{Http2Behaviour, Http2Fault, Http2Server, Http2Truth};
 pub use server::Server;
 pub use truth::Truth;

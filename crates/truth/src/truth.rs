@@ -71,7 +71,8 @@ impl Truth {
     }
 }
 
-fn times() -> Histogram<u64> {
+/// A histogram of times.
+pub(crate) fn times() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_US, 3).expect("the bounds are constants that hdrhistogram accepts")
 }
 

@@ -11,7 +11,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 
 use super::{Event, Io};
-use crate::tls::{Tls, explain};
+use crate::tls::{ALPN_2, Tls, explain};
 
 /// Buffers larger than this are given back to the system when their connection closes.
 const OUTPUT_KEPT_BYTES: usize = 64 << 10;
@@ -154,6 +154,9 @@ impl<I: Io> TlsIo<I> {
         }
         let news = (self.received_bytes > 0).then_some(Event::Received { closing });
         if !is_open {
+            if let Some(error) = self.disagreement(index) {
+                return Some(Event::Failed(error));
+            }
             self.made(index);
             self.following = news.or(has_ended.then_some(Event::Ended)).map(|event| (index, event));
             return Some(Event::Opened);
@@ -166,6 +169,14 @@ impl<I: Io> TlsIo<I> {
             (None, true) => Some(Event::Ended),
             (news, false) => news,
         }
+    }
+
+    /// HTTP/2 is spoken only where the server agrees to it by name.
+    fn disagreement(&self, index: usize) -> Option<io::Error> {
+        let needs_2 = self.config.alpn_protocols == [ALPN_2];
+        let agreed = self.connections[index].session.as_ref()?.alpn_protocol() == Some(ALPN_2);
+        let words = "TLS handshake: the server does not agree to HTTP/2 any more";
+        (needs_2 && !agreed).then(|| io::Error::new(ErrorKind::InvalidData, words))
     }
 
     fn made(&mut self, index: usize) {

@@ -12,6 +12,8 @@ const BARS_MIN: usize = 4;
 const EVEN_BARS: u64 = 8;
 /// Columns of the longest bar.
 const BAR_COLUMNS: usize = 36;
+/// How a run names the version that is told apart from the usual one.
+const HTTP_2: &str = "HTTP/2";
 /// Percentiles of the long table.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
@@ -102,6 +104,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     let level = match level.strip_suffix(" users").or(level.strip_suffix(" user")) {
         _ if shared.is_some() => level.to_owned(),
         Some("1") => "1 connection".to_owned(),
+        Some(users) if manifest.system.http == HTTP_2 => format!("{users} requests at once"),
         Some(users) => format!("{users} connections"),
         // a session of a hit is one request
         None => level.replace("sessions/s", "requests/s"),
@@ -112,7 +115,8 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         threads => format!("{threads} threads"),
     };
     let label = manifest.labels.first().map_or("", String::as_str);
-    text.named("requests to", &[&manifest.system.url, label]);
+    let version = if manifest.system.http == HTTP_2 { HTTP_2 } else { "" };
+    text.named("requests to", &[&manifest.system.url, label, version]);
     let cores = pinned("", &manifest.driver_pinned_to);
     text.named("load", &[&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io]);
     let measured = match summary.measured_s {

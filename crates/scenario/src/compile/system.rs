@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::define::one_or_many;
-use crate::plan::{Resolve, System, SystemOrigin, TlsSettings};
+use crate::plan::{HttpVersion, Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::{Reader, WrongSetting};
 use crate::yaml::Node;
 
@@ -85,6 +85,15 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
             _ => reader.sink.error(node, "TLS is spoken to a `url` that begins with https:// or wss:// only"),
         }
         system.tls = tls(node, base, reader);
+    }
+    if let Some(node) = node.get("http") {
+        let word = reader.word(node, &HttpVersion::WORDS);
+        system.http = word.and_then(HttpVersion::from_word).unwrap_or_default();
+        if !matches!(system.origin, SystemOrigin::Url(_)) && system.http != HttpVersion::One {
+            reader
+                .sink
+                .error(node, "what is started is driven by HTTP/1.1; another version belongs to a url");
+        }
     }
     Some(system)
 }

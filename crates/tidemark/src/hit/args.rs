@@ -86,9 +86,6 @@ pub struct HitArguments {
     /// Continue the path by chance: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
     #[arg(long, value_name = "PATTERN", help_heading = REQUEST)]
     pub random_path: Option<String>,
-    /// Version of HTTP
-    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version)]
-    pub http_version: String,
     /// A new connection for each request
     #[arg(long, help_heading = REQUEST)]
     pub disable_keepalive: bool,
@@ -158,12 +155,5 @@ fn count(text: &str) -> Result<u64, String> {
     match units::parse_count(text).map_err(|error| error.to_string())? {
         0 => Err("at least 1".into()),
         count => Ok(count),
-    }
-}
-
-fn http_version(text: &str) -> Result<String, String> {
-    match text {
-        "1.1" | "1" => Ok("1.1".into()),
-        _ => Err("HTTP/1.1 is what is spoken; leave this out or write 1.1".into()),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use tidemark_scenario::plan::{System, TlsSettings};
+use tidemark_scenario::plan::{HttpVersion, System, TlsSettings};
 use tidemark_scenario::units::{Rate, Time};
 use url::Url;
 
@@ -110,6 +110,17 @@ fn reach(
     if let Some(place) = &system.connect_to {
         line(format!("  connect to: {}", quoted(place)));
     }
+    if system.http != HttpVersion::One {
+        line(format!("  http: {}", system.http.word()));
+    }
+    if arguments.reach.streams.is_some() && system.http != HttpVersion::Two {
+        return Err(Failure::usage("--streams is for HTTP/2: write --http 2 beside it"));
+    }
+    if arguments.pipeline > 1 && system.http != HttpVersion::One {
+        return Err(Failure::usage(
+            "--pipeline is for HTTP/1.1; over HTTP/2 several requests at once are --streams",
+        ));
+    }
     if system.tls == TlsSettings::default() {
         return Ok(());
     }
@@ -141,13 +152,15 @@ fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
     let most = arguments.requests.unwrap_or(u64::MAX);
     let default = if arguments.rate.is_some() { OPEN_CONNECTIONS } else { CLOSED_CONNECTIONS };
     let connections = arguments.connections.map_or(default, u64::from).min(most);
+    let streams = u64::from(arguments.reach.streams.unwrap_or(1));
     match arguments.rate {
         Some(rate) => {
             let spacing = if arguments.poisson { "poisson" } else { "constant" };
             line(format!("load:\n  rate: {}\n  spacing: {spacing}", Rate(rate)));
         }
         None => {
-            let users = (connections * u64::from(arguments.pipeline)).min(most);
+            let at_once = streams.max(u64::from(arguments.pipeline));
+            let users = (connections * at_once).min(most);
             line(format!("load:\n  users: {users}"));
         }
     }
@@ -159,6 +172,9 @@ fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
     let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
     line(format!("  hold: {}", Time(arguments.duration.unwrap_or(unnamed))));
     line(format!("limits:\n  connections: {connections}\n  body: {ANSWER_MAX}"));
+    if streams > 1 {
+        line(format!("  streams: {streams}"));
+    }
     if let Some(requests) = arguments.requests {
         line(format!("  sessions: {requests}"));
     }

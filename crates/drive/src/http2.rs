@@ -1,0 +1,521 @@
+//! HTTP/2 behind the seam of I/O back ends: each stream is a connection to whoever stands above.
+//!
+//! A session sends the text of HTTP/1.1 on what it takes for its connection, and reads such text; here it becomes
+//! streams of few connections, and back. So due times, time-outs, checks, cookies and bounds are the same ones,
+//! whatever the version. The library (`h2`) reads and writes buffers ([`pipe`]); no runtime is involved: this back
+//! end polls it when bytes have come and when something is to be sent.
+//!
+//! What is said about one stream ends that one: a reset, a time-out (which cancels it). What is said about the
+//! connection ends all of them, each with its own failure. After a GOAWAY, or when nothing at all came for the whole
+//! time of a request that is given up, a connection takes no further request.
+
+mod bell;
+mod fault;
+mod greet;
+mod link;
+mod message;
+mod pipe;
+mod stream;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::io::{Event, Handshakes, Io};
+use bell::{Rung, bells};
+pub(crate) use fault::of as fault_of;
+pub(crate) use greet::greet;
+use link::{Link, State};
+use message::Reader;
+use pipe::OUTPUT_BYTES;
+use stream::{Exchange, Stream};
+
+/// Streams of HTTP/2 over another back end's connections.
+pub(crate) struct Http2Io<I> {
+    inner: I,
+    reader: Reader,
+    keep_alive: bool,
+    /// Most streams of a connection.
+    each: usize,
+    links: Vec<Link>,
+    streams: Vec<Stream>,
+    link_bells: Vec<Waker>,
+    stream_bells: Vec<Waker>,
+    rung_links: Rung,
+    rung_streams: Rung,
+    /// Streams to be looked at.
+    woken: VecDeque<u32>,
+    /// Links with something to be sent.
+    dirty: Vec<u32>,
+    /// Links whose socket had no room.
+    unsent: Vec<u32>,
+    /// What is to be told, and whether it is of a new connection.
+    told: VecDeque<(u32, Event, bool)>,
+    /// Streams that were to be opened while no connection had room.
+    waiting: VecDeque<u32>,
+    received: Vec<u8>,
+    /// What else came of the stream that the last event was about.
+    following: Option<(usize, Event)>,
+    open: u64,
+    held: u64,
+}
+
+impl<I: Io> Http2Io<I> {
+    /// `each` streams on each of `inner`'s `connections` connections.
+    pub fn new(inner: I, connections: usize, each: usize, is_secure: bool, keep_alive: bool) -> Self {
+        let (rung_links, rung_streams) = (Rung::default(), Rung::default());
+        Http2Io {
+            inner,
+            reader: Reader::new(is_secure),
+            keep_alive,
+            each,
+            links: (0..connections).map(|_| Link::default()).collect(),
+            streams: (0..connections * each).map(|_| Stream::default()).collect(),
+            link_bells: bells(connections, &rung_links),
+            stream_bells: bells(connections * each, &rung_streams),
+            rung_links,
+            rung_streams,
+            woken: VecDeque::new(),
+            dirty: Vec::new(),
+            unsent: Vec::new(),
+            told: VecDeque::new(),
+            waiting: VecDeque::new(),
+            received: Vec::new(),
+            following: None,
+            open: 0,
+            held: 0,
+        }
+    }
+
+    /// Finds a connection for a stream: an open one that nobody is on, else a new one while there may be more, else
+    /// the one with the fewest.
+    fn attach(&mut self, s: usize) -> io::Result<()> {
+        let rank = |link: &Link| match link.state {
+            State::Open if link.attached.is_empty() => Some(0),
+            State::Closed => Some(1),
+            State::Connecting | State::Open if link.attached.len() < self.each => {
+                Some(1 + link.attached.len())
+            }
+            _ => None,
+        };
+        let ranked = self.links.iter().enumerate().filter_map(|(l, link)| Some((rank(link)?, l)));
+        let best = ranked.min().map(|(_, l)| l);
+        let Some(l) = best else {
+            self.waiting.push_back(s as u32);
+            return Ok(());
+        };
+        match self.links[l].state {
+            State::Closed => {
+                self.inner.open(l)?;
+                self.links[l].state = State::Connecting;
+            }
+            State::Open => self.told.push_back((s as u32, Event::Opened, false)),
+            _ => {}
+        }
+        self.links[l].attached.push(s as u32);
+        self.streams[s].link = Some(l as u32);
+        Ok(())
+    }
+
+    /// Gives those that wait a place, as far as there is one.
+    fn seat_waiting(&mut self) {
+        for _ in 0..self.waiting.len() {
+            let Some(s) = self.waiting.pop_front() else { return };
+            if let Err(error) = self.attach(s as usize) {
+                self.told.push_back((s, Event::Failed(error), false));
+            } else if self.streams[s as usize].link.is_none() {
+                // It stands at the end again; the others find no place either.
+                self.waiting.rotate_right(1);
+                return;
+            }
+        }
+    }
+
+    /// Begins the request that a stream's output holds.
+    fn begin(&mut self, s: usize, l: usize) {
+        let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
+        let Some(client) = link.client.as_mut() else { return };
+        let (request, body) = match self.reader.read(&stream.output) {
+            Ok(read) => read,
+            Err(words) => {
+                self.told.push_back((s as u32, Event::Failed(fault::unsendable(words)), false));
+                return;
+            }
+        };
+        let is_head = request.method() == http::Method::HEAD;
+        // A copy does not insist that the one before has left already.
+        let mut sender = client.sender.clone();
+        let sent = sender.send_request(request, body.is_empty()).and_then(|(head, mut upload)| {
+            // Flow control is the library's; what it cannot send yet it keeps.
+            if body.is_empty() { Ok(head) } else { upload.send_data(body, true).map(|()| head) }
+        });
+        match sent {
+            Ok(head) => {
+                let receptions_before = link.receptions;
+                stream.exchange = Some(Exchange::new(head, is_head, receptions_before));
+                link.active += 1;
+                // Looked at once, so that it can ring.
+                self.woken.push_back(s as u32);
+            }
+            Err(error) => self.told.push_back((s as u32, Event::Failed(fault::told(error)), false)),
+        }
+        self.dirty.push(l as u32);
+    }
+
+    /// A request is over: one that was held may go.
+    fn over(&mut self, l: usize) {
+        self.links[l].active -= 1;
+        while self.links[l].has_room() {
+            let Some(next) = self.links[l].held.pop_front() else { return };
+            self.begin(next as usize, l);
+        }
+    }
+
+    /// Looks at a stream that rang.
+    fn look(&mut self, s: usize) -> Option<Event> {
+        let l = self.streams[s].link? as usize;
+        let exchange = self.streams[s].exchange.as_mut()?;
+        let cx = &mut Context::from_waker(&self.stream_bells[s]);
+        self.received.clear();
+        let result = exchange.poll(cx, &mut self.received);
+        let link = &self.links[l];
+        let result = match result {
+            // Its connection is lost, and it will hear nothing more.
+            Poll::Pending if link.state == State::Lost => Err(link.lost()),
+            Poll::Pending => {
+                return (!self.received.is_empty()).then_some(Event::Received { closing: false });
+            }
+            Poll::Ready(Err(_)) if link.loss.is_some() => Err(link.lost()),
+            Poll::Ready(Err(error)) => Err(fault::told(error)),
+            Poll::Ready(Ok(())) => Ok(()),
+        };
+        let closing = link.state != State::Open;
+        self.streams[s].exchange = None;
+        self.over(l);
+        match result {
+            Ok(()) => Some(Event::Received { closing }),
+            Err(error) if self.received.is_empty() => Some(Event::Failed(error)),
+            Err(error) => {
+                self.following = Some((s, Event::Failed(error)));
+                Some(Event::Received { closing: false })
+            }
+        }
+    }
+
+    /// Something happened to a connection.
+    fn on_inner(&mut self, l: usize, event: Event) {
+        match event {
+            Event::Opened => {
+                let cx = &mut Context::from_waker(&self.link_bells[l]);
+                if let Err(error) = self.links[l].begin(self.each, cx) {
+                    return self.lose(l, fault::told(error));
+                }
+                self.open += 1;
+                let attached = self.links[l].attached.iter().enumerate();
+                self.told.extend(attached.map(|(index, s)| (*s, Event::Opened, index == 0)));
+                self.dirty.push(l as u32);
+            }
+            Event::Received { .. } => {
+                let link = &mut self.links[l];
+                link.receptions += 1;
+                link.pipe.0.borrow_mut().feed(self.inner.received());
+                self.poll(l);
+            }
+            Event::Ended => {
+                self.links[l].pipe.0.borrow_mut().end();
+                self.poll(l);
+                if self.links[l].client.is_some() {
+                    self.lose(l, ended());
+                }
+            }
+            Event::Failed(error) | Event::Unsent(error) => self.lose(l, error),
+        }
+    }
+
+    /// Lets the library work on a connection.
+    fn poll(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        let cx = &mut Context::from_waker(&self.link_bells[l]);
+        match link.poll(cx) {
+            Some(Ok(())) => self.lose(l, ended()),
+            Some(Err(error)) if error.is_io() => {
+                self.lose(l, error.into_io().unwrap_or_else(ended));
+            }
+            Some(Err(error)) => self.lose(l, fault::told(error)),
+            None if link.state == State::Open && link.is_going_away(cx) => self.retire(l),
+            None => {}
+        }
+        if !self.links[l].pipe.0.borrow().output.is_empty() {
+            self.dirty.push(l as u32);
+        }
+    }
+
+    /// It takes no further request.
+    fn retire(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        link.state = State::Retired;
+        self.open -= 1;
+        for s in &link.attached {
+            if self.streams[*s as usize].exchange.is_none() && !link.held.contains(s) {
+                self.told.push_back((*s, Event::Ended, false));
+            }
+        }
+        for s in std::mem::take(&mut link.held) {
+            let words = "the connection takes no further request";
+            let error = io::Error::new(ErrorKind::ConnectionReset, words);
+            self.told.push_back((s, Event::Failed(error), false));
+        }
+    }
+
+    /// It is gone; those on it are told, behind what they have already got.
+    fn lose(&mut self, l: usize, why: io::Error) {
+        let link = &mut self.links[l];
+        let was = std::mem::replace(&mut link.state, State::Lost);
+        if was == State::Open {
+            self.open -= 1;
+        }
+        let held = std::mem::take(&mut link.held);
+        for s in &link.attached {
+            let event = match &self.streams[*s as usize].exchange {
+                Some(_) => {
+                    self.woken.push_back(*s);
+                    continue;
+                }
+                None if was == State::Connecting || held.contains(s) => Event::Failed(fault::again(&why)),
+                None => Event::Ended,
+            };
+            self.told.push_back((*s, event, false));
+        }
+        link.loss = Some(why);
+        let last_words = std::mem::take(&mut link.pipe.0.borrow_mut().output);
+        link.client = None;
+        if was != State::Connecting && !last_words.is_empty() && !self.inner.is_sending(l) {
+            self.inner.output(l).extend_from_slice(&last_words);
+            // Whether anybody still hears them does not matter.
+            let _ = self.inner.send(l);
+        }
+        self.inner.close(l);
+        self.free_if_left(l);
+    }
+
+    /// Makes the place of a connection free once nobody is on it who has not heard that it is gone.
+    fn free_if_left(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        if !link.attached.is_empty() {
+            return;
+        }
+        let useless = match link.state {
+            State::Closed => return,
+            State::Open => !self.keep_alive,
+            State::Connecting | State::Retired | State::Lost => true,
+        };
+        if useless {
+            if link.state == State::Open {
+                self.open -= 1;
+            }
+            if link.state != State::Lost {
+                self.inner.close(l);
+            }
+            *link = Link::default();
+        }
+    }
+
+    /// Sends what a connection has to say, as far as its socket takes it.
+    fn flush(&mut self, l: usize) {
+        loop {
+            self.poll_writing(l);
+            if self.links[l].client.is_none() || self.links[l].pipe.0.borrow().output.is_empty() {
+                return;
+            }
+            if self.inner.is_sending(l) {
+                if let Err(error) = self.inner.push(l) {
+                    return self.lose(l, error);
+                }
+                if self.inner.is_sending(l) {
+                    self.unsent.push(l as u32);
+                    return;
+                }
+            }
+            let output = self.inner.output(l);
+            std::mem::swap(output, &mut self.links[l].pipe.0.borrow_mut().output);
+            let was_full = output.len() >= OUTPUT_BYTES;
+            if let Err(error) = self.inner.send(l) {
+                return self.lose(l, error);
+            }
+            if !was_full {
+                return;
+            }
+        }
+    }
+
+    fn poll_writing(&mut self, l: usize) {
+        let cx = &mut Context::from_waker(&self.link_bells[l]);
+        match self.links[l].poll(cx) {
+            Some(Ok(())) => self.lose(l, ended()),
+            Some(Err(error)) => self.lose(l, fault::told(error)),
+            None => {}
+        }
+    }
+
+    /// Sends what all connections have to say.
+    fn flush_all(&mut self) {
+        bell::take(&self.rung_links, &mut self.dirty);
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.sort_unstable();
+        dirty.dedup();
+        for l in &dirty {
+            self.flush(*l as usize);
+        }
+        // What came up in between stays for the next time, in the same buffer.
+        dirty.clear();
+        std::mem::swap(&mut dirty, &mut self.dirty);
+        self.dirty.append(&mut dirty);
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::new(ErrorKind::ConnectionReset, "the server closed the connection of HTTP/2")
+}
+
+impl<I: Io> Io for Http2Io<I> {
+    fn open(&mut self, s: usize) -> io::Result<()> {
+        debug_assert!(self.streams[s].link.is_none(), "closed before it is opened again");
+        self.attach(s)
+    }
+
+    fn output(&mut self, s: usize) -> &mut Vec<u8> {
+        let output = &mut self.streams[s].output;
+        output.clear();
+        output
+    }
+
+    fn send(&mut self, s: usize) -> io::Result<()> {
+        let l = self.streams[s].link.ok_or(ErrorKind::NotConnected)? as usize;
+        if self.links[l].state != State::Open {
+            return Err(ErrorKind::NotConnected.into());
+        }
+        if !self.links[l].has_room() {
+            self.held += 1;
+            self.links[l].held.push_back(s as u32);
+            return Ok(());
+        }
+        self.begin(s, l);
+        // With several streams, what is sent in one turn leaves together.
+        if self.each == 1 {
+            self.flush(l);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, s: usize) -> io::Result<()> {
+        if let Some(l) = self.streams[s].link {
+            self.flush(l as usize);
+            self.inner.push(l as usize)?;
+        }
+        Ok(())
+    }
+
+    fn is_sending(&self, _: usize) -> bool {
+        false
+    }
+
+    fn close(&mut self, s: usize) {
+        let number = s as u32;
+        self.told.retain(|(told, ..)| *told != number);
+        self.following = self.following.take().filter(|(following, _)| *following != s);
+        let stream = &mut self.streams[s];
+        stream.is_first = false;
+        let Some(l) = stream.link.take().map(|l| l as usize) else {
+            self.waiting.retain(|waiting| *waiting != number);
+            return;
+        };
+        // Given up: when the library's handles go, the stream is cancelled.
+        let given_up = stream.exchange.take();
+        self.links[l].detach(number);
+        if let Some(exchange) = given_up {
+            let silent = exchange.receptions_before == self.links[l].receptions;
+            drop(exchange);
+            self.dirty.push(l as u32);
+            self.over(l);
+            if silent && self.links[l].state == State::Open {
+                self.retire(l);
+            }
+        }
+        self.free_if_left(l);
+        if !self.waiting.is_empty() {
+            self.seat_waiting();
+        }
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.flush_all();
+        bell::take(&self.rung_streams, &mut self.woken);
+        let more = !self.told.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
+        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
+    }
+
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        self.flush_all();
+        self.inner.rest(time)
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        if let Some(following) = self.following.take() {
+            return Some(following);
+        }
+        loop {
+            if let Some((s, event, made)) = self.told.pop_front() {
+                self.streams[s as usize].is_first = made;
+                return Some((s as usize, event));
+            }
+            bell::take(&self.rung_streams, &mut self.woken);
+            if let Some(s) = self.woken.pop_front() {
+                match self.look(s as usize) {
+                    Some(event) => return Some((s as usize, event)),
+                    None => continue,
+                }
+            }
+            if !self.dirty.is_empty() {
+                // What streams had to say leaves before the next connection is heard.
+                self.flush_all();
+                continue;
+            }
+            if let Some((l, event)) = self.inner.next() {
+                self.on_inner(l, event);
+                continue;
+            }
+            let unsent = std::mem::take(&mut self.unsent);
+            self.dirty.extend(unsent);
+            self.flush_all();
+            bell::take(&self.rung_streams, &mut self.woken);
+            if self.told.is_empty() && self.woken.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.inner.traffic()
+    }
+
+    fn handshakes(&self) -> Handshakes {
+        self.inner.handshakes()
+    }
+
+    fn is_first(&self, s: usize) -> bool {
+        self.streams[s].is_first
+    }
+
+    fn connections(&self, _: u64) -> u64 {
+        self.open
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+}

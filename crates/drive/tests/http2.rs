@@ -1,0 +1,273 @@
+//! HTTP/2, from the scenario to the figures, against a real server of it.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use support::identity::{Identity, NAME, identity_13};
+use support::{Sum, begin, finish, options};
+use tidemark_drive::{DriveOptions, Http2, Tls};
+use tidemark_record::Outcome;
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::HttpVersion;
+use tidemark_truth::{Freeze, Http2Behaviour, Http2Fault, Http2Server};
+
+const ONE_GET: &str = "- GET: /";
+
+/// So many sessions of these steps, however long a busy machine takes for them.
+fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    let text = format!(
+        "sessions:\n  a:\n    steps:\n{steps}load: {{{load}, hold: 60s}}\n\
+         limits: {{sessions: {sessions}, drain: 5s, {limits}}}\n"
+    );
+    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+}
+
+fn speaking(address: SocketAddr) -> DriveOptions {
+    let mut options = options(address, 1);
+    options.target.http2 = Some(Http2 { most_streams: usize::MAX });
+    options
+}
+
+fn run(plan: Plan, address: SocketAddr) -> Sum {
+    finish(begin(plan, speaking(address)))
+}
+
+/// Greets the server and drives it as it wants.
+fn run_secured(plan: Plan, address: SocketAddr, identity: &Identity, version: HttpVersion) -> Sum {
+    let mut options = options(address, 1);
+    options.target.tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
+    let mut stream = TcpStream::connect(address).unwrap();
+    options.target.greet(version, &mut stream).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(options.target.http2.is_some(), version != HttpVersion::One);
+    finish(begin(plan, options))
+}
+
+fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
+    let all = Outcome::ALL.map(|outcome| (outcome, sum.outcome(outcome)));
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+fn details(sum: &Sum) -> String {
+    sum.examples().iter().map(|example| example.detail.as_str()).collect::<Vec<_>>().join(" | ")
+}
+
+#[test]
+fn streams_share_few_connections() {
+    let behaviour = Http2Behaviour { delay: Duration::from_millis(5), ..Http2Behaviour::default() };
+    let server = Http2Server::start(behaviour).unwrap();
+    let sum = run(plan(ONE_GET, 200, "users: 10", "connections: 2, streams: 5"), server.address());
+    let truth = server.stop().unwrap();
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 200)], "{}", details(&sum));
+    assert_eq!((truth.requests, truth.connections, sum.connects()), (200, 2, 2));
+    assert_eq!(truth.most_at_once, 10);
+    let open: Vec<u64> = sum.intervals.iter().map(|interval| interval.connections).collect();
+    assert!(open.iter().all(|open| *open <= 2), "connections, not streams: {open:?}");
+}
+
+#[test]
+fn one_stream_each_is_as_many_connections_as_users() {
+    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
+    let sum = run(plan(ONE_GET, 100, "users: 4", "waiting: 9"), server.address());
+    let truth = server.stop().unwrap();
+    assert_eq!((outcomes(&sum), truth.connections), (vec![(Outcome::Ok, 100)], 4), "{}", details(&sum));
+}
+
+#[test]
+fn what_sessions_do_with_answers_is_the_same() {
+    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
+    let large = "y".repeat(300_000);
+    let steps = format!(
+        "- GET: /\n  label: First\n  check: {{header: {{content-length: \"2\"}}}}\n\
+         - POST: /echo\n  body: \"a ${{1 + 1}}\"\n  label: Echo\n  extract: {{method: {{header: x-method}}}}\n  \
+           check: {{body: {{equals: \"a 2\"}}, header: {{x-cookie: seen=1}}}}\n\
+         - POST: /echo\n  body: {large}\n  label: Large\n  check: {{body: {{equals: {large}}}}}\n\
+         - GET: /bytes/3000000\n  label: Long\n  check: {{body: {{matches: \"^x{{10}}\"}}}}\n\
+         - HEAD: /\n  label: Head\n\
+         - GET: /status/204\n  label: None\n\
+         - GET: /status/503\n  label: Wrong\n\
+         - GET: /echo\n  label: Empty\n  check: {{that: \"method == 'POST'\"}}\n"
+    );
+    let sum = run(plan(&steps, 6, "users: 3", "connections: 1, streams: 3"), server.address());
+    let truth = server.stop().unwrap();
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 42), (Outcome::Status, 6)], "{}", details(&sum));
+    assert!(details(&sum).contains("status 503"), "{}", details(&sum));
+    assert_eq!((truth.connections, truth.requests), (1, 48));
+}
+
+#[test]
+fn a_body_larger_than_the_bound_is_given_up_and_the_connection_goes_on() {
+    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
+    let steps =
+        "- GET: /bytes/2000000\n  label: Long\n  check: {body: {contains: x}}\n- GET: /\n  label: After";
+    let sum = run(plan(steps, 5, "users: 1", "body: 1MiB"), server.address());
+    let truth = server.stop().unwrap();
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 5), (Outcome::Protocol, 5)], "{}", details(&sum));
+    assert_eq!(truth.connections, 1);
+}
+
+#[test]
+fn faults_of_streams_end_one_request_each() {
+    use Http2Fault::{HalfAnswer, LengthTooLong, None, Refuse, Reset};
+    let faults = vec![None, Reset, None, Refuse, HalfAnswer, LengthTooLong];
+    let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
+    let sum = run(plan(ONE_GET, 120, "users: 6", "connections: 2, streams: 3"), server.address());
+    let truth = server.stop().unwrap();
+    let of = |fault| truth.faults.get(&fault).copied().unwrap_or(0);
+    assert_eq!((of(Reset), of(LengthTooLong), truth.requests), (20, 20, 120));
+    let expected = [(Outcome::Ok, 40), (Outcome::Reset, 60), (Outcome::Protocol, 20)];
+    let mut found = outcomes(&sum);
+    found.sort_by_key(|(outcome, _)| expected.iter().position(|(known, _)| known == outcome));
+    assert_eq!(found, expected, "{}", details(&sum));
+    for told in ["INTERNAL_ERROR", "not right in HTTP/2"] {
+        assert!(details(&sum).contains(told), "{told}: {}", details(&sum));
+    }
+    assert_eq!(truth.connections, 2, "none of them ends a connection");
+}
+
+#[test]
+fn after_a_goaway_requests_take_another_connection() {
+    let mut faults = vec![Http2Fault::None; 9];
+    faults.push(Http2Fault::GoAway);
+    let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
+    let server = Http2Server::start(behaviour).unwrap();
+    let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
+    let truth = server.stop().unwrap();
+    // A request that meets the GOAWAY on its way is not taken, and counts as what it is.
+    let (well, refused) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
+    assert_eq!(well + refused, 200, "{}", details(&sum));
+    assert!(well >= 150, "{well} of 200: {}", details(&sum));
+    assert!(
+        truth.connections > 5 && truth.connections == sum.connects(),
+        "{} connections",
+        truth.connections
+    );
+}
+
+#[test]
+fn a_lost_connection_ends_all_on_it_and_is_made_again() {
+    let mut faults = vec![Http2Fault::None; 7];
+    faults.push(Http2Fault::Close);
+    let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
+    let server = Http2Server::start(behaviour).unwrap();
+    let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
+    let truth = server.stop().unwrap();
+    let (well, lost) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
+    assert_eq!(well + lost, 200, "{}", details(&sum));
+    assert!(lost >= truth.faults[&Http2Fault::Close] && well > 0, "{lost} lost: {:?}", truth.faults);
+    assert_eq!(truth.connections, sum.connects());
+}
+
+#[test]
+fn a_time_out_cancels_its_stream() {
+    let behaviour = Http2Behaviour { delay: Duration::from_secs(30), ..Http2Behaviour::default() };
+    let server = Http2Server::start(behaviour).unwrap();
+    let steps = "- GET: /\n  timeout: 100ms";
+    let sum = run(plan(steps, 8, "users: 4", "connections: 1, streams: 4"), server.address());
+    let truth = server.stop().unwrap();
+    assert_eq!(outcomes(&sum), [(Outcome::Timeout, 8)], "{}", details(&sum));
+    assert!(truth.requests == 8 && truth.cancelled >= 4, "{} cancelled", truth.cancelled);
+    assert!(sum.response().min() >= 100_000 * 99 / 100);
+}
+
+#[test]
+fn a_freeze_shows_in_the_response_times_of_all_who_came_in_it() {
+    let freeze = Freeze { after: Duration::from_millis(300), length: Duration::from_millis(700) };
+    let behaviour = Http2Behaviour { freeze: Some(freeze), ..Http2Behaviour::default() };
+    let server = Http2Server::start(behaviour).unwrap();
+    let sum = run(plan(ONE_GET, 400, "rate: 200/s", "connections: 4, streams: 10"), server.address());
+    let truth = server.stop().unwrap();
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
+    // 700 ms at 200/s are 140 requests; each waited for the rest of it, those without a stream included.
+    let response = sum.response();
+    assert!(response.max() >= 690_000, "{} µs", response.max());
+    assert!(response.value_at_quantile(1.0 - 130.0 / 400.0) >= 30_000, "as many as came in it");
+    assert_eq!(truth.most_at_once, 40, "bounded by connections and streams");
+}
+
+#[test]
+fn a_server_that_takes_fewer_streams_than_was_thought_is_not_overrun() {
+    let behaviour = Http2Behaviour {
+        most_streams: Some(2),
+        delay: Duration::from_millis(2),
+        ..Http2Behaviour::default()
+    };
+    let server = Http2Server::start(behaviour).unwrap();
+    let sum = run(plan(ONE_GET, 100, "users: 8", "connections: 1, streams: 8"), server.address());
+    let truth = server.stop().unwrap();
+    let (well, refused) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
+    assert_eq!(well + refused, 100, "{}", details(&sum));
+    assert!(refused <= 8, "only before the server had said it: {}", details(&sum));
+    assert!(sum.end.held > 50, "{} were held", sum.end.held);
+    assert!(truth.most_at_once <= 8);
+}
+
+#[test]
+fn what_it_takes_is_known_from_its_greeting() {
+    let behaviour = Http2Behaviour { most_streams: Some(3), ..Http2Behaviour::default() };
+    let server = Http2Server::start(behaviour).unwrap();
+    let mut options = options(server.address(), 1);
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    options.target.greet(HttpVersion::Two, &mut stream).unwrap();
+    assert_eq!(options.target.http2, Some(Http2 { most_streams: 3 }));
+    let sum = finish(begin(plan(ONE_GET, 60, "users: 6", "connections: 1, streams: 6"), options));
+    assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
+    // Two connections carry the six users, and one greeted.
+    assert_eq!(server.stop().unwrap().connections, 3);
+}
+
+#[test]
+fn by_alpn_over_tls() {
+    let identity = identity_13().speaking(&["h2", "http/1.1"]);
+    let tls = Some(identity.config.clone());
+    let server = Http2Server::start(Http2Behaviour { tls, ..Http2Behaviour::default() }).unwrap();
+    for version in [HttpVersion::Two, HttpVersion::Auto] {
+        let steps = "- GET: /\n- GET: /bytes/200000\n  check: {body: {contains: xx}}";
+        let plan = plan(steps, 20, "users: 4", "connections: 2, streams: 2");
+        let sum = run_secured(plan, server.address(), &identity, version);
+        assert_eq!(outcomes(&sum), [(Outcome::Ok, 40)], "{}", details(&sum));
+        assert_eq!(sum.end.handshakes.full + sum.end.handshakes.resumed, 2);
+    }
+}
+
+#[test]
+fn a_new_connection_for_each_request() {
+    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
+    let sum = run(plan(ONE_GET, 30, "users: 3", "keep alive: false"), server.address());
+    let truth = server.stop().unwrap();
+    assert_eq!((outcomes(&sum), truth.connections), (vec![(Outcome::Ok, 30)], 30), "{}", details(&sum));
+}
+
+/// A server that answers the first bytes of each connection with these.
+fn answering(bytes: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let _ = socket.read(&mut [0; 4096]);
+                let _ = socket.write_all(bytes);
+                let _ = socket.read(&mut [0; 4096]);
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn what_does_not_speak_it_is_told_and_counted() {
+    let old: SocketAddr = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let mut stream = TcpStream::connect(old).unwrap();
+    let error = options(old, 1).target.greet(HttpVersion::Two, &mut stream).unwrap_err().to_string();
+    assert!(error.contains("HTTP/1.1"), "{error}");
+    let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 5"), old);
+    assert_eq!(outcomes(&sum), [(Outcome::Protocol, 5)], "{}", details(&sum));
+    // nobody listens there
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 1, streams: 5"), nobody);
+    assert_eq!(outcomes(&sum), [(Outcome::Connect, 5)], "{}", details(&sum));
+}
