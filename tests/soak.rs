@@ -23,7 +23,7 @@ const OTHER_FILES: u64 = 40;
 /// Seconds in which memory is taken up that stays: histograms, buffers, the allocator's.
 const SETTLE_S: f64 = 5.0;
 /// Growth that a run may show from its first settled quarter to its last: pages are counted by the kernel in batches
-/// for each thread, and rows are held until half a mebibyte of them is written, for each of three tables.
+/// for each thread, and rows are held until an eighth of a mebibyte of them is written, for each of three tables.
 const GROWTH_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
 /// Memory that a settled driver of this many connections may take altogether.
 const MEMORY_BYTES: f64 = 64.0 * 1024.0 * 1024.0;

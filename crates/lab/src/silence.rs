@@ -12,17 +12,16 @@ const SILENCE_US: u64 = 1_000_000;
 /// Fewer failures than this in the silence may be chance.
 const FAILURES: u64 = 10;
 
-/// When requests succeeded and failed, second by second of the measured window.
+/// When a request last succeeded within the measured window, and what failed since.
 #[derive(Debug, Default)]
 pub struct Silence {
-    /// By the end of the interval: one small entry for each second and thread at most.
-    seconds: BTreeMap<u64, Second>,
-}
-
-#[derive(Debug, Default)]
-struct Second {
-    succeeded: bool,
-    failed: BTreeMap<&'static str, u64>,
+    /// End of the last interval in which one succeeded.
+    last_us: Option<u64>,
+    /// End of the last interval.
+    end_us: u64,
+    /// Failures by kind, by the end of the interval, of those behind the last success only: threads report in their
+    /// own time, so a success may still come that ends before some of them. Empty while the system answers.
+    failed: BTreeMap<u64, BTreeMap<&'static str, u64>>,
 }
 
 impl Silence {
@@ -31,29 +30,29 @@ impl Silence {
         if !interval.in_window {
             return;
         }
-        let second = self.seconds.entry(interval.end_us).or_default();
-        for series in &interval.series {
-            match series.outcome {
-                Outcome::Ok => second.succeeded = true,
-                failure => {
-                    *second.failed.entry(failure.name()).or_default() += series.response_time_us.len();
-                }
-            }
+        self.end_us = self.end_us.max(interval.end_us);
+        if interval.series.iter().any(|series| series.outcome == Outcome::Ok) {
+            self.last_us = self.last_us.max(Some(interval.end_us));
+        }
+        for series in interval.series.iter().filter(|series| series.outcome != Outcome::Ok) {
+            let failed = self.failed.entry(interval.end_us).or_default();
+            *failed.entry(series.outcome.name()).or_default() += series.response_time_us.len();
+        }
+        if let Some(last_us) = self.last_us {
+            self.failed = self.failed.split_off(&(last_us + 1));
         }
     }
 
     /// What is to be said of the end of the window, if requests succeeded before it and none did in it.
     pub fn reason(&self) -> Option<String> {
-        let end_us = *self.seconds.keys().next_back()?;
-        let last_us =
-            self.seconds.iter().rev().find(|(_, second)| second.succeeded).map(|(at_us, _)| *at_us)?;
+        let last_us = self.last_us?;
         let mut failed = BTreeMap::<&str, u64>::new();
-        for second in self.seconds.range(last_us + 1..).map(|(_, second)| second) {
-            second.failed.iter().for_each(|(kind, count)| *failed.entry(kind).or_default() += count);
+        for second in self.failed.values() {
+            second.iter().for_each(|(kind, count)| *failed.entry(kind).or_default() += count);
         }
         let (most, _) = failed.iter().max_by_key(|(_, count)| **count)?;
         let all: u64 = failed.values().sum();
-        let silence_us = end_us - last_us;
+        let silence_us = self.end_us - last_us;
         (silence_us >= SILENCE_US && all >= FAILURES).then(|| {
             format!(
                 "the system stopped answering: in the last {:.1} s no request succeeded and {all} failed, most by {most}",

@@ -20,9 +20,9 @@ use crate::error::{RecordError, damaged, io_error};
 
 /// Rows that are gathered before they are written out as a row group.
 const GROUP_ROWS: usize = 8_192;
-/// Bytes of texts, histograms and lists that are gathered before they are written out: some minutes of a small scenario.
+/// Bytes of texts, histograms and lists that are gathered before they are written out: half a minute of a small scenario.
 /// More would look like a leak for as long, and compress no better.
-const GROUP_BYTES: usize = 512 << 10;
+const GROUP_BYTES: usize = 128 << 10;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
