@@ -173,7 +173,13 @@ impl Account {
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
-            self.notes.push("system and driver shared the machine's cores; --pin gives each its own".into());
+            let yields = match options.pins.system.is_empty() {
+                true => ", and the system yielded to the driver (nice 10)",
+                false => "",
+            };
+            self.notes.push(format!(
+                "system and driver shared the machine's cores{yields}; --pin gives each its own"
+            ));
         }
         let mut manifest = Manifest::new(&plan.name, plan.labels.clone(), summary);
         manifest.description = plan.description.clone();

@@ -48,6 +48,8 @@ pub struct Spec {
     pub log: PathBuf,
     /// Cores that it and its children are held to; empty for all.
     pub cores: Vec<usize>,
+    /// Whether others on its cores go first: it runs at the lower priority of [`pin::yielding`].
+    pub yields: bool,
     /// Whether its first line on standard output is waited for; what follows goes into the log.
     pub announces: bool,
 }
@@ -74,7 +76,10 @@ impl Child {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stderr(log.try_clone()?).process_group(0);
         command.stdout(if spec.announces { Stdio::piped() } else { log.try_clone()?.into() });
-        let mut process = pin::with_cores(&spec.cores, || command.spawn())??;
+        let mut process = pin::with_cores(&spec.cores, || match spec.yields {
+            true => pin::yielding(|| command.spawn()),
+            false => command.spawn(),
+        })??;
         let group = Pid::from_child(&process);
         ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(group);
         let output = process.stdout.take();
@@ -237,6 +242,7 @@ mod tests {
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             log: folder.join("log"),
             cores: Vec::new(),
+            yields: false,
             announces: false,
         }
     }
@@ -326,6 +332,23 @@ mod tests {
         let error = Child::spawn(&spec(folder.path(), &["/no/such/program"])).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(Child::spawn(&Spec { command: vec![], ..spec(folder.path(), &["x"]) }).is_err());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_that_yields_has_a_lower_priority_and_we_keep_ours() {
+        let nice = |id: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+            let behind_name = stat.rsplit_once(") ").unwrap().1.to_owned();
+            behind_name.split(' ').nth(16).unwrap().parse::<i32>().unwrap()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let ours = nice(std::process::id());
+        let child = Child::spawn(&Spec { yields: true, ..spec(folder.path(), &["sleep", "600"]) }).unwrap();
+        assert_eq!(nice(child.id()), (ours + pin::YIELDING).min(19));
+        assert_eq!(nice(std::process::id()), ours);
+        let equal = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
+        assert_eq!(nice(equal.id()), ours);
     }
 
     #[test]

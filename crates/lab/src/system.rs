@@ -239,7 +239,8 @@ fn spawn(name: &str, command: Vec<String>, setup: &Setup, announces: bool) -> Re
     let logs = setup.run_dir.join("logs");
     fs::create_dir_all(&logs).map_err(|error| cannot_write(&logs, &error))?;
     let log = logs.join(format!("{}.log", if name.is_empty() { "system" } else { name }));
-    let spec = Spec { name: name.to_owned(), command, log, cores: setup.cores.clone(), announces };
+    let yields = setup.cores.is_empty();
+    let spec = Spec { name: name.to_owned(), command, log, cores: setup.cores.clone(), yields, announces };
     Child::spawn(&spec).map_err(|error| {
         let program = spec.command.first().map(String::as_str).unwrap_or_default();
         LabError::Start(format!(
