@@ -48,7 +48,7 @@ pub struct Spec {
     pub log: PathBuf,
     /// Cores that it and its children are held to; empty for all.
     pub cores: Vec<usize>,
-    /// Whether others on its cores go first: it runs at the lower priority of [`pin::yielding`].
+    /// Whether others on its cores go first: it runs at a lower priority.
     pub yields: bool,
     /// Whether its first line on standard output is waited for; what follows goes into the log.
     pub announces: bool,
