@@ -137,9 +137,9 @@ pub fn with_cores<T>(cores: &[usize], f: impl FnOnce() -> T) -> io::Result<T> {
     if cores.is_empty() { Ok(f()) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
 }
 
-/// How much nicer a system is than the driver that it shares cores with. At the same priority a busy system kept the
-/// driver waiting for a core for 0.3 ms each time that an answer came, which its response times then contained; at 5
-/// for 0.04 ms, at 10 for 0.01 ms (the airline on four cores).
+/// How much nicer a system is than the driver that it shares cores with. At the same priority a busy system keeps the
+/// driver from its core when an answer comes, and the response time contains that; a smaller difference helps less.
+/// What is left of it is in every report, as the wait for a core.
 pub const YIELDING: i32 = 10;
 
 /// Runs `f` on a thread of its own at a lower priority ([`YIELDING`]). What it spawns keeps that: where no cores are
