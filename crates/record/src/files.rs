@@ -22,6 +22,10 @@ pub(crate) const BEGUN: &str = "unfinished.json";
 pub(crate) const JOURNAL: &str = "unfinished.journal";
 /// Where a run is built again from its journal.
 pub(crate) const REBUILT: &str = "unfinished.rebuilt";
+/// What was sent and acknowledged.
+pub(crate) const LEDGER: &str = "ledger";
+/// Within it: how contents are read again.
+pub(crate) const FORMS: &str = "forms.json";
 /// What the started processes said.
 pub(crate) const LOGS: &str = "logs";
 

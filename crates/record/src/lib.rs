@@ -51,6 +51,7 @@
 //! | `monitor.parquet` | the [`Sample`]s |
 //! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
 //! | `events.jsonl` | an [`Event`] a line |
+//! | `ledger/` | what was sent and what was acknowledged, where a step [enters its writes](ledger) |
 //! | `scenario.yaml` | the scenario as it was |
 //! | `logs/` | what the started processes said |
 //! | `unfinished.*` | while a run goes on: all that it has recorded, from which [`rebuild`] makes a run of one that was killed |
@@ -66,6 +67,7 @@ mod histogram;
 pub mod interval;
 mod journal;
 mod latency_log;
+pub mod ledger;
 mod live;
 pub mod manifest;
 mod run;

@@ -1,0 +1,159 @@
+//! What a store turned out to hold, against the ledger.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringTreemap;
+
+use super::{Entry, Ledger};
+
+/// Examples of each kind that findings name.
+pub const EXAMPLES: usize = 10;
+
+/// Takes everything that a store holds, entry by entry, in any order. Several can search at once, each a part of the
+/// store, and be [merged](Search::merge).
+#[derive(Debug, Clone)]
+pub struct Search<'a> {
+    ledger: &'a Ledger,
+    seen: BTreeMap<u16, RoaringTreemap>,
+    /// Those seen with another content at least once.
+    different: BTreeMap<u16, RoaringTreemap>,
+    duplicated: u64,
+    duplicated_examples: Vec<Entry>,
+    foreign: u64,
+}
+
+impl<'a> Search<'a> {
+    /// Nothing was found yet.
+    pub fn new(ledger: &'a Ledger) -> Search<'a> {
+        Search {
+            ledger,
+            seen: BTreeMap::new(),
+            different: BTreeMap::new(),
+            duplicated: 0,
+            duplicated_examples: Vec::new(),
+            foreign: 0,
+        }
+    }
+
+    /// The store holds this write, with the content that was sent.
+    pub fn found(&mut self, entry: Entry) {
+        if !self.ledger.was_sent(entry) {
+            self.foreign += 1;
+        } else if !self.seen.entry(entry.thread).or_default().insert(entry.number) {
+            self.duplicated += 1;
+            note(&mut self.duplicated_examples, entry);
+        }
+    }
+
+    /// The store holds this write with another content.
+    pub fn found_different(&mut self, entry: Entry) {
+        self.found(entry);
+        if self.ledger.was_sent(entry) {
+            self.different.entry(entry.thread).or_default().insert(entry.number);
+        }
+    }
+
+    /// The store holds something that is no write of this run.
+    pub fn found_foreign(&mut self) {
+        self.foreign += 1;
+    }
+
+    /// Adds what another search of the same ledger found elsewhere.
+    pub fn merge(&mut self, other: Search<'_>) {
+        for (thread, numbers) in other.seen {
+            let seen = self.seen.entry(thread).or_default();
+            for number in &*seen & &numbers {
+                self.duplicated += 1;
+                note(&mut self.duplicated_examples, Entry { thread, number });
+            }
+            *seen |= numbers;
+        }
+        for (thread, numbers) in other.different {
+            *self.different.entry(thread).or_default() |= numbers;
+        }
+        self.duplicated += other.duplicated;
+        other.duplicated_examples.into_iter().for_each(|entry| note(&mut self.duplicated_examples, entry));
+        self.foreign += other.foreign;
+    }
+
+    /// What it proves, once everything in the store was seen.
+    pub fn findings(&self) -> Findings {
+        let mut findings = Findings {
+            sent: self.ledger.sent(),
+            acknowledged: self.ledger.acknowledged(),
+            duplicated: self.duplicated,
+            duplicated_examples: self.duplicated_examples.clone(),
+            foreign: self.foreign,
+            torn: self.ledger.torn(),
+            ..Findings::default()
+        };
+        let none = RoaringTreemap::new();
+        for (&thread, own) in &self.ledger.threads {
+            let seen = self.seen.get(&thread).unwrap_or(&none);
+            let different = self.different.get(&thread).unwrap_or(&none);
+            let found = own.acknowledged.intersection_len(seen);
+            findings.found += found;
+            findings.lost += own.acknowledged.len() - found;
+            findings.unacknowledged_found += seen.len() - found;
+            findings.different += different.len();
+            let entries = |numbers: RoaringTreemap| {
+                numbers.into_iter().take(EXAMPLES).map(move |number| Entry { thread, number })
+            };
+            if findings.lost_examples.len() < EXAMPLES {
+                findings.lost_examples.extend(entries(&own.acknowledged - seen));
+            }
+            if findings.unacknowledged_examples.len() < EXAMPLES {
+                findings.unacknowledged_examples.extend(entries(seen - &own.acknowledged));
+            }
+            findings.different_examples.extend(entries(different.clone()));
+        }
+        findings.lost_examples.truncate(EXAMPLES);
+        findings.unacknowledged_examples.truncate(EXAMPLES);
+        findings.different_examples.truncate(EXAMPLES);
+        findings
+    }
+}
+
+fn note(examples: &mut Vec<Entry>, entry: Entry) {
+    if examples.len() < EXAMPLES {
+        examples.push(entry);
+    }
+}
+
+/// What a search proves. Examples are at most [`EXAMPLES`] of each kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Findings {
+    /// Writes sent.
+    pub sent: u64,
+    /// Writes acknowledged.
+    pub acknowledged: u64,
+    /// Acknowledged and found.
+    pub found: u64,
+    /// Acknowledged and not found: must be 0.
+    pub lost: u64,
+    /// Found more than once: how many times too often, over all.
+    pub duplicated: u64,
+    /// Found though never acknowledged: allowed, for the answer may have been lost on its way.
+    pub unacknowledged_found: u64,
+    /// Found with another content than was sent.
+    pub different: u64,
+    /// Found and not of this run.
+    pub foreign: u64,
+    /// Files of the ledger whose end was cut off.
+    pub torn: u64,
+    /// The first that are lost.
+    pub lost_examples: Vec<Entry>,
+    /// The first found more than once.
+    pub duplicated_examples: Vec<Entry>,
+    /// The first found though never acknowledged.
+    pub unacknowledged_examples: Vec<Entry>,
+    /// The first with another content.
+    pub different_examples: Vec<Entry>,
+}
+
+impl Findings {
+    /// Nothing that was acknowledged is missing, doubled or changed.
+    pub fn is_whole(&self) -> bool {
+        self.lost == 0 && self.duplicated == 0 && self.different == 0
+    }
+}

@@ -1,0 +1,169 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A run of several threads as plain sets, and the same as a ledger in a directory.
+fn written(threads: &[(Vec<bool>, usize)]) -> (tempfile::TempDir, BTreeSet<Entry>, BTreeSet<Entry>) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = LedgerWriter::create(dir.path()).unwrap();
+    let (mut sent, mut acknowledged) = (BTreeSet::new(), BTreeSet::new());
+    for (thread, (writes, every)) in threads.iter().enumerate() {
+        let mut part = Part::new(thread as u16);
+        for (index, answered) in writes.iter().enumerate() {
+            let entry = part.enter();
+            sent.insert(entry);
+            if *answered {
+                part.acknowledge(entry.number);
+                acknowledged.insert(entry);
+            }
+            if index % every == 0 {
+                let entry_time = index as u64 + 1;
+                writer.add(&mut part, entry_time).unwrap();
+            }
+        }
+        writer.add(&mut part, writes.len() as u64 + 1).unwrap();
+    }
+    (dir, sent, acknowledged)
+}
+
+proptest! {
+    #[test]
+    fn findings_are_what_plain_sets_say(
+        threads in prop::collection::vec((prop::collection::vec(any::<bool>(), 0..200), 1..50usize), 1..4),
+        held in prop::collection::vec((0..4u16, 0..220u64, any::<bool>()), 0..400),
+        split in 0..400usize,
+    ) {
+        let (dir, sent, acknowledged) = written(&threads);
+        let ledger = Ledger::read(dir.path()).unwrap();
+        prop_assert_eq!(ledger.sent(), sent.len() as u64);
+        prop_assert_eq!(ledger.acknowledged_entries().collect::<BTreeSet<_>>(), acknowledged.clone());
+
+        let (mut one, mut other) = (Search::new(&ledger), Search::new(&ledger));
+        let mut times = BTreeMap::<Entry, u64>::new();
+        let mut changed = BTreeSet::new();
+        let mut foreign = 0;
+        for (index, &(thread, number, right)) in held.iter().enumerate() {
+            let entry = Entry { thread, number };
+            let search = if index < split { &mut one } else { &mut other };
+            if right { search.found(entry) } else { search.found_different(entry) }
+            if sent.contains(&entry) {
+                *times.entry(entry).or_default() += 1;
+                if !right {
+                    changed.insert(entry);
+                }
+            } else {
+                foreign += 1;
+            }
+        }
+        one.merge(other);
+        let findings = one.findings();
+        let seen: BTreeSet<Entry> = times.keys().copied().collect();
+        let lost: Vec<Entry> = acknowledged.difference(&seen).copied().collect();
+        prop_assert_eq!(findings.acknowledged, acknowledged.len() as u64);
+        prop_assert_eq!(findings.found, acknowledged.intersection(&seen).count() as u64);
+        prop_assert_eq!(findings.lost, lost.len() as u64);
+        prop_assert_eq!(&findings.lost_examples[..], &lost[..lost.len().min(EXAMPLES)]);
+        prop_assert_eq!(findings.duplicated, times.values().map(|n| n - 1).sum::<u64>());
+        prop_assert_eq!(findings.unacknowledged_found, seen.difference(&acknowledged).count() as u64);
+        prop_assert_eq!(findings.different, changed.len() as u64);
+        prop_assert_eq!(findings.foreign, foreign);
+    }
+
+    #[test]
+    fn a_file_cut_off_anywhere_keeps_what_stands_before(
+        writes in prop::collection::vec(any::<bool>(), 1..300), cut in 0.0..1.0f64,
+    ) {
+        let (dir, _, acknowledged) = written(&[(writes, 20)]);
+        let whole = fs::read(dir.path().join("ledger/thread-0.log")).unwrap();
+        let cut = (whole.len() as f64 * cut) as usize;
+        let mut ledger = Ledger::default();
+        ledger.take_file(&whole[..cut]).unwrap();
+        prop_assert!(ledger.acknowledged_entries().all(|entry| acknowledged.contains(&entry)));
+        prop_assert!(ledger.torn() <= 1);
+        let mut all = Ledger::default();
+        all.take_file(&whole).unwrap();
+        prop_assert_eq!(all.acknowledged(), acknowledged.len() as u64);
+        prop_assert_eq!(all.torn(), 0);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..400), honest in any::<bool>()) {
+        if honest {
+            bytes.splice(0..0, *b"tidemkL1");
+        }
+        let _ = Ledger::default().take_file(&bytes);
+    }
+
+    #[test]
+    fn a_changed_byte_is_noticed_or_cuts_off(writes in prop::collection::vec(any::<bool>(), 1..300), at in 10usize.., bit in 0..8u8) {
+        let (dir, _, acknowledged) = written(&[(writes, 20)]);
+        let mut bytes = fs::read(dir.path().join("ledger/thread-0.log")).unwrap();
+        let at = 10 + at % (bytes.len() - 10);
+        bytes[at] ^= 1 << bit;
+        let mut ledger = Ledger::default();
+        ledger.take_file(&bytes).unwrap();
+        prop_assert_eq!(ledger.torn(), 1);
+        prop_assert!(ledger.acknowledged_entries().all(|entry| acknowledged.contains(&entry)));
+    }
+
+    #[test]
+    fn an_entry_is_its_text(thread in 0..THREADS_MAX, number in 0..NUMBERS_MAX) {
+        let entry = Entry { thread, number };
+        prop_assert_eq!(entry.to_string().len(), ENTRY_DIGITS);
+        prop_assert_eq!(entry.to_string().parse(), Ok(entry));
+    }
+
+    #[test]
+    fn what_is_no_entry_is_refused(text in "\\PC{0,20}") {
+        let digits = text.len() == ENTRY_DIGITS && text.bytes().all(|b| b.is_ascii_digit());
+        prop_assert_eq!(text.parse::<Entry>().is_ok(), digits);
+    }
+}
+
+/// A hundred million writes take less than the hundred megabytes that a ledger may, also when every third fails.
+#[test]
+fn a_hundred_million_entries_fit() {
+    let mut own = roaring::RoaringTreemap::new();
+    let dense = (0..50_000_000u64).chain((50_000_000..100_000_000).filter(|n| n % 3 != 0));
+    own.append(dense).unwrap();
+    assert!(own.serialized_size() < 20_000_000, "{} bytes", own.serialized_size());
+}
+
+#[test]
+fn a_write_is_known_by_when_it_was_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = LedgerWriter::create(dir.path()).unwrap();
+    let mut part = Part::new(2);
+    for second in 1..=3 {
+        (0..10).for_each(|_| drop(part.enter()));
+        writer.add(&mut part, second * 1_000_000).unwrap();
+    }
+    let ledger = Ledger::read(dir.path()).unwrap();
+    let between = |number| ledger.sent_between(Entry { thread: 2, number });
+    assert_eq!(between(0), Some((0, 1_000_000)));
+    assert_eq!(between(9), Some((0, 1_000_000)));
+    assert_eq!(between(10), Some((1_000_000, 2_000_000)));
+    assert_eq!(between(29), Some((2_000_000, 3_000_000)));
+    assert_eq!(between(30), None);
+    assert_eq!(ledger.sent_between(Entry { thread: 0, number: 0 }), None);
+}
+
+#[test]
+fn a_part_goes_on_in_a_used_buffer() {
+    let mut part = Part::new(0);
+    let first = part.enter();
+    part.acknowledge(first.number);
+    let handed = part.hand_over(Part::default());
+    assert_eq!((handed.sent(), part.sent()), (1, 1));
+    let second = part.enter();
+    part.acknowledge(second.number);
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = LedgerWriter::create(dir.path()).unwrap();
+    let mut all = [handed, part.hand_over(Part::default())];
+    all.iter_mut().for_each(|part| writer.add(part, 1).unwrap());
+    let ledger = Ledger::read(dir.path()).unwrap();
+    assert_eq!(ledger.acknowledged_entries().collect::<Vec<_>>(), [first, second]);
+}
