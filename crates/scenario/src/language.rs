@@ -152,7 +152,7 @@ static TLS: Record = Record {
 static FEEDER: Record = Record {
     what: "a feeder",
     schema: "feeder",
-    about: "Rows from a CSV file with a header line, or written here.",
+    about: "Rows from a CSV file with a header line, written here, or numbers.",
     verbs: &[],
     keys: &[
         key("file", Scalar(Text), "A CSV file, relative to the scenario; its first line names the columns."),
@@ -162,13 +162,16 @@ static FEEDER: Record = Record {
             List(&Map(Keys::Name("columns"), &Scalar(Text)), 1),
             "Rows, each a mapping with the same columns.",
         ),
+        key("from", Scalar(Whole(0)), "Numbers in one column, named like the feeder: the first of them."),
+        key("to", Scalar(Whole(0)), "The last of the numbers."),
+        key("digits", Scalar(Whole(1)), "Numbers get zeros in front until they have so many digits."),
         key(
             "order",
             Scalar(Word(&["in turn", "random"])),
             "`in turn` (default): one shared cursor over all sessions, begun again at the end.",
         ),
     ],
-    rule: Rule::OneOf(&["file", "values", "rows"]),
+    rule: Rule::OneOf(&["file", "values", "rows", "from"]),
 };
 
 static DEFAULTS: Record = Record {

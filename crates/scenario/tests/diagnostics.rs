@@ -278,6 +278,20 @@ fn steps_say_what_they_do() {
 }
 
 #[test]
+fn numbers_of_a_feeder_have_an_end_and_a_bound() {
+    let told = |feeder: &str| {
+        told_of(&format!(
+            "feeders: {{n: {feeder}}}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        ))
+    };
+    assert_eq!(told("{from: 1}"), "1:21: numbers need an end, too; add `to`");
+    assert_eq!(told("{from: 2, to: 1}"), "1:28: numbers from 2 on cannot end at 1");
+    assert_eq!(told("{from: 0, to: 10000000}"), "1:28: these are more than 10000000 numbers");
+    assert_eq!(told("{from: 0, to: 9, digits: 21}"), "1:39: a number has at most 20 digits");
+    assert!(told("{to: 9}").contains("from"));
+}
+
+#[test]
 fn a_very_wrong_file_is_told_of_in_time() {
     let steps = "      - PSOT: \"${nix}${nix}\"\n        label: \"${nix}\"\n".repeat(30_000);
     let text = format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n");

@@ -102,6 +102,7 @@ feeders:
   people: {file: people.csv}
   pairs: {rows: [{x: 1, y: 2}, {x: 3, y: 4}]}
   any: {values: [p, q], order: random}
+  seats: {from: 8, to: 11, digits: 4}
 sessions:
   a:
     steps:
@@ -112,6 +113,11 @@ sessions:
 load: {users: 1, hold: 1s}
 ";
     let plan = load_text("t.yaml", text, dir.path(), &[]).unwrap();
+    let seats: Vec<&str> = plan.feeders[3].rows.iter().map(|row| &*row[0]).collect();
+    assert_eq!(
+        (&plan.feeders[3].columns[..], &seats[..]),
+        (&["seats".to_owned()][..], &["0008", "0009", "0010", "0011"][..])
+    );
     let log = sent(&plan, 3, "");
     let firsts: Vec<&str> = log.iter().step_by(2).map(String::as_str).collect();
     assert_eq!(

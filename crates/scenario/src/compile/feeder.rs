@@ -9,6 +9,8 @@ use crate::yaml::Node;
 
 /// Most rows of one feeder.
 const ROWS_MAX: usize = 10_000_000;
+/// Most digits of a number: those of the largest.
+const DIGITS_MAX: u64 = 20;
 
 /// Reads all feeders.
 pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> SharedNames {
@@ -19,6 +21,8 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
             Some((vec![name.to_owned()], from_values(values, reader)))
         } else if let Some(rows) = node.get("rows") {
             from_rows(rows, reader)
+        } else if let Some(first) = node.get("from") {
+            from_numbers(node, first, reader).map(|rows| (vec![name.to_owned()], rows))
         } else {
             node.get("file").and_then(|file| from_file(file, base, reader))
         };
@@ -35,6 +39,29 @@ type Rows = Vec<Vec<Box<str>>>;
 
 fn from_values(node: &Node, reader: &Reader<'_>) -> Rows {
     node.items().iter().filter_map(|value| Some(vec![reader.text(value)?.into_boxed_str()])).collect()
+}
+
+fn from_numbers(node: &Node, first_node: &Node, reader: &Reader<'_>) -> Option<Rows> {
+    let Some(last_node) = node.get("to") else {
+        reader.sink.error(first_node, "numbers need an end, too; add `to`");
+        return None;
+    };
+    let (first, last) = (reader.whole(first_node, 0)?, reader.whole(last_node, 0)?);
+    if last < first {
+        reader.sink.error(last_node, format!("numbers from {first} on cannot end at {last}"));
+        return None;
+    }
+    if last - first >= ROWS_MAX as u64 {
+        reader.sink.error(last_node, format!("these are more than {ROWS_MAX} numbers"));
+        return None;
+    }
+    let digits = node.get("digits").and_then(|digits| reader.whole(digits, 1)).unwrap_or(1);
+    if let Some(digits) = node.get("digits").filter(|_| digits > DIGITS_MAX) {
+        reader.sink.error(digits, format!("a number has at most {DIGITS_MAX} digits"));
+        return None;
+    }
+    let width = digits as usize;
+    Some((first..=last).map(|number| vec![format!("{number:0width$}").into_boxed_str()]).collect())
 }
 
 fn from_rows(node: &Node, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
