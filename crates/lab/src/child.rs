@@ -2,7 +2,8 @@
 //!
 //! It stands in a process group of its own, so that a terminal's Ctrl-C reaches us only and its own children can be
 //! stopped with it. Its standard input is a pipe that we hold open and never write to: when we die, by `kill -9`
-//! too, the pipe closes, and a child that minds it (`tidemark serve --stop-with-parent` does) ends itself.
+//! too, the pipe closes, and a child that minds it (`tidemark serve --stop-with-parent` does) ends itself. A child
+//! that is frozen cannot mind anything: as long as it is, a small shell waits for our end and kills it then.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -25,6 +26,8 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 const TAIL_BYTES: u64 = 16 * 1024;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
+/// What stands by while a process group is frozen: its standard input ends when we do.
+const STAND_BY: &str = "read -r _ || kill -s KILL -- \"-$0\"";
 
 /// Process groups of the children that live; for the one way out that runs no destructor.
 static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -63,6 +66,30 @@ pub struct Child {
     log: PathBuf,
     announcement: Option<Receiver<String>>,
     ended: Option<ExitStatus>,
+    /// Who stands by while it is frozen.
+    frozen: Option<StandBy>,
+}
+
+/// Kills a process group if we die; ended when dropped.
+#[derive(Debug)]
+struct StandBy(std::process::Child);
+
+impl StandBy {
+    fn over(group: Pid) -> io::Result<StandBy> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", STAND_BY, &group.as_raw_nonzero().to_string()]).stdin(Stdio::piped());
+        // a group of its own: a terminal's Ctrl-C is not for it
+        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command.spawn().map(StandBy)
+    }
+}
+
+impl Drop for StandBy {
+    fn drop(&mut self) {
+        // killed before its input ends, or it would do what it stands by for
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 impl Child {
@@ -90,6 +117,7 @@ impl Child {
             log: spec.log.clone(),
             announcement: None,
             ended: None,
+            frozen: None,
         };
         // from here on a return drops the child, which stops it
         if let Some(output) = output {
@@ -149,16 +177,45 @@ impl Child {
 
     /// Asks it to end (SIGTERM), waits as long as `grace`, kills what is left (SIGKILL), and returns how it ended.
     pub fn stop(&mut self, grace: Duration) -> String {
+        self.stop_while(grace, &|| true)
+    }
+
+    /// The same; it is killed at once where it need not be waited for any more.
+    pub fn stop_while(&mut self, grace: Duration, patient: &dyn Fn() -> bool) -> String {
         if self.ended.is_none() {
             // only fails where nobody is left to get it
             let _ = kill_process_group(self.group, Signal::TERM);
+            self.thaw();
             let begin = Instant::now();
-            while !self.has_ended() && begin.elapsed() < grace {
+            while !self.has_ended() && begin.elapsed() < grace && patient() {
                 std::thread::sleep(LOOK_EVERY);
             }
-            self.reap();
         }
+        self.kill()
+    }
+
+    /// Kills it and all its children (SIGKILL), and returns how it ended.
+    pub fn kill(&mut self) -> String {
+        self.reap();
         self.ended.map_or_else(|| "unknown end".into(), ending_text)
+    }
+
+    /// Stops it and its children where they stand (SIGSTOP), until they are [thawed](Child::thaw). Should this
+    /// process die before that, they are killed.
+    pub fn freeze(&mut self) -> io::Result<()> {
+        if self.frozen.is_none() && self.ending().is_none() {
+            self.frozen = Some(StandBy::over(self.group)?);
+            kill_process_group(self.group, Signal::STOP)?;
+        }
+        Ok(())
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&mut self) {
+        if self.frozen.take().is_some() {
+            // only fails where nobody is left to get it
+            let _ = kill_process_group(self.group, Signal::CONT);
+        }
     }
 
     /// Whether it has ended; it is not reaped yet, so that its process group stays its own.
@@ -176,6 +233,7 @@ impl Child {
         if self.ended.is_some() {
             return;
         }
+        self.frozen = None;
         let _ = kill_process_group(self.group, Signal::KILL);
         self.ended = Some(self.process.wait().unwrap_or_else(|_| ExitStatus::from_raw(0)));
         ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).retain(|group| *group != self.group);
@@ -289,6 +347,40 @@ mod tests {
             stat.is_empty() || stat.contains(") Z ")
         };
         wait_until("the grandchild is gone", || gone(grandchild));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_frozen_child_goes_on_when_thawed_and_is_stopped_in_any_case() {
+        let state = |id: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
+        child.freeze().unwrap();
+        child.freeze().unwrap();
+        wait_until("it stands still", || state(child.id()) == Some('T'));
+        child.thaw();
+        wait_until("it goes on", || state(child.id()) == Some('S'));
+        child.freeze().unwrap();
+        assert_eq!(child.stop(Duration::from_secs(20)), "killed by signal 15", "it could answer the wish");
+        let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
+        child.freeze().unwrap();
+        assert_eq!(child.kill(), "killed by signal 9");
+        assert!(!alive(child.id()));
+    }
+
+    #[test]
+    fn who_stands_by_kills_the_group_when_we_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
+        drop(StandBy::over(child.group).unwrap());
+        assert!(child.ending().is_none(), "called off");
+        let mut stand_by = StandBy::over(child.group).unwrap();
+        drop(stand_by.0.stdin.take());
+        wait_until("it is killed", || child.ending().is_some());
+        assert_eq!(child.ending().unwrap(), "killed by signal 9");
     }
 
     #[test]

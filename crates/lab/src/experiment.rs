@@ -293,6 +293,7 @@ impl Experiment {
             run_dir: self.run_dir.clone(),
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
+            comes_back: false,
         };
         let mut system = self.plan.system.clone();
         if system.http == HttpVersion::Auto && self.plan.has_websockets() {

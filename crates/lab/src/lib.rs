@@ -2,7 +2,8 @@
 //! process, and stops everything on every way out.
 //!
 //! [`run`] does it all for a [plan](tidemark_scenario::Plan) and leaves a run directory. What it stands on is useful
-//! alone: a [child process](child) that never outlives its reason, the [monitor] that reads `/proc`, the disk's
+//! alone: a [child process](child) that never outlives its reason, the seam by which what was [started] is broken on
+//! purpose, the [monitor] that reads `/proc`, the disk's
 //! [sync] latency, the rule by which a run is [judged](verdict).
 //!
 //! ```no_run
@@ -33,7 +34,9 @@ mod machine;
 pub mod monitor;
 mod pin;
 mod proc;
+mod served;
 mod silence;
+pub mod started;
 mod steady;
 pub mod sync;
 pub mod system;

@@ -4,27 +4,21 @@
 //! announces. A command gets a free port in place of `{port}`; it must listen on 127.0.0.1. A URL is only driven.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tidemark_drive::Target;
 use tidemark_scenario::plan::{System, SystemOrigin};
 
-use crate::child::{Child, Spec};
 use crate::error::LabError;
-use crate::health;
 use crate::interrupt::Wish;
+use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_wish};
+use crate::started::{Handle, Started, held, try_held};
 use crate::target::{knock, target};
 
-/// How often a system that is to become ready is asked.
-const ASK_EVERY: Duration = Duration::from_millis(20);
-/// How long a system that is stopped may take to finish what is in flight.
-const STOP_GRACE: Duration = Duration::from_secs(10);
 /// How long a URL is tried that nobody answers at.
 const URL_PATIENCE: Duration = Duration::from_secs(2);
-/// Lines of a log that an error quotes.
-const TAIL_LINES: usize = 12;
 /// What a shipped system that is bound prints, before its URL.
 const ANNOUNCEMENT: &str = "listening ";
 /// Durability of a shipped system where the scenario does not say.
@@ -41,13 +35,15 @@ pub struct Setup {
     pub cores: Vec<usize>,
     /// Whether the data directory stays after the run.
     pub keep_data: bool,
+    /// Whether it is to go down and come back at the same address.
+    pub comes_back: bool,
 }
 
 /// A system that is ready; stopped, and its data removed, when dropped.
 #[derive(Debug)]
 pub struct Running {
-    // the order matters: the child goes before its data
-    child: Option<Child>,
+    // the order matters: the process goes before its data
+    process: Option<Arc<Mutex<Served>>>,
     data: Option<DataDir>,
     /// Its name, or the URL that is driven.
     pub name: String,
@@ -75,9 +71,14 @@ impl Running {
         }
     }
 
-    /// Process id of the child, where one was started.
+    /// What was started, for whoever breaks it on purpose.
+    pub fn started(&self) -> Option<Handle> {
+        self.process.clone().map(|process| process as Handle)
+    }
+
+    /// Its process id, where it was started and is up. None while somebody is at work on it.
     pub fn process_id(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+        try_held(self.process.as_ref()?)?.process_id()
     }
 
     /// The folder of its data, where it has one.
@@ -87,17 +88,20 @@ impl Running {
 
     /// How it ended, if it has ended by itself.
     pub fn ended(&mut self) -> Option<String> {
-        self.child.as_mut()?.ending()
+        try_held(self.process.as_ref()?)?.ended()
     }
 
     /// The end of its log, for an error to quote.
     pub fn log_tail(&self) -> String {
-        self.child.as_ref().map_or_else(String::new, |child| child.log_tail(TAIL_LINES))
+        self.process.as_ref().map_or_else(String::new, |process| held(process).log_tail())
     }
 
-    /// Stops the child, if there is one, and returns how it ended. Its data stays until this is dropped.
+    /// Stops the process, if it is up, and returns how it ended. Its data stays until this is dropped.
     pub fn stop(&mut self) -> Option<String> {
-        Some(self.child.take()?.stop(STOP_GRACE))
+        let process = self.process.take()?;
+        let mut process = held(&process);
+        process.process_id()?;
+        Some(process.stop(&|| true))
     }
 
     /// Leaves the data directory where it is.
@@ -130,11 +134,13 @@ fn start_shipped(
     let data = setup.run_dir.join("data");
     let durability = system.durability.clone().unwrap_or_else(|| DEFAULT_DURABILITY.into());
     let mut command: Vec<String> = vec![setup.executable.display().to_string(), "serve".into(), name.into()];
-    for (flag, value) in [
-        ("--listen", "127.0.0.1:0".to_owned()),
-        ("--data", data.display().to_string()),
-        ("--durability", durability.clone()),
-    ] {
+    let listen = match setup.comes_back {
+        true => format!("127.0.0.1:{}", served::free_port(true)?),
+        false => ANY_PORT.to_owned(),
+    };
+    for (flag, value) in
+        [("--listen", listen), ("--data", data.display().to_string()), ("--durability", durability.clone())]
+    {
         command.extend([flag.to_owned(), value]);
     }
     for (key, value) in &system.settings {
@@ -144,26 +150,19 @@ fn start_shipped(
 
     let data = DataDir(data, setup.keep_data);
     fs::create_dir_all(&data.0).map_err(|error| cannot_write(&data.0, &error))?;
-    let mut child = spawn(name, command.clone(), setup, true)?;
-    let deadline = Deadline { begin: Instant::now(), within: system.ready_within };
-    let line = loop {
-        check_wish(wish)?;
-        match child.announcement() {
-            Some(Ok(line)) => break line,
-            None if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
-            // the output closes a moment before the end can be seen; waiting tells which it was
-            Some(Err(())) if child.ending().is_none() && !deadline.is_over() => std::thread::sleep(ASK_EVERY),
-            _ => return Err(never_ready(&mut child, &deadline, "it has not said where it listens")),
-        }
-    };
+    let spec = served::spec(name, command.clone(), setup, true)?;
+    let mut child = served::start(&spec)?;
+    let deadline = Deadline::new(system.ready_within);
+    let line = served::announced(&mut child, &deadline, wish)?;
     let url = line.strip_prefix(ANNOUNCEMENT).ok_or_else(|| {
         LabError::Start(format!("the system `{name}` said `{line}` and not where it listens"))
     })?;
     let target = target(url, system)?;
-    wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
+    served::wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
+    let served = Served::new(child, spec, &target, &system.health, system.ready_within).with_data(&data.0);
     Ok(Running {
         url: url.trim_end_matches('/').to_owned(),
-        child: Some(child),
+        process: Some(Arc::new(Mutex::new(served))),
         data: Some(data),
         name: name.to_owned(),
         target,
@@ -179,21 +178,22 @@ fn start_command(
     wish: &dyn Fn() -> Wish,
 ) -> Result<Running, LabError> {
     // another process could take the port between here and the child's bind; the child then says so and ends
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = free.map_err(|error| LabError::Start(format!("no free port on 127.0.0.1: {error}")))?.port();
+    let port = served::free_port(setup.comes_back)?;
     let command: Vec<String> = command.iter().map(|word| word.replace("{port}", &port.to_string())).collect();
     let program = command.first().map(String::as_str).unwrap_or_default();
     let name = Path::new(program)
         .file_name()
         .map_or_else(|| program.into(), |name| name.to_string_lossy())
         .into_owned();
-    let mut child = spawn(&name, command.clone(), setup, false)?;
+    let spec = served::spec(&name, command.clone(), setup, false)?;
+    let mut child = served::start(&spec)?;
     let url = format!("http://127.0.0.1:{port}");
     let target = target(&url, system)?;
-    let deadline = Deadline { begin: Instant::now(), within: system.ready_within };
-    wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
+    let deadline = Deadline::new(system.ready_within);
+    served::wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
+    let served = Served::new(child, spec, &target, &system.health, system.ready_within);
     Ok(Running {
-        child: Some(child),
+        process: Some(Arc::new(Mutex::new(served))),
         data: None,
         name,
         target,
@@ -206,7 +206,7 @@ fn start_command(
 /// A system that is there already need not have our health path; that somebody answers is enough.
 fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, LabError> {
     let mut target = target(url, system)?;
-    let deadline = Deadline { begin: Instant::now(), within: system.ready_within.min(URL_PATIENCE) };
+    let deadline = Deadline::new(system.ready_within.min(URL_PATIENCE));
     loop {
         check_wish(wish)?;
         match knock(&mut target, system.http, URL_PATIENCE) {
@@ -225,7 +225,7 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
         }
     }
     Ok(Running {
-        child: None,
+        process: None,
         data: None,
         name: url.to_owned(),
         target,
@@ -235,85 +235,11 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
     })
 }
 
-fn spawn(name: &str, command: Vec<String>, setup: &Setup, announces: bool) -> Result<Child, LabError> {
-    let logs = setup.run_dir.join("logs");
-    fs::create_dir_all(&logs).map_err(|error| cannot_write(&logs, &error))?;
-    let log = logs.join(format!("{}.log", if name.is_empty() { "system" } else { name }));
-    let yields = setup.cores.is_empty();
-    let spec = Spec { name: name.to_owned(), command, log, cores: setup.cores.clone(), yields, announces };
-    Child::spawn(&spec).map_err(|error| {
-        let program = spec.command.first().map(String::as_str).unwrap_or_default();
-        LabError::Start(format!(
-            "cannot start the system: `{program}`: {error}; check `system:` in the scenario"
-        ))
-    })
-}
-
-struct Deadline {
-    begin: Instant,
-    within: Duration,
-}
-
-impl Deadline {
-    fn is_over(&self) -> bool {
-        self.begin.elapsed() >= self.within
-    }
-}
-
-fn wait_ready(
-    child: &mut Child,
-    target: &Target,
-    path: &str,
-    deadline: &Deadline,
-    wish: &dyn Fn() -> Wish,
-) -> Result<(), LabError> {
-    let path = if path.is_empty() { "/health" } else { path };
-    loop {
-        check_wish(wish)?;
-        let last = match health::ask(&target.address, &target.authority, path) {
-            Ok(200) => return Ok(()),
-            Ok(status) => format!("GET {path} was answered with {status} instead of 200"),
-            Err(error) => format!("GET http://{}{path}: {error}", target.address),
-        };
-        if child.ending().is_some() || deadline.is_over() {
-            return Err(never_ready(child, deadline, &last));
-        }
-        std::thread::sleep(ASK_EVERY);
-    }
-}
-
-fn never_ready(child: &mut Child, deadline: &Deadline, last: &str) -> LabError {
-    let name = child.name().to_owned();
-    match child.ending() {
-        // our own systems end with this status where their settings are wrong, and say which in their log
-        Some(_) if child.exit_code() == Some(crate::EXIT_USAGE.into()) => LabError::Usage(format!(
-            "the system `{name}` refused its settings; {}",
-            child.log_tail(TAIL_LINES)
-        )),
-        Some(ending) => LabError::Start(format!(
-            "the system `{name}` ended before it was ready ({ending}); {}",
-            child.log_tail(TAIL_LINES)
-        )),
-        None => LabError::Start(format!(
-            "the system `{name}` was not ready within {:?}: {last}; if it needs longer, raise `ready_within` in the \
-             scenario; {}",
-            deadline.within,
-            child.log_tail(TAIL_LINES)
-        )),
-    }
-}
-
-fn check_wish(wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
-    if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> LabError {
-    LabError::Usage(format!("cannot write {}: {error}; choose another place with --out", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
+    use std::time::Instant;
 
     fn setup(folder: &Path, executable: &str) -> Setup {
         Setup {
@@ -321,6 +247,7 @@ mod tests {
             run_dir: folder.to_owned(),
             cores: Vec::new(),
             keep_data: false,
+            comes_back: false,
         }
     }
 
@@ -421,6 +348,73 @@ mod tests {
             data.display()
         );
         assert_eq!(log.trim(), wanted);
+    }
+
+    /// Answers every question with 200, until the process ends.
+    fn healthy() -> u16 {
+        use std::io::{Read, Write};
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 1024]);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+            }
+        });
+        port
+    }
+
+    #[test]
+    fn a_system_that_was_killed_comes_back_where_it_was_with_its_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let port = healthy();
+        // its data says how often it was started
+        let body = format!(
+            "echo \"$@\" >&2\necho x >> \"$6/starts\"\necho listening http://127.0.0.1:{port}\nexec cat"
+        );
+        let executable = stand_in(folder.path(), &body);
+        let system = system(SystemOrigin::Shipped("airline".into()), 20_000);
+        let mut running = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap();
+        let starts = || fs::read_to_string(folder.path().join("data/starts")).unwrap().lines().count();
+        let (first, handle) = (running.process_id().unwrap(), running.started().unwrap());
+        assert_eq!(held(&handle).kill(), "killed by signal 9");
+        assert_eq!((running.process_id(), running.ended()), (None, None), "that is not its own end");
+        held(&handle).restart(&|| true).unwrap();
+        assert_ne!(running.process_id().unwrap(), first);
+        assert_eq!((starts(), running.ended()), (2, None));
+        assert_eq!(held(&handle).stop(&|| true), "killed by signal 15");
+        let interrupted = held(&handle).restart(&|| false).unwrap_err();
+        assert!(matches!(interrupted, LabError::Interrupted(_)), "{interrupted}");
+        drop(handle);
+        running.stop();
+        let log = fs::read_to_string(folder.path().join("logs/airline.log")).unwrap();
+        assert!(log.lines().nth(1).unwrap().contains(&format!("--listen 127.0.0.1:{port} ")), "{log}");
+    }
+
+    #[test]
+    fn one_that_does_not_come_back_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let port = healthy();
+        let body = format!(
+            "[ -e \"$6/once\" ] && {{ echo no second time >&2; exit 3; }}\ntouch \"$6/once\"\n\
+             echo listening http://127.0.0.1:{port}\nexec cat"
+        );
+        let executable = stand_in(folder.path(), &body);
+        let system = system(SystemOrigin::Shipped("airline".into()), 20_000);
+        let running = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap();
+        let handle = running.started().unwrap();
+        held(&handle).kill();
+        let error = held(&handle).restart(&|| true).unwrap_err().to_string();
+        assert!(error.contains("ended before it was ready (exit status 3)"), "{error}");
+        assert!(error.contains("no second time"), "{error}");
+    }
+
+    #[test]
+    fn a_port_that_is_kept_is_none_of_those_that_connections_get() {
+        let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+        let lowest = range.split_whitespace().next().and_then(|port| port.parse::<u16>().ok());
+        let port = served::free_port(true).unwrap();
+        assert!(lowest.is_none_or(|lowest| port < lowest || lowest <= 10_000), "{port} of {range}");
     }
 
     #[test]

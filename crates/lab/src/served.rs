@@ -1,0 +1,238 @@
+//! A process of the system, and all that it takes to start it again where it was.
+
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tidemark_drive::Target;
+
+use crate::child::{Child, Spec};
+use crate::error::LabError;
+use crate::health;
+use crate::interrupt::Wish;
+use crate::monitor::SYSTEM;
+use crate::started::{Patience, Started};
+use crate::system::Setup;
+
+/// How often a system that is to become ready is asked.
+pub const ASK_EVERY: Duration = Duration::from_millis(20);
+/// How long a system that is stopped may take to finish what is in flight.
+pub const STOP_GRACE: Duration = Duration::from_secs(10);
+/// Lines of a log that an error quotes.
+const TAIL_LINES: usize = 12;
+/// An address with this port is one that the kernel chooses.
+pub const ANY_PORT: &str = "127.0.0.1:0";
+/// Ports that may be tried until one is free.
+const PORTS_TRIED: u32 = 200;
+/// Ports from here to those that the kernel gives to connections are for systems that come back.
+const LOWEST_PORT: u16 = 10_000;
+/// Where the kernel says which ports it gives to connections, and what they are where it does not say.
+const CONNECTION_PORTS: (&str, u16) = ("/proc/sys/net/ipv4/ip_local_port_range", 32_768);
+
+/// A process of the system under test.
+#[derive(Debug)]
+pub struct Served {
+    spec: Spec,
+    child: Option<Child>,
+    target: Target,
+    health: String,
+    within: Duration,
+    data: Option<PathBuf>,
+}
+
+impl Served {
+    /// What was started by this and is ready at `target`.
+    pub fn new(child: Child, mut spec: Spec, target: &Target, health: &str, within: Duration) -> Served {
+        // a port that the kernel chose is from now on this one
+        for word in spec.command.iter_mut().filter(|word| *word == ANY_PORT) {
+            *word = target.address.to_string();
+        }
+        let (target, health) = (target.clone(), health.to_owned());
+        Served { spec, child: Some(child), target, health, within, data: None }
+    }
+
+    /// Names the folder of its data.
+    pub fn with_data(self, folder: &Path) -> Served {
+        Served { data: Some(folder.to_owned()), ..self }
+    }
+}
+
+impl Started for Served {
+    fn name(&self) -> &str {
+        SYSTEM
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    fn ended(&mut self) -> Option<String> {
+        self.child.as_mut()?.ending()
+    }
+
+    fn kill(&mut self) -> String {
+        self.child.take().map_or_else(|| "it was down".into(), |mut child| child.kill())
+    }
+
+    fn stop(&mut self, patience: Patience<'_>) -> String {
+        let child = self.child.take();
+        child.map_or_else(|| "it was down".into(), |mut child| child.stop_while(STOP_GRACE, patience))
+    }
+
+    fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
+        let wish = || if patience() { Wish::GoOn } else { Wish::Abort };
+        let child = self.child.insert(start(&self.spec)?);
+        let deadline = Deadline::new(self.within);
+        if self.spec.announces {
+            // where it listens is known; its own word says that it does
+            announced(child, &deadline, &wish)?;
+        }
+        wait_ready(child, &self.target, &self.health, &deadline, &wish)
+    }
+
+    fn freeze(&mut self) -> io::Result<()> {
+        self.child.as_mut().map_or(Ok(()), Child::freeze)
+    }
+
+    fn thaw(&mut self) {
+        if let Some(child) = &mut self.child {
+            child.thaw();
+        }
+    }
+
+    fn data_dir(&self) -> Option<&Path> {
+        self.data.as_deref()
+    }
+
+    fn log_tail(&self) -> String {
+        self.child.as_ref().map_or_else(String::new, |child| child.log_tail(TAIL_LINES))
+    }
+}
+
+/// A free port on 127.0.0.1. One that is to be `kept` over a restart is none that the kernel gives to connections:
+/// while nobody listens there, a connection to it could get it as its own end, and keep it.
+pub fn free_port(kept: bool) -> Result<u16, LabError> {
+    let none = |error: io::Error| LabError::Start(format!("no free port on 127.0.0.1: {error}"));
+    let bind = |port: u16| TcpListener::bind(("127.0.0.1", port)).and_then(|free| free.local_addr());
+    if kept {
+        let range = fs::read_to_string(CONNECTION_PORTS.0).unwrap_or_default();
+        let lowest = range.split_whitespace().next().and_then(|port| port.parse().ok());
+        let end = lowest.unwrap_or(CONNECTION_PORTS.1);
+        if end > LOWEST_PORT {
+            let tried = (0..PORTS_TRIED).find_map(|_| bind(fastrand::u16(LOWEST_PORT..end)).ok());
+            return tried.map(|free| free.port()).ok_or_else(|| none(io::ErrorKind::AddrInUse.into()));
+        }
+    }
+    bind(0).map(|free| free.port()).map_err(none)
+}
+
+/// How it is started.
+pub fn spec(name: &str, command: Vec<String>, setup: &Setup, announces: bool) -> Result<Spec, LabError> {
+    let logs = setup.run_dir.join("logs");
+    fs::create_dir_all(&logs).map_err(|error| cannot_write(&logs, &error))?;
+    let log = logs.join(format!("{}.log", if name.is_empty() { "system" } else { name }));
+    let yields = setup.cores.is_empty();
+    Ok(Spec { name: name.to_owned(), command, log, cores: setup.cores.clone(), yields, announces })
+}
+
+/// Starts it.
+pub fn start(spec: &Spec) -> Result<Child, LabError> {
+    Child::spawn(spec).map_err(|error| {
+        let program = spec.command.first().map(String::as_str).unwrap_or_default();
+        LabError::Start(format!(
+            "cannot start the system: `{program}`: {error}; check `system:` in the scenario"
+        ))
+    })
+}
+
+/// When a system is to be ready.
+pub struct Deadline {
+    begin: Instant,
+    within: Duration,
+}
+
+impl Deadline {
+    /// So long from now.
+    pub fn new(within: Duration) -> Deadline {
+        Deadline { begin: Instant::now(), within }
+    }
+
+    /// Whether it should be by now.
+    pub fn is_over(&self) -> bool {
+        self.begin.elapsed() >= self.within
+    }
+}
+
+/// The first line that it prints.
+pub fn announced(
+    child: &mut Child,
+    deadline: &Deadline,
+    wish: &dyn Fn() -> Wish,
+) -> Result<String, LabError> {
+    loop {
+        check_wish(wish)?;
+        match child.announcement() {
+            Some(Ok(line)) => return Ok(line),
+            None if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
+            // the output closes a moment before the end can be seen; waiting tells which it was
+            Some(Err(())) if child.ending().is_none() && !deadline.is_over() => std::thread::sleep(ASK_EVERY),
+            _ => return Err(never_ready(child, deadline, "it has not said where it listens")),
+        }
+    }
+}
+
+/// Waits until it answers 200 there.
+pub fn wait_ready(
+    child: &mut Child,
+    target: &Target,
+    path: &str,
+    deadline: &Deadline,
+    wish: &dyn Fn() -> Wish,
+) -> Result<(), LabError> {
+    let path = if path.is_empty() { "/health" } else { path };
+    loop {
+        check_wish(wish)?;
+        let last = match health::ask(&target.address, &target.authority, path) {
+            Ok(200) => return Ok(()),
+            Ok(status) => format!("GET {path} was answered with {status} instead of 200"),
+            Err(error) => format!("GET http://{}{path}: {error}", target.address),
+        };
+        if child.ending().is_some() || deadline.is_over() {
+            return Err(never_ready(child, deadline, &last));
+        }
+        std::thread::sleep(ASK_EVERY);
+    }
+}
+
+fn never_ready(child: &mut Child, deadline: &Deadline, last: &str) -> LabError {
+    let name = child.name().to_owned();
+    match child.ending() {
+        // our own systems end with this status where their settings are wrong, and say which in their log
+        Some(_) if child.exit_code() == Some(crate::EXIT_USAGE.into()) => LabError::Usage(format!(
+            "the system `{name}` refused its settings; {}",
+            child.log_tail(TAIL_LINES)
+        )),
+        Some(ending) => LabError::Start(format!(
+            "the system `{name}` ended before it was ready ({ending}); {}",
+            child.log_tail(TAIL_LINES)
+        )),
+        None => LabError::Start(format!(
+            "the system `{name}` was not ready within {:?}: {last}; if it needs longer, raise `ready_within` in the \
+             scenario; {}",
+            deadline.within,
+            child.log_tail(TAIL_LINES)
+        )),
+    }
+}
+
+/// Says that the user does not want to wait any more.
+pub fn check_wish(wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
+    if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
+}
+
+/// Says that a place cannot be written.
+pub fn cannot_write(path: &Path, error: &std::io::Error) -> LabError {
+    LabError::Usage(format!("cannot write {}: {error}; choose another place with --out", path.display()))
+}
