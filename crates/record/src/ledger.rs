@@ -7,8 +7,8 @@
 //! directory, so that a driver that dies leaves all but its last second. An acknowledgement that is lost this way
 //! makes the check milder by one write, never wrong: such a write counts as unacknowledged.
 //!
-//! A write's content carries its entry and a checksum over all of it, keyed with the run's seed; a [`Form`] says where
-//! both stand. So the content may hold whatever a session knows (a user, the time), and a changed byte is still seen.
+//! A write's content carries its entry and a checksum over all of it, keyed with the run's seed and the entry; a [`Form`]
+//! says where both stand. So the content may hold whatever a session knows (a user, the time), and a changed byte is still seen.
 //!
 //! [`Ledger::read`] brings it back, a [`Search`] takes what a store turned out to hold, and [`Findings`] says what
 //! that proves.
@@ -42,10 +42,11 @@ mod search;
 mod tests;
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 pub use file::{Ledger, LedgerWriter};
-pub use form::{CHECK_DIGITS, Form, Forms, Reading, check, stamp};
+pub use form::{CHECK_DIGITS, Form, Forms, Piece, Reading, check, seed, stamp};
 pub use search::{EXAMPLES, Findings, Search};
 
 /// Digits of an entry as text: three of the thread, thirteen of the number.
@@ -95,7 +96,8 @@ impl FromStr for Entry {
 pub struct Part {
     thread: u16,
     sent: u64,
-    acknowledged: Vec<u64>,
+    /// Numbers acknowledged, as they came; neighbours that came one after the other as one range.
+    acknowledged: Vec<Range<u64>>,
 }
 
 impl Part {
@@ -116,12 +118,25 @@ impl Part {
     /// The system said that it has this write.
     pub fn acknowledge(&mut self, number: u64) {
         debug_assert!(number < self.sent);
-        self.acknowledged.push(number);
+        match self.acknowledged.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => self.acknowledged.push(number..number + 1),
+        }
     }
 
     /// Writes sent so far, from the thread's beginning.
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Writes acknowledged since it last handed over.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Gives its acknowledgements up; the buffer is kept.
+    pub fn clear(&mut self) {
+        self.acknowledged.clear();
     }
 
     /// Hands over what it holds and goes on with the next number and no acknowledgement, in the buffer of `used`,

@@ -56,7 +56,10 @@ impl LedgerWriter {
         self.frame.extend_from_slice(&[0; FRAME_HEAD_BYTES]);
         self.frame.extend_from_slice(&at_us.to_le_bytes());
         self.frame.extend_from_slice(&part.sent.to_le_bytes());
-        let acknowledged: RoaringTreemap = part.acknowledged.drain(..).collect();
+        let mut acknowledged = RoaringTreemap::new();
+        for range in part.acknowledged.drain(..) {
+            acknowledged.insert_range(range);
+        }
         acknowledged.serialize_into(&mut self.frame).map_err(io_error("write", &path))?;
         let (head, body) = self.frame.split_at_mut(FRAME_HEAD_BYTES);
         head[..4].copy_from_slice(&(body.len() as u32).to_le_bytes());

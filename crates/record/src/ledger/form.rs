@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
 use regex::bytes::Regex;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -14,16 +15,26 @@ use crate::files;
 pub const CHECK_DIGITS: usize = 12;
 const CHECK_END: u64 = 1_000_000_000_000;
 
-/// The checksum of a content in whose place for it stand zeros: XXH3 (64 bits) with the run's seed, modulo 10¹².
-pub fn check(seed: u64, content: &[u8]) -> u64 {
-    xxh3_64_with_seed(content, seed) % CHECK_END
+/// The checksum of a write's content, in whose place for it stand zeros: XXH3 (64 bits), keyed with the run's seed and
+/// the entry, modulo 10¹². Whoever takes other digits of a content for its entry finds that the checksum is wrong.
+pub fn check(seed: u64, entry: Entry, content: &[u8]) -> u64 {
+    // Odd factor: every entry has a key of its own.
+    let own = (entry.number | u64::from(entry.thread) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    xxh3_64_with_seed(content, seed ^ own) % CHECK_END
 }
 
-/// Writes the checksum of `content` into its place, the [`CHECK_DIGITS`] bytes from `at` on.
-pub fn stamp(seed: u64, content: &mut [u8], at: usize) {
+/// Writes the checksum of an entry's `content` into its place, the [`CHECK_DIGITS`] bytes from `at` on.
+pub fn stamp(seed: u64, entry: Entry, content: &mut [u8], at: usize) {
     let place = at..at + CHECK_DIGITS;
     content[place.clone()].fill(b'0');
-    write_digits(check(seed, content), &mut content[place]);
+    write_digits(check(seed, entry, content), &mut content[place]);
+}
+
+/// The seed of a run's checksums: its own, and when it began. So a store that still holds what an earlier run with the
+/// same seed wrote cannot answer for this one.
+pub fn seed(run_seed: u64, begun: SystemTime) -> u64 {
+    let since_1970 = begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    xxh3_64_with_seed(&since_1970.as_nanos().to_le_bytes(), run_seed)
 }
 
 fn write_digits(mut number: u64, place: &mut [u8]) {
@@ -33,14 +44,78 @@ fn write_digits(mut number: u64, place: &mut [u8]) {
     }
 }
 
-/// What the content of one kind of write looks like: a regular expression for all of it, whose groups `entry` and
-/// `check` are the places of its entry and its checksum.
+/// What the content of one kind of write looks like.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Form {
     /// Label of the step that makes such writes.
     pub label: String,
-    /// The expression, in the syntax of the `regex` crate.
+    /// A regular expression for all of it, in the syntax of the `regex` crate, whose groups `entry` and `check` are the
+    /// places of its entry and its checksum.
     pub pattern: String,
+    /// Where the entry and the checksum begin, where that is always the same: bytes from the begin, or, below 0, from
+    /// the end. It only saves the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<(i64, i64)>,
+}
+
+/// A stretch of a content, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Always the same.
+    Literal(&'a [u8]),
+    /// Anything.
+    Varying,
+    /// The entry.
+    Entry,
+    /// The checksum.
+    Check,
+}
+
+impl Piece<'_> {
+    /// Its length, where it has one.
+    fn bytes(&self) -> Option<usize> {
+        match self {
+            Piece::Literal(text) => Some(text.len()),
+            Piece::Varying => None,
+            Piece::Entry => Some(ENTRY_DIGITS),
+            Piece::Check => Some(CHECK_DIGITS),
+        }
+    }
+}
+
+impl Form {
+    /// Of contents that consist of these pieces.
+    pub fn new(label: &str, pieces: &[Piece<'_>]) -> Form {
+        let mut pattern = String::from("(?s-u)^");
+        for piece in pieces {
+            match piece {
+                Piece::Literal(text) => text.iter().for_each(|byte| push_byte(*byte, &mut pattern)),
+                Piece::Varying => pattern.push_str(".*?"),
+                Piece::Entry => pattern.push_str(&Forms::entry_pattern()),
+                Piece::Check => pattern.push_str(&Forms::check_pattern()),
+            }
+        }
+        pattern.push('$');
+        let places = place(pieces, Piece::Entry).zip(place(pieces, Piece::Check));
+        Form { label: label.to_owned(), pattern, places }
+    }
+}
+
+/// Where a piece begins, if that is always the same.
+fn place(pieces: &[Piece<'_>], wanted: Piece<'_>) -> Option<i64> {
+    let at = pieces.iter().position(|piece| *piece == wanted)?;
+    let length = |pieces: &[Piece<'_>]| pieces.iter().map(Piece::bytes).sum::<Option<usize>>();
+    let from_begin = length(&pieces[..at]).and_then(|bytes| i64::try_from(bytes).ok());
+    from_begin
+        .or_else(|| length(&pieces[at..]).and_then(|bytes| i64::try_from(bytes).ok()).map(|bytes| -bytes))
+}
+
+/// A byte that stands for itself in an expression of bytes.
+fn push_byte(byte: u8, pattern: &mut String) {
+    match byte {
+        b' '..=b'~' => pattern.push_str(&regex::escape(char::from(byte).encode_utf8(&mut [0; 4]))),
+        _ => pattern.push_str(&format!("\\x{byte:02x}")),
+    }
 }
 
 /// `ledger/forms.json`: all that is needed to read contents again.
@@ -54,7 +129,14 @@ struct Kept {
 #[derive(Debug, Clone)]
 pub struct Forms {
     seed: u64,
-    patterns: Vec<Regex>,
+    forms: Vec<Known>,
+}
+
+/// A form, ready to be looked for.
+#[derive(Debug, Clone)]
+struct Known {
+    pattern: Regex,
+    places: Option<(i64, i64)>,
 }
 
 /// What a content turned out to be.
@@ -78,11 +160,11 @@ impl Forms {
             let pattern = Regex::new(&form.pattern).map_err(|error| error.to_string())?;
             let has = |group| pattern.capture_names().flatten().any(|name| name == group);
             match has("entry") && has("check") {
-                true => Ok(pattern),
+                true => Ok(Known { pattern, places: form.places }),
                 false => Err(format!("the form of {} lacks the group `entry` or `check`", form.label)),
             }
         };
-        Ok(Forms { seed, patterns: forms.iter().map(pattern).collect::<Result<_, _>>()? })
+        Ok(Forms { seed, forms: forms.iter().map(pattern).collect::<Result<_, _>>()? })
     }
 
     /// Notes the forms in a run directory, so that its contents can be read later.
@@ -102,22 +184,37 @@ impl Forms {
         Forms::new(kept.seed, &kept.forms).map_err(|reason| damaged(&path, reason))
     }
 
-    /// Whose a content is, and whether it is as it was sent. `spare` is a buffer to work in.
+    /// Whose a content is, and whether it is as it was sent. `spare` is a buffer to work in. A content that is whole by
+    /// any of the forms is whole.
     pub fn reading(&self, content: &[u8], spare: &mut Vec<u8>) -> Reading {
-        for pattern in &self.patterns {
-            let Some(groups) = pattern.captures(content) else { continue };
-            let (Some(entry), Some(place)) = (groups.name("entry"), groups.name("check")) else { continue };
-            let digits = std::str::from_utf8(entry.as_bytes()).ok();
-            let Some(entry) = digits.and_then(|digits| digits.parse::<Entry>().ok()) else { continue };
-            if place.len() != CHECK_DIGITS {
-                return Reading::Different(entry);
-            }
-            spare.clear();
-            spare.extend_from_slice(content);
-            stamp(self.seed, spare, place.start());
-            return if spare == content { Reading::Whole(entry) } else { Reading::Different(entry) };
+        let by_place = |known: &Known| known.at_its_places(content);
+        if let Some(entry) =
+            self.forms.iter().filter_map(by_place).find_map(|found| self.whole(content, found, spare))
+        {
+            return Reading::Whole(entry);
         }
-        Reading::Foreign
+        let mut different = None;
+        for known in &self.forms {
+            let Some(groups) = known.pattern.captures(content) else { continue };
+            let (Some(entry), Some(place)) = (groups.name("entry"), groups.name("check")) else { continue };
+            let Some(entry) = parsed(entry.as_bytes()) else { continue };
+            if let Some(entry) = self.whole(content, (entry, place.start()), spare) {
+                return Reading::Whole(entry);
+            }
+            different.get_or_insert(entry);
+        }
+        different.map_or(Reading::Foreign, Reading::Different)
+    }
+
+    /// The entry, if the checksum at this place is its content's.
+    fn whole(&self, content: &[u8], (entry, at): (Entry, usize), spare: &mut Vec<u8>) -> Option<Entry> {
+        if content.len().checked_sub(at).is_none_or(|rest| rest < CHECK_DIGITS) {
+            return None;
+        }
+        spare.clear();
+        spare.extend_from_slice(content);
+        stamp(self.seed, entry, spare, at);
+        (spare == content).then_some(entry)
     }
 
     /// The part of a pattern that an entry's place takes.
@@ -131,6 +228,24 @@ impl Forms {
     }
 }
 
+impl Known {
+    /// The entry that stands at its place, and the place of the checksum.
+    fn at_its_places(&self, content: &[u8]) -> Option<(Entry, usize)> {
+        let at = |place: i64| match usize::try_from(place) {
+            Ok(from_begin) => Some(from_begin),
+            Err(_) => content.len().checked_sub(usize::try_from(place.unsigned_abs()).ok()?),
+        };
+        let (entry, check) = self.places?;
+        let entry_at = at(entry)?;
+        let digits = content.get(entry_at..entry_at.checked_add(ENTRY_DIGITS)?)?;
+        parsed(digits).zip(at(check))
+    }
+}
+
+fn parsed(digits: &[u8]) -> Option<Entry> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -138,8 +253,9 @@ mod tests {
     use super::*;
 
     fn form() -> Form {
-        let pattern = format!(r"(?s-u)^.*?\|{}\|{}\|.*?$", Forms::entry_pattern(), Forms::check_pattern());
-        Form { label: "Write".into(), pattern }
+        let mark = Piece::Literal(b"|");
+        let pieces = [Piece::Varying, mark, Piece::Entry, mark, Piece::Check, mark, Piece::Varying];
+        Form::new("Write", &pieces)
     }
 
     fn content(seed: u64, before: &str, entry: Entry, after: &str) -> Vec<u8> {
@@ -147,7 +263,7 @@ mod tests {
         let at = content.len();
         content.extend_from_slice(&[b'0'; CHECK_DIGITS]);
         content.extend_from_slice(format!("|{after}").as_bytes());
-        stamp(seed, &mut content, at);
+        stamp(seed, entry, &mut content, at);
         content
     }
 
@@ -191,8 +307,63 @@ mod tests {
     #[test]
     fn a_pattern_without_its_groups_is_refused() {
         for pattern in ["(", "^a$", "(?<entry>a)"] {
-            let form = Form { label: "x".into(), pattern: pattern.into() };
+            let form = Form { label: "x".into(), pattern: pattern.into(), places: None };
             assert!(Forms::new(1, &[form]).is_err(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn a_place_that_never_changes_needs_no_search() {
+        let pieces = [Piece::Varying, Piece::Entry, Piece::Literal("·.".as_bytes()), Piece::Check];
+        let form = Form::new("Write", &pieces);
+        assert_eq!(form.places, Some((-31, -12)));
+        assert_eq!(Form::new("Write", &pieces[1..]).places, Some((0, 19)));
+        assert_eq!(self::form().places, None);
+        // Neither a pattern that never matches nor a misleading place is the other's undoing.
+        let blind = Form { pattern: "^(?<entry>a)(?<check>b)$".into(), ..form.clone() };
+        let misled = Form { places: Some((-40, 1 << 40)), ..form.clone() };
+        let entry = Entry { thread: 1, number: 23 };
+        let mut whole = format!("0123456789{entry}·.000000000000").into_bytes();
+        let at = whole.len() - CHECK_DIGITS;
+        stamp(5, entry, &mut whole, at);
+        for form in [blind, misled, form] {
+            let forms = Forms::new(5, &[form]).unwrap();
+            assert_eq!(forms.reading(&whole, &mut Vec::new()), Reading::Whole(entry));
+        }
+    }
+
+    #[test]
+    fn another_form_that_fits_by_chance_hides_nothing() {
+        let loose =
+            Form::new("Loose", &[Piece::Varying, Piece::Entry, Piece::Varying, Piece::Check, Piece::Varying]);
+        let entry = Entry { thread: 0, number: 7 };
+        let whole = content(3, "2026112200000000000000001234567890", entry, "123456789012345678901234567890");
+        let forms = Forms::new(3, &[loose.clone(), form()]).unwrap();
+        assert_eq!(forms.reading(&whole, &mut Vec::new()), Reading::Whole(entry));
+        // Digits that were taken for an entry are not found to be whole.
+        let forms = Forms::new(3, &[loose]).unwrap();
+        assert!(
+            matches!(forms.reading(&whole, &mut Vec::new()), Reading::Different(other) if other != entry)
+        );
+    }
+
+    #[test]
+    fn any_byte_stands_for_itself() {
+        let all: Vec<u8> = (0..=255).collect();
+        let form = Form::new("x", &[Piece::Literal(&all), Piece::Entry, Piece::Varying, Piece::Check]);
+        let forms = Forms::new(1, &[Form { places: None, ..form }]).unwrap();
+        let entry = Entry { thread: 0, number: 1 };
+        let mut whole = [&all[..], entry.to_string().as_bytes(), b"?", &[b'0'; CHECK_DIGITS]].concat();
+        let at = whole.len() - CHECK_DIGITS;
+        stamp(1, entry, &mut whole, at);
+        assert_eq!(forms.reading(&whole, &mut Vec::new()), Reading::Whole(entry));
+    }
+
+    #[test]
+    fn two_runs_with_one_seed_have_different_checksums() {
+        let begun = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1_800_000_000_000);
+        assert_eq!(seed(7, begun), seed(7, begun));
+        assert_ne!(seed(7, begun), seed(7, begun + std::time::Duration::from_millis(1)));
+        assert_ne!(seed(7, begun), seed(8, begun));
     }
 }
