@@ -53,6 +53,12 @@ pub enum StoreError {
         /// The failure that stopped the store.
         reason: Arc<str>,
     },
+    /// There is too much to do at the moment, so this write was refused. Nothing was written; it may be tried again.
+    #[error("the store is busy: {what}; try again later")]
+    Busy {
+        /// What there is too much of.
+        what: &'static str,
+    },
     /// The store is closing. Nothing is known about this write.
     #[error("the store is closed")]
     Closed,

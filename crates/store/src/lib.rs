@@ -2,7 +2,8 @@
 //!
 //! A system holds its stores as trait objects and does not know what stands behind them. [`airline`] has the
 //! traits of the airline: [`Sessions`](airline::Sessions), [`Customers`](airline::Customers) and
-//! [`Bookings`](airline::Bookings). Every method returns an [`Answer`], a future that costs nothing when
+//! [`Bookings`](airline::Bookings); [`messages`] that of a message intake,
+//! [`Messages`](messages::Messages). Every method returns an [`Answer`], a future that costs nothing when
 //! the answer is known at once. What an acknowledged write is worth is said by [`Durability`].
 //!
 //! [`Embedded`] is the store that needs no server:
@@ -63,6 +64,7 @@ mod embedded;
 mod error;
 mod fjall_log;
 mod index;
+pub mod messages;
 mod metrics;
 mod record;
 

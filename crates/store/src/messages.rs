@@ -1,0 +1,149 @@
+//! What a message intake needs of its store.
+//!
+//! A message has a key: who sent it, when, and of which kind. A second message with the same key replaces the first,
+//! so a client that does not know whether its message arrived may send it again. A user's messages are read in the
+//! order of time, page by page.
+
+mod memory;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::answer::Answer;
+use crate::error::StoreError;
+use crate::metrics::SYNC_BOUNDS_US;
+
+pub use memory::Memory;
+
+/// The longest payload that a store takes.
+pub const PAYLOAD_BYTES_MAX: usize = 4096;
+
+/// Milliseconds in a day: stores may keep a user's messages apart by day (in UTC).
+pub const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who sent it.
+    pub user: u64,
+    /// When, in milliseconds since 1970 (UTC), as the sender says.
+    pub time_ms: u64,
+    /// Three characters that say of which kind it is.
+    pub kind: [u8; 3],
+    /// The message as it was sent; at most [`PAYLOAD_BYTES_MAX`] bytes, of whatever form.
+    pub payload: Bytes,
+}
+
+impl Message {
+    /// Where it stands among its user's messages.
+    pub fn place(&self) -> Place {
+        Place { time_ms: self.time_ms, kind: self.kind }
+    }
+}
+
+/// A place in the order of a user's messages: by time, then by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// See [`Message::time_ms`].
+    pub time_ms: u64,
+    /// See [`Message::kind`].
+    pub kind: [u8; 3],
+}
+
+/// Some of a user's messages, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// The place of the last of them, if there may be more behind it: what to ask for next `after`. A page may end
+    /// before its limit, when its messages are large, and the page after it may be empty.
+    pub next: Option<Place>,
+}
+
+/// Which of a user's messages to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query {
+    /// Whose.
+    pub user: u64,
+    /// Not those from before this time, in milliseconds since 1970.
+    pub from_ms: u64,
+    /// Nor those from this time on.
+    pub to_ms: u64,
+    /// Only what comes behind this place; from the begin if there is none.
+    pub after: Option<Place>,
+    /// At most this many; at least 1.
+    pub limit: usize,
+}
+
+/// Where messages are kept.
+pub trait Messages: Send + Sync {
+    /// Keeps a message; the answer comes when it is as durable as the store promises. A store that has too much
+    /// to do answers [`StoreError::Busy`] at once, and has then not taken the message.
+    fn add(&self, message: Message) -> Answer<'_, ()>;
+
+    /// How many messages (different keys) there are.
+    fn count(&self) -> Answer<'_, u64>;
+
+    /// A page of a user's messages.
+    fn of_user(&self, query: Query) -> Answer<'_, Page>;
+
+    /// The store's counters, now.
+    fn metrics(&self) -> MessagesMetrics;
+}
+
+/// A store for messages, as a system holds it.
+pub type MessageStore = Arc<dyn Messages>;
+
+/// A snapshot of what a store for messages counts. All counts are since it was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessagesMetrics {
+    /// Messages acknowledged.
+    pub written: u64,
+    /// Messages that failed: not acknowledged, whether they are kept or not.
+    pub failed: u64,
+    /// Messages refused at once, because there was too much to do.
+    pub refused: u64,
+    /// Messages taken and not answered yet.
+    pub waiting: u64,
+    /// The bound of `waiting`.
+    pub waiting_max: u64,
+    /// Groups of messages that were made durable together; 0 where a store has none.
+    pub groups: u64,
+    /// The largest group.
+    pub group_messages_max: u64,
+    /// Times to make a group (or a message where there are no groups) durable: entry `i` counts those of at most
+    /// [`SYNC_BOUNDS_US`]`[i]` microseconds that are above the bound before; the last entry counts the rest.
+    pub sync_buckets: [u64; SYNC_BOUNDS_US.len() + 1],
+    /// Sum of those times in microseconds.
+    pub sync_sum_us: u64,
+    /// The longest of them in microseconds.
+    pub sync_us_max: u64,
+    /// Whether a write failed in such a way that the store refuses all further ones.
+    pub stopped: bool,
+    /// What only this product counts.
+    pub own: Vec<OwnMetric>,
+}
+
+/// Something that only one product counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnMetric {
+    /// Its name, as metrics are named: lower case with underscores, the unit last.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// Whether it only grows.
+    pub is_counter: bool,
+    /// Its value now.
+    pub value: u64,
+}
+
+/// Refuses what no store takes.
+pub fn check(message: &Message) -> Result<(), StoreError> {
+    let bytes = message.payload.len();
+    if bytes > PAYLOAD_BYTES_MAX {
+        let reason = format!("it has {bytes} bytes, more than {PAYLOAD_BYTES_MAX}");
+        return Err(StoreError::invalid("the message", reason));
+    }
+    Ok(())
+}
