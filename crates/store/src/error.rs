@@ -59,6 +59,21 @@ pub enum StoreError {
         /// What there is too much of.
         what: &'static str,
     },
+    /// The servers of the store cannot be reached.
+    #[error("cannot reach the store at {place}: {reason}; check that it runs there and takes connections")]
+    Unreachable {
+        /// Where it was looked for.
+        place: Arc<str>,
+        /// What went wrong.
+        reason: Arc<str>,
+    },
+    /// The servers of the store did not do what was asked, or did not say so in time. A write may have been kept or
+    /// not: it was not acknowledged. It may be tried again.
+    #[error("the store did not confirm: {reason}; try again later")]
+    NoAnswer {
+        /// What they said, or that they did not.
+        reason: Arc<str>,
+    },
     /// The store is closing. Nothing is known about this write.
     #[error("the store is closed")]
     Closed,

@@ -3,7 +3,8 @@
 //! A system holds its stores as trait objects and does not know what stands behind them. [`airline`] has the
 //! traits of the airline: [`Sessions`](airline::Sessions), [`Customers`](airline::Customers) and
 //! [`Bookings`](airline::Bookings); [`messages`] that of a message intake,
-//! [`Messages`](messages::Messages). Every method returns an [`Answer`], a future that costs nothing when
+//! [`Messages`](messages::Messages), which Apache Cassandra
+//! implements too (`cassandra`, with the cargo feature of this name). Every method returns an [`Answer`], a future that costs nothing when
 //! the answer is known at once. What an acknowledged write is worth is said by [`Durability`].
 //!
 //! [`Embedded`] is the store that needs no server:
@@ -57,6 +58,8 @@
 
 pub mod airline;
 mod answer;
+#[cfg(feature = "cassandra")]
+pub mod cassandra;
 mod change;
 mod commit;
 mod durability;

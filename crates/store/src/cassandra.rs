@@ -1,0 +1,419 @@
+//! Messages in Apache Cassandra, 4.1 or 5.0.
+//!
+//! ```no_run
+//! use tidemark_store::cassandra::{Cassandra, Options};
+//! use tidemark_store::messages::{Message, Messages};
+//!
+//! # async fn example() -> Result<(), tidemark_store::StoreError> {
+//! let store = Cassandra::open(Options { contact: vec!["127.0.0.1:9042".into()], ..Options::default() })?;
+//! let message = Message { user: 1, time_ms: 7, kind: *b"ABC", payload: "0000000001…".into() };
+//! store.add(message).await?; // as many replicas have it as the consistency says
+//! # Ok(()) }
+//! ```
+//!
+//! A user's day is one partition, clustered by time and kind. A second table has the days on which there are messages
+//! of anybody: a reader of a user's messages looks through these, so that a write costs no second write (but the
+//! first of each day), and a reader one small question for each day.
+//!
+//! **Nothing lost.** The statement is prepared once and bound for each write by itself. A write is acknowledged after
+//! its own answer has come, which is waited for. It carries the time at which it was taken, so that it may be sent
+//! again, to another node too, and a copy that comes late changes nothing. What was not answered in time is an
+//! error: nobody knows whether it is kept.
+//!
+//! **Back-pressure.** At most [`Options::in_flight`] writes are sent and not answered; the next is refused at once as
+//! [`StoreError::Busy`].
+//!
+//! **Durability** is the nodes': with `commitlog_sync: periodic`, their default, an acknowledged write is in the
+//! memory of so many nodes as the consistency says, which [`Cassandra::durability`] calls `buffered`; with `batch` or
+//! `group` it is on their disks.
+//!
+//! **Counting** makes the nodes read every row: there is no cheaper way to an exact number. One count runs at a time.
+
+mod link;
+mod options;
+mod read;
+mod retry;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use scylla::errors::ExecutionError;
+use tokio::runtime::Runtime;
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+
+use crate::answer::Answer;
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::messages::{DAY_MS, Message, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
+use crate::metrics::SYNC_BOUNDS_US;
+
+use link::Link;
+pub use options::{Consistency, IN_FLIGHT_MAX, Options, REPLICATION_MAX};
+pub use read::Part;
+use retry::Attempts;
+pub use retry::RETRIES_MAX;
+
+/// The last time that a message can have: 13 digits.
+pub const TIME_MS_MAX: u64 = 9_999_999_999_999;
+/// Days there can be.
+const DAYS: usize = (TIME_MS_MAX / DAY_MS) as usize + 1;
+/// Most counts that are asked for at once; they wait for each other.
+const COUNTS_MAX: usize = 8;
+
+/// The day of a time, from 1970 on.
+fn day_of(time_ms: u64) -> i32 {
+    (time_ms.min(TIME_MS_MAX) / DAY_MS) as i32
+}
+
+/// A store for messages whose data is in Cassandra.
+pub struct Cassandra {
+    link: Arc<Link>,
+    options: Options,
+    durability: Durability,
+    /// One for each write that may be sent and not answered.
+    room: Semaphore,
+    /// One for each count that may wait.
+    counts: Semaphore,
+    counting: Mutex<()>,
+    days: KnownDays,
+    stamps: Stamps,
+    attempts: Arc<Attempts>,
+    counters: Counters,
+    /// Reads and writes the connections. `None` only while dropping.
+    runtime: Option<Runtime>,
+}
+
+impl Cassandra {
+    /// Connects and makes keyspace and tables where they are not there. Blocks; not to be called on a thread of an
+    /// async runtime.
+    ///
+    /// # Errors
+    /// Options that cannot work, nodes that cannot be reached, a keyspace with another replication.
+    pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
+        options.check()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(options.threads)
+            .thread_name("cassandra")
+            .enable_all()
+            .build()
+            .map_err(StoreError::no_answer)?;
+        let attempts = Arc::new(Attempts::default());
+        let (link, durability) = runtime.block_on(async {
+            let link = Link::open(&options, attempts.clone()).await?;
+            let durability = link.durability().await?;
+            Ok::<_, StoreError>((link, durability))
+        })?;
+        Ok(Arc::new(Cassandra {
+            link: Arc::new(link),
+            durability,
+            room: Semaphore::new(options.in_flight),
+            counts: Semaphore::new(COUNTS_MAX),
+            counting: Mutex::new(()),
+            days: KnownDays::new(),
+            stamps: Stamps::default(),
+            attempts,
+            counters: Counters::default(),
+            options,
+            runtime: Some(runtime),
+        }))
+    }
+
+    /// What an acknowledged write is worth on the weakest node, as it was when the store was opened.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// The parts of the whole store, to be read each by itself, in parallel too.
+    pub fn parts(&self) -> Vec<Part> {
+        read::parts()
+    }
+
+    /// Hands the payload of every message of a part to `take`, in no order; returns how many there were. Blocks; not
+    /// to be called on a thread of an async runtime.
+    ///
+    /// # Errors
+    /// No answer, perhaps after some were handed over already.
+    pub fn payloads(&self, part: Part, take: impl FnMut(&[u8])) -> Result<u64, StoreError> {
+        self.runtime().block_on(read::payloads(&self.link, part, take))
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("the runtime is there until drop")
+    }
+
+    async fn write(&self, message: Message, _room: SemaphorePermit<'_>) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let outcome = self.send(&message).await;
+        self.counters.answered(begun.elapsed(), outcome.is_ok());
+        outcome
+    }
+
+    async fn send(&self, message: &Message) -> Result<(), StoreError> {
+        let day = day_of(message.time_ms);
+        if !self.days.contains(day) {
+            self.add_day(day).await?;
+        }
+        let Message { user, time_ms, kind, payload } = message;
+        let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], self.stamps.next());
+        let sent = self.link.session.execute_unpaged(&self.link.insert, values).await;
+        sent.map(drop).map_err(|error| self.failed(&error))
+    }
+
+    /// Enters a day before its first message is written, so that no reader misses it.
+    async fn add_day(&self, day: i32) -> Result<(), StoreError> {
+        let _one_at_a_time = self.days.adding.lock().await;
+        if self.days.contains(day) {
+            return Ok(());
+        }
+        let values = (day, self.stamps.next());
+        let added = self.link.session.execute_unpaged(&self.link.insert_day, values).await;
+        added.map_err(|error| self.failed(&error))?;
+        self.days.insert(day);
+        Ok(())
+    }
+
+    fn failed(&self, error: &ExecutionError) -> StoreError {
+        let counter = match error {
+            ExecutionError::RequestTimeout(_) => Some(&self.counters.timeouts),
+            ExecutionError::ConnectionPoolError(_) | ExecutionError::EmptyPlan => {
+                Some(&self.counters.unreachable)
+            }
+            _ => None,
+        };
+        if let Some(counter) = counter {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        StoreError::of_statement(error)
+    }
+}
+
+impl Drop for Cassandra {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // waiting for its threads is not allowed where this may be dropped; nothing that they do is ours any more
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Messages for Cassandra {
+    fn add(&self, message: Message) -> Answer<'_, ()> {
+        if let Err(error) = check(&message).and_then(|()| check_key(&message)) {
+            return Answer::ready(Err(error));
+        }
+        match self.room.try_acquire() {
+            Ok(room) => Answer::boxed(self.write(message, room)),
+            Err(_) => {
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                Answer::ready(Err(StoreError::Busy { what: "as many writes are in flight as may be" }))
+            }
+        }
+    }
+
+    fn count(&self) -> Answer<'_, u64> {
+        let Ok(waiting) = self.counts.try_acquire() else {
+            return Answer::ready(Err(StoreError::Busy { what: "as many counts are waiting as may be" }));
+        };
+        Answer::boxed(async move {
+            let _waiting = waiting;
+            let _one_at_a_time = self.counting.lock().await;
+            read::count(self.link.clone(), self.runtime().handle()).await
+        })
+    }
+
+    fn of_user(&self, query: Query) -> Answer<'_, Page> {
+        Answer::boxed(read::of_user(&self.link, query))
+    }
+
+    fn metrics(&self) -> MessagesMetrics {
+        let waiting_max = self.options.in_flight as u64;
+        MessagesMetrics {
+            waiting: waiting_max - self.room.available_permits() as u64,
+            waiting_max,
+            own: self.own_metrics(),
+            ..self.counters.snapshot()
+        }
+    }
+}
+
+/// Refuses keys that the table cannot hold.
+fn check_key(message: &Message) -> Result<(), StoreError> {
+    if message.time_ms > TIME_MS_MAX {
+        let reason = format!("{} has more than 13 digits", message.time_ms);
+        return Err(StoreError::invalid("the time of the message", reason));
+    }
+    if i64::try_from(message.user).is_err() {
+        return Err(StoreError::invalid("the user of the message", format!("{} is too large", message.user)));
+    }
+    Ok(())
+}
+
+impl Cassandra {
+    fn own_metrics(&self) -> Vec<OwnMetric> {
+        let counter = |name, help, counter: &AtomicU64| OwnMetric {
+            name,
+            help,
+            is_counter: true,
+            value: counter.load(Ordering::Relaxed),
+        };
+        let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
+        let (nodes, connected) = self.link.nodes();
+        let Counters { timeouts, unreachable, .. } = &self.counters;
+        let attempts = &*self.attempts;
+        vec![
+            gauge("cassandra_nodes", "Nodes of the cluster", nodes),
+            gauge("cassandra_nodes_connected", "Nodes that there is a connection to", connected),
+            counter("cassandra_retries", "Attempts after the first", &attempts.retries),
+            counter("cassandra_timeouts", "Requests without an answer in time", timeouts),
+            counter("cassandra_unreachable", "Requests that found no node to send to", unreachable),
+            counter(
+                "cassandra_replica_timeouts",
+                "Answers that too few replicas confirmed in time",
+                &attempts.replica_timeouts,
+            ),
+            counter(
+                "cassandra_unavailable",
+                "Answers that too few replicas are there",
+                &attempts.unavailable,
+            ),
+            counter("cassandra_overloaded", "Answers that a node has too much to do", &attempts.overloaded),
+            counter("cassandra_connections_broken", "Attempts whose connection broke", &attempts.broken),
+        ]
+    }
+}
+
+/// What is counted about writes.
+#[derive(Default)]
+struct Counters {
+    written: AtomicU64,
+    failed: AtomicU64,
+    refused: AtomicU64,
+    buckets: [AtomicU64; SYNC_BOUNDS_US.len() + 1],
+    sum_us: AtomicU64,
+    us_max: AtomicU64,
+    timeouts: AtomicU64,
+    unreachable: AtomicU64,
+}
+
+impl Counters {
+    fn answered(&self, took: Duration, well: bool) {
+        if !well {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let us = took.as_micros() as u64;
+        self.written.fetch_add(1, Ordering::Relaxed);
+        self.buckets[SYNC_BOUNDS_US.partition_point(|bound| *bound < us)].fetch_add(1, Ordering::Relaxed);
+        self.sum_us.fetch_add(us, Ordering::Relaxed);
+        if us > self.us_max.load(Ordering::Relaxed) {
+            self.us_max.fetch_max(us, Ordering::Relaxed);
+        }
+    }
+
+    fn snapshot(&self) -> MessagesMetrics {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        MessagesMetrics {
+            written: read(&self.written),
+            failed: read(&self.failed),
+            refused: read(&self.refused),
+            sync_buckets: std::array::from_fn(|bucket| read(&self.buckets[bucket])),
+            sync_sum_us: read(&self.sum_us),
+            sync_us_max: read(&self.us_max),
+            ..MessagesMetrics::default()
+        }
+    }
+}
+
+/// The days that were entered in the table by this process: a bit for each that there can be.
+struct KnownDays {
+    bits: Box<[AtomicU64]>,
+    adding: Mutex<()>,
+}
+
+impl KnownDays {
+    fn new() -> Self {
+        let bits = std::iter::repeat_with(|| AtomicU64::new(0)).take(DAYS.div_ceil(64)).collect();
+        KnownDays { bits, adding: Mutex::new(()) }
+    }
+
+    fn contains(&self, day: i32) -> bool {
+        let day = day as usize;
+        self.bits[day / 64].load(Ordering::Acquire) & (1 << (day % 64)) != 0
+    }
+
+    fn insert(&self, day: i32) {
+        let day = day as usize;
+        self.bits[day / 64].fetch_or(1 << (day % 64), Ordering::Release);
+    }
+}
+
+/// Times of writing in microseconds: the clock's, but always later than the one before, so that of two messages with
+/// the same key the second stays.
+#[derive(Default)]
+struct Stamps(AtomicI64);
+
+impl Stamps {
+    fn next(&self) -> i64 {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX);
+        let later = |last: i64| Some(now.max(last.saturating_add(1)));
+        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later) {
+            Ok(last) | Err(last) => now.max(last.saturating_add(1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_known_once_it_was_entered_up_to_the_last() {
+        let days = KnownDays::new();
+        let last = day_of(TIME_MS_MAX);
+        for day in [0, 1, 63, 64, 20_000, last] {
+            assert!(!days.contains(day));
+            days.insert(day);
+            assert!(days.contains(day));
+        }
+        assert!(!days.contains(2) && !days.contains(last - 1));
+        assert_eq!((day_of(DAY_MS - 1), day_of(DAY_MS), day_of(u64::MAX)), (0, 1, last));
+    }
+
+    #[test]
+    fn stamps_only_grow_over_all_threads() {
+        let stamps = Stamps::default();
+        let taken: Vec<Vec<i64>> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| (0..5000).map(|_| stamps.next()).collect())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for of_one in &taken {
+            assert!(of_one.is_sorted_by(|before, after| before < after));
+        }
+        let mut all: Vec<i64> = taken.concat();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 20_000);
+    }
+
+    #[test]
+    fn keys_that_the_table_cannot_hold_are_refused() {
+        let message = |user, time_ms| Message { user, time_ms, kind: *b"ABC", payload: "x".into() };
+        assert!(check_key(&message(i64::MAX as u64, TIME_MS_MAX)).is_ok());
+        assert!(check_key(&message(1, TIME_MS_MAX + 1)).unwrap_err().to_string().contains("13 digits"));
+        assert!(check_key(&message(u64::MAX, 1)).unwrap_err().to_string().contains("too large"));
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_is_named() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let contact = taken.local_addr().unwrap().to_string();
+        drop(taken);
+        let error = Cassandra::open(Options { contact: vec![contact.clone()], ..Options::default() });
+        let Err(error) = error else { panic!("nobody listens there") };
+        assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains(&contact), "{error}");
+    }
+}
