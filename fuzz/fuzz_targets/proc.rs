@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
         proc::machine_stat(text),
         proc::memory_used(text),
         proc::network_bytes(text),
-        proc::run_queue_wait_ns(text),
+        proc::run_queue_ns(text),
         proc::process_ids(text).count(),
         proc::load_average(text),
         proc::cpu_model(text),
