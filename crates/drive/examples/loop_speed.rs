@@ -133,6 +133,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             method: "GET".into(),
             head: Template::literal("GET / HTTP/1.1\r\nUser-Agent: tidemark\r\n"),
             body: None,
+            ledger: None,
             timeout: Duration::from_secs(10),
             extractions: Vec::new(),
             checks: Vec::new(),
@@ -176,6 +177,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         threads: 1,
         cores: Vec::new(),
         seed: 1,
+        ledger_seed: 7,
         io: io.parse()?,
         target: Target {
             address: Address::Tcp(address.parse()?),

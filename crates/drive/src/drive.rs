@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ThreadInterval;
+use tidemark_record::ledger::Part;
 use tidemark_scenario::plan::{Curve, Phase, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
@@ -12,6 +13,7 @@ use crate::arrivals::{MOST_PIECES, Schedule, pieces_of, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
 use crate::io::{Handshakes, IoChoice, Seat, Waker};
+use crate::ledger::ONCE_THREAD;
 use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
@@ -29,8 +31,8 @@ const UNTAKEN_INTERVALS: usize = 128;
 const START_DELAY_NS: u64 = 10 * MILLISECOND_NS;
 /// Longest time that a session run once may take.
 const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
-/// Most threads: an interval names its thread in 16 bits.
-const MOST_THREADS: usize = 1_024;
+/// Most threads: an entry in the ledger has three digits for its thread, and a session that is run once has the last.
+const MOST_THREADS: usize = ONCE_THREAD as usize;
 
 /// Why a drive could not begin, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -371,6 +373,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 bounds: bounds(&plan, index, threads),
                 keep_alive: plan.limits.keep_alive,
                 random,
+                ledger_seed: options.ledger_seed,
                 rests: Rests::default(),
             };
             thread.run_to(&target, depth).0
@@ -380,8 +383,8 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     Ok(drive)
 }
 
-/// One user does one session of a kind, once, on this thread; nothing is recorded. Used before the load, to
-/// prepare the system.
+/// One user does one session of a kind, once, on this thread; nothing is recorded but what it entered in the ledger,
+/// which is handed back. Used before the load, to prepare the system.
 ///
 /// # Errors
 /// The first request that failed.
@@ -390,7 +393,7 @@ pub fn run_once(
     kind: &SessionKind,
     shared: &Shared,
     options: &DriveOptions,
-) -> Result<(), OnceError> {
+) -> Result<Part, OnceError> {
     check_ops(plan, kind)?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let seat = Seat::new(options.io, 1).map_err(no_seat(options.io))?;
@@ -408,21 +411,22 @@ pub fn run_once(
         prepared: Prepared::all(plan, &options.target)?,
         schedule: Schedule::once(now_ns, end_ns),
         timers: Timers::default(),
-        recorder: Recorder::new(0, plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
+        recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
         pool: Pool::new(1, plan.limits.body_bytes),
         bounds: bounds(plan, 0, 1),
         keep_alive: plan.limits.keep_alive,
         random: fastrand::Rng::with_seed(options.seed),
+        ledger_seed: options.ledger_seed,
         rests: Rests::default(),
         flow: Flow { slots: kind.slots, ..Flow::default() },
     };
-    let (end, recorder) = thread.run_to(&options.target, 1);
+    let (end, mut recorder) = thread.run_to(&options.target, 1);
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
     }
     match recorder.first_failure() {
         None if end.ended_ns >= end_ns => Err(OnceError::TooLong),
-        None => Ok(()),
+        None => Ok(recorder.take_ledger()),
         Some(failure) => Err(OnceError::Request {
             label: plan.labels.get(failure.label as usize).cloned().unwrap_or_default(),
             outcome: failure.outcome,
@@ -563,8 +567,10 @@ fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
         let right = match op {
             Op::Request(request) | Op::WebSocket { request, .. } => {
                 plan.requests.get(*request as usize).is_some_and(|request| {
-                    let slots = request.extractions.iter().all(|e| (e.slot as usize) < kind.slots);
-                    slots && (request.label as usize) < plan.labels.len()
+                    let own = request.ledger.iter().map(|ledger| ledger.slot);
+                    let mut slots = request.extractions.iter().map(|e| e.slot).chain(own);
+                    slots.all(|slot| (slot as usize) < kind.slots)
+                        && (request.label as usize) < plan.labels.len()
                 })
             }
             Op::Set { slot, .. } => (*slot as usize) < kind.slots,

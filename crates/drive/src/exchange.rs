@@ -99,6 +99,7 @@ impl<I: Io> Thread<'_, I> {
         session.requested = true;
         session.ready_ns = session.ready_ns.max(session.due_ns);
         session.sent_ns = None;
+        session.entered = None;
         session.deadline_ns = session.due_ns.saturating_add(self.prepared[request as usize].timeout_ns);
         self.recorder.offered();
     }
@@ -201,6 +202,7 @@ impl<I: Io> Thread<'_, I> {
         {
             return self.transmit_frame(s, c, step);
         }
+        self.enter(s, now_ns);
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
         let mut world =
@@ -527,6 +529,9 @@ impl<I: Io> Thread<'_, I> {
         let label = self.prepared[session.request as usize].label;
         let times = Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns };
         self.recorder.ended(label, outcome, times);
+        if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
+            self.recorder.acknowledge(number);
+        }
         session.due_ns = end_ns;
         session.ready_ns = end_ns;
         session.stand = Stand::Thinking;

@@ -30,6 +30,7 @@
 //!     threads: 2,
 //!     cores: vec![2, 3],
 //!     seed: 1,
+//!     ledger_seed: 1,
 //!     io: IoChoice::Auto,
 //!     target: Target {
 //!         address: Address::Tcp("127.0.0.1:9080".parse()?),
@@ -62,6 +63,7 @@ mod fault;
 mod http2;
 mod io;
 mod jar;
+mod ledger;
 mod machine;
 mod record;
 mod request;
@@ -80,6 +82,7 @@ use std::time::{Instant, SystemTime};
 
 pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run_once, start};
 pub use io::{Handshakes, IoChoice};
+pub use ledger::{ONCE_THREAD, forms};
 pub use room::Bound;
 pub use target::{Address, Http2, Target};
 pub use tls::{Tls, TlsError};
@@ -96,6 +99,8 @@ pub struct DriveOptions {
     pub cores: Vec<usize>,
     /// Seed of the random numbers; thread `i` draws from its own stream of it.
     pub seed: u64,
+    /// What the checksums of writes that are entered in the ledger are keyed with.
+    pub ledger_seed: u64,
     /// The back end for sockets.
     pub io: IoChoice,
     /// Where to.

@@ -5,6 +5,7 @@
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use rustix::time::{ClockId, clock_gettime};
+use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{ErrorExample, Outcome, Series, ThreadInterval, new_histogram};
 
 use crate::clock::{SECOND_NS, microseconds};
@@ -70,6 +71,7 @@ pub(crate) struct Recorder {
     cpu_us: u64,
     lost: u64,
     first_failure: Option<ErrorExample>,
+    ledger: Part,
 }
 
 impl Recorder {
@@ -96,6 +98,7 @@ impl Recorder {
             cpu_us: 0,
             lost: 0,
             first_failure: None,
+            ledger: Part::new(thread as u16),
         };
         recorder.edge_ns = recorder.edge_after(start_ns);
         recorder
@@ -180,6 +183,21 @@ impl Recorder {
         }
     }
 
+    /// A write is about to be sent.
+    pub fn enter(&mut self) -> Entry {
+        self.ledger.enter()
+    }
+
+    /// The write of this number was acknowledged.
+    pub fn acknowledge(&mut self, number: u64) {
+        self.ledger.acknowledge(number);
+    }
+
+    /// What was entered and never handed over.
+    pub fn take_ledger(&mut self) -> Part {
+        std::mem::take(&mut self.ledger)
+    }
+
     /// Whether the next failure of this kind is kept as an example.
     pub fn wants_example(&self, label: u16, outcome: Outcome) -> bool {
         let index = label as usize * Outcome::ALL.len() + outcome as usize;
@@ -232,6 +250,10 @@ impl Recorder {
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             interval.statuses.push((status as u16, std::mem::take(count)));
+        }
+        if self.exchange.is_some() {
+            let used = std::mem::take(&mut interval.ledger);
+            interval.ledger = self.ledger.hand_over(used);
         }
         self.traffic = gauges.traffic;
         self.cpu_us = cpu_us;
@@ -307,12 +329,14 @@ fn empty(thread: u16) -> ThreadInterval {
         cpu_us: 0,
         examples: Vec::new(),
         statuses: Vec::new(),
+        ledger: Part::default(),
     }
 }
 
 /// The same interval with nothing in it; histograms are kept, emptied.
 pub(crate) fn emptied(interval: ThreadInterval) -> ThreadInterval {
-    let ThreadInterval { thread, mut series, mut lag_us, mut examples, mut statuses, .. } = interval;
+    let ThreadInterval { thread, mut series, mut lag_us, mut examples, mut statuses, mut ledger, .. } =
+        interval;
     for one in &mut series {
         one.response_time_us.reset();
         one.service_time_us.reset();
@@ -320,6 +344,7 @@ pub(crate) fn emptied(interval: ThreadInterval) -> ThreadInterval {
     lag_us.reset();
     examples.clear();
     statuses.clear();
+    ledger.clear();
     ThreadInterval {
         thread,
         start_us: 0,
@@ -338,6 +363,7 @@ pub(crate) fn emptied(interval: ThreadInterval) -> ThreadInterval {
         cpu_us: 0,
         examples,
         statuses,
+        ledger,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests made ready for the wire: what does not vary is put together once.
 
-use tidemark_scenario::plan::RequestPlan;
+use tidemark_scenario::plan::{LedgerPlan, RequestPlan};
 use tidemark_scenario::template::{Part, Template};
 use tidemark_scenario::{Context, Plan};
 
@@ -24,6 +24,8 @@ pub(crate) struct Prepared {
     pub is_head: bool,
     /// What is looked at in the answer.
     pub probe: Probe,
+    /// How its write is entered, if it is.
+    pub ledger: Option<LedgerPlan>,
     /// Request line with the base path in it, Host, and the other headers.
     head: Template,
     /// Whether the head has its own cookies, which stand in place of the session's.
@@ -56,6 +58,7 @@ impl Prepared {
             timeout_ns: nanoseconds(request.timeout),
             is_head: request.method == "HEAD",
             probe: Probe::new(request),
+            ledger: request.ledger.clone(),
             own_cookies: head.parts.iter().any(names_cookies),
             head,
             body: request.body.clone(),
@@ -175,7 +178,16 @@ mod tests {
     fn request(method: &str, head: Template, body: Option<Template>) -> RequestPlan {
         let timeout = Duration::from_secs(1);
         let method = method.to_owned();
-        RequestPlan { label: 0, method, head, body, timeout, extractions: Vec::new(), checks: Vec::new() }
+        RequestPlan {
+            label: 0,
+            method,
+            head,
+            body,
+            ledger: None,
+            timeout,
+            extractions: Vec::new(),
+            checks: Vec::new(),
+        }
     }
 
     fn rendered(request: &RequestPlan, base_path: &str, cookie: Option<&str>) -> String {

@@ -76,6 +76,8 @@ pub(crate) struct Session {
     pub connection: Option<u32>,
     /// Its request: index into the plan's.
     pub request: u16,
+    /// The number under which its request's write is entered in the ledger, once it is.
+    pub entered: Option<u64>,
     /// When its request is, or its next step will be, due.
     pub due_ns: u64,
     /// When its request stopped waiting for something other than the driver.

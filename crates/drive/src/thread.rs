@@ -110,6 +110,7 @@ pub(crate) struct Thread<'a, I: Io> {
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
     pub random: fastrand::Rng,
+    pub ledger_seed: u64,
     pub rests: Rests,
     pub flow: Flow,
 }
@@ -159,6 +160,7 @@ impl<'a, I: Io> Thread<'a, I> {
             bounds: self.bounds,
             keep_alive: self.keep_alive,
             random: self.random,
+            ledger_seed: self.ledger_seed,
             rests: self.rests,
             flow: self.flow,
         }

@@ -179,6 +179,7 @@ impl<'a, I: Io> Thread<'a, I> {
             return self.over_at_once(c, result);
         }
         let now_ns = self.clock.now_ns();
+        self.enter(s, now_ns);
         let session = &mut self.flow.sessions[s];
         let connection = self.pool.get(c);
         let Some(websocket) = connection.websocket.as_mut() else {

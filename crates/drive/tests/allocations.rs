@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Server, answer, extract, get, options, phase, plan};
 use tidemark_drive::{DriveOptions, IoChoice, start};
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
+use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
 use tidemark_wire::json;
@@ -57,7 +57,7 @@ static ALLOCATOR: Counting = Counting;
 const REQUESTS: u64 = 10_000;
 
 /// Drives until enough has been measured; requests and allocations in the whole intervals of the measured window.
-fn measured(plan: Plan, io: IoChoice, server: &Server) -> Option<(u64, u64)> {
+fn measured(name: &str, plan: Plan, io: IoChoice, server: &Server) -> Option<(u64, u64)> {
     LEFT_OUT.with(|out| out.set(true));
     let options = DriveOptions { io, ..options(server.address, 1) };
     let drive = match start(plan.into(), Shared::new(1, Vec::new()).into(), options) {
@@ -76,6 +76,7 @@ fn measured(plan: Plan, io: IoChoice, server: &Server) -> Option<(u64, u64)> {
                 None => before = Some(after),
                 Some(_) => {
                     assert!(interval.series.iter().all(|one| one.outcome == Outcome::Ok));
+                    assert!(name != "entered" || interval.ledger.acknowledged() > 0);
                     requests += interval.series.iter().map(|one| one.response_time_us.len()).sum::<u64>();
                 }
             }
@@ -129,6 +130,15 @@ fn a_session() -> Plan {
     plan
 }
 
+/// Writes that are entered in the ledger, several at once.
+fn entered() -> Plan {
+    let text = "sessions:\n  a:\n    steps:\n      - POST: /m\n        ledger: {content: \"note ${random(0, 99)} \
+                |${entry}|${check}|\", as: note}\n        body: ${note}\nload: {users: 8, hold: 1s}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
 /// One after the other in one test: the allocations are the process's.
 #[test]
 fn nothing_is_allocated_for_a_request_once_warm() {
@@ -141,9 +151,10 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("closed", plan(vec![get(0, "/")], LoadModel::Closed, phases(8.0, 8.0))),
             ("open", arrivals()),
             ("session", a_session()),
+            ("entered", entered()),
         ];
         for (name, plan) in plans {
-            let Some((requests, allocations)) = measured(plan, io, &server) else { continue };
+            let Some((requests, allocations)) = measured(name, plan, io, &server) else { continue };
             eprintln!("{name} over {io}: {allocations} allocations for {requests} requests");
             assert!(allocations * 1_000 < requests, "{name} over {io}: {allocations} for {requests}");
         }

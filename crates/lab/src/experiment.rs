@@ -9,6 +9,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
+use tidemark_record::ledger::Part;
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, summarize};
 use tidemark_scenario::plan::{HttpVersion, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
@@ -184,7 +185,9 @@ pub fn run(
 
     let run_dir = tidemark_record::new_run_dir(options.out.as_deref(), &plan.name)
         .map_err(|error| LabError::Usage(format!("{error}")))?;
-    let experiment = Experiment { plan: Arc::new(plan), options, seed, threads, run_dir, interrupt };
+    let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
+    let experiment =
+        Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt };
     match experiment.carry_out(progress) {
         Err(LabError::Interrupted(_)) => {
             let kept = tidemark_record::rebuild(&experiment.run_dir, true).is_ok();
@@ -198,6 +201,8 @@ struct Experiment {
     plan: Arc<Plan>,
     options: RunOptions,
     seed: u64,
+    /// What the checksums of the ledger are keyed with.
+    ledger_seed: u64,
     threads: usize,
     run_dir: PathBuf,
     interrupt: Interrupt,
@@ -227,6 +232,9 @@ impl Experiment {
             // so that `last` is this run wherever it is; no directory is made for that alone
             writer.remember_in(runs_dir);
         }
+        if plan.entered().next().is_some() {
+            writer.keep_ledger(self.ledger_seed, tidemark_drive::forms(plan)).map_err(written)?;
+        }
         self.begun(&account, &mut writer, &[])?;
 
         progress(Progress::Starting { system: system_name(&plan.system.origin) });
@@ -241,7 +249,9 @@ impl Experiment {
         }
 
         let before = self.probe(&system, progress)?;
-        self.prepare(&mut system, progress)?;
+        if let Some(part) = self.prepare(&mut system, progress)? {
+            writer.add_to_ledger(&part, 0).map_err(written)?;
+        }
 
         // the run's zero
         let drive_options = self.drive_options(&system);
@@ -308,6 +318,7 @@ impl Experiment {
             threads: self.threads,
             cores: self.options.pins.driver.clone(),
             seed: self.seed,
+            ledger_seed: self.ledger_seed,
             io: self.options.io,
             target: system.target.clone(),
             epoch: Instant::now(),
@@ -334,10 +345,14 @@ impl Experiment {
             .map_err(|error| LabError::Measure(format!("cannot sync in {}: {error}", data.display())))
     }
 
-    /// Runs the scenario's `prepare`. A wish to stop leaves it to itself: it ends by its own time-outs, or because
+    /// Runs the scenario's `prepare`, and hands back what it entered in the ledger. A wish to stop leaves it to itself: it ends by its own time-outs, or because
     /// the system is stopped under it.
-    fn prepare(&self, system: &mut Running, progress: &mut dyn FnMut(Progress)) -> Result<(), LabError> {
-        let Some(kind) = self.plan.prepare.clone() else { return self.go_on() };
+    fn prepare(
+        &self,
+        system: &mut Running,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Part>, LabError> {
+        let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };
         progress(Progress::Preparing);
         let options = self.drive_options(system);
         let plan = Arc::clone(&self.plan);
@@ -352,7 +367,7 @@ impl Experiment {
             std::thread::sleep(LOOK_EVERY / 10);
         }
         match once.join() {
-            Ok(Ok(())) => self.go_on(),
+            Ok(Ok(entered)) => self.go_on().map(|()| Some(entered)),
             Ok(Err(error)) => {
                 let log = match system.ended() {
                     Some(ending) => format!("; the system ended ({ending}); {}", system.log_tail()),

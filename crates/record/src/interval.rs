@@ -1,6 +1,7 @@
 //! What a driver thread hands over once a second.
 
 use crate::Histogram;
+use crate::ledger::Part;
 
 /// How a request ended. Every kind of failure has its own count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -121,6 +122,8 @@ pub struct ThreadInterval {
     pub examples: Vec<ErrorExample>,
     /// Answers to requests that were due within the measured window: status code, how many.
     pub statuses: Vec<(u16, u64)>,
+    /// What it entered in the ledger; nothing was ever sent where the scenario enters nothing.
+    pub ledger: Part,
 }
 
 impl ThreadInterval {
@@ -144,6 +147,7 @@ impl ThreadInterval {
             cpu_us: 0,
             examples: Vec::new(),
             statuses: Vec::new(),
+            ledger: Part::default(),
         }
     }
 }

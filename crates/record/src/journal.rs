@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{RecordError, damaged, io_error};
 use crate::histogram::Encoded;
 use crate::interval::{ErrorExample, Outcome, Series, ThreadInterval};
+use crate::ledger::Part;
 use crate::{Histogram, Sample, new_histogram};
 
 /// Most bytes that are written; a run that is killed later lacks what came after.
@@ -209,5 +210,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         cpu_us: head.cpu_us,
         examples: head.examples,
         statuses: head.statuses,
+        // has files of its own
+        ledger: Part::default(),
     }))
 }

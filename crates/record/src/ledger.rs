@@ -22,7 +22,7 @@
 //! let mut part = Part::new(0);
 //! let (first, second) = (part.enter(), part.enter());
 //! part.acknowledge(first.number);
-//! LedgerWriter::create(run_dir)?.add(&mut part, 1_000_000)?;
+//! LedgerWriter::create(run_dir)?.add(&part, 1_000_000)?;
 //!
 //! let ledger = Ledger::read(run_dir)?;
 //! let mut search = Search::new(&ledger);
@@ -64,6 +64,25 @@ pub struct Entry {
     pub thread: u16,
     /// Sequence number in it, from 0, below 10¹³.
     pub number: u64,
+}
+
+impl Entry {
+    /// Its text.
+    pub fn digits(self) -> [u8; ENTRY_DIGITS] {
+        let mut digits = [0; ENTRY_DIGITS];
+        let (thread, number) = digits.split_at_mut(THREAD_DIGITS);
+        write_digits(self.thread.into(), thread);
+        write_digits(self.number, number);
+        digits
+    }
+}
+
+/// A number with leading zeros in all of a place.
+fn write_digits(mut number: u64, place: &mut [u8]) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
 }
 
 impl fmt::Display for Entry {

@@ -15,6 +15,7 @@ use crate::histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 use crate::interval::{Outcome, ThreadInterval};
 use crate::journal::Journal;
 use crate::latency_log::LatencyLog;
+use crate::ledger::{Form, Forms, LedgerWriter, Part};
 use crate::live::{Live, LiveTracker, Second};
 use crate::table::{Cell, TableWriter};
 use crate::totals::Totals;
@@ -94,6 +95,7 @@ pub struct RunWriter {
     serializer: V2Serializer,
     totals: Totals,
     live: LiveTracker,
+    ledger: Option<LedgerWriter>,
 }
 
 impl RunWriter {
@@ -120,7 +122,23 @@ impl RunWriter {
             serializer: V2Serializer::new(),
             totals: Totals::new(labels),
             live: LiveTracker::new(),
+            ledger: None,
         })
+    }
+
+    /// Keeps a ledger: of writes that look like these forms, with checksums of this seed.
+    pub fn keep_ledger(&mut self, seed: u64, forms: Vec<Form>) -> Result<&mut Self, RecordError> {
+        Forms::write(&self.dir, seed, forms)?;
+        self.ledger = Some(LedgerWriter::create(&self.dir)?);
+        Ok(self)
+    }
+
+    /// Takes what was entered outside the intervals, by `at_us`.
+    pub fn add_to_ledger(&mut self, part: &Part, at_us: u64) -> Result<(), RecordError> {
+        match &mut self.ledger {
+            Some(ledger) if part.sent() > 0 => ledger.add(part, at_us),
+            _ => Ok(()),
+        }
     }
 
     /// How many driver threads report each interval.
@@ -171,6 +189,7 @@ impl RunWriter {
             return Err(RecordError::UnknownLabel { thread, label, labels: self.labels.len() });
         }
         debug_assert!(interval.start_us < interval.end_us);
+        self.add_to_ledger(&interval.ledger, interval.end_us)?;
         self.journal.interval(interval)?;
         self.totals.add_interval(interval);
         let bounds = (interval.start_us, interval.end_us);

@@ -6,6 +6,7 @@
 mod control;
 mod define;
 mod feeder;
+mod ledger;
 mod load;
 mod rates;
 mod request;

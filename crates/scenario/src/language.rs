@@ -396,6 +396,7 @@ pub(crate) static STEP_KINDS: [Record; 15] = [
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
             key("body", Scalar(Template), "The body as it is."),
+            LEDGER_KEY,
             TIMEOUT,
             EXTRACT_KEY,
             key(
@@ -536,6 +537,28 @@ const QUERY: Key =
 const TIMEOUT: Key = key("timeout", Scalar(Duration), "Longest time for the answer.");
 const EXTRACT_KEY: Key =
     key("extract", Map(Keys::Name("variables"), &EXTRACT), "What is kept of the answer, by variable.");
+
+const LEDGER_KEY: Key = key(
+    "ledger",
+    Of(&LEDGER),
+    "Enters what is written in the ledger, so that it is looked for after the run.",
+);
+
+static LEDGER: Record = Record {
+    what: "an entry in the ledger",
+    schema: "ledger",
+    about: "The content of a write, made for each anew, so that it can be looked for and known again after the run.",
+    verbs: &[],
+    keys: &[
+        required(
+            "content",
+            Scalar(Template),
+            "What is written, with `${entry}` and `${check}` each once: 16 digits by which it is found, 12 that check it.",
+        ),
+        required("as", Scalar(Name), "Variable that gets the content; the step sends it."),
+    ],
+    rule: Rule::Free,
+};
 
 static EXTRACT: Shape = Either(&[Scalar(Text), Of(&EXTRACTION)]);
 

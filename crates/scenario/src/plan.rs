@@ -54,6 +54,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The requests whose writes are entered in the ledger, with their labels.
+    pub fn entered(&self) -> impl Iterator<Item = (&str, &LedgerPlan)> {
+        self.requests.iter().filter_map(|request| {
+            let label = self.labels.get(usize::from(request.label)).map_or("", String::as_str);
+            request.ledger.as_ref().map(|ledger| (label, ledger))
+        })
+    }
+
     /// Whether any session, or what prepares them, has a step over a WebSocket.
     pub fn has_websockets(&self) -> bool {
         let kinds = self.sessions.iter().chain(&self.prepare);
@@ -158,6 +166,8 @@ pub struct RequestPlan {
     pub head: Template,
     /// Body, if any.
     pub body: Option<Template>,
+    /// How its write is entered in the ledger, if it is.
+    pub ledger: Option<LedgerPlan>,
     /// Longest time from due sending to the last byte.
     pub timeout: Duration,
     /// What is kept from the answer.
@@ -179,6 +189,18 @@ impl RequestPlan {
         self.extractions.iter().any(|e| from_body(&e.source))
             || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..)))
     }
+}
+
+/// A write that is entered in the ledger: before it is sent, its content is made and put into a variable, which the
+/// request then sends.
+#[derive(Debug, Clone)]
+pub struct LedgerPlan {
+    /// The variable.
+    pub slot: SlotIndex,
+    /// What stands before, between and behind the entry and the checksum.
+    pub text: [Template; 3],
+    /// Whether the entry is the first of the two.
+    pub entry_first: bool,
 }
 
 /// A value kept from an answer.

@@ -31,6 +31,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         method: "GET".into(),
         head: Template::literal("GET / HTTP/1.1\r\n"),
         body: None,
+        ledger: None,
         timeout: Duration::from_secs(1),
         extractions,
         checks,

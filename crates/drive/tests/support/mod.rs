@@ -153,6 +153,7 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
         method: "GET".into(),
         head: Template::literal(format!("GET {target} HTTP/1.1\r\n")),
         body: None,
+        ledger: None,
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
@@ -218,6 +219,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
         threads,
         cores: Vec::new(),
         seed: 11,
+        ledger_seed: 7,
         io: std::env::var("TIDEMARK_TEST_IO").map_or(IoChoice::Auto, |name| name.parse().unwrap()),
         target: Target {
             address: address.into(),

@@ -38,9 +38,9 @@ impl LedgerWriter {
         Ok(LedgerWriter { dir, files: BTreeMap::new(), frame: Vec::new() })
     }
 
-    /// Appends what a thread has handed over at `at_us`, and leaves the part without acknowledgements. The operating
-    /// system has it afterwards: it outlives the driver, not the machine.
-    pub fn add(&mut self, part: &mut Part, at_us: u64) -> Result<(), RecordError> {
+    /// Appends what a thread has handed over at `at_us`. The operating system has it afterwards: it outlives the driver,
+    /// not the machine.
+    pub fn add(&mut self, part: &Part, at_us: u64) -> Result<(), RecordError> {
         let path = self.dir.join(format!("thread-{}.log", part.thread));
         let file = match self.files.entry(part.thread) {
             std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
@@ -57,8 +57,8 @@ impl LedgerWriter {
         self.frame.extend_from_slice(&at_us.to_le_bytes());
         self.frame.extend_from_slice(&part.sent.to_le_bytes());
         let mut acknowledged = RoaringTreemap::new();
-        for range in part.acknowledged.drain(..) {
-            acknowledged.insert_range(range);
+        for range in &part.acknowledged {
+            acknowledged.insert_range(range.clone());
         }
         acknowledged.serialize_into(&mut self.frame).map_err(io_error("write", &path))?;
         let (head, body) = self.frame.split_at_mut(FRAME_HEAD_BYTES);

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use regex::bytes::Regex;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{ENTRY_DIGITS, Entry};
+use super::{ENTRY_DIGITS, Entry, write_digits};
 use crate::error::{RecordError, damaged, io_error};
 use crate::files;
 
@@ -35,13 +35,6 @@ pub fn stamp(seed: u64, entry: Entry, content: &mut [u8], at: usize) {
 pub fn seed(run_seed: u64, begun: SystemTime) -> u64 {
     let since_1970 = begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     xxh3_64_with_seed(&since_1970.as_nanos().to_le_bytes(), run_seed)
-}
-
-fn write_digits(mut number: u64, place: &mut [u8]) {
-    for digit in place.iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
 }
 
 /// What the content of one kind of write looks like.
@@ -84,13 +77,20 @@ impl Piece<'_> {
 }
 
 impl Form {
-    /// Of contents that consist of these pieces.
+    /// Of contents that consist of these pieces. The pattern holds of them only what shows where entry and checksum are:
+    /// so a content that was changed elsewhere is still known, and the checksum tells that it was changed.
     pub fn new(label: &str, pieces: &[Piece<'_>]) -> Form {
+        let is_mark = |at: Option<usize>| {
+            let piece = at.and_then(|at| pieces.get(at));
+            matches!(piece, Some(Piece::Entry | Piece::Check))
+        };
         let mut pattern = String::from("(?s-u)^");
-        for piece in pieces {
+        for (at, piece) in pieces.iter().enumerate() {
             match piece {
-                Piece::Literal(text) => text.iter().for_each(|byte| push_byte(*byte, &mut pattern)),
-                Piece::Varying => pattern.push_str(".*?"),
+                Piece::Literal(text) => {
+                    push_literal(text, is_mark(at.checked_sub(1)), is_mark(Some(at + 1)), &mut pattern);
+                }
+                Piece::Varying => push_varying(&mut pattern),
                 Piece::Entry => pattern.push_str(&Forms::entry_pattern()),
                 Piece::Check => pattern.push_str(&Forms::check_pattern()),
             }
@@ -98,6 +98,31 @@ impl Form {
         pattern.push('$');
         let places = place(pieces, Piece::Entry).zip(place(pieces, Piece::Check));
         Form { label: label.to_owned(), pattern, places }
+    }
+}
+
+/// What a literal tells of the places beside it: all of it between two, else as far as the first byte that is no digit.
+fn push_literal(text: &[u8], behind_mark: bool, before_mark: bool, pattern: &mut String) {
+    let is_other = |byte: &u8| !byte.is_ascii_digit();
+    let kept = match (behind_mark, before_mark) {
+        (true, true) => 0..text.len(),
+        (true, false) => 0..text.iter().position(is_other).map_or(text.len(), |at| at + 1),
+        (false, true) => text.iter().rposition(is_other).unwrap_or(0)..text.len(),
+        (false, false) => text.len()..text.len(),
+    };
+    if kept.start > 0 {
+        push_varying(pattern);
+    }
+    text[kept.clone()].iter().for_each(|byte| push_byte(*byte, pattern));
+    if kept.end < text.len() {
+        push_varying(pattern);
+    }
+}
+
+fn push_varying(pattern: &mut String) {
+    const VARYING: &str = ".*?";
+    if !pattern.ends_with(VARYING) {
+        pattern.push_str(VARYING);
     }
 }
 
@@ -333,6 +358,23 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_literal_leaves_a_content_known() {
+        let pieces = [
+            Piece::Literal(b"one of 12|34"),
+            Piece::Entry,
+            Piece::Literal(b"5.6.7"),
+            Piece::Varying,
+            Piece::Literal(b" and "),
+            Piece::Check,
+            Piece::Literal(b"; end"),
+        ];
+        let form = Form::new("x", &pieces);
+        let (entry, check) = (Forms::entry_pattern(), Forms::check_pattern());
+        assert_eq!(form.pattern, format!(r"(?s-u)^.*?\|34{entry}5\..*? {check};.*?$"));
+        assert_eq!(form.places, Some((12, -17)));
+    }
+
+    #[test]
     fn another_form_that_fits_by_chance_hides_nothing() {
         let loose =
             Form::new("Loose", &[Piece::Varying, Piece::Entry, Piece::Varying, Piece::Check, Piece::Varying]);
@@ -350,10 +392,10 @@ mod tests {
     #[test]
     fn any_byte_stands_for_itself() {
         let all: Vec<u8> = (0..=255).collect();
-        let form = Form::new("x", &[Piece::Literal(&all), Piece::Entry, Piece::Varying, Piece::Check]);
+        let form = Form::new("x", &[Piece::Varying, Piece::Entry, Piece::Literal(&all), Piece::Check]);
         let forms = Forms::new(1, &[Form { places: None, ..form }]).unwrap();
         let entry = Entry { thread: 0, number: 1 };
-        let mut whole = [&all[..], entry.to_string().as_bytes(), b"?", &[b'0'; CHECK_DIGITS]].concat();
+        let mut whole = [b"?", entry.to_string().as_bytes(), &all[..], &[b'0'; CHECK_DIGITS]].concat();
         let at = whole.len() - CHECK_DIGITS;
         stamp(1, entry, &mut whole, at);
         assert_eq!(forms.reading(&whole, &mut Vec::new()), Reading::Whole(entry));

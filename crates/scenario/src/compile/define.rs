@@ -20,6 +20,9 @@ impl Session<'_, '_> {
             };
             // A step that nobody knows counts, too: its variables and steps are hardly the mistake.
             keys(step.get("extract")).iter().for_each(|key| self.define(key));
+            if let Some(name) = step.get("ledger").and_then(|ledger| ledger.get("as")) {
+                self.define(name);
+            }
             for key in ["steps", "else"] {
                 step.get(key).into_iter().for_each(|steps| self.define_all(steps));
             }

@@ -97,12 +97,16 @@ impl Session<'_, '_> {
             self.reader.sink.error(step, "this scenario has too many labels");
             return;
         };
-        let (body, content_type) = self.body(step);
+        let ((head, body), ledger) = self.entered(step, |session| {
+            let (body, content_type) = session.body(step);
+            (session.head(step, method, path, content_type), body)
+        });
         let plan = RequestPlan {
             label,
             method: method.to_owned(),
-            head: self.head(step, method, path, content_type),
+            head,
             body,
+            ledger,
             timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
             checks: self.checks(step.get("check")),

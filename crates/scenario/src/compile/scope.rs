@@ -102,6 +102,14 @@ impl Scope {
         Some(slot)
     }
 
+    /// Says whether a variable is read anywhere; what was said before.
+    pub(crate) fn replace_read(&mut self, slot: SlotIndex, is_read: bool) -> bool {
+        match self.seen.get_mut(usize::from(slot)) {
+            Some(Some((_, read))) => std::mem::replace(read, is_read),
+            _ => false,
+        }
+    }
+
     pub(crate) fn warn_of_unused(&self, sink: &Sink<'_>) {
         for (name, seen) in self.names.iter().zip(&self.seen) {
             if let Some((place, false)) = seen {
@@ -129,6 +137,9 @@ impl Names for SessionNames<'_> {
         }
         if let Some(value) = self.settings.value(name) {
             return Ok(value);
+        }
+        if let Some(message) = super::ledger::mark_elsewhere(name) {
+            return Err(message);
         }
         let variables = self.scope.by_name.keys().map(String::as_str);
         let hint = did_you_mean(name, variables.chain(self.settings.names()));

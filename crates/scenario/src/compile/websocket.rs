@@ -27,7 +27,7 @@ impl Session<'_, '_> {
             _ => verb.text().unwrap_or_default().to_owned(),
         };
         let Some(label) = self.label_or(step, words) else { return };
-        let (mut head, mut body, mut expected) = (Template::default(), None, None);
+        let (mut head, mut body, mut expected, mut ledger) = (Template::default(), None, None, None);
         let action = match schema {
             "wsConnect" => {
                 let protocols = self.protocols(step);
@@ -35,9 +35,13 @@ impl Session<'_, '_> {
                 WebSocketStep::Connect { protocols }
             }
             "wsSend" => {
-                let (kind, message) = self.message(value);
-                body = Some(message);
+                let ((kind, message), entered) = self.entered(step, |session| session.message(value));
+                (body, ledger) = (Some(message), entered);
                 expected = step.get("expect");
+                if let Some(node) = step.get("ledger").filter(|_| expected.is_none()) {
+                    let message = "without expect nothing acknowledges this message; say what answers it";
+                    self.reader.sink.error(node, message);
+                }
                 WebSocketStep::Send { kind, expects: expected.is_some() }
             }
             "wsExpect" => {
@@ -69,6 +73,7 @@ impl Session<'_, '_> {
             method: if is_connect { "GET".to_owned() } else { verb.text().unwrap_or_default().to_owned() },
             head,
             body,
+            ledger,
             timeout: self.timeout(step),
             extractions,
             checks: self.checks(if is_connect { step.get("check") } else { expected }),

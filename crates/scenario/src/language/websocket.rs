@@ -1,6 +1,6 @@
 //! The steps over a WebSocket.
 
-use super::{CHECK, EXTRACT_KEY, LABEL, QUERY, TEST, TIMEOUT};
+use super::{CHECK, EXTRACT_KEY, LABEL, LEDGER_KEY, QUERY, TEST, TIMEOUT};
 use crate::grammar::Scalar::{Condition, Template, Text, Whole, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Keys, Record, Rule, Shape, key};
@@ -34,6 +34,7 @@ pub(super) const SEND: Record = Record {
     keys: &[
         LABEL,
         key("expect", EXPECTED, "Waits for a message that passes, of those that come after the sending."),
+        LEDGER_KEY,
         TIMEOUT,
         EXTRACT_KEY,
     ],
