@@ -32,15 +32,14 @@ impl Session<'_, '_> {
             self.scope.replace_read(slot, false);
         }
         let sent = sending(self);
-        if let Some((slot, name)) = slot.zip(step.get("ledger").and_then(|node| node.get("as"))) {
-            if !self.scope.replace_read(slot, true) {
-                let message = format!(
-                    "this step does not send the content that it enters; put ${{{}}} where it belongs, like query: {{c: \
-                     \"${{{0}}}\"}}",
-                    name.text().unwrap_or_default()
-                );
-                self.reader.sink.error(name, message);
-            }
+        let unsent = slot.is_some_and(|slot| !self.scope.replace_read(slot, true));
+        if let Some(name) = step.get("ledger").and_then(|node| node.get("as")).filter(|_| unsent) {
+            let message = format!(
+                "this step does not send the content that it enters; put ${{{0}}} where it belongs, like query: {{c: \
+                 \"${{{0}}}\"}}",
+                name.text().unwrap_or_default()
+            );
+            self.reader.sink.error(name, message);
         }
         (sent, plan)
     }
