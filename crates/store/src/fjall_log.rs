@@ -171,7 +171,7 @@ impl Log for FjallLog {
 }
 
 /// Makes the directory so that it survives a power cut: a new entry is durable once its parent is synced.
-fn make_dir(dir: &Path) -> std::io::Result<()> {
+pub(crate) fn make_dir(dir: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
     std::fs::create_dir_all(dir)?;
     for made in missing {

@@ -55,6 +55,18 @@
 //! The sync decides. On the same machine when it was less busy, with larger memtables and a second background
 //! thread, syncs took 249 us with 64 writers (76,500 writes/s, 9.4 us of CPU each) and 686 us with 256 (103,700
 //! writes/s, 7.5 us). So run it on your own disk, and beside the thing that you compare it with.
+//!
+//! # Messages
+//!
+//! Tens of millions of messages do not fit into memory, and each is written once and read in bulk at most: their
+//! store, [`messages::Tree`], is a log with ordered runs, made for that. It is our own and not the tree under the
+//! log of the airline for three reasons: a group must cost one write and one sync and nothing else, the number of
+//! different messages must be exact without looking each one up, and memory must stay within a bound whatever comes.
+//!
+//! `examples/message_speed.rs`, 30 million messages of 10,000 users, 2,000 senders on 2 threads, each write awaited,
+//! `synced`, on the same machine while it was busier still (load 14 to 25, so seconds vary between 29,000/s and
+//! 303,000/s): 126,000/s, 2.5 us of CPU for each message, mean sync 4.8 ms, peak memory of the process 103 MB; opened
+//! again in 0.1 s, counted in 12 s, all read back right in 57 s. With 3 million messages: 200,000/s, mean sync 2.0 ms.
 
 pub mod airline;
 mod answer;

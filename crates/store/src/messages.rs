@@ -5,6 +5,7 @@
 //! order of time, page by page.
 
 mod memory;
+mod tree;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::error::StoreError;
 use crate::metrics::SYNC_BOUNDS_US;
 
 pub use memory::Memory;
+pub use tree::{Tree, TreeOptions};
 
 /// The longest payload that a store takes.
 pub const PAYLOAD_BYTES_MAX: usize = 4096;

@@ -1,0 +1,402 @@
+//! Messages in one directory: a log for what was just taken, ordered runs for the rest.
+//!
+//! ```text
+//! add ─▶ bounded queue ─▶ committer: append the group to the log, sync once ─▶ table in memory ─▶ wake the senders
+//!                                          table full: a new log and a new table; the old table ─▶ run
+//!                                          eight runs of a size ─▶ one larger run
+//! read ─▶ tables and runs, merged; the youngest of several with the same key counts
+//! ```
+//!
+//! It is a log-structured merge tree reduced to what messages need: they are written once, in bulk, with keys that
+//! are small, and read in order afterwards. Compared with a tree for everything, a group costs one write and one
+//! sync and an entry in one ordered map; nothing is looked up when a message comes. Each merge joins eight runs, so
+//! thirty million messages have been written three times (log, run, merged run) and lie in about a dozen runs.
+//!
+//! **Counting.** A message that replaces another must not be counted twice, and looking each one up when it comes
+//! would cost more than storing it. Two messages with the same key have the same time, and what was written at
+//! different times mostly has different times too: so the count is the sum of all sources, less what is found twice
+//! in those blocks whose times meet those of another source. Exact always, and quick unless old times keep coming.
+//!
+//! **Bounds.** The queue by messages and bytes: what is above is refused at once. Memory by tables: when runs are
+//! not written as fast as tables fill, the committer waits (counted as a stall), the queue fills and senders are
+//! refused. **Fail-stop**: as everywhere here, see `commit`.
+
+mod background;
+mod commit;
+mod count;
+mod disk;
+mod entry;
+mod log;
+mod manifest;
+mod merge;
+#[cfg(all(test, unix))]
+mod power_loss;
+mod run;
+mod table;
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use bytes::Bytes;
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use self::background::{Background, Levelled};
+use self::commit::Intake;
+use self::disk::{Disk, Observer};
+use self::entry::Key;
+use self::manifest::Manifest;
+use self::merge::{Merge, Source};
+use self::run::Run;
+use self::table::Table;
+use super::memory::PAGE_BYTES_MAX;
+use super::{Message, Messages, MessagesMetrics, OwnMetric, Page, Place, Query, check};
+use crate::answer::Answer;
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::fjall_log::make_dir;
+
+/// Entries that are copied out of a table in one go.
+const TABLE_CHUNK: usize = 1024;
+/// Bytes of a table in memory unless told otherwise.
+const TABLE_BYTES: usize = 64 * 1024 * 1024;
+/// Messages that wait for the committer or are being committed, unless told otherwise.
+const WAITING_MAX: usize = 8 * 1024;
+/// Full tables that wait to be written as runs; with another, the committer waits.
+const FULL_TABLES_MAX: usize = 2;
+
+/// How a [`Tree`] is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeOptions {
+    /// What an acknowledged message is worth: `Buffered` or `Synced`; for `Memory` there is
+    /// [`Memory`](super::Memory).
+    pub durability: Durability,
+    /// A table in memory is written as a run when it has this many bytes; there are up to four at a time.
+    pub table_bytes: usize,
+    /// At most this many messages are taken and not answered; one more is [`StoreError::Busy`].
+    pub waiting_max: usize,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        TreeOptions { durability: Durability::Synced, table_bytes: TABLE_BYTES, waiting_max: WAITING_MAX }
+    }
+}
+
+/// A table with the number of the log that has the same messages.
+pub(crate) struct Logged {
+    log_id: u64,
+    table: RwLock<Table>,
+}
+
+/// Where the messages are at a moment.
+#[derive(Clone, Default)]
+pub(crate) struct View {
+    /// From the oldest; the last one is the one that is being filled.
+    tables: Vec<Arc<Logged>>,
+    /// From the oldest, all older than the tables.
+    runs: Vec<Levelled>,
+}
+
+/// What the threads of a store share.
+pub(crate) struct Shared {
+    disk: Disk,
+    options: TreeOptions,
+    view: RwLock<View>,
+    /// Whoever waits for a change of the view, for the end or for a failure waits here.
+    turn: Mutex<()>,
+    changed: Condvar,
+    is_closing: AtomicBool,
+    /// Why the store stopped taking messages.
+    failure: OnceLock<Arc<str>>,
+    background: background::Counters,
+}
+
+impl Shared {
+    /// Lets those who wait look again.
+    fn announce(&self) {
+        let _turn = self.turn.lock();
+        self.changed.notify_all();
+    }
+
+    /// Waits until `ready` gives something; nothing at the end or after a failure.
+    fn wait_for<T>(&self, mut ready: impl FnMut(&View) -> Option<T>) -> Option<T> {
+        let mut turn = self.turn.lock();
+        loop {
+            if self.failure.get().is_some() {
+                return None;
+            }
+            if let Some(found) = ready(&self.view.read()) {
+                return Some(found);
+            }
+            if self.is_closing.load(Ordering::Acquire) {
+                return None;
+            }
+            self.changed.wait(&mut turn);
+        }
+    }
+
+    /// Stops the store.
+    fn fail(&self, doing: &str, error: &io::Error) -> Arc<str> {
+        let reason: Arc<str> = format!("{doing}: {error}").into();
+        tracing::error!(%reason, "the store stops taking messages");
+        let _ = self.failure.set(reason.clone());
+        self.announce();
+        reason
+    }
+}
+
+/// Messages in one directory, durable. Dropping it commits what waits and unlocks the directory.
+///
+/// ```
+/// use tidemark_store::messages::{Message, Messages, Query, Tree, TreeOptions};
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path();
+/// let store = Tree::open(dir, TreeOptions::default())?;
+/// store.add(Message { user: 1, time_ms: 7, kind: *b"ABC", payload: "0000000001…".into() }).await?; // on disk now
+/// let all = Query { user: 1, from_ms: 0, to_ms: u64::MAX, after: None, limit: 10 };
+/// assert_eq!(store.of_user(all).await?.messages[0].payload, "0000000001…");
+/// # Ok::<(), tidemark_store::StoreError>(())
+/// # }).unwrap();
+/// ```
+pub struct Tree {
+    // The order is that of dropping: first nobody writes any more, then nobody works in the background.
+    intake: Intake,
+    background: Background,
+    shared: Arc<Shared>,
+    counting: Arc<Mutex<()>>,
+    _lock: File,
+}
+
+impl Tree {
+    /// Opens the store in `dir`, making it if need be, and reads back what no run has yet.
+    pub fn open(dir: &Path, options: TreeOptions) -> Result<Arc<Self>, StoreError> {
+        Self::open_observed(dir, options, None)
+    }
+
+    pub(crate) fn open_observed(
+        dir: &Path,
+        options: TreeOptions,
+        observer: Option<Observer>,
+    ) -> Result<Arc<Self>, StoreError> {
+        let failed = |error: io::Error| describe(dir, &error);
+        let begun = Instant::now();
+        make_dir(dir).map_err(failed)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock"));
+        let lock = lock.map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { dir: dir.into() }),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let disk = Disk::new(dir, observer);
+        let found = Found::read(&disk, options.durability).map_err(failed)?;
+        tracing::info!(
+            dir = %dir.display(), durability = %options.durability, runs = found.view.runs.len(),
+            logs = found.view.tables.len(), took_ms = begun.elapsed().as_millis() as u64, "messages opened"
+        );
+        let log = log::Log::create(&disk, found.next_log).map_err(failed)?;
+        let mut view = found.view;
+        view.tables.push(Arc::new(Logged::new(log.id(), options.table_bytes)));
+        let shared = Arc::new(Shared {
+            disk,
+            options,
+            view: RwLock::new(view),
+            turn: Mutex::new(()),
+            changed: Condvar::new(),
+            is_closing: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            background: background::Counters::default(),
+        });
+        let background = Background::start(&shared, found.next_run, found.manifest).map_err(failed)?;
+        let intake = Intake::start(shared.clone(), log).map_err(failed)?;
+        Ok(Arc::new(Tree { intake, background, shared, counting: Arc::default(), _lock: lock }))
+    }
+}
+
+impl Logged {
+    fn new(log_id: u64, bytes: usize) -> Self {
+        Logged { log_id, table: RwLock::new(Table::with_room(bytes)) }
+    }
+}
+
+/// What a directory holds when it is opened.
+struct Found {
+    view: View,
+    manifest: Manifest,
+    next_log: u64,
+    next_run: u64,
+}
+
+impl Found {
+    fn read(disk: &Disk, durability: Durability) -> io::Result<Self> {
+        let manifest = Manifest::read(disk)?;
+        let mut view = View::default();
+        for line in &manifest.runs {
+            view.runs.push(Levelled { run: Run::open(disk, line.id)?, level: line.level });
+        }
+        let mut logs = Vec::new();
+        let (mut next_log, mut next_run) = (manifest.logs_done + 1, 1);
+        for file in std::fs::read_dir(disk.dir())? {
+            let file = file?.file_name();
+            let Some(name) = file.to_str() else { continue };
+            if let Some(id) = run::id_of(name) {
+                next_run = next_run.max(id + 1);
+                // One whose making was cut off, or that was merged into another.
+                if !manifest.runs.iter().any(|line| line.id == id) {
+                    disk.remove(name);
+                }
+            } else if let Some(id) = log::id_of(name) {
+                next_log = next_log.max(id + 1);
+                if id <= manifest.logs_done { disk.remove(name) } else { logs.push(id) }
+            }
+        }
+        logs.sort_unstable();
+        for id in logs {
+            let logged = Logged::new(id, 0);
+            replay(disk, id, &mut logged.table.write(), durability)?;
+            if logged.table.read().len() == 0 {
+                disk.remove(&log::name(id));
+            } else {
+                view.tables.push(Arc::new(logged));
+            }
+        }
+        Ok(Found { view, manifest, next_log, next_run })
+    }
+}
+
+fn replay(disk: &Disk, id: u64, table: &mut Table, durability: Durability) -> io::Result<()> {
+    let replayed = log::replay(disk, id, |entries| table.take(entries))?;
+    if replayed.is_damaged && durability == Durability::Synced {
+        let reason = format!(
+            "{} is damaged behind its {} first groups, which is no torn tail; with durability buffered it is opened \
+             without what is behind them",
+            log::name(id),
+            replayed.groups
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    if replayed.torn_bytes > 0 {
+        let torn_bytes = replayed.torn_bytes;
+        tracing::warn!(log = log::name(id), torn_bytes, "the end of a log was never whole, and is left out");
+    }
+    Ok(())
+}
+
+fn describe(dir: &Path, error: &io::Error) -> StoreError {
+    let (dir, reason) = (dir.to_owned(), error.to_string().into());
+    match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => StoreError::Unreadable { dir, reason },
+        _ => StoreError::Open { dir, reason },
+    }
+}
+
+/// The entries of a table, copied out of it a few at a time.
+struct TableEntries {
+    logged: Arc<Logged>,
+    begin: Bound<Key>,
+    end: Key,
+    some: std::vec::IntoIter<(Key, Bytes)>,
+}
+
+impl Iterator for TableEntries {
+    type Item = io::Result<(Key, Bytes)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(entry) = self.some.next() {
+            return Some(Ok(entry));
+        }
+        let some = self.logged.table.read().some(self.begin, self.end, TABLE_CHUNK);
+        self.begin = Bound::Excluded(some.last()?.0);
+        self.some = some.into_iter();
+        self.some.next().map(Ok)
+    }
+}
+
+fn read_page(shared: &Shared, query: &Query) -> io::Result<Page> {
+    let Some((begin, _)) = query.range() else { return Ok(Page::default()) };
+    let end: Key = (query.user, Place { time_ms: query.to_ms, kind: [0; 3] });
+    let View { tables, runs } = shared.view.read().clone();
+    let mut sources: Vec<Source<'_, Bytes>> = Vec::new();
+    for Levelled { run, .. } in &runs {
+        let before_end =
+            move |entry: &io::Result<(Key, Bytes)>| entry.as_ref().map_or(true, |entry| entry.0 < end);
+        sources.push(Box::new(run.from(begin).take_while(before_end)));
+    }
+    for logged in tables {
+        sources.push(Box::new(TableEntries { logged, begin, end, some: Vec::new().into_iter() }));
+    }
+    let mut page = Page::default();
+    let mut bytes = 0;
+    for entry in Merge::new(sources) {
+        let ((user, place), payload) = entry?;
+        if page.messages.len() >= query.limit.max(1) || bytes >= PAGE_BYTES_MAX {
+            page.next = page.messages.last().map(Message::place);
+            break;
+        }
+        bytes += payload.len();
+        page.messages.push(Message { user, time_ms: place.time_ms, kind: place.kind, payload });
+    }
+    Ok(page)
+}
+
+/// Runs `work`, which reads files, where it holds up nobody.
+fn aside<T: Send + 'static>(
+    shared: Arc<Shared>,
+    work: impl FnOnce(&Shared) -> io::Result<T> + Send + 'static,
+) -> Answer<'static, T> {
+    Answer::boxed(async move {
+        let done = tokio::task::spawn_blocking(move || {
+            work(&shared).map_err(|error| describe(shared.disk.dir(), &error))
+        });
+        done.await.unwrap_or(Err(StoreError::Closed))
+    })
+}
+
+impl Messages for Tree {
+    fn add(&self, message: Message) -> Answer<'_, ()> {
+        match check(&message) {
+            Ok(()) => self.intake.submit(&message),
+            Err(error) => Answer::ready(Err(error)),
+        }
+    }
+
+    fn count(&self) -> Answer<'_, u64> {
+        // One at a time: it may read much.
+        let counting = self.counting.clone();
+        aside(self.shared.clone(), move |shared| {
+            let _one_at_a_time = counting.lock();
+            let view = shared.view.read().clone();
+            count::distinct(&view)
+        })
+    }
+
+    fn of_user(&self, query: Query) -> Answer<'_, Page> {
+        aside(self.shared.clone(), move |shared| read_page(shared, &query))
+    }
+
+    fn metrics(&self) -> MessagesMetrics {
+        let mut metrics = self.intake.metrics();
+        let view = self.shared.view.read().clone();
+        let table_bytes: usize = view.tables.iter().map(|logged| logged.table.read().bytes()).sum();
+        let own = |name, help, is_counter, value| OwnMetric { name, help, is_counter, value };
+        metrics.own = vec![
+            own("tables", "Tables of messages in memory", false, view.tables.len() as u64),
+            own("table_bytes", "Bytes of those tables, roughly", false, table_bytes as u64),
+            own("runs", "Ordered files of messages", false, view.runs.len() as u64),
+        ];
+        let (stalls, stall_us) = self.intake.stalls();
+        let help = "Times that the committer waited for room in memory";
+        metrics.own.push(own("stalls", help, true, stalls));
+        metrics.own.push(own("stall_us", "Microseconds that it waited", true, stall_us));
+        metrics.own.extend(self.background.metrics());
+        metrics
+    }
+}

@@ -1,0 +1,257 @@
+//! Group commit of messages: senders write their message into one shared buffer and wait; a thread of its own takes
+//! the buffer as it is, appends it to the log as one group, syncs once, puts it into the table and wakes them. While
+//! it syncs, the next group gathers.
+//!
+//! **Fail-stop.** When the log fails, nobody knows what reached the disk. The group is not acknowledged, and every
+//! further message is refused until the store is opened afresh. Reads go on.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use super::log::Log;
+use super::{FULL_TABLES_MAX, Logged, Shared, entry};
+use crate::answer::Answer;
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::messages::{Message, MessagesMetrics};
+use crate::metrics::Counters;
+
+/// A group takes no further message when it has this many bytes.
+const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+type Waiter = oneshot::Sender<Result<u64, StoreError>>;
+
+/// Messages that were taken together.
+#[derive(Default)]
+struct Group {
+    entries: Vec<u8>,
+    waiters: Vec<Waiter>,
+}
+
+/// What waits for the committer.
+#[derive(Default)]
+struct Queue {
+    next: Group,
+    /// Messages that are being committed.
+    committing: usize,
+    is_idle: bool,
+    is_closing: bool,
+}
+
+struct Gate {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    counters: Counters,
+    refused: AtomicU64,
+    failed: AtomicU64,
+    stalls: AtomicU64,
+    stall_sum_us: AtomicU64,
+}
+
+/// The senders' end. Dropping it commits what waits and closes the log.
+pub(crate) struct Intake {
+    gate: Arc<Gate>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Intake {
+    /// Starts the committer with a fresh log, whose table is the last one of the view.
+    pub(crate) fn start(shared: Arc<Shared>, log: Log) -> io::Result<Self> {
+        let gate = Arc::new(Gate {
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            counters: Counters::default(),
+            refused: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            stalls: AtomicU64::new(0),
+            stall_sum_us: AtomicU64::new(0),
+        });
+        let active = shared.view.read().tables.last().cloned();
+        let active = active.ok_or_else(|| io::Error::other("there is no table"))?;
+        let committer = Committer { gate: gate.clone(), shared: shared.clone(), log, active };
+        let thread = std::thread::Builder::new().name("messages-commit".into()).spawn(|| committer.run())?;
+        Ok(Intake { gate, shared, thread: Some(thread) })
+    }
+
+    /// Takes a message that has been checked.
+    pub(crate) fn submit(&self, message: &Message) -> Answer<'static, ()> {
+        let refuse = |what| {
+            self.gate.refused.fetch_add(1, Ordering::Relaxed);
+            Answer::ready(Err(StoreError::Busy { what }))
+        };
+        if let Some(reason) = self.shared.failure.get() {
+            return Answer::ready(Err(StoreError::Stopped { reason: reason.clone() }));
+        }
+        let mut queue = self.gate.queue.lock();
+        if queue.next.waiters.len() + queue.committing >= self.shared.options.waiting_max {
+            drop(queue);
+            return refuse("as many messages wait as are allowed to");
+        }
+        if queue.next.entries.len() >= GROUP_BYTES_MAX {
+            drop(queue);
+            return refuse("as many bytes wait as are allowed to");
+        }
+        let (done, receiver) = oneshot::channel();
+        entry::write_message(message, &mut queue.next.entries);
+        queue.next.waiters.push(done);
+        let is_idle = std::mem::take(&mut queue.is_idle);
+        drop(queue);
+        if is_idle {
+            self.gate.wake.notify_one();
+        }
+        Answer::committing(receiver, |_| ())
+    }
+
+    pub(crate) fn metrics(&self) -> MessagesMetrics {
+        let counted = self.gate.counters.snapshot();
+        let queue = self.gate.queue.lock();
+        let waiting = queue.next.waiters.len() + queue.committing;
+        drop(queue);
+        MessagesMetrics {
+            written: counted.writes,
+            failed: self.gate.failed.load(Ordering::Relaxed),
+            refused: self.gate.refused.load(Ordering::Relaxed),
+            waiting: waiting as u64,
+            waiting_max: self.shared.options.waiting_max as u64,
+            groups: counted.commits,
+            group_messages_max: counted.group_writes_max,
+            sync_buckets: counted.sync_buckets,
+            sync_sum_us: counted.sync_sum_us,
+            sync_us_max: counted.sync_us_max,
+            stopped: self.shared.failure.get().is_some(),
+            own: Vec::new(),
+        }
+    }
+
+    /// How often, and for how many microseconds, the committer waited for room in memory.
+    pub(crate) fn stalls(&self) -> (u64, u64) {
+        (self.gate.stalls.load(Ordering::Relaxed), self.gate.stall_sum_us.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.gate.queue.lock().is_closing = true;
+        self.gate.wake.notify_one();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the committer of messages panicked");
+        }
+    }
+}
+
+struct Committer {
+    gate: Arc<Gate>,
+    shared: Arc<Shared>,
+    log: Log,
+    active: Arc<Logged>,
+}
+
+/// Stops the store when the committer panics, so that senders learn why.
+struct StopOnPanic(Arc<Shared>, Arc<Gate>);
+
+impl Drop for StopOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.failure.set("the committer panicked; see the log".into());
+            self.1.queue.lock().next.waiters.clear(); // they hear that the store is closed
+            self.0.announce();
+        }
+    }
+}
+
+impl Committer {
+    fn run(mut self) {
+        let _stop_on_panic = StopOnPanic(self.shared.clone(), self.gate.clone());
+        let mut group = Group::default();
+        while self.next_group(&mut group) {
+            match self.commit(&group) {
+                Ok(sync) => {
+                    self.gate.counters.committed(group.waiters.len(), sync);
+                    // A sender that has gone away does not want its answer.
+                    group.waiters.drain(..).for_each(|done| drop(done.send(Ok(1))));
+                }
+                Err(error) => self.refuse(&mut group, error),
+            }
+            group.entries.clear();
+            if let Err(error) = self.turn_over_if_full() {
+                self.shared.fail("beginning a log", &error);
+            }
+        }
+        if self.shared.failure.get().is_none()
+            && let Err(error) = self.log.sync()
+        {
+            self.shared.fail("closing the log", &error);
+        }
+    }
+
+    /// Takes what waits in exchange for an empty group; false at the end.
+    fn next_group(&self, group: &mut Group) -> bool {
+        let mut queue = self.gate.queue.lock();
+        queue.committing = 0;
+        while queue.next.waiters.is_empty() {
+            if queue.is_closing {
+                return false;
+            }
+            queue.is_idle = true;
+            self.gate.wake.wait(&mut queue);
+        }
+        queue.is_idle = false;
+        std::mem::swap(&mut queue.next, group);
+        queue.committing = group.waiters.len();
+        true
+    }
+
+    /// Makes a group durable and readable; tells how long making it durable took.
+    fn commit(&mut self, group: &Group) -> Result<Duration, StoreError> {
+        if let Some(reason) = self.shared.failure.get() {
+            return Err(StoreError::Stopped { reason: reason.clone() });
+        }
+        let begun = Instant::now();
+        let mut written = self.log.append(group.waiters.len() as u32, &group.entries);
+        if self.shared.options.durability == Durability::Synced {
+            written = written.and_then(|()| self.log.sync());
+        }
+        if let Err(error) = written {
+            return Err(StoreError::Write { reason: self.shared.fail("writing the log", &error) });
+        }
+        let took = begun.elapsed();
+        self.active.table.write().take(&group.entries);
+        Ok(took)
+    }
+
+    fn refuse(&self, group: &mut Group, error: StoreError) {
+        self.gate.failed.fetch_add(group.waiters.len() as u64, Ordering::Relaxed);
+        group.waiters.drain(..).for_each(|done| drop(done.send(Err(error.clone()))));
+    }
+
+    /// Begins a new log with a new table when this one is full, once there is room for another full one.
+    fn turn_over_if_full(&mut self) -> io::Result<()> {
+        if self.active.table.read().bytes() < self.shared.options.table_bytes {
+            return Ok(());
+        }
+        let has_room = |view: &super::View| (view.tables.len() <= FULL_TABLES_MAX).then_some(());
+        if has_room(&self.shared.view.read()).is_none() {
+            self.gate.stalls.fetch_add(1, Ordering::Relaxed);
+            let begun = Instant::now();
+            let room = self.shared.wait_for(has_room);
+            self.gate.stall_sum_us.fetch_add(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
+            if room.is_none() {
+                return Ok(()); // a failure or the end: what is to come stays in this log
+            }
+        }
+        self.log = Log::create(&self.shared.disk, self.log.id() + 1)?;
+        self.active = Arc::new(Logged::new(self.log.id(), self.shared.options.table_bytes));
+        self.shared.view.write().tables.push(self.active.clone());
+        self.shared.announce();
+        Ok(())
+    }
+}

@@ -1,0 +1,290 @@
+//! A run: messages in order in one file that is written once and never changed.
+//!
+//! The file is blocks of entries, each behind its checksum; then the index, which is kept in memory while the run is
+//! open (a few dozen bytes for each block of 32 KiB): first key, place, earliest and latest time of every block; then
+//! the index's own place, size and checksum.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::disk::{Disk, read_at};
+use super::entry::{self, Key};
+
+/// A block is closed when it has this many bytes; its last entry may go beyond.
+const BLOCK_BYTES: usize = 32 * 1024;
+/// Written bytes between two syncs of a run that is being made: little by little, so that the log's own syncs never
+/// wait for a heap of dirty pages.
+const SYNC_EVERY_BYTES: u64 = 8 * 1024 * 1024;
+const SUM_BYTES: usize = 8;
+const INDEX_ENTRY_BYTES: usize = entry::KEY_BYTES + 8 + 4 + 8 + 8;
+const TAIL_BYTES: usize = 8 + 8 + 8 + 8 + 8;
+const MAGIC: [u8; 8] = *b"TmRun-01";
+
+/// The name of a run.
+pub(crate) fn name(id: u64) -> String {
+    format!("run-{id:010}")
+}
+
+/// The number of a run with this name.
+pub(crate) fn id_of(name: &str) -> Option<u64> {
+    name.strip_prefix("run-")?.parse().ok()
+}
+
+/// What the index knows of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Block {
+    first: Key,
+    offset: u64,
+    bytes: u32,
+    times: (u64, u64),
+}
+
+/// A run, open for reading.
+pub(crate) struct Run {
+    id: u64,
+    file: File,
+    blocks: Vec<Block>,
+    entries: u64,
+}
+
+/// Writes a run, entry by entry in order.
+pub(crate) struct RunWriter {
+    disk: Disk,
+    id: u64,
+    file: File,
+    block: Vec<u8>,
+    first: Option<Key>,
+    last: Option<Key>,
+    times: (u64, u64),
+    blocks: Vec<Block>,
+    offset: u64,
+    synced: u64,
+    entries: u64,
+}
+
+impl RunWriter {
+    pub(crate) fn create(disk: &Disk, id: u64) -> io::Result<Self> {
+        Ok(RunWriter {
+            disk: disk.clone(),
+            id,
+            file: disk.create(&name(id))?,
+            block: vec![0; SUM_BYTES],
+            first: None,
+            last: None,
+            times: (u64::MAX, 0),
+            blocks: Vec::new(),
+            offset: 0,
+            synced: 0,
+            entries: 0,
+        })
+    }
+
+    /// Adds the next entry; its key must be greater than all before.
+    pub(crate) fn push(&mut self, key: &Key, payload: &[u8]) -> io::Result<()> {
+        debug_assert!(self.last.is_none_or(|last| last < *key), "{:?} before {key:?}", self.last);
+        self.first.get_or_insert(*key);
+        self.last = Some(*key);
+        let time = key.1.time_ms;
+        self.times = (self.times.0.min(time), self.times.1.max(time));
+        entry::write(key, payload, &mut self.block);
+        self.entries += 1;
+        if self.block.len() >= BLOCK_BYTES { self.close_block() } else { Ok(()) }
+    }
+
+    fn close_block(&mut self) -> io::Result<()> {
+        let Some(first) = self.first.take() else { return Ok(()) };
+        let sum = xxh3_64(&self.block[SUM_BYTES..]);
+        self.block[..SUM_BYTES].copy_from_slice(&sum.to_be_bytes());
+        self.file.write_all(&self.block)?;
+        let bytes = self.block.len() as u32;
+        self.blocks.push(Block { first, offset: self.offset, bytes, times: self.times });
+        self.offset += u64::from(bytes);
+        self.block.truncate(SUM_BYTES);
+        self.times = (u64::MAX, 0);
+        if self.offset - self.synced >= SYNC_EVERY_BYTES {
+            self.synced = self.offset;
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the run; content and name are durable when this returns.
+    pub(crate) fn finish(mut self) -> io::Result<Arc<Run>> {
+        self.close_block()?;
+        let mut end = Vec::with_capacity(self.blocks.len() * INDEX_ENTRY_BYTES + TAIL_BYTES);
+        for block in &self.blocks {
+            entry::write_key(&block.first, &mut end);
+            end.extend_from_slice(&block.offset.to_be_bytes());
+            end.extend_from_slice(&block.bytes.to_be_bytes());
+            end.extend_from_slice(&block.times.0.to_be_bytes());
+            end.extend_from_slice(&block.times.1.to_be_bytes());
+        }
+        end.extend_from_slice(&self.offset.to_be_bytes());
+        end.extend_from_slice(&(self.blocks.len() as u64).to_be_bytes());
+        end.extend_from_slice(&self.entries.to_be_bytes());
+        end.extend_from_slice(&xxh3_64(&end).to_be_bytes());
+        end.extend_from_slice(&MAGIC);
+        self.file.write_all(&end)?;
+        self.disk.sync(&name(self.id), &self.file)?;
+        self.disk.sync_names()?;
+        Ok(Arc::new(Run { id: self.id, file: self.file, blocks: self.blocks, entries: self.entries }))
+    }
+}
+
+fn damaged(id: u64, what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", name(id)))
+}
+
+impl Run {
+    /// Opens a run and reads its index.
+    pub(crate) fn open(disk: &Disk, id: u64) -> io::Result<Arc<Self>> {
+        let file = disk.open(&name(id))?;
+        let length = file.metadata()?.len();
+        let mut tail = [0; TAIL_BYTES];
+        let Some(tail_at) = length.checked_sub(TAIL_BYTES as u64) else {
+            return Err(damaged(id, "it is too short"));
+        };
+        read_at(&file, &mut tail, tail_at)?;
+        let number = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| tail[at + i]));
+        let (index_at, blocks, entries, sum) = (number(0), number(8), number(16), number(24));
+        if tail[32..] != MAGIC
+            || index_at > tail_at
+            || blocks != (tail_at - index_at) / INDEX_ENTRY_BYTES as u64
+        {
+            return Err(damaged(id, "its end is not that of a run"));
+        }
+        let mut end = vec![0; (length - index_at) as usize - 16];
+        read_at(&file, &mut end, index_at)?;
+        if xxh3_64(&end) != sum {
+            return Err(damaged(id, "its index does not match its checksum"));
+        }
+        let blocks: Option<Vec<Block>> = end[..blocks as usize * INDEX_ENTRY_BYTES]
+            .chunks_exact(INDEX_ENTRY_BYTES)
+            .map(read_block)
+            .collect();
+        let blocks = blocks.ok_or_else(|| damaged(id, "its index cannot be read"))?;
+        Ok(Arc::new(Run { id, file, blocks, entries }))
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.entries
+    }
+
+    /// Earliest and latest time in it.
+    pub(crate) fn times(&self) -> Option<(u64, u64)> {
+        let times = self.blocks.iter().map(|block| block.times);
+        times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// The entries from `begin` on.
+    pub(crate) fn from(self: &Arc<Self>, begin: Bound<Key>) -> RunEntries {
+        let first = match begin {
+            Bound::Included(key) | Bound::Excluded(key) => {
+                self.blocks.partition_point(|block| block.first <= key).saturating_sub(1)
+            }
+            Bound::Unbounded => 0,
+        };
+        RunEntries { run: self.clone(), block: first, times: None, bytes: Bytes::new(), at: 0, begin }
+    }
+
+    /// The entries of the blocks that hold a time of one of these windows, in order, and with them others.
+    pub(crate) fn around(self: &Arc<Self>, windows: Arc<[(u64, u64)]>) -> RunEntries {
+        RunEntries { times: Some(windows), ..self.from(Bound::Unbounded) }
+    }
+
+    fn read(&self, block: &Block) -> io::Result<Bytes> {
+        let mut bytes = vec![0; block.bytes as usize];
+        read_at(&self.file, &mut bytes, block.offset)?;
+        let sum: [u8; SUM_BYTES] = std::array::from_fn(|i| bytes[i]);
+        if xxh3_64(&bytes[SUM_BYTES..]).to_be_bytes() != sum {
+            return Err(damaged(
+                self.id,
+                &format!("the block at {} does not match its checksum", block.offset),
+            ));
+        }
+        Ok(Bytes::from(bytes))
+    }
+}
+
+fn read_block(bytes: &[u8]) -> Option<Block> {
+    let number = |at: usize| Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let first = entry::read_key(bytes)?;
+    let length = u32::from_be_bytes(bytes.get(27..31)?.try_into().ok()?);
+    if (length as usize) < SUM_BYTES {
+        return None;
+    }
+    Some(Block { first, offset: number(19)?, bytes: length, times: (number(31)?, number(39)?) })
+}
+
+/// Whether two spans of time have a moment in common.
+pub(crate) fn meets(a: (u64, u64), b: (u64, u64)) -> bool {
+    a.0 <= b.1 && b.0 <= a.1
+}
+
+/// Reads a run in order, a block at a time.
+pub(crate) struct RunEntries {
+    run: Arc<Run>,
+    /// The next block to read.
+    block: usize,
+    /// Only blocks with these times.
+    times: Option<Arc<[(u64, u64)]>>,
+    bytes: Bytes,
+    at: usize,
+    begin: Bound<Key>,
+}
+
+impl RunEntries {
+    fn next_block(&mut self) -> Option<io::Result<()>> {
+        let wanted = |block: &Block| {
+            self.times.as_ref().is_none_or(|windows| windows.iter().any(|window| meets(*window, block.times)))
+        };
+        let block = loop {
+            let block = self.run.blocks.get(self.block)?;
+            self.block += 1;
+            if wanted(block) {
+                break block;
+            }
+        };
+        Some(self.run.read(block).map(|bytes| {
+            self.bytes = bytes;
+            self.at = SUM_BYTES;
+        }))
+    }
+}
+
+impl Iterator for RunEntries {
+    type Item = io::Result<(Key, Bytes)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.at >= self.bytes.len() {
+                match self.next_block()? {
+                    Ok(()) => {}
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            let Some((key, range)) = entry::read(&self.bytes, self.at) else {
+                self.at = self.bytes.len();
+                return Some(Err(damaged(self.run.id, "a block holds half an entry")));
+            };
+            self.at = range.end;
+            let is_before = match self.begin {
+                Bound::Included(begin) => key < begin,
+                Bound::Excluded(begin) => key <= begin,
+                Bound::Unbounded => false,
+            };
+            if !is_before {
+                return Some(Ok((key, self.bytes.slice(range))));
+            }
+        }
+    }
+}
