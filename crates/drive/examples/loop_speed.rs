@@ -164,6 +164,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
         },
         objectives: Vec::new(),
         system: PlanSystem::default(),
+        stores: Vec::new(),
         seed: None,
         source_name: String::new(),
         source: String::new(),

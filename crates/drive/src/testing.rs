@@ -43,6 +43,7 @@ pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
         },
         objectives: Vec::new(),
         system: System::default(),
+        stores: Vec::new(),
         seed: None,
         source_name: String::new(),
         source: String::new(),

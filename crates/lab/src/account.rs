@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Handshakes, Http2};
-use tidemark_record::manifest::{Machine, Manifest, Phase, System};
+use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Op;
 
 use crate::experiment::RunOptions;
+use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
 use crate::{load_text, machine, target};
@@ -31,6 +32,7 @@ pub struct Account {
     seed: u64,
     started_at: String,
     system: System,
+    stores: Vec<Store>,
     /// Whether any certificate was good enough.
     unchecked: bool,
     driver_io: String,
@@ -51,6 +53,7 @@ impl Account {
             unchecked: plan.system.tls.insecure,
             driver_io: String::new(),
             streams: plan.limits.streams,
+            stores: Vec::new(),
             system: System {
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
@@ -76,6 +79,19 @@ impl Account {
         if system.command.is_empty() {
             // a pin is for what we start
             self.system.pinned_to.clear();
+        }
+    }
+
+    /// The stores as they stand ready.
+    pub fn stores(&mut self, stores: &Stores) {
+        self.notes.extend(stores.notes());
+        self.stores = stores.manifest();
+    }
+
+    /// How a node of a store ended when it was asked to.
+    pub fn store_stopped(&mut self, name: &str, ending: &str) {
+        if ending == "killed by signal 9" {
+            self.notes.push(format!("{name} did not stop when it was asked to, and was killed"));
         }
     }
 
@@ -190,6 +206,7 @@ impl Account {
         manifest.git_revision = self.git_revision;
         manifest.machine = self.machine;
         manifest.system = self.system;
+        manifest.stores = self.stores;
         manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();
         manifest.driver_io = self.driver_io;

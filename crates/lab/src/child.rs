@@ -3,7 +3,8 @@
 //! It stands in a process group of its own, so that a terminal's Ctrl-C reaches us only and its own children can be
 //! stopped with it. Its standard input is a pipe that we hold open and never write to: when we die, by `kill -9`
 //! too, the pipe closes, and a child that minds it (`tidemark serve --stop-with-parent` does) ends itself. A child
-//! that is frozen cannot mind anything: as long as it is, a small shell waits for our end and kills it then.
+//! that is frozen cannot mind anything, and other people's servers do not: as long as that is so, a small shell waits
+//! for our end and kills it then.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -68,6 +69,8 @@ pub struct Child {
     ended: Option<ExitStatus>,
     /// Who stands by while it is frozen.
     frozen: Option<StandBy>,
+    /// Who stands by as long as it lives.
+    guard: Option<StandBy>,
 }
 
 /// Kills a process group if we die; ended when dropped.
@@ -118,6 +121,7 @@ impl Child {
             announcement: None,
             ended: None,
             frozen: None,
+            guard: None,
         };
         // from here on a return drops the child, which stops it
         if let Some(output) = output {
@@ -143,6 +147,15 @@ impl Child {
             child.announcement = Some(receiver);
         }
         Ok(child)
+    }
+
+    /// Has it killed, with its children, should this process die before it: for a program that does not mind the end
+    /// of its standard input.
+    pub fn guard(&mut self) -> io::Result<()> {
+        if self.guard.is_none() && self.ending().is_none() {
+            self.guard = Some(StandBy::over(self.group)?);
+        }
+        Ok(())
     }
 
     /// Its process id.
@@ -233,7 +246,7 @@ impl Child {
         if self.ended.is_some() {
             return;
         }
-        self.frozen = None;
+        (self.frozen, self.guard) = (None, None);
         let _ = kill_process_group(self.group, Signal::KILL);
         self.ended = Some(self.process.wait().unwrap_or_else(|_| ExitStatus::from_raw(0)));
         ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).retain(|group| *group != self.group);

@@ -22,6 +22,7 @@ use crate::monitor::{Monitor, SYSTEM};
 use crate::pin::{self, Pins};
 use crate::silence::Silence;
 use crate::steady;
+use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::{Fared, RunQueue, Timetable, microseconds};
@@ -89,6 +90,11 @@ pub enum Progress {
     Starting {
         /// Its name or URL.
         system: String,
+    },
+    /// Something else is done first: a store is fetched or started.
+    Store {
+        /// What, for a person: `starting Cassandra 5.0.9`.
+        text: String,
     },
     /// The disk's sync latency is being measured.
     Probing,
@@ -237,15 +243,27 @@ impl Experiment {
         }
         self.begun(&account, &mut writer, &[])?;
 
+        let mut events = Vec::new();
+        let begin = Instant::now();
+        // declared before the system, hence dropped after it
+        let mut stores = self.start_stores(progress)?;
+        for store in stores.manifest() {
+            let text =
+                format!("{} at {} after {:.2?}", store.version, store.addresses.join(", "), begin.elapsed());
+            events.push((Instant::now(), "ready", text));
+        }
+        account.stores(&stores);
         progress(Progress::Starting { system: system_name(&plan.system.origin) });
         let begin = Instant::now();
-        let mut events = Vec::new();
-        let mut system = self.start_system()?;
+        let mut system = self.start_system(&stores)?;
         events.push((Instant::now(), "ready", format!("{} after {:.2?}", system.url, begin.elapsed())));
         let mut monitor = Monitor::new();
         account.notes.extend(monitor.note());
         if let Some(id) = system.process_id() {
             monitor.watch_process(SYSTEM, id);
+        }
+        for (name, id) in stores.processes() {
+            monitor.watch_process(&name, id);
         }
 
         let before = self.probe(&system, progress)?;
@@ -265,7 +283,7 @@ impl Experiment {
         let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
         let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(not_begun)?;
         self.begun(&account, &mut writer, drive.phases())?;
-        let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut system, progress)?;
+        let driven = self.drive(drive, epoch, &mut writer, &mut monitor, (&mut system, &stores), progress)?;
 
         let at_us = microseconds(epoch.elapsed()) as i64;
         if let Some(ending) = system.stop() {
@@ -275,7 +293,13 @@ impl Experiment {
         // whoever stopped the run does not want to wait for this
         let after = if self.wish() == Wish::GoOn { self.probe(&system, progress)? } else { None };
         account.synced(before, after);
+        for (name, ending) in stores.stop(&|| self.wish() != Wish::Abort) {
+            account.store_stopped(&name, &ending);
+            let text = format!("{name}: {ending}");
+            writer.add_event(&Event { at_us, kind: "stopped".into(), text }).map_err(written)?;
+        }
         drop(system);
+        drop(stores);
         self.finish(account, writer, driven)
     }
 
@@ -297,7 +321,17 @@ impl Experiment {
         self.interrupt.wish()
     }
 
-    fn start_system(&self) -> Result<Running, LabError> {
+    fn start_stores(&self, progress: &mut dyn FnMut(Progress)) -> Result<Stores, LabError> {
+        let setup = stores::Setup {
+            run_dir: self.run_dir.clone(),
+            cores: self.options.pins.system.clone(),
+            keep_data: self.options.keep_data,
+        };
+        let mut tell = |text| progress(Progress::Store { text });
+        Stores::start(&self.plan.stores, &setup, &|| self.wish(), &mut tell)
+    }
+
+    fn start_system(&self, stores: &Stores) -> Result<Running, LabError> {
         let setup = Setup {
             executable: self.options.executable.clone(),
             run_dir: self.run_dir.clone(),
@@ -309,6 +343,14 @@ impl Experiment {
         if system.http == HttpVersion::Auto && self.plan.has_websockets() {
             // A WebSocket begins with a request of HTTP/1.1.
             system.http = HttpVersion::One;
+        }
+        for (name, value) in stores.settings() {
+            // where the scenario names another, that is meant
+            if let SystemOrigin::Command(words) = &mut system.origin {
+                let place = format!("{{{name}}}");
+                words.iter_mut().for_each(|word| *word = word.replace(&place, &value));
+            }
+            system.settings.entry(name.into()).or_insert(value);
         }
         Running::start(&system, &setup, &|| self.wish())
     }
@@ -390,7 +432,7 @@ impl Experiment {
         epoch: Instant,
         writer: &mut RunWriter,
         monitor: &mut Monitor,
-        system: &mut Running,
+        (system, stores): (&mut Running, &Stores),
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Driven, LabError> {
         let mut timetable = Timetable::new(&self.plan, drive.phases());
@@ -464,6 +506,16 @@ impl Experiment {
                 stopping = true;
                 stop_because("hopeless", found.reason.clone())?;
                 hopeless = Some(found);
+            }
+            if system_ended.is_none()
+                && let Some((name, ending)) = stores.ended()
+            {
+                stopping = true;
+                let text = format!("{name}: {ending}");
+                stop_because("exited", text.clone())?;
+                let at_s = now_us as f64 / 1e6;
+                system_ended =
+                    Some(format!("its store {text} after {at_s:.1} s; see logs/{name}.log of the run"));
             }
             if system_ended.is_none()
                 && let Some(ending) = system.ended()

@@ -1,4 +1,4 @@
-//! Carries an experiment out: starts the system, waits for its health, loads its data, drives it, watches every
+//! Carries an experiment out: starts stores and the system, waits for their health, loads data, drives, watches every
 //! process, and stops everything on every way out.
 //!
 //! [`run`] does it all for a [plan](tidemark_scenario::Plan) and leaves a run directory. What it stands on is useful
@@ -38,6 +38,7 @@ mod served;
 mod silence;
 pub mod started;
 mod steady;
+pub mod stores;
 pub mod sync;
 pub mod system;
 mod target;

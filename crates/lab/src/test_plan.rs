@@ -31,6 +31,7 @@ pub fn plan(model: LoadModel) -> Plan {
         },
         objectives: Vec::new(),
         system: System::default(),
+        stores: Vec::new(),
         seed: None,
         source_name: "x.yaml".into(),
         source: String::new(),

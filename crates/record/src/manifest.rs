@@ -69,6 +69,25 @@ pub struct System {
     pub pinned_to: Vec<usize>,
 }
 
+/// A store that was started for the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Store {
+    /// What the scenario calls it: `cassandra`.
+    pub name: String,
+    /// Product and version: `Cassandra 5.0.9`.
+    pub version: String,
+    /// Version of the Java that it ran on.
+    pub java: String,
+    /// Where each of its nodes served.
+    pub addresses: Vec<String>,
+    /// When it acknowledged a write: `synced` or `buffered`.
+    pub durability: String,
+    /// Heap of each node, bytes.
+    pub heap_bytes: u64,
+    /// The command that started its first node.
+    pub command: Vec<String>,
+}
+
 /// A phase of the load, as it came to pass.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Phase {
@@ -120,6 +139,9 @@ pub struct Manifest {
     pub machine: Machine,
     /// What was driven.
     pub system: System,
+    /// Stores that were started for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stores: Vec<Store>,
     /// Load model for a person: `closed, 100 users`, `open, Poisson arrivals`.
     pub load: String,
     /// Cores that the driver was pinned to; empty if not pinned.
@@ -162,6 +184,7 @@ impl Manifest {
             git_revision: None,
             machine: Machine::default(),
             system: System::default(),
+            stores: Vec::new(),
             load: String::new(),
             driver_pinned_to: Vec::new(),
             driver_io: String::new(),

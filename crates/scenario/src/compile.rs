@@ -11,6 +11,7 @@ mod load;
 mod rates;
 mod request;
 mod scope;
+mod store;
 mod system;
 mod text;
 mod websocket;
@@ -65,6 +66,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         feeders: shared.feeders,
         objectives,
         system: system.unwrap_or_default(),
+        stores: store::read(root.get("stores"), reader),
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
         source_name: name.to_owned(),
         source: reader.sink.text().to_owned(),

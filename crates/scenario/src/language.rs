@@ -8,6 +8,7 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Step, Tree}
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
 use crate::plan::{HttpVersion, Resolve};
 
+mod store;
 pub(crate) mod websocket;
 
 /// A list of steps.
@@ -28,6 +29,7 @@ pub(crate) static SCENARIO: Record = Record {
             "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere.",
         ),
         key("system", Of(&SYSTEM), "What is driven, and how it is started."),
+        key("stores", Of(&store::STORES), "Stores that are started before the system, and stopped after it."),
         key(
             "feeders",
             Map(Keys::Name("feeders"), &Of(&FEEDER)),

@@ -12,8 +12,10 @@ use crate::expr::Expr;
 use crate::template::Template;
 
 mod load;
+mod store;
 
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
+pub use store::{Product, Store};
 
 /// Index of a variable in a session.
 pub type SlotIndex = u16;
@@ -45,6 +47,8 @@ pub struct Plan {
     pub objectives: Vec<Objective>,
     /// What is started before, or only driven.
     pub system: System,
+    /// Stores that are started before the system, and stopped after it.
+    pub stores: Vec<Store>,
     /// Seed of the random numbers, where the scenario fixes one.
     pub seed: Option<u64>,
     /// Where the scenario came from, for messages.

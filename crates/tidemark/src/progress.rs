@@ -83,6 +83,7 @@ impl Drop for ProgressLine {
 fn line(progress: &Progress) -> String {
     match progress {
         Progress::Starting { system } => format!("starting {system}"),
+        Progress::Store { text } => text.clone(),
         Progress::Probing => "measuring the disk's sync latency".into(),
         Progress::Preparing => "loading data".into(),
         Progress::Phase { name, level, duration } => format!("{name}: {level} for {}", length(*duration)),

@@ -208,6 +208,7 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
         },
         objectives: Vec::new(),
         system: System::default(),
+        stores: Vec::new(),
         seed: None,
         source_name: String::new(),
         source: String::new(),

@@ -71,6 +71,10 @@ impl State {
                 self.event(now, format!("starting {system}"));
                 self.system = system;
             }
+            Progress::Store { text } => {
+                self.phase = "store".into();
+                self.event(now, text);
+            }
             Progress::Probing => {
                 self.phase = "disk probe".into();
                 self.event(now, "measuring the disk's sync latency".into());

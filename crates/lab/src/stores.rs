@@ -1,0 +1,266 @@
+//! Stores of other people's making, started for a run: fetched once, configured in the run directory, watched and
+//! stopped like the system that uses them.
+//!
+//! A product is a module beside this: where its jars come from, what its configuration is, how a node is asked
+//! whether it serves. Everything else is the same for all of them: a node is what faults break and the
+//! monitor watches.
+
+mod cassandra;
+mod cql;
+mod jars;
+mod java;
+mod node;
+mod ports;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use tidemark_record::manifest;
+use tidemark_scenario::plan::{Product, Store};
+
+use self::jars::cache;
+use self::node::Node;
+use self::ports::Ports;
+use crate::child::Spec;
+use crate::error::LabError;
+use crate::interrupt::Wish;
+use crate::started::{Handle, Started, held, try_held};
+
+/// Where stores are started.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The run directory: holds `stores/` with their configuration, `logs/` and `data/`.
+    pub run_dir: PathBuf,
+    /// Cores that they are held to; empty for all.
+    pub cores: Vec<usize>,
+    /// Whether their data stays after the run.
+    pub keep_data: bool,
+}
+
+/// The stores of a run, ready; stopped, and their data removed, when dropped.
+#[derive(Debug, Default)]
+pub struct Stores(Vec<Cluster>);
+
+/// One store.
+#[derive(Debug)]
+struct Cluster {
+    // the order matters: the nodes go before their data
+    nodes: Vec<Arc<Mutex<Node>>>,
+    _data: Vec<DataDir>,
+    _ports: Ports,
+    product: Product,
+    manifest: manifest::Store,
+    remarks: String,
+}
+
+/// A data directory and whether it is kept; otherwise removed when dropped.
+#[derive(Debug)]
+struct DataDir(PathBuf, bool);
+
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        if !self.1 {
+            // a rest that cannot be removed is within the run directory, where the user sees it
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+impl Stores {
+    /// Starts them and waits until all nodes of all of them are ready. `tell` says what takes its time.
+    ///
+    /// # Errors
+    /// Where a store cannot be fetched or started, with what to do; [`LabError::Interrupted`] on a wish to stop.
+    pub fn start(
+        stores: &[Store],
+        setup: &Setup,
+        wish: &dyn Fn() -> Wish,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Stores, LabError> {
+        let mut started = Stores::default();
+        for store in stores {
+            match store.product {
+                Product::Cassandra => started.0.push(start_cassandra(store, setup, wish, tell)?),
+            }
+        }
+        Ok(started)
+    }
+
+    /// What a shipped system must be told to find them: settings by name.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let setting = |cluster: &Cluster| match cluster.product {
+            Product::Cassandra => ("contact", cluster.manifest.addresses.join(",")),
+        };
+        self.0.iter().map(setting).collect()
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &Arc<Mutex<Node>>> {
+        self.0.iter().flat_map(|cluster| &cluster.nodes)
+    }
+
+    /// Every node, for whoever breaks them on purpose.
+    pub fn started(&self) -> Vec<Handle> {
+        self.nodes().map(|node| Arc::clone(node) as Handle).collect()
+    }
+
+    /// Names and processes of the nodes that are up.
+    pub fn processes(&self) -> Vec<(String, u32)> {
+        let process = |node: &Arc<Mutex<Node>>| {
+            let node = held(node);
+            Some((node.name.clone(), node.process_id()?))
+        };
+        self.nodes().filter_map(process).collect()
+    }
+
+    /// Which node ended by itself, and how. A node at which somebody is at work is not asked.
+    pub fn ended(&self) -> Option<(String, String)> {
+        self.nodes().find_map(|node| {
+            let mut node = try_held(node)?;
+            let ending = node.ended()?;
+            Some((node.name.clone(), ending))
+        })
+    }
+
+    /// Stops all nodes, together, and says how each that was up ended. Without patience they are killed.
+    pub fn stop(&mut self, patience: &(dyn Fn() -> bool + Sync)) -> Vec<(String, String)> {
+        let nodes: Vec<_> = self.nodes().map(Arc::clone).collect();
+        let stop = |node: &Mutex<Node>| {
+            let mut node = held(node);
+            node.process_id()?;
+            let ending = node.stop(&patience);
+            Some((node.name.clone(), ending))
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = nodes.iter().map(|node| scope.spawn(move || stop(node))).collect();
+            // a thread that panicked leaves its node to be killed when it is dropped
+            threads.into_iter().filter_map(|thread| thread.join().ok()?).collect()
+        })
+    }
+
+    /// What they are, for the manifest.
+    pub fn manifest(&self) -> Vec<manifest::Store> {
+        self.0.iter().map(|cluster| cluster.manifest.clone()).collect()
+    }
+
+    /// What a reader of the figures must know of them.
+    pub fn notes(&self) -> Vec<String> {
+        let note = |cluster: &Cluster| {
+            let store = &cluster.manifest;
+            let nodes = match store.addresses.len() {
+                1 => format!("one node at {}", store.addresses[0]),
+                count => format!("{count} nodes at {}", store.addresses.join(", ")),
+            };
+            format!("{} on Java {}: {nodes}; {}", store.version, store.java, cluster.remarks)
+        };
+        self.0.iter().map(note).collect()
+    }
+}
+
+/// The addresses of a store's nodes: 127.0.0.1 and on.
+fn addresses(nodes: usize) -> Vec<IpAddr> {
+    (1..=nodes)
+        .map(|number| Ipv4Addr::new(127, 0, 0, u8::try_from(number).unwrap_or(u8::MAX)).into())
+        .collect()
+}
+
+/// What a node is called: by its number only where there are several.
+fn name(store: &Store, index: usize) -> String {
+    match store.nodes {
+        1 => store.product.word().to_owned(),
+        _ => format!("{}.{}", store.product.word(), index + 1),
+    }
+}
+
+fn start_cassandra(
+    store: &Store,
+    setup: &Setup,
+    wish: &dyn Fn() -> Wish,
+    tell: &mut dyn FnMut(String),
+) -> Result<Cluster, LabError> {
+    let jars = cassandra::jars(store.version);
+    let java = java::find(jars.title)?;
+    let cache = cache()?;
+    let lib = jars.get(&cache, wish, tell)?;
+    let addresses = addresses(store.nodes);
+    let ports = Ports::choose(jars.title, &addresses, &cassandra::PORTS, &cache)?;
+    let run_dir = absolute(&setup.run_dir)?;
+    let logs = run_dir.join("logs");
+    fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
+    let (mut nodes, mut data) = (Vec::new(), Vec::new());
+    for index in 0..store.nodes {
+        let name = name(store, index);
+        let one = cassandra::Setup {
+            store,
+            index,
+            addresses: &addresses,
+            ports: [ports.numbers[0], ports.numbers[1]],
+            configuration: run_dir.join("stores").join(&name),
+            data: run_dir.join("data").join(&name),
+            lib: lib.clone(),
+        };
+        data.push(DataDir(one.data.clone(), setup.keep_data));
+        one.write().map_err(|error| unwritable(&run_dir, &error))?;
+        let command = one.command(&java).map_err(|error| broken(&jars, &lib, &error))?;
+        let (cores, yields) = (setup.cores.clone(), setup.cores.is_empty());
+        let log = logs.join(format!("{name}.log"));
+        let spec = Spec { name, command, log, cores, yields, announces: false };
+        let address = SocketAddr::new(addresses[index], ports.numbers[0]);
+        let node = Node::new(spec, address, one.data.clone(), cassandra::ask, store.ready_within);
+        nodes.push(Arc::new(Mutex::new(node)));
+    }
+    let manifest = manifest::Store {
+        name: store.product.word().into(),
+        version: jars.title.into(),
+        java: java.version,
+        addresses: nodes.iter().map(|node| held(node).address.to_string()).collect(),
+        durability: if store.synced { "synced" } else { "buffered" }.into(),
+        heap_bytes: store.heap_bytes,
+        command: held(&nodes[0]).spec.command.clone(),
+    };
+    let remarks = cassandra::remarks(store);
+    let cluster = Cluster { nodes, _data: data, _ports: ports, product: store.product, manifest, remarks };
+    cluster.begin(jars.title, wish, tell)?;
+    Ok(cluster)
+}
+
+impl Cluster {
+    /// Starts all nodes together and waits until each serves and sees the others.
+    fn begin(
+        &self,
+        title: &str,
+        wish: &dyn Fn() -> Wish,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<(), LabError> {
+        tell(match self.nodes.len() {
+            1 => format!("starting {title}"),
+            count => format!("starting {title}, {count} nodes"),
+        });
+        let begin = Instant::now();
+        self.nodes.iter().try_for_each(|node| held(node).spawn())?;
+        let patience = || wish() == Wish::GoOn;
+        self.nodes.iter().try_for_each(|node| held(node).wait(begin, Some(self.nodes.len()), &patience))
+    }
+}
+
+/// A process may have another working directory one day; paths in configurations are whole.
+fn absolute(path: &Path) -> Result<PathBuf, LabError> {
+    std::path::absolute(path).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> LabError {
+    LabError::Usage(format!("cannot write {}: {error}; choose another place with --out", path.display()))
+}
+
+fn broken(jars: &jars::Jars, lib: &Path, error: &io::Error) -> LabError {
+    LabError::Start(format!(
+        "{} in {} is not whole: {error}; remove that folder, and it is fetched again",
+        jars.title,
+        lib.display()
+    ))
+}

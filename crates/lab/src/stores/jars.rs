@@ -1,0 +1,167 @@
+//! Fetches a store's jars, once, and keeps them.
+//!
+//! Maven reads a small pom that this program carries and copies what it names, from wherever its own settings say,
+//! into a folder of the cache. The folder is made under another name and gets its own when it is whole, so that one
+//! that is there is complete; a lock keeps two runs from fetching the same at once.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::child::{Child, Spec};
+use crate::error::LabError;
+use crate::interrupt::Wish;
+
+/// Names the folder of the cache in place of the usual one.
+pub const CACHE_VARIABLE: &str = "TIDEMARK_STORES";
+/// Longest time that fetching may take, and that another run's is waited for.
+const FETCH_MAX: Duration = Duration::from_secs(20 * 60);
+/// How often it is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Lines of Maven's output that an error quotes.
+const TAIL_LINES: usize = 12;
+/// The goal of Maven that copies jars, at the version that was tried.
+const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+
+/// A store's jars.
+#[derive(Debug, Clone, Copy)]
+pub struct Jars {
+    /// Name and version for people: `Cassandra 5.0.9`.
+    pub title: &'static str,
+    /// Name of its folder: `cassandra-5.0.9`.
+    pub folder: &'static str,
+    /// What Maven is to copy.
+    pub pom: &'static str,
+}
+
+/// The folder in which everything fetched is kept.
+///
+/// # Errors
+/// Where neither the variables nor a home directory say where that is.
+pub fn cache() -> Result<PathBuf, LabError> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let usual = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    variable(CACHE_VARIABLE).or_else(|| usual().map(|cache| cache.join("tidemark/stores"))).ok_or_else(|| {
+        let reason = format!("no place to keep stores: neither {CACHE_VARIABLE} nor HOME is set; set one");
+        LabError::Usage(reason)
+    })
+}
+
+impl Jars {
+    /// The folder of the jars in `cache`; fetches them if they are not there. `tell` is called before that takes long.
+    ///
+    /// # Errors
+    /// Where Maven is missing or fails, or the cache cannot be written, with what to do.
+    pub fn get(
+        &self,
+        cache: &Path,
+        wish: &dyn Fn() -> Wish,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<PathBuf, LabError> {
+        let folder = cache.join(self.folder);
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        fs::create_dir_all(cache).map_err(|error| self.unwritable(cache, &error))?;
+        let _lock = self.lock(cache, wish, tell)?;
+        if folder.is_dir() {
+            return Ok(folder); // another run has fetched them meanwhile
+        }
+        tell(format!("fetching {} (once)", self.title));
+        let unfinished = cache.join(format!("{}.unfinished", self.folder));
+        // what an interrupted run has left
+        let _ = fs::remove_dir_all(&unfinished);
+        let fetched = self.fetch(&unfinished, wish).and_then(|()| {
+            fs::rename(unfinished.join("lib"), &folder).map_err(|error| self.unwritable(&folder, &error))
+        });
+        let _ = fs::remove_dir_all(&unfinished);
+        fetched.map(|()| folder)
+    }
+
+    /// Held while they are fetched; the kernel takes it back from a run that dies.
+    fn lock(
+        &self,
+        cache: &Path,
+        wish: &dyn Fn() -> Wish,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<File, LabError> {
+        let path = cache.join(format!("{}.lock", self.folder));
+        let lock = File::create(&path).map_err(|error| self.unwritable(&path, &error))?;
+        let begin = Instant::now();
+        let mut told = false;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::Error(error)) => return Err(self.unwritable(&path, &error)),
+                Err(TryLockError::WouldBlock) if begin.elapsed() > FETCH_MAX => {
+                    return Err(LabError::Start(format!(
+                        "another run has been fetching {} for {FETCH_MAX:?}; end it, or set {CACHE_VARIABLE} to \
+                         another folder",
+                        self.title
+                    )));
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !std::mem::replace(&mut told, true) {
+                tell(format!("waiting for another run that fetches {}", self.title));
+            }
+            go_on(wish)?;
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn fetch(&self, folder: &Path, wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
+        let (pom, lib, log) = (folder.join("pom.xml"), folder.join("lib"), folder.join("maven.log"));
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&pom, self.pom))
+            .map_err(|error| self.unwritable(folder, &error))?;
+        let words = ["mvn", "-B", "-f", &text(&pom), GOAL, "-DincludeScope=runtime"].map(str::to_owned);
+        let spec = Spec {
+            name: "mvn".into(),
+            command: words.into_iter().chain([format!("-DoutputDirectory={}", text(&lib))]).collect(),
+            log,
+            cores: Vec::new(),
+            yields: false,
+            announces: false,
+        };
+        let mut maven = Child::spawn(&spec).map_err(|error| {
+            let title = self.title;
+            let fetch = format!("cannot fetch {title} with Maven: mvn: {error}");
+            LabError::Usage(format!("{fetch}; install it (Debian: apt-get install maven)"))
+        })?;
+        let begin = Instant::now();
+        while maven.ending().is_none() {
+            go_on(wish)?;
+            if begin.elapsed() > FETCH_MAX {
+                let text = format!("{} was not fetched within {FETCH_MAX:?}", self.title);
+                return Err(LabError::Start(format!("{text}; {}", maven.log_tail(TAIL_LINES))));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        if maven.exit_code() != Some(0) {
+            return Err(LabError::Start(format!(
+                "Maven could not fetch {}; check its settings (~/.m2/settings.xml) and the network; {}",
+                self.title,
+                maven.log_tail(TAIL_LINES)
+            )));
+        }
+        Ok(())
+    }
+
+    fn unwritable(&self, path: &Path, error: &io::Error) -> LabError {
+        LabError::Usage(format!(
+            "cannot keep {} in {}: {error}; set {CACHE_VARIABLE} to a folder that can be written",
+            self.title,
+            path.display()
+        ))
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn go_on(wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
+    if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
+}

@@ -1,0 +1,150 @@
+//! A node of a store: a process, and all that it takes to start it again where it was.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::child::{Child, Spec};
+use crate::error::LabError;
+use crate::started::{Patience, Started};
+
+/// How often a node that is to become ready is asked.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+/// How long a node that is stopped may take to write what it holds.
+const STOP_GRACE: Duration = Duration::from_secs(30);
+/// Lines of a log that an error quotes.
+const TAIL_LINES: usize = 15;
+
+/// Asks whether the node at an address serves. In a store of several nodes, `all`: whether it holds that many for
+/// alive, itself included.
+pub type Ask = fn(address: SocketAddr, all: Option<usize>) -> io::Result<()>;
+
+/// A node of a store; stopped when dropped.
+pub struct Node {
+    /// `cassandra`, or `cassandra.2` where there are several.
+    pub name: String,
+    /// How it is started.
+    pub spec: Spec,
+    /// Where its clients connect.
+    pub address: SocketAddr,
+    /// The folder of its data.
+    pub data: PathBuf,
+    /// How it is asked whether it serves.
+    pub ask: Ask,
+    /// Longest time until it serves.
+    pub within: Duration,
+    child: Option<Child>,
+}
+
+impl Node {
+    /// A node that is to be started.
+    pub fn new(spec: Spec, address: SocketAddr, data: PathBuf, ask: Ask, within: Duration) -> Node {
+        Node { name: spec.name.clone(), spec, address, data, ask, within, child: None }
+    }
+
+    /// Starts its process.
+    ///
+    /// # Errors
+    /// Where the program cannot be executed.
+    pub fn spawn(&mut self) -> Result<(), LabError> {
+        let program = self.spec.command.first().cloned().unwrap_or_default();
+        let cannot = |error| LabError::Start(format!("cannot start {}: `{program}`: {error}", self.name));
+        let mut child = Child::spawn(&self.spec).map_err(cannot)?;
+        child.guard().map_err(cannot)?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Waits until it serves, and, where `all` says so, until it holds that many nodes for alive.
+    ///
+    /// # Errors
+    /// Where it ends or the time is over, with the end of its log; [`LabError::Interrupted`] without patience.
+    pub fn wait(
+        &mut self,
+        begin: Instant,
+        all: Option<usize>,
+        patience: Patience<'_>,
+    ) -> Result<(), LabError> {
+        loop {
+            if !patience() {
+                return Err(LabError::Interrupted(None));
+            }
+            let last = match (self.ask)(self.address, all) {
+                Ok(()) => return Ok(()),
+                Err(error) => format!("{}: {error}", self.address),
+            };
+            let (name, within) = (&self.name, self.within);
+            let reason = match self.child.as_mut().map(Child::ending) {
+                Some(None) if begin.elapsed() < within => {
+                    std::thread::sleep(ASK_EVERY);
+                    continue;
+                }
+                Some(None) => format!(
+                    "{name} was not ready within {within:?}: {last}; if it needs longer, raise `ready within` of \
+                     the store in the scenario"
+                ),
+                Some(Some(ending)) => format!("{name} ended before it was ready ({ending})"),
+                None => format!("{name} was stopped before it was ready"),
+            };
+            return Err(LabError::Start(format!("{reason}; {}", self.log_tail())));
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("name", &self.name)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Started for Node {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    fn ended(&mut self) -> Option<String> {
+        self.child.as_mut()?.ending()
+    }
+
+    fn kill(&mut self) -> String {
+        self.child.take().map_or_else(|| "it was down".into(), |mut child| child.kill())
+    }
+
+    fn stop(&mut self, patience: Patience<'_>) -> String {
+        let child = self.child.take();
+        child.map_or_else(|| "it was down".into(), |mut child| child.stop_while(STOP_GRACE, patience))
+    }
+
+    fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
+        self.spawn()?;
+        // others of the store may be down meanwhile, on purpose
+        self.wait(Instant::now(), None, patience)
+    }
+
+    fn freeze(&mut self) -> io::Result<()> {
+        self.child.as_mut().map_or(Ok(()), Child::freeze)
+    }
+
+    fn thaw(&mut self) {
+        if let Some(child) = &mut self.child {
+            child.thaw();
+        }
+    }
+
+    fn data_dir(&self) -> Option<&Path> {
+        Some(&self.data)
+    }
+
+    fn log_tail(&self) -> String {
+        self.child.as_ref().map_or_else(String::new, |child| child.log_tail(TAIL_LINES))
+    }
+}

@@ -1,0 +1,86 @@
+//! A real Cassandra: needs Java 17 and, the first time, Maven.
+
+use std::time::Duration;
+
+use super::cql::{Connection, Consistency};
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn go_on() -> Wish {
+    Wish::GoOn
+}
+
+fn gone(id: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+#[test]
+fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store {
+        product: Product::Cassandra,
+        version: "5.0",
+        nodes: 1,
+        heap_bytes: 256 * MIB,
+        synced: true,
+        ready_within: Duration::from_secs(300),
+    };
+    let setup = Setup { run_dir: folder.path().join("run"), cores: Vec::new(), keep_data: false };
+    let mut told = Vec::new();
+    let mut stores = Stores::start(&[store], &setup, &go_on, &mut |text| told.push(text)).unwrap();
+    assert_eq!(told.last().unwrap(), "starting Cassandra 5.0.9");
+    let contact = stores.settings().remove(0);
+    let address: SocketAddr = contact.1.parse().unwrap();
+    assert_eq!((contact.0, address.ip()), ("contact", Ipv4Addr::LOCALHOST.into()));
+    let (name, first) = stores.processes().remove(0);
+    assert_eq!(name, "cassandra");
+
+    let mut connection = Connection::open(address).unwrap();
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    for statement in [
+        &format!("CREATE KEYSPACE k WITH replication = {replication}"),
+        "CREATE TABLE k.t (id int PRIMARY KEY)",
+        "INSERT INTO k.t (id) VALUES (1)",
+        "INSERT INTO k.t (id) VALUES (2)",
+    ] {
+        connection.execute(statement).unwrap();
+    }
+    let node = stores.started().remove(0);
+    assert_eq!(held(&node).kill(), "killed by signal 9");
+    assert!(stores.ended().is_none() && stores.processes().is_empty(), "that is not its own end");
+    assert!(gone(first) && Connection::open(address).is_err());
+    held(&node).restart(&|| true).unwrap();
+    let mut connection = Connection::open(address).unwrap();
+    assert_eq!(connection.count("SELECT count(*) FROM k.t", Consistency::One).unwrap(), 2);
+
+    held(&node).freeze().unwrap();
+    held(&node).thaw();
+    assert_eq!(connection.count("SELECT count(*) FROM k.t", Consistency::All).unwrap(), 2);
+    let (_, second) = stores.processes().remove(0);
+    let data = held(&node).data_dir().unwrap().to_owned();
+    assert!(data.join("commitlog").is_dir());
+    let endings = stores.stop(&|| true);
+    assert_eq!(endings, [("cassandra".to_owned(), "exit status 143".to_owned())], "as Java does on SIGTERM");
+    drop((node, stores));
+    assert!(gone(second) && !data.exists());
+    assert!(folder.path().join("run/logs/cassandra.log").metadata().unwrap().len() > 0);
+}
+
+#[test]
+fn a_node_that_cannot_start_is_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = ["sh", "-c", "echo no room >&2; exit 3"].map(str::to_owned).to_vec();
+    let log = folder.path().join("log");
+    let spec = Spec { name: "x.2".into(), command, log, cores: Vec::new(), yields: false, announces: false };
+    let within = Duration::from_secs(60);
+    let nowhere = "127.0.0.1:1".parse().unwrap();
+    let mut node = Node::new(spec, nowhere, folder.path().into(), cassandra::ask, within);
+    node.spawn().unwrap();
+    let error = node.wait(Instant::now(), None, &|| true).unwrap_err().to_string();
+    assert!(error.contains("x.2 ended before it was ready (exit status 3)"), "{error}");
+    assert!(error.contains("  | no room"), "{error}");
+    let impatient = node.wait(Instant::now(), None, &|| false).unwrap_err();
+    assert!(matches!(impatient, LabError::Interrupted(_)));
+}
