@@ -23,12 +23,16 @@
 //! **Back-pressure.** At most [`Options::in_flight`] writes are sent and not answered; the next is refused at once as
 //! [`StoreError::Busy`].
 //!
+//! **When nodes go.** Requests go on with those that are left. A node that comes back is found by what the others tell;
+//! when none was left, by looking for it twice a second: the client by itself would look every ten seconds at last.
+//!
 //! **Durability** is the nodes': with `commitlog_sync: periodic`, their default, an acknowledged write is in the
 //! memory of so many nodes as the consistency says, which [`Cassandra::durability`] calls `buffered`; with `batch` or
 //! `group` it is on their disks.
 //!
 //! **Counting** makes the nodes read every row: there is no cheaper way to an exact number. One count runs at a time.
 
+mod kept;
 mod link;
 mod options;
 mod read;
@@ -48,6 +52,7 @@ use crate::error::StoreError;
 use crate::messages::{DAY_MS, Message, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
 use crate::metrics::SYNC_BOUNDS_US;
 
+use kept::KeptLink;
 use link::Link;
 pub use options::{Consistency, IN_FLIGHT_MAX, Options, REPLICATION_MAX};
 pub use read::Part;
@@ -68,8 +73,7 @@ fn day_of(time_ms: u64) -> i32 {
 
 /// A store for messages whose data is in Cassandra.
 pub struct Cassandra {
-    link: Arc<Link>,
-    options: Options,
+    link: Arc<KeptLink>,
     durability: Durability,
     /// One for each write that may be sent and not answered.
     room: Semaphore,
@@ -78,7 +82,6 @@ pub struct Cassandra {
     counting: Mutex<()>,
     days: KnownDays,
     stamps: Stamps,
-    attempts: Arc<Attempts>,
     counters: Counters,
     /// Reads and writes the connections. `None` only while dropping.
     runtime: Option<Runtime>,
@@ -104,17 +107,18 @@ impl Cassandra {
             let durability = link.durability().await?;
             Ok::<_, StoreError>((link, durability))
         })?;
+        let room = Semaphore::new(options.in_flight);
+        let link = KeptLink::new(link, options, attempts);
+        runtime.spawn(KeptLink::keep(Arc::downgrade(&link)));
         Ok(Arc::new(Cassandra {
-            link: Arc::new(link),
+            link,
             durability,
-            room: Semaphore::new(options.in_flight),
+            room,
             counts: Semaphore::new(COUNTS_MAX),
             counting: Mutex::new(()),
             days: KnownDays::new(),
             stamps: Stamps::default(),
-            attempts,
             counters: Counters::default(),
-            options,
             runtime: Some(runtime),
         }))
     }
@@ -135,7 +139,7 @@ impl Cassandra {
     /// # Errors
     /// No answer, perhaps after some were handed over already.
     pub fn payloads(&self, part: Part, take: impl FnMut(&[u8])) -> Result<u64, StoreError> {
-        self.runtime().block_on(read::payloads(&self.link, part, take))
+        self.runtime().block_on(read::payloads(&self.link.now(), part, take))
     }
 
     fn runtime(&self) -> &Runtime {
@@ -156,7 +160,8 @@ impl Cassandra {
         }
         let Message { user, time_ms, kind, payload } = message;
         let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], self.stamps.next());
-        let sent = self.link.session.execute_unpaged(&self.link.insert, values).await;
+        let link = self.link.now();
+        let sent = link.session.execute_unpaged(&link.insert, values).await;
         sent.map(drop).map_err(|error| self.failed(&error))
     }
 
@@ -167,7 +172,8 @@ impl Cassandra {
             return Ok(());
         }
         let values = (day, self.stamps.next());
-        let added = self.link.session.execute_unpaged(&self.link.insert_day, values).await;
+        let link = self.link.now();
+        let added = link.session.execute_unpaged(&link.insert_day, values).await;
         added.map_err(|error| self.failed(&error))?;
         self.days.insert(day);
         Ok(())
@@ -218,16 +224,17 @@ impl Messages for Cassandra {
         Answer::boxed(async move {
             let _waiting = waiting;
             let _one_at_a_time = self.counting.lock().await;
-            read::count(self.link.clone(), self.runtime().handle()).await
+            read::count(self.link.now(), self.runtime().handle()).await
         })
     }
 
     fn of_user(&self, query: Query) -> Answer<'_, Page> {
-        Answer::boxed(read::of_user(&self.link, query))
+        let link = self.link.now();
+        Answer::boxed(async move { read::of_user(&link, query).await })
     }
 
     fn metrics(&self) -> MessagesMetrics {
-        let waiting_max = self.options.in_flight as u64;
+        let waiting_max = self.link.options.in_flight as u64;
         MessagesMetrics {
             waiting: waiting_max - self.room.available_permits() as u64,
             waiting_max,
@@ -258,12 +265,17 @@ impl Cassandra {
             value: counter.load(Ordering::Relaxed),
         };
         let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
-        let (nodes, connected) = self.link.nodes();
+        let (nodes, connected) = self.link.now().nodes();
         let Counters { timeouts, unreachable, .. } = &self.counters;
-        let attempts = &*self.attempts;
+        let attempts = &*self.link.attempts;
         vec![
             gauge("cassandra_nodes", "Nodes of the cluster", nodes),
             gauge("cassandra_nodes_connected", "Nodes that there is a connection to", connected),
+            counter(
+                "cassandra_relinks",
+                "Times that the session was made anew, since no node had a connection",
+                &self.link.relinks,
+            ),
             counter("cassandra_retries", "Attempts after the first", &attempts.retries),
             counter("cassandra_timeouts", "Requests without an answer in time", timeouts),
             counter("cassandra_unreachable", "Requests that found no node to send to", unreachable),

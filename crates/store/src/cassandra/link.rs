@@ -59,6 +59,11 @@ impl Link {
         Self::prepare(session, options).await
     }
 
+    /// The same once more, for a cluster that was left: the schema is there.
+    pub(super) async fn open_again(options: &Options, attempts: Arc<Attempts>) -> Result<Self, StoreError> {
+        Self::prepare(connect(options, attempts).await?, options).await
+    }
+
     async fn prepare(session: Session, options: &Options) -> Result<Self, StoreError> {
         let keyspace = &options.keyspace;
         let (reads, writes) = (options.consistency.of_reads(), options.consistency.of_writes());

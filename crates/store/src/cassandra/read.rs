@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use scylla::client::session::Session;
@@ -24,8 +25,10 @@ const PARTS: usize = 256;
 const PARTS_AT_ONCE: usize = 8;
 /// A page ends when its payloads have this many bytes.
 const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Attempts to read a part, each with the retries of its requests.
-const PART_ATTEMPTS: usize = 3;
+/// How often a page of a part is asked for before the part is given up, each time with the retries of its request …
+const PAGE_ATTEMPTS: u32 = 5;
+/// … and how long is waited between.
+const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
 /// A part of the ring: the tokens above the first up to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,17 +52,26 @@ pub(super) fn parts() -> Vec<Part> {
     cut_ring(PARTS)
 }
 
-/// Hands over the answer to a statement page by page, as long as `take` wants more.
+/// Hands over the answer to a statement page by page, as long as `take` wants more. Each page is asked for up to
+/// `attempts` times and handed over once.
 async fn each_page(
     session: &Session,
     statement: &PreparedStatement,
     values: impl SerializeRow,
+    attempts: u32,
     mut take: impl FnMut(QueryRowsResult) -> Result<ControlFlow<()>, StoreError>,
 ) -> Result<(), StoreError> {
     let mut state = PagingState::start();
     loop {
-        let page = session.execute_single_page(statement, &values, state).await;
-        let (page, more) = page.map_err(|error| StoreError::of_statement(&error))?;
+        let mut attempt = 1;
+        let (page, more) = loop {
+            match session.execute_single_page(statement, &values, state.clone()).await {
+                Ok(page) => break page,
+                Err(error) if attempt == attempts => return Err(StoreError::of_statement(&error)),
+                Err(_) => tokio::time::sleep(PAGE_PAUSE).await,
+            }
+            attempt += 1;
+        };
         if take(page.into_rows_result().map_err(StoreError::no_answer)?)?.is_break() {
             return Ok(());
         }
@@ -94,31 +106,27 @@ pub(super) async fn count(link: Arc<Link>, on: &Handle) -> Result<u64, StoreErro
 }
 
 async fn count_part(link: &Link, part: Part) -> Result<u64, StoreError> {
-    let mut attempt = 1;
-    loop {
-        let mut sum = 0;
-        let counted = each_page(&link.session, &link.count, (part.above, part.up_to), |page| {
-            let (count,) = page.single_row::<(i64,)>().map_err(StoreError::no_answer)?;
-            sum += count as u64;
-            Ok(ControlFlow::Continue(()))
-        });
-        match counted.await {
-            Ok(()) => return Ok(sum),
-            Err(error) if attempt == PART_ATTEMPTS => return Err(error),
-            Err(_) => attempt += 1,
-        }
-    }
+    let mut sum = 0;
+    let values = (part.above, part.up_to);
+    let counting = each_page(&link.session, &link.count, values, PAGE_ATTEMPTS, |page| {
+        let (count,) = page.single_row::<(i64,)>().map_err(StoreError::no_answer)?;
+        sum += count as u64;
+        Ok(ControlFlow::Continue(()))
+    });
+    counting.await?;
+    Ok(sum)
 }
 
-/// Hands the payload of every message in a part to `take`; returns how many there were. An error may come after
-/// some were handed over.
+/// Hands the payload of every message in a part to `take`, each once; returns how many there were. An error may come
+/// after some were handed over.
 pub(super) async fn payloads(
     link: &Link,
     part: Part,
     mut take: impl FnMut(&[u8]),
 ) -> Result<u64, StoreError> {
     let mut count = 0;
-    let reading = each_page(&link.session, &link.payloads, (part.above, part.up_to), |page| {
+    let values = (part.above, part.up_to);
+    let reading = each_page(&link.session, &link.payloads, values, PAGE_ATTEMPTS, |page| {
         for row in page.rows::<(&[u8],)>().map_err(StoreError::no_answer)? {
             let (payload,) = row.map_err(StoreError::no_answer)?;
             take(payload);
@@ -145,7 +153,7 @@ pub(super) async fn of_user(link: &Link, query: Query) -> Result<Page, StoreErro
         let kind = if begin.1.is_some() { &kind[..] } else { &[] };
         let values = (user, day, begin.0 as i64, kind, last_ms as i64, wanted);
         let mut full = false;
-        each_page(&link.session, &link.of_day, values, |rows| {
+        each_page(&link.session, &link.of_day, values, 1, |rows| {
             for row in rows.rows::<(i64, &[u8], &[u8])>().map_err(StoreError::no_answer)? {
                 let (time, kind, payload) = row.map_err(StoreError::no_answer)?;
                 if page.messages.len() >= limit || bytes >= PAGE_BYTES_MAX {
@@ -184,7 +192,7 @@ async fn days(link: &Link, first: i32, last: i32) -> Result<Vec<i32>, StoreError
         return Ok(vec![first]);
     }
     let mut days = Vec::new();
-    each_page(&link.session, &link.days, (first, last), |page| {
+    each_page(&link.session, &link.days, (first, last), 1, |page| {
         for row in page.rows::<(i32,)>().map_err(StoreError::no_answer)? {
             days.push(row.map_err(StoreError::no_answer)?.0);
         }

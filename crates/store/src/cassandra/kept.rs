@@ -1,0 +1,81 @@
+//! The session that is used now, and another one when all its connections are gone.
+//!
+//! The client tries broken connections again at growing intervals, ten seconds at last. Where other nodes are left,
+//! they tell when one is back; where none is, up to ten seconds pass between its return and the first write. So when
+//! nothing is connected, somebody looks whether a contact point takes connections, and if so makes a new session.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tokio::net::TcpStream;
+
+use super::link::Link;
+use super::options::Options;
+use super::retry::Attempts;
+
+/// How often it is seen to.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long a contact point may take to take a connection.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a new session may take to be made: the nodes have just started.
+const RELINK_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The link that is used now.
+pub(super) struct KeptLink {
+    pub(super) options: Options,
+    pub(super) attempts: Arc<Attempts>,
+    /// How often it was replaced.
+    pub(super) relinks: AtomicU64,
+    link: RwLock<Arc<Link>>,
+}
+
+impl KeptLink {
+    pub(super) fn new(link: Link, options: Options, attempts: Arc<Attempts>) -> Arc<Self> {
+        let link = RwLock::new(Arc::new(link));
+        Arc::new(KeptLink { options, attempts, relinks: AtomicU64::new(0), link })
+    }
+
+    /// The link to use for one request.
+    pub(super) fn now(&self) -> Arc<Link> {
+        self.link.read().clone()
+    }
+
+    /// Replaces the link whenever it has no connection and could have one, as long as somebody uses it.
+    pub(super) async fn keep(kept: Weak<Self>) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let Some(kept) = kept.upgrade() else { return };
+            let (_, connected) = kept.now().nodes();
+            if connected == 0 && kept.some_node_is_there().await {
+                kept.replace().await;
+            }
+        }
+    }
+
+    async fn some_node_is_there(&self) -> bool {
+        for contact in &self.options.contact {
+            if let Ok(Ok(_)) = tokio::time::timeout(LOOK_TIMEOUT, TcpStream::connect(contact)).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn replace(&self) {
+        let opening = Link::open_again(&self.options, self.attempts.clone());
+        match tokio::time::timeout(RELINK_TIMEOUT, opening).await {
+            Ok(Ok(link)) => {
+                // the client itself may have been quicker
+                if self.now().nodes().1 == 0 {
+                    *self.link.write() = Arc::new(link);
+                    self.relinks.fetch_add(1, Ordering::Relaxed);
+                    tracing::info!("nodes are back: a new session");
+                }
+            }
+            Ok(Err(error)) => tracing::debug!(%error, "no new session yet"),
+            Err(_) => tracing::debug!("a new session took too long"),
+        }
+    }
+}
