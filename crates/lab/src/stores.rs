@@ -68,6 +68,8 @@ impl Drop for DataDir {
         if !self.1 {
             // a rest that cannot be removed is within the run directory, where the user sees it
             let _ = fs::remove_dir_all(&self.0);
+            // the folder of all data goes with the last that is in it
+            let _ = self.0.parent().map(fs::remove_dir);
         }
     }
 }
