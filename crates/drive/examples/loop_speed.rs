@@ -6,6 +6,8 @@
 //! - `closed` (a plain GET), a number (the same at so many arrivals a second), `open` (at 80 % of what `closed` made
 //!   just before), `post` (a body of 1 KiB), `pipeline` (16 requests at once on each connection), to `tiny_server`;
 //!   `closed` also to `tiny_server … large`;
+//! - `message` (a GET with a message of 80 bytes, made for each) and `ledger` (the same, entered in the ledger, which is
+//!   written to a temporary directory), to `tiny_server`;
 //! - `session`, to `tiny_server … session`: three requests with a cookie, values extracted from JSON, a header and a
 //!   regular expression, paths that vary, and checks;
 //! - `tls` (connections kept) and `handshakes` (one for each request, resumed), to `tiny_tls_server`.
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Address, DriveOptions, Target, Tls, start};
+use tidemark_record::ledger::LedgerWriter;
 use tidemark_record::new_histogram;
 use tidemark_scenario::plan::{
     Check, Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
@@ -88,6 +91,26 @@ fn enrich(plan: &mut Plan) {
     plan.sessions[0].ops = vec![Op::Request(0), Op::Request(1), Op::Request(2), Op::End];
 }
 
+/// Makes a message for each request, as a variable or as what is entered in the ledger, and sends it.
+fn with_message(plan: &mut Plan, entered: bool) -> Result<(), Box<dyn std::error::Error>> {
+    const AROUND: [&str; 2] = ["0000000001${now()}ABC41.7127837,42.7127837|", "|"];
+    let [before, between] = AROUND;
+    let steps = match entered {
+        true => format!(
+            "      - GET: /m\n        query: {{c: \"${{m}}\"}}\n        ledger: {{as: m, content: \
+             \"{before}${{entry}}{between}${{check}}\"}}"
+        ),
+        false => format!(
+            "      - set: {{m: \"{before}1234567890123456{between}123456789012\"}}\n      - GET: /m\n        query: \
+             {{c: \"${{m}}\"}}"
+        ),
+    };
+    let text = format!("sessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n");
+    let made = tidemark_scenario::load_text("message", &text, std::path::Path::new("."), &[])?;
+    (plan.labels, plan.requests, plan.sessions) = (made.labels, made.requests, made.sessions);
+    Ok(())
+}
+
 /// The plan of a shape; a number is a rate.
 fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<dyn std::error::Error>> {
     let rate = shape.parse().ok();
@@ -100,6 +123,7 @@ fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<d
             plan.requests[0].head = Template::literal("POST / HTTP/1.1\r\nContent-Type: text/plain\r\n");
             plan.requests[0].body = Some(Template::literal("x".repeat(POSTED_BYTES)));
         }
+        "message" | "ledger" => with_message(&mut plan, shape == "ledger")?,
         "pipeline" => plan.limits.pipeline = DEPTH,
         "handshakes" => plan.limits.keep_alive = false,
         "closed" | "tls" => {}
@@ -190,6 +214,9 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };
+    let kept = std::env::temp_dir().join(format!("tidemark-loop-speed-{}", std::process::id()));
+    let mut ledger = plan.entered().next().is_some().then(|| LedgerWriter::create(&kept)).transpose()?;
+    let (mut acknowledged, mut writing) = (0, Duration::ZERO);
     let drive = start(Arc::new(plan), Arc::new(Shared::new(0, Vec::new())), options)?;
     let (mut requests, mut cpu_us, mut wall_us, mut dropped, mut errors) = (0, 0, 0, 0, 0);
     let (mut response, mut service, mut lag) = (new_histogram(), new_histogram(), new_histogram());
@@ -211,6 +238,12 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             dropped += interval.dropped;
             after = ALLOCATIONS.load(Ordering::Relaxed);
         }
+        if let Some(ledger) = &mut ledger {
+            let begin = Instant::now();
+            ledger.add(&interval.ledger, interval.end_us)?;
+            writing += begin.elapsed();
+            acknowledged += interval.ledger.acknowledged();
+        }
         drive.recycle(interval);
     }
     let end = drive.join()?;
@@ -224,6 +257,12 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
     }
     if secure {
         println!("{} full handshakes, {} resumed", end.handshakes.full, end.handshakes.resumed);
+    }
+    if ledger.is_some() {
+        let files = std::fs::read_dir(kept.join("ledger"))?.map(|file| Ok(file?.metadata()?.len()));
+        let bytes = files.sum::<std::io::Result<u64>>()?;
+        println!("{acknowledged} acknowledged in {bytes} bytes, written in {writing:.0?}");
+        std::fs::remove_dir_all(&kept)?;
     }
     println!("{} allocations in the measured window, all threads", after - before);
     Ok(per(wall_us))

@@ -143,6 +143,11 @@ impl Part {
         }
     }
 
+    /// Whose it is.
+    pub fn thread(&self) -> u16 {
+        self.thread
+    }
+
     /// Writes sent so far, from the thread's beginning.
     pub fn sent(&self) -> u64 {
         self.sent

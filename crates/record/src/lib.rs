@@ -90,7 +90,7 @@ pub use manifest::Manifest;
 pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use summary::Summary;
-pub use totals::{EXAMPLES_PER_KIND, LabelTotals, MACHINE, Totals, Window, summarize};
+pub use totals::{EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, Totals, Window, summarize};
 pub use unfinished::rebuild;
 pub use writer::{RunWriter, write_manifest};
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::HISTOGRAM_HIGH_US;
 use crate::histogram::{Merged, latency, merge, new_merged};
 use crate::interval::{ErrorExample, Outcome, ThreadInterval};
+use crate::ledger::Part;
 use crate::sample::Sample;
 use crate::summary::{Driver, LATE_US, LagClass, Process, Status, Step, Summary, Verdict};
 
@@ -118,8 +119,32 @@ pub struct Totals {
     pub error_examples: Vec<ErrorExample>,
     /// Answers to measured requests by status code.
     pub statuses: std::collections::BTreeMap<u16, u64>,
+    /// Writes entered in the ledger, of the whole run; none where it keeps none.
+    pub entered: Option<Entered>,
     labels: Vec<String>,
     looks: Vec<(String, Vec<Look>)>,
+}
+
+/// Writes that were entered in the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entered {
+    /// By thread.
+    sent: std::collections::BTreeMap<u16, u64>,
+    /// Those of them that were acknowledged.
+    pub acknowledged: u64,
+}
+
+impl Entered {
+    /// How many were sent.
+    pub fn sent(&self) -> u64 {
+        self.sent.values().sum()
+    }
+
+    /// Adds what a thread handed over.
+    pub(crate) fn add(&mut self, part: &Part) {
+        self.sent.insert(part.thread(), part.sent());
+        self.acknowledged += part.acknowledged();
+    }
 }
 
 impl Totals {
@@ -135,6 +160,7 @@ impl Totals {
             cpu_us_by_thread: Vec::new(),
             error_examples: Vec::new(),
             statuses: Default::default(),
+            entered: None,
             labels: labels.to_owned(),
             looks: Vec::new(),
         }

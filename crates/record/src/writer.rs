@@ -18,7 +18,7 @@ use crate::latency_log::LatencyLog;
 use crate::ledger::{Form, Forms, LedgerWriter, Part};
 use crate::live::{Live, LiveTracker, Second};
 use crate::table::{Cell, TableWriter};
-use crate::totals::Totals;
+use crate::totals::{Entered, Totals};
 use crate::unfinished::{self, Begun};
 use crate::{Event, Manifest, Sample};
 
@@ -130,13 +130,17 @@ impl RunWriter {
     pub fn keep_ledger(&mut self, seed: u64, forms: Vec<Form>) -> Result<&mut Self, RecordError> {
         Forms::write(&self.dir, seed, forms)?;
         self.ledger = Some(LedgerWriter::create(&self.dir)?);
+        self.totals.entered = Some(Entered::default());
         Ok(self)
     }
 
     /// Takes what was entered outside the intervals, by `at_us`.
     pub fn add_to_ledger(&mut self, part: &Part, at_us: u64) -> Result<(), RecordError> {
         match &mut self.ledger {
-            Some(ledger) if part.sent() > 0 => ledger.add(part, at_us),
+            Some(ledger) if part.sent() > 0 => {
+                self.totals.entered.get_or_insert_default().add(part);
+                ledger.add(part, at_us)
+            }
             _ => Ok(()),
         }
     }

@@ -16,8 +16,13 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
 fn praise(plan: &Plan) -> String {
     let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     let seconds: f64 = plan.load.phases.iter().map(|phase| phase.duration.as_secs_f64()).sum();
+    let entered: Vec<&str> = plan.entered().map(|(label, _)| label).collect();
+    let ledger = match entered.as_slice() {
+        [] => String::new(),
+        labels => format!("; each write of {} is entered in the ledger", labels.join(", ")),
+    };
     format!(
-        "{}: no mistakes; {}, {}, {} over {seconds} s, {}",
+        "{}: no mistakes; {}, {}, {} over {seconds} s, {}{ledger}",
         plan.source_name,
         count(plan.sessions.len(), "session kind"),
         count(plan.labels.len(), "label"),

@@ -99,6 +99,29 @@ proptest! {
     }
 
     #[test]
+    fn any_body_with_the_right_checksum_is_read_or_refused(
+        bitmap in prop::collection::vec(any::<u8>(), 0..200), honest in any::<bool>(), sent in 0..1_000u64,
+        numbers in prop::collection::btree_set(0..2_000u64, 0..50), at in any::<prop::sample::Index>(),
+    ) {
+        let mut body = [7u64.to_le_bytes(), sent.to_le_bytes()].concat();
+        if honest {
+            roaring::RoaringTreemap::from_iter(&numbers).serialize_into(&mut body).unwrap();
+            let at = 16 + at.index(body.len() - 16);
+            bitmap.iter().take(2).zip(at..).for_each(|(byte, at)| if at < body.len() { body[at] = *byte });
+        } else {
+            body.extend_from_slice(&bitmap);
+        }
+        let mut file = b"tidemkL1\x03\0".to_vec();
+        file.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        file.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
+        file.extend_from_slice(&body);
+        let mut ledger = Ledger::default();
+        if ledger.take_file(&file).is_ok() {
+            prop_assert!(ledger.acknowledged_entries().all(|entry| ledger.was_sent(entry)));
+        }
+    }
+
+    #[test]
     fn a_changed_byte_is_noticed_or_cuts_off(writes in prop::collection::vec(any::<bool>(), 1..300), at in 10usize.., bit in 0..8u8) {
         let (dir, _, acknowledged) = written(&[(writes, 20)]);
         let mut bytes = fs::read(dir.path().join("ledger/thread-0.log")).unwrap();
