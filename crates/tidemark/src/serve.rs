@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidemark_airline as airline;
+use tidemark_ingest as ingest;
 use tidemark_scenario::WrongSetting;
 use tidemark_service::{LogForm, Stop, start_logs};
 
@@ -18,7 +19,7 @@ use crate::scenario::nearest_or_all;
 type Serve = fn(ServeArguments, Stop) -> Result<(), Failure>;
 
 /// Every shipped system.
-const SYSTEMS: [(&str, Serve); 1] = [("airline", serve_airline)];
+const SYSTEMS: [(&str, Serve); 2] = [("airline", serve_airline), ("ingest", serve_ingest)];
 
 /// Serves a system until SIGTERM or SIGINT.
 pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
@@ -72,39 +73,42 @@ fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), 
 
 /// Whether a shipped system takes a setting, as far as its program can tell beforehand.
 pub fn check_setting(system: &str, name: &str, value: &str) -> Result<(), WrongSetting> {
-    let checked = match system {
-        "airline" => airline::check_setting(name, value),
+    match system {
+        "airline" => airline::check_setting(name, value).map_err(|error| match error {
+            airline::AirlineError::UnknownSetting { .. } => WrongSetting::Name(error.to_string()),
+            error => WrongSetting::Value(error.to_string()),
+        }),
+        "ingest" => ingest::check_setting(name, value).map_err(|error| match error {
+            ingest::IngestError::UnknownSetting { .. } => WrongSetting::Name(error.to_string()),
+            error => WrongSetting::Value(error.to_string()),
+        }),
         _ => Ok(()),
-    };
-    checked.map_err(|error| match error {
-        airline::AirlineError::UnknownSetting { .. } => WrongSetting::Name(error.to_string()),
-        error => WrongSetting::Value(error.to_string()),
-    })
+    }
 }
 
 /// The settings of every shipped system, for the help.
 pub fn settings_help() -> String {
     let mut text = String::from("Settings of airline:\n");
     for setting in airline::settings() {
-        text += &format!(
-            "  {:<16} {} (from {}; else {})\n",
-            setting.name, setting.help, setting.allowed, setting.default
-        );
+        text += &setting_help(setting.name, setting.help, setting.allowed, setting.default);
+    }
+    text += "\nSettings of ingest:\n";
+    for setting in ingest::settings() {
+        text += &setting_help(setting.name, setting.help, setting.allowed, setting.default);
     }
     text
 }
 
+fn setting_help(name: &str, help: &str, allowed: &str, default: &str) -> String {
+    format!("  {name:<16} {help} (from {allowed}; else {default})\n")
+}
+
 fn serve_airline(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
-    let durability = match arguments.durability {
-        Durability::Synced => airline::Durability::Synced,
-        Durability::Buffered => airline::Durability::Buffered,
-        Durability::Memory => airline::Durability::Memory,
-    };
     let place = Place::choose(arguments.data, arguments.durability)?;
     let options = airline::Options {
         listen: arguments.listen,
         data_dir: place.dir.clone(),
-        durability,
+        durability: durability(arguments.durability),
         workers: arguments.workers.map(usize::from),
         settings: arguments.settings.into_iter().collect(),
         announce: true,
@@ -115,6 +119,33 @@ fn serve_airline(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
         }
         error => Failure::usage(error.to_string()),
     })
+}
+
+fn serve_ingest(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
+    let place = Place::choose(arguments.data, arguments.durability)?;
+    let options = ingest::Options {
+        listen: arguments.listen,
+        data_dir: place.dir.clone(),
+        durability: durability(arguments.durability),
+        workers: arguments.workers.map(usize::from),
+        settings: arguments.settings.into_iter().collect(),
+        announce: true,
+    };
+    ingest::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
+        ingest::IngestError::UnknownSetting { .. } | ingest::IngestError::Setting { .. } => {
+            Failure::usage(format!("--set: {error}"))
+        }
+        error => Failure::usage(error.to_string()),
+    })
+}
+
+/// The word of the command line as the stores know it.
+fn durability(word: Durability) -> airline::Durability {
+    match word {
+        Durability::Synced => airline::Durability::Synced,
+        Durability::Buffered => airline::Durability::Buffered,
+        Durability::Memory => airline::Durability::Memory,
+    }
 }
 
 /// Where a system keeps its data: the directory that was named, or a temporary one that goes with this.

@@ -67,6 +67,7 @@ fn wrong_use_is_status_2_and_says_what_to_do() {
         (vec!["run", "airline", "--set", "customers=0"], "customers"),
         (vec!["serve", "airlnie"], "did you mean airline?"),
         (vec!["serve", "airline", "--listen", "here"], "--listen"),
+        (vec!["serve", "ingest", "--set", "waitingmax=3"], "did you mean waiting_max?"),
         (vec!["serve", "airline", "--set", "dyas=3"], "did you mean days?"),
         (vec!["serve", "airline", "--durability", "some"], "synced"),
         (vec!["report", "last"], "tidemark run"),
@@ -93,8 +94,12 @@ fn check_lists_every_mistake_with_its_place() {
     assert!(text.contains("did you mean POST?"), "{text}");
 
     for (system, says) in [
-        ("{serve: arlnie}", "system.yaml:1:17: \"arlnie\" is not one of airline; did you mean airline?"),
+        (
+            "{serve: arlnie}",
+            "system.yaml:1:17: \"arlnie\" is not one of airline, ingest; did you mean airline?",
+        ),
         ("{serve: airline, settings: {custmers: 5}}", "did you mean customers?"),
+        ("{serve: ingest, settings: {waitingmax: 5}}", "did you mean waiting_max?"),
     ] {
         let rest = "load: {users: 1, hold: 1s}\nsessions: {one: {steps: [{GET: /}]}}\n";
         fs::write(folder.path().join("system.yaml"), format!("system: {system}\n{rest}")).unwrap();

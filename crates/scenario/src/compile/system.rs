@@ -9,7 +9,7 @@ use crate::reader::{Reader, WrongSetting};
 use crate::yaml::Node;
 
 /// Systems that `serve` can name.
-const SHIPPED_SYSTEMS: [&str; 1] = ["airline"];
+const SHIPPED_SYSTEMS: [&str; 2] = ["airline", "ingest"];
 /// Where a shipped system tells that it is ready.
 const HEALTH: &str = "/health";
 /// Longest time until a system is ready where a scenario says nothing.

@@ -1,0 +1,68 @@
+//! The message intake: takes small messages, many and without end, and keeps every one that it has acknowledged.
+//!
+//! A message is one text: who (10 digits), when (13 digits, milliseconds since 1970), of which kind (3 characters),
+//! and then whatever the sender likes. Those 26 characters are its key. `200 OK` means that the message is as durable
+//! as the server was told to make messages.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use tidemark_ingest::{Durability, Ingest, Options};
+//! use tidemark_service::Stop;
+//!
+//! let listen = "127.0.0.1:0".parse()?;
+//! let options = Options { listen, durability: Durability::Memory, workers: Some(1), announce: false,
+//!     ..Options::default() };
+//! let ingest = Ingest::bind(options)?;
+//! let addr = ingest.addr();
+//! let stop = Stop::new();
+//! let serving = std::thread::spawn({
+//!     let stop = stop.clone();
+//!     move || ingest.serve(stop.triggered())
+//! });
+//!
+//! let answer = loop {
+//!     let mut client = std::net::TcpStream::connect(addr)?;
+//!     let request = "GET /m?c=00000000011700000000000ABC41.7,42.7 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+//!     client.write_all(request.as_bytes())?;
+//!     let mut answer = String::new();
+//!     client.read_to_string(&mut answer)?;
+//!     if !answer.starts_with("HTTP/1.1 503") { // until it has started
+//!         break answer;
+//!     }
+//! };
+//! assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("OK"));
+//! stop.trigger();
+//! serving.join().unwrap()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it answers
+//!
+//! - `GET /m?c=TEXT`, `POST /m` with the text as the body: 200 `OK`; 400 with the reason for what is no message; 503
+//!   with `Retry-After` when too many wait already, at once.
+//! - `GET /count`: how many different messages there are.
+//! - `GET /messages/USER?from=&to=&limit=&cursor=`: the user's messages in order of time, from `from` on and before
+//!   `to` (milliseconds), as a JSON array. A page that is not the last has the cursor of the next one in the header
+//!   `next-cursor`; it may be shorter than the limit, when its messages are large.
+//!
+//! # Bounds
+//!
+//! Messages that wait for the store are counted here, whatever the store does by itself: one more is refused. A page
+//! is at most a hundred thousand messages or eight megabytes of them, a few pages are made at a time, and each is
+//! rendered piece by piece as the client takes it.
+
+mod app;
+mod error;
+mod handlers;
+mod options;
+mod page;
+mod payload;
+mod refusal;
+mod serve;
+mod store_metrics;
+
+pub use error::IngestError;
+pub use options::{Options, Setting, check_setting, settings};
+pub use payload::{KEY_BYTES, NotAMessage, read_message};
+pub use serve::{Ingest, serve};
+pub use tidemark_store::Durability;

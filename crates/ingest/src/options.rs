@@ -1,0 +1,172 @@
+//! What can be set about an intake.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tidemark_service::Limits;
+use tidemark_store::Durability;
+
+use crate::error::IngestError;
+
+/// How to serve an intake.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The directory of the store; needed for any durability but `memory`.
+    pub data_dir: Option<PathBuf>,
+    /// What an acknowledged message is worth.
+    pub durability: Durability,
+    /// Worker threads; as many as there are processors where nothing is said.
+    pub workers: Option<usize>,
+    /// Settings by name; [`settings`] lists them.
+    pub settings: BTreeMap<String, String>,
+    /// Whether to print `listening http://ADDRESS` on standard output.
+    pub announce: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 9080)),
+            data_dir: None,
+            durability: Durability::default(),
+            workers: None,
+            settings: BTreeMap::new(),
+            announce: true,
+        }
+    }
+}
+
+/// A setting, for help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name, as in `--set NAME=VALUE`.
+    pub name: &'static str,
+    /// What holds where nothing is said.
+    pub default: &'static str,
+    /// The values that it takes.
+    pub allowed: &'static str,
+    /// What it is for, in one line.
+    pub help: &'static str,
+}
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "waiting_max",
+        default: "8192",
+        allowed: "1 to 1000000",
+        help: "messages that wait for the store at once; one more is answered 503 with Retry-After",
+    },
+    Setting {
+        name: "memory_mb",
+        default: "384",
+        allowed: "1 to 1000000",
+        help: "megabytes of messages kept with durability memory; a message beyond that is answered 503",
+    },
+    Setting {
+        name: "connections_max",
+        default: "16384",
+        allowed: "1 to 1000000",
+        help: "connections open at once; one more is answered 503",
+    },
+    Setting {
+        name: "head_timeout_s",
+        default: "75",
+        allowed: "1 to 86400",
+        help: "a connection that sends no whole request head for so many seconds is closed",
+    },
+    Setting {
+        name: "stop_deadline_s",
+        default: "10",
+        allowed: "0 to 3600",
+        help: "how many seconds requests in flight have to finish when the server stops",
+    },
+];
+
+/// A body may be this much larger than a message, so that one that is too long is told so as a message.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// All settings, for help texts.
+pub fn settings() -> &'static [Setting] {
+    SETTINGS
+}
+
+/// Whether a setting can be served with.
+///
+/// # Errors
+/// That it is unknown, or does not take this value.
+pub fn check_setting(name: &str, value: &str) -> Result<(), IngestError> {
+    Values::read(&BTreeMap::from([(name.to_owned(), value.to_owned())])).map(drop)
+}
+
+/// The settings as values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Values {
+    pub(crate) waiting_max: usize,
+    pub(crate) memory_bytes: u64,
+    pub(crate) limits: Limits,
+}
+
+impl Values {
+    /// Reads settings; names the nearest right one for a wrong name.
+    pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Self, IngestError> {
+        if let Some(name) = given.keys().find(|name| SETTINGS.iter().all(|setting| setting.name != *name)) {
+            let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
+            let nearest = SETTINGS.iter().min_by_key(distance).map_or("", |setting| setting.name);
+            let known = SETTINGS.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
+            return Err(IngestError::UnknownSetting { name: name.clone(), nearest, known });
+        }
+        let limits = Limits {
+            connections_max: value(given, "connections_max", 1..=1_000_000)?,
+            body_bytes_max: BODY_BYTES_MAX,
+            head_timeout: Duration::from_secs(value(given, "head_timeout_s", 1..=86_400)?),
+            stop_deadline: Duration::from_secs(value(given, "stop_deadline_s", 0..=3600)?),
+            ..Limits::default()
+        };
+        let memory_mb: u64 = value(given, "memory_mb", 1..=1_000_000)?;
+        Ok(Values {
+            waiting_max: value(given, "waiting_max", 1..=1_000_000)?,
+            memory_bytes: memory_mb * 1024 * 1024,
+            limits,
+        })
+    }
+}
+
+fn value<T: FromStr + PartialOrd>(
+    given: &BTreeMap<String, String>,
+    name: &'static str,
+    allowed: std::ops::RangeInclusive<T>,
+) -> Result<T, IngestError> {
+    // Only names from the table are asked for.
+    let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap_or(&SETTINGS[0]);
+    let text = given.get(name).map_or(setting.default, String::as_str);
+    match text.trim().parse() {
+        Ok(value) if allowed.contains(&value) => Ok(value),
+        _ => Err(IngestError::Setting { name, given: text.to_owned(), allowed: setting.allowed }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_takes_its_default_and_says_what_it_is() {
+        for setting in settings() {
+            assert!(check_setting(setting.name, setting.default).is_ok(), "{}", setting.name);
+            assert!(!setting.help.is_empty() && !setting.help.contains('\n'));
+            let error = check_setting(setting.name, "many").unwrap_err().to_string();
+            assert!(error.contains(setting.name) && error.contains(setting.allowed), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_the_nearest_right_one() {
+        let error = check_setting("waitingmax", "5").unwrap_err().to_string();
+        assert!(error.contains("did you mean waiting_max?"), "{error}");
+    }
+}
