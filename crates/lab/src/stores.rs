@@ -9,6 +9,8 @@ mod cassandra;
 mod cql;
 mod jars;
 mod java;
+mod kafka;
+mod kit;
 mod node;
 mod ports;
 #[cfg(test)]
@@ -25,6 +27,7 @@ use tidemark_record::manifest;
 use tidemark_scenario::plan::{Product, Store};
 
 use self::jars::cache;
+use self::kit::{NodeSetup, kit};
 use self::node::Node;
 use self::ports::Ports;
 use crate::child::Spec;
@@ -87,18 +90,15 @@ impl Stores {
     ) -> Result<Stores, LabError> {
         let mut started = Stores::default();
         for store in stores {
-            match store.product {
-                Product::Cassandra => started.0.push(start_cassandra(store, setup, wish, tell)?),
-            }
+            started.0.push(start(store, setup, wish, tell)?);
         }
         Ok(started)
     }
 
     /// What a shipped system must be told to find them: settings by name.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
-        let setting = |cluster: &Cluster| match cluster.product {
-            Product::Cassandra => ("contact", cluster.manifest.addresses.join(",")),
-        };
+        let setting =
+            |cluster: &Cluster| (kit(cluster.product).setting(), cluster.manifest.addresses.join(","));
         self.0.iter().map(setting).collect()
     }
 
@@ -179,25 +179,26 @@ fn name(store: &Store, index: usize) -> String {
     }
 }
 
-fn start_cassandra(
+fn start(
     store: &Store,
     setup: &Setup,
     wish: &dyn Fn() -> Wish,
     tell: &mut dyn FnMut(String),
 ) -> Result<Cluster, LabError> {
-    let jars = cassandra::jars(store.version);
+    let kit = kit(store.product);
+    let jars = kit.jars(store.version);
     let java = java::find(jars.title)?;
     let cache = cache()?;
     let lib = jars.get(&cache, wish, tell)?;
     let addresses = addresses(store.nodes);
-    let ports = Ports::choose(jars.title, &addresses, &cassandra::PORTS, &cache)?;
+    let ports = Ports::choose(jars.title, &addresses, &kit.ports(), &cache)?;
     let run_dir = absolute(&setup.run_dir)?;
     let logs = run_dir.join("logs");
     fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
-    let (mut nodes, mut data) = (Vec::new(), Vec::new());
+    let (mut nodes, mut data, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..store.nodes {
         let name = name(store, index);
-        let one = cassandra::Setup {
+        let one = NodeSetup {
             store,
             index,
             addresses: &addresses,
@@ -207,13 +208,14 @@ fn start_cassandra(
             lib: lib.clone(),
         };
         data.push(DataDir(one.data.clone(), setup.keep_data));
-        one.write().map_err(|error| unwritable(&run_dir, &error))?;
-        let command = one.command(&java).map_err(|error| broken(&jars, &lib, &error))?;
+        kit.write(&one).map_err(|error| unwritable(&run_dir, &error))?;
+        let command = kit.command(&one, &java).map_err(|error| broken(&jars, &lib, &error))?;
         let (cores, yields) = (setup.cores.clone(), setup.cores.is_empty());
         let log = logs.join(format!("{name}.log"));
         let spec = Spec { name, command, log, cores, yields, announces: false };
+        firsts.extend(kit.before_first_start(&one, &java).map(|command| Spec { command, ..spec.clone() }));
         let address = SocketAddr::new(addresses[index], ports.numbers[0]);
-        let node = Node::new(spec, address, one.data.clone(), cassandra::ask, store.ready_within);
+        let node = Node::new(spec, address, one.data.clone(), kit, store.ready_within);
         nodes.push(Arc::new(Mutex::new(node)));
     }
     let manifest = manifest::Store {
@@ -225,9 +227,9 @@ fn start_cassandra(
         heap_bytes: store.heap_bytes,
         command: held(&nodes[0]).spec.command.clone(),
     };
-    let remarks = cassandra::remarks(store);
+    let remarks = kit.remarks(store);
     let cluster = Cluster { nodes, _data: data, _ports: ports, product: store.product, manifest, remarks };
-    cluster.begin(jars.title, wish, tell)?;
+    cluster.begin(jars.title, &firsts, wish, tell)?;
     Ok(cluster)
 }
 
@@ -236,6 +238,7 @@ impl Cluster {
     fn begin(
         &self,
         title: &str,
+        firsts: &[Spec],
         wish: &dyn Fn() -> Wish,
         tell: &mut dyn FnMut(String),
     ) -> Result<(), LabError> {
@@ -244,8 +247,9 @@ impl Cluster {
             count => format!("starting {title}, {count} nodes"),
         });
         let begin = Instant::now();
-        self.nodes.iter().try_for_each(|node| held(node).spawn())?;
         let patience = || wish() == Wish::GoOn;
+        node::carry_out(firsts, &patience)?;
+        self.nodes.iter().try_for_each(|node| held(node).spawn())?;
         self.nodes.iter().try_for_each(|node| held(node).wait(begin, Some(self.nodes.len()), &patience))
     }
 }

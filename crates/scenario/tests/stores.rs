@@ -50,6 +50,15 @@ fn what_is_not_said_has_a_default() {
 }
 
 #[test]
+fn there_can_be_several() {
+    let text = "stores: {kafka: {nodes: 3}, cassandra: {}}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let stores = check(text, &[]).0.unwrap().stores;
+    let names: Vec<_> =
+        stores.iter().map(|store| (store.product.word(), store.version, store.nodes)).collect();
+    assert_eq!(names, [("kafka", "4.3", 3), ("cassandra", "5.0", 1)]);
+}
+
+#[test]
 fn mistakes_are_told_where_they_stand_also_in_a_store_that_is_not_started() {
     for (old, new, wanted) in [
         ("  cassandra:", "  casandra:", "t.yaml:3:3: unknown key \"casandra\"; did you mean cassandra?"),

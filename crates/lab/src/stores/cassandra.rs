@@ -15,9 +15,8 @@ use tidemark_scenario::plan::Store;
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
 use super::java::Java;
+use super::kit::{Kit, NodeSetup};
 
-/// Ports for clients and between nodes.
-pub const PORTS: [u16; 2] = [9042, 7000];
 /// Tokens of each node, Cassandra's default.
 const TOKENS: i128 = 16;
 /// How long a node waits to learn of the ring, ms; 30 s by default, which is meant for networks.
@@ -81,173 +80,184 @@ const OPENS_OF_4: [&str; 20] = [
     "java.text",
 ];
 
-/// The jars of a line of versions.
-pub fn jars(version: &str) -> Jars {
-    match version {
-        "4.1" => Jars {
-            title: "Cassandra 4.1.10",
-            folder: "cassandra-4.1.10",
-            pom: include_str!("poms/cassandra-4.1.xml"),
-        },
-        _ => Jars {
-            title: "Cassandra 5.0.9",
-            folder: "cassandra-5.0.9",
-            pom: include_str!("poms/cassandra-5.0.xml"),
-        },
-    }
-}
-
 /// The mode of its commit log.
-pub fn commit_log(store: &Store) -> &'static str {
+fn commit_log(store: &Store) -> &'static str {
     if store.synced { "batch" } else { "periodic" }
 }
 
-/// What was shortened or left out, for the run's notes.
-pub fn remarks(store: &Store) -> String {
-    let mode = match store.synced {
-        true => "commit log in batch mode: acknowledged when it is on disk",
-        false => "commit log in periodic mode: acknowledged before it is on disk, synced every 10 s",
-    };
-    let waits = match store.nodes {
-        1 => "no wait for gossip at start-up".to_owned(),
-        _ => format!(
-            "wait for the ring at start-up {} s in place of 30 s, tokens given evenly",
-            RING_DELAY_MS / 1000
-        ),
-    };
-    format!("{mode}; {waits}")
+/// Apache Cassandra.
+pub struct Cassandra;
+
+impl Kit for Cassandra {
+    fn jars(&self, version: &str) -> Jars {
+        match version {
+            "4.1" => Jars {
+                title: "Cassandra 4.1.10",
+                folder: "cassandra-4.1.10",
+                pom: include_str!("poms/cassandra-4.1.xml"),
+            },
+            _ => Jars {
+                title: "Cassandra 5.0.9",
+                folder: "cassandra-5.0.9",
+                pom: include_str!("poms/cassandra-5.0.xml"),
+            },
+        }
+    }
+
+    fn ports(&self) -> [u16; 2] {
+        [9042, 7000]
+    }
+
+    fn setting(&self) -> &'static str {
+        "contact"
+    }
+
+    fn remarks(&self, store: &Store) -> String {
+        let mode = match store.synced {
+            true => "commit log in batch mode: acknowledged when it is on disk",
+            false => "commit log in periodic mode: acknowledged before it is on disk, synced every 10 s",
+        };
+        let waits = match store.nodes {
+            1 => "no wait for gossip at start-up".to_owned(),
+            _ => format!(
+                "wait for the ring at start-up {} s in place of 30 s, tokens given evenly",
+                RING_DELAY_MS / 1000
+            ),
+        };
+        format!("{mode}; {waits}")
+    }
+
+    fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
+        write(node)
+    }
+
+    fn before_first_start(&self, _: &NodeSetup<'_>, _: &Java) -> Option<Vec<String>> {
+        None
+    }
+
+    fn command(&self, node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>> {
+        command(node, java)
+    }
+
+    fn ask(&self, address: SocketAddr, all: Option<usize>) -> io::Result<()> {
+        let mut connection = Connection::open(address)?;
+        let Some(nodes) = all.filter(|nodes| *nodes > 1) else { return Ok(()) };
+        let peers = connection.count("SELECT count(*) FROM system.peers_v2", Consistency::One)?;
+        if peers + 1 < nodes as u64 {
+            return Err(io::Error::other(format!("it knows {} of {nodes} nodes", peers + 1)));
+        }
+        // a scan of what is replicated over the whole ring: refused at once if it misses a replica
+        connection.count("SELECT count(*) FROM system_traces.sessions", Consistency::All).map(drop)
+    }
 }
 
-/// What one node is started with.
-pub struct Setup<'a> {
-    /// What the scenario says.
-    pub store: &'a Store,
-    /// From 0.
-    pub index: usize,
-    /// Addresses of all nodes.
-    pub addresses: &'a [IpAddr],
-    /// Ports for clients and between nodes.
-    pub ports: [u16; 2],
-    /// Its folder of configuration.
-    pub configuration: PathBuf,
-    /// Its folder of data.
-    pub data: PathBuf,
-    /// The jars.
-    pub lib: PathBuf,
+/// Writes a node's configuration.
+fn write(node: &NodeSetup<'_>) -> io::Result<()> {
+    fs::create_dir_all(&node.configuration)?;
+    fs::create_dir_all(node.data.join("tmp"))?;
+    fs::write(node.configuration.join("cassandra.yaml"), yaml(node))?;
+    fs::write(node.configuration.join("logback.xml"), LOGBACK)
 }
 
-impl Setup<'_> {
-    /// Writes its configuration.
-    pub fn write(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.configuration)?;
-        fs::create_dir_all(self.data.join("tmp"))?;
-        fs::write(self.configuration.join("cassandra.yaml"), self.yaml())?;
-        fs::write(self.configuration.join("logback.xml"), LOGBACK)
-    }
+fn yaml(node: &NodeSetup<'_>) -> String {
+    let store = node.store;
+    let place = |name: &str| quoted(&node.data.join(name));
+    let address = node.addresses[node.index];
+    let seeds: Vec<String> = node.addresses.iter().map(IpAddr::to_string).collect();
+    let (writers, mode) = (if store.synced { WRITERS.1 } else { WRITERS.0 }, commit_log(store));
+    let period = if store.synced { "" } else { "commitlog_sync_period: 10000ms\n" };
+    let memtable_mib = store.heap_bytes / 4 / MIB;
+    let tokens: Vec<String> =
+        tokens(node.index, node.addresses.len()).map(|token| token.to_string()).collect();
+    format!(
+        "cluster_name: tidemark\n\
+         num_tokens: {TOKENS}\n\
+         initial_token: '{}'\n\
+         partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
+         seed_provider:\n\
+         - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n  \
+           parameters: [{{seeds: '{}'}}]\n\
+         listen_address: {address}\n\
+         rpc_address: {address}\n\
+         native_transport_port: {}\n\
+         storage_port: {}\n\
+         start_native_transport: true\n\
+         endpoint_snitch: SimpleSnitch\n\
+         authenticator: AllowAllAuthenticator\n\
+         authorizer: AllowAllAuthorizer\n\
+         data_file_directories: [{}]\n\
+         commitlog_directory: {}\n\
+         saved_caches_directory: {}\n\
+         hints_directory: {}\n\
+         cdc_raw_directory: {}\n\
+         commitlog_sync: {mode}\n\
+         {period}\
+         commitlog_segment_size: 32MiB\n\
+         disk_access_mode: mmap_index_only\n\
+         memtable_heap_space: {memtable_mib}MiB\n\
+         memtable_offheap_space: {memtable_mib}MiB\n\
+         memtable_allocation_type: offheap_objects\n\
+         file_cache_size: 64MiB\n\
+         key_cache_size: 16MiB\n\
+         concurrent_reads: 32\n\
+         concurrent_writes: {writers}\n\
+         concurrent_compactors: 2\n\
+         compaction_throughput: 64MiB/s\n\
+         incremental_backups: false\n\
+         auto_snapshot: false\n",
+        tokens.join(","),
+        seeds.join(","),
+        node.ports[0],
+        node.ports[1],
+        place("sstables"),
+        place("commitlog"),
+        place("saved_caches"),
+        place("hints"),
+        place("cdc"),
+    )
+}
 
-    fn yaml(&self) -> String {
-        let store = self.store;
-        let place = |name: &str| quoted(&self.data.join(name));
-        let address = self.addresses[self.index];
-        let seeds: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
-        let (writers, mode) = (if store.synced { WRITERS.1 } else { WRITERS.0 }, commit_log(store));
-        let period = if store.synced { "" } else { "commitlog_sync_period: 10000ms\n" };
-        let memtable_mib = store.heap_bytes / 4 / MIB;
-        let tokens: Vec<String> =
-            tokens(self.index, self.addresses.len()).map(|token| token.to_string()).collect();
-        format!(
-            "cluster_name: tidemark\n\
-             num_tokens: {TOKENS}\n\
-             initial_token: '{}'\n\
-             partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
-             seed_provider:\n\
-             - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n  \
-               parameters: [{{seeds: '{}'}}]\n\
-             listen_address: {address}\n\
-             rpc_address: {address}\n\
-             native_transport_port: {}\n\
-             storage_port: {}\n\
-             start_native_transport: true\n\
-             endpoint_snitch: SimpleSnitch\n\
-             authenticator: AllowAllAuthenticator\n\
-             authorizer: AllowAllAuthorizer\n\
-             data_file_directories: [{}]\n\
-             commitlog_directory: {}\n\
-             saved_caches_directory: {}\n\
-             hints_directory: {}\n\
-             cdc_raw_directory: {}\n\
-             commitlog_sync: {mode}\n\
-             {period}\
-             commitlog_segment_size: 32MiB\n\
-             disk_access_mode: mmap_index_only\n\
-             memtable_heap_space: {memtable_mib}MiB\n\
-             memtable_offheap_space: {memtable_mib}MiB\n\
-             memtable_allocation_type: offheap_objects\n\
-             file_cache_size: 64MiB\n\
-             key_cache_size: 16MiB\n\
-             concurrent_reads: 32\n\
-             concurrent_writes: {writers}\n\
-             concurrent_compactors: 2\n\
-             compaction_throughput: 64MiB/s\n\
-             incremental_backups: false\n\
-             auto_snapshot: false\n",
-            tokens.join(","),
-            seeds.join(","),
-            self.ports[0],
-            self.ports[1],
-            place("sstables"),
-            place("commitlog"),
-            place("saved_caches"),
-            place("hints"),
-            place("cdc"),
-        )
+/// The command that starts it.
+fn command(node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>> {
+    let heap_mib = node.store.heap_bytes / MIB;
+    let path = |path: &Path| path.display().to_string();
+    let (configuration, tmp) = (path(&node.configuration), path(&node.data.join("tmp")));
+    let mut words = vec![
+        path(&java.program),
+        format!("-javaagent:{}", path(&jamm(node)?)),
+        format!("-Xms{heap_mib}M"),
+        format!("-Xmx{heap_mib}M"),
+        format!("-XX:MaxDirectMemorySize={}M", heap_mib / 2),
+        format!("-XX:ErrorFile={configuration}/java-error.log"),
+        format!("-Djava.io.tmpdir={tmp}"),
+        format!("-Djna.tmpdir={tmp}"),
+        format!("-Dcassandra.config=file://{configuration}/cassandra.yaml"),
+        format!("-Dlogback.configurationFile={configuration}/logback.xml"),
+        format!("-Dcassandra.storagedir={}", path(&node.data)),
+        format!("-Dcassandra.logdir={configuration}"),
+        format!("-Dcassandra.ring_delay_ms={RING_DELAY_MS}"),
+    ];
+    if node.addresses.len() == 1 {
+        words.push("-Dcassandra.skip_wait_for_gossip_to_settle=0".into());
     }
+    words.extend(FIXED_OPTIONS.map(str::to_owned));
+    words.extend(EXPORTS.map(|package| format!("--add-exports={package}=ALL-UNNAMED")));
+    words.extend(OPENS.map(|package| format!("--add-opens={package}=ALL-UNNAMED")));
+    if node.store.version.starts_with('4') {
+        words.extend(OPENS_OF_4.map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED")));
+    }
+    words.extend(["-cp".into(), format!("{configuration}:{}/*", path(&node.lib))]);
+    words.push("org.apache.cassandra.service.CassandraDaemon".into());
+    Ok(words)
+}
 
-    /// The command that starts it.
-    ///
-    /// # Errors
-    /// Where the jars cannot be read.
-    pub fn command(&self, java: &Java) -> io::Result<Vec<String>> {
-        let heap_mib = self.store.heap_bytes / MIB;
-        let path = |path: &Path| path.display().to_string();
-        let (configuration, tmp) = (path(&self.configuration), path(&self.data.join("tmp")));
-        let mut words = vec![
-            path(&java.program),
-            format!("-javaagent:{}", path(&self.jamm()?)),
-            format!("-Xms{heap_mib}M"),
-            format!("-Xmx{heap_mib}M"),
-            format!("-XX:MaxDirectMemorySize={}M", heap_mib / 2),
-            format!("-XX:ErrorFile={configuration}/java-error.log"),
-            format!("-Djava.io.tmpdir={tmp}"),
-            format!("-Djna.tmpdir={tmp}"),
-            format!("-Dcassandra.config=file://{configuration}/cassandra.yaml"),
-            format!("-Dlogback.configurationFile={configuration}/logback.xml"),
-            format!("-Dcassandra.storagedir={}", path(&self.data)),
-            format!("-Dcassandra.logdir={configuration}"),
-            format!("-Dcassandra.ring_delay_ms={RING_DELAY_MS}"),
-        ];
-        if self.addresses.len() == 1 {
-            words.push("-Dcassandra.skip_wait_for_gossip_to_settle=0".into());
-        }
-        words.extend(FIXED_OPTIONS.map(str::to_owned));
-        words.extend(EXPORTS.map(|package| format!("--add-exports={package}=ALL-UNNAMED")));
-        words.extend(OPENS.map(|package| format!("--add-opens={package}=ALL-UNNAMED")));
-        if self.store.version.starts_with('4') {
-            words.extend(OPENS_OF_4.map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED")));
-        }
-        words.extend(["-cp".into(), format!("{configuration}:{}/*", path(&self.lib))]);
-        words.push("org.apache.cassandra.service.CassandraDaemon".into());
-        Ok(words)
-    }
-
-    /// The jar that measures objects, without which Cassandra does not start.
-    fn jamm(&self) -> io::Result<PathBuf> {
-        let jars = fs::read_dir(&self.lib)?.filter_map(|entry| Some(entry.ok()?.path()));
-        let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
-        jars.into_iter()
-            .find(|path| name(path).is_some_and(|name| name.starts_with("jamm-")))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no jamm-*.jar there"))
-    }
+/// The jar that measures objects, without which Cassandra does not start.
+fn jamm(node: &NodeSetup<'_>) -> io::Result<PathBuf> {
+    let jars = fs::read_dir(&node.lib)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    jars.into_iter()
+        .find(|path| name(path).is_some_and(|name| name.starts_with("jamm-")))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no jamm-*.jar there"))
 }
 
 const FIXED_OPTIONS: [&str; 12] = [
@@ -286,18 +296,6 @@ fn tokens(index: usize, nodes: usize) -> impl Iterator<Item = i64> {
     (0..TOKENS).map(move |turn| token(turn * nodes as i128 + index as i128) as i64)
 }
 
-/// Whether a node serves, and, of several, holds all for alive.
-pub fn ask(address: SocketAddr, all: Option<usize>) -> io::Result<()> {
-    let mut connection = Connection::open(address)?;
-    let Some(nodes) = all.filter(|nodes| *nodes > 1) else { return Ok(()) };
-    let peers = connection.count("SELECT count(*) FROM system.peers_v2", Consistency::One)?;
-    if peers + 1 < nodes as u64 {
-        return Err(io::Error::other(format!("it knows {} of {nodes} nodes", peers + 1)));
-    }
-    // a scan of what is replicated over the whole ring: refused at once if it misses a replica
-    connection.count("SELECT count(*) FROM system_traces.sessions", Consistency::All).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,10 +307,10 @@ mod tests {
         Store { product: Product::Cassandra, version, nodes, heap_bytes: 400 * MIB, synced, ready_within }
     }
 
-    fn setup<'a>(store: &'a Store, addresses: &'a [IpAddr], folder: &Path) -> Setup<'a> {
+    fn setup<'a>(store: &'a Store, addresses: &'a [IpAddr], folder: &Path) -> NodeSetup<'a> {
         fs::create_dir_all(folder.join("lib")).unwrap();
         fs::write(folder.join("lib/jamm-0.4.0.jar"), "").unwrap();
-        Setup {
+        NodeSetup {
             store,
             index: addresses.len() - 1,
             addresses,
@@ -344,7 +342,7 @@ mod tests {
         let addresses: Vec<IpAddr> = ["127.0.0.1", "127.0.0.2"].map(|ip| ip.parse().unwrap()).into();
         let store = store("4.1", 2, false);
         let setup = setup(&store, &addresses, folder.path());
-        let yaml = setup.yaml();
+        let yaml = yaml(&setup);
         for line in [
             "rpc_address: 127.0.0.2",
             "native_transport_port: 9142",
@@ -358,10 +356,10 @@ mod tests {
         ] {
             assert!(yaml.lines().any(|had| had == line), "{line} in\n{yaml}");
         }
-        setup.write().unwrap();
+        Cassandra.write(&setup).unwrap();
         assert!(setup.configuration.join("logback.xml").is_file() && setup.data.join("tmp").is_dir());
         let java = Java { program: "java".into(), version: "17".into() };
-        let command = setup.command(&java).unwrap();
+        let command = Cassandra.command(&setup, &java).unwrap();
         assert!(command.contains(&"-Xmx400M".into()), "{command:?}");
         assert!(command.contains(&"--add-opens=java.base/java.time=ALL-UNNAMED".into()), "{command:?}");
         assert!(!command.iter().any(|word| word.contains("skip_wait_for_gossip")), "{command:?}");
@@ -373,15 +371,16 @@ mod tests {
         let addresses: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap()];
         let store = store("5.0", 1, true);
         let setup = setup(&store, &addresses, folder.path());
-        let yaml = setup.yaml();
+        let yaml = yaml(&setup);
         assert!(
             yaml.contains("commitlog_sync: batch\n") && !yaml.contains("commitlog_sync_period"),
             "{yaml}"
         );
-        let command = setup.command(&Java { program: "java".into(), version: "17".into() }).unwrap();
+        let command =
+            Cassandra.command(&setup, &Java { program: "java".into(), version: "17".into() }).unwrap();
         assert!(command.contains(&"-Dcassandra.skip_wait_for_gossip_to_settle=0".into()), "{command:?}");
         fs::remove_file(setup.lib.join("jamm-0.4.0.jar")).unwrap();
         let java = Java { program: "java".into(), version: "17".into() };
-        assert!(setup.command(&java).unwrap_err().to_string().contains("jamm"));
+        assert!(Cassandra.command(&setup, &java).unwrap_err().to_string().contains("jamm"));
     }
 }

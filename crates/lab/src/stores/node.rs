@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::kit::Kit;
 use crate::child::{Child, Spec};
 use crate::error::LabError;
 use crate::started::{Patience, Started};
@@ -14,12 +15,10 @@ use crate::started::{Patience, Started};
 const ASK_EVERY: Duration = Duration::from_millis(100);
 /// How long a node that is stopped may take to write what it holds.
 const STOP_GRACE: Duration = Duration::from_secs(30);
+/// Longest time of what is done before the first start.
+const FIRST_MAX: Duration = Duration::from_secs(120);
 /// Lines of a log that an error quotes.
 const TAIL_LINES: usize = 15;
-
-/// Asks whether the node at an address serves. In a store of several nodes, `all`: whether it holds that many for
-/// alive, itself included.
-pub type Ask = fn(address: SocketAddr, all: Option<usize>) -> io::Result<()>;
 
 /// A node of a store; stopped when dropped.
 pub struct Node {
@@ -32,7 +31,7 @@ pub struct Node {
     /// The folder of its data.
     pub data: PathBuf,
     /// How it is asked whether it serves.
-    pub ask: Ask,
+    pub kit: &'static dyn Kit,
     /// Longest time until it serves.
     pub within: Duration,
     child: Option<Child>,
@@ -40,8 +39,14 @@ pub struct Node {
 
 impl Node {
     /// A node that is to be started.
-    pub fn new(spec: Spec, address: SocketAddr, data: PathBuf, ask: Ask, within: Duration) -> Node {
-        Node { name: spec.name.clone(), spec, address, data, ask, within, child: None }
+    pub fn new(
+        spec: Spec,
+        address: SocketAddr,
+        data: PathBuf,
+        kit: &'static dyn Kit,
+        within: Duration,
+    ) -> Node {
+        Node { name: spec.name.clone(), spec, address, data, kit, within, child: None }
     }
 
     /// Starts its process.
@@ -71,7 +76,7 @@ impl Node {
             if !patience() {
                 return Err(LabError::Interrupted(None));
             }
-            let last = match (self.ask)(self.address, all) {
+            let last = match self.kit.ask(self.address, all) {
                 Ok(()) => return Ok(()),
                 Err(error) => format!("{}: {error}", self.address),
             };
@@ -91,6 +96,31 @@ impl Node {
             return Err(LabError::Start(format!("{reason}; {}", self.log_tail())));
         }
     }
+}
+
+/// Carries out what must be done once before the first start of nodes, for all of them together.
+///
+/// # Errors
+/// Where one fails or takes longer than [`FIRST_MAX`]; [`LabError::Interrupted`] without patience.
+pub fn carry_out(commands: &[Spec], patience: Patience<'_>) -> Result<(), LabError> {
+    let cannot = |spec: &Spec, error| LabError::Start(format!("cannot prepare {}: {error}", spec.name));
+    let spawn = |spec: &Spec| Child::spawn(spec).map_err(|error| cannot(spec, error));
+    let mut children = commands.iter().map(spawn).collect::<Result<Vec<_>, _>>()?;
+    let begin = Instant::now();
+    for child in &mut children {
+        while child.ending().is_none() && begin.elapsed() < FIRST_MAX {
+            if !patience() {
+                return Err(LabError::Interrupted(None));
+            }
+            std::thread::sleep(ASK_EVERY);
+        }
+        if child.exit_code() != Some(0) {
+            let how = child.ending().unwrap_or_else(|| format!("not done within {FIRST_MAX:?}"));
+            let text = format!("{} could not be prepared ({how})", child.name());
+            return Err(LabError::Start(format!("{text}; {}", child.log_tail(TAIL_LINES))));
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Debug for Node {

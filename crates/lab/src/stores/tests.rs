@@ -1,4 +1,4 @@
-//! A real Cassandra: needs Java 17 and, the first time, Maven.
+//! Real stores: they need Java 17 and, the first time, Maven.
 
 use std::time::Duration;
 
@@ -11,6 +11,21 @@ fn go_on() -> Wish {
     Wish::GoOn
 }
 
+fn one_node(product: Product) -> Store {
+    Store {
+        product,
+        version: product.versions()[0],
+        nodes: 1,
+        heap_bytes: 256 * MIB,
+        synced: true,
+        ready_within: Duration::from_secs(300),
+    }
+}
+
+fn setup(folder: &Path) -> Setup {
+    Setup { run_dir: folder.join("run"), cores: Vec::new(), keep_data: false }
+}
+
 fn gone(id: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")
@@ -19,17 +34,10 @@ fn gone(id: u32) -> bool {
 #[test]
 fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store {
-        product: Product::Cassandra,
-        version: "5.0",
-        nodes: 1,
-        heap_bytes: 256 * MIB,
-        synced: true,
-        ready_within: Duration::from_secs(300),
-    };
-    let setup = Setup { run_dir: folder.path().join("run"), cores: Vec::new(), keep_data: false };
     let mut told = Vec::new();
-    let mut stores = Stores::start(&[store], &setup, &go_on, &mut |text| told.push(text)).unwrap();
+    let store = one_node(Product::Cassandra);
+    let mut stores =
+        Stores::start(&[store], &setup(folder.path()), &go_on, &mut |text| told.push(text)).unwrap();
     assert_eq!(told.last().unwrap(), "starting Cassandra 5.0.9");
     let contact = stores.settings().remove(0);
     let address: SocketAddr = contact.1.parse().unwrap();
@@ -69,6 +77,31 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
 }
 
 #[test]
+fn a_broker_comes_back_where_it_was_with_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = one_node(Product::Kafka);
+    let stores = Stores::start(&[store], &setup(folder.path()), &go_on, &mut |_| ()).unwrap();
+    let (name, address) = stores.settings().remove(0);
+    let address: SocketAddr = address.parse().unwrap();
+    assert_eq!(name, "kafka");
+    assert!(kit(Product::Kafka).ask(address, Some(1)).is_ok());
+    let wrong = kit(Product::Kafka).ask(address, Some(2)).unwrap_err().to_string();
+    assert_eq!(wrong, "it knows 1 of 2 nodes");
+
+    let node = stores.started().remove(0);
+    let properties = held(&node).data_dir().unwrap().join("log/meta.properties");
+    let before = fs::read_to_string(&properties).unwrap();
+    assert_eq!(held(&node).kill(), "killed by signal 9");
+    assert!(kit(Product::Kafka).ask(address, None).is_err());
+    held(&node).restart(&|| true).unwrap();
+    assert!(kit(Product::Kafka).ask(address, Some(1)).is_ok());
+    let after = fs::read_to_string(&properties).unwrap();
+    let directory =
+        |text: &str| text.lines().find(|line| line.starts_with("directory.id=")).map(str::to_owned);
+    assert_eq!(directory(&before), directory(&after), "prepared once");
+}
+
+#[test]
 fn a_node_that_cannot_start_is_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let command = ["sh", "-c", "echo no room >&2; exit 3"].map(str::to_owned).to_vec();
@@ -76,7 +109,7 @@ fn a_node_that_cannot_start_is_quoted() {
     let spec = Spec { name: "x.2".into(), command, log, cores: Vec::new(), yields: false, announces: false };
     let within = Duration::from_secs(60);
     let nowhere = "127.0.0.1:1".parse().unwrap();
-    let mut node = Node::new(spec, nowhere, folder.path().into(), cassandra::ask, within);
+    let mut node = Node::new(spec, nowhere, folder.path().into(), kit(Product::Cassandra), within);
     node.spawn().unwrap();
     let error = node.wait(Instant::now(), None, &|| true).unwrap_err().to_string();
     assert!(error.contains("x.2 ended before it was ready (exit status 3)"), "{error}");

@@ -20,7 +20,7 @@ const READY_WITHIN: Duration = Duration::from_secs(180);
 pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Store> {
     let entries = node.map(Node::entries).unwrap_or_default();
     let stores = entries.iter().filter_map(|(key, node)| {
-        let product = [Product::Cassandra].into_iter().find(|product| key.text() == Some(product.word()))?;
+        let product = Product::ALL.into_iter().find(|product| key.text() == Some(product.word()))?;
         let is_wanted = node.get("when").and_then(|node| reader.bool(node)).unwrap_or(true);
         // one that is not wanted is read nevertheless, for its mistakes
         Some(store(product, node, reader)).filter(|_| is_wanted)

@@ -23,11 +23,10 @@ pub(crate) static STORES: Record = Record {
     schema: "stores",
     about: "Stores started before the system and stopped after it.",
     verbs: &[],
-    keys: &[key(
-        "cassandra",
-        Of(&CASSANDRA),
-        "Apache Cassandra; needs Java 17 and Maven, and is fetched once.",
-    )],
+    keys: &[
+        key("cassandra", Of(&CASSANDRA), "Apache Cassandra; needs Java 17 and Maven, and is fetched once."),
+        key("kafka", Of(&KAFKA), "Apache Kafka; needs Java 17 and Maven, and is fetched once."),
+    ],
     rule: Rule::Free,
 };
 
@@ -42,6 +41,22 @@ static CASSANDRA: Record = Record {
             Scalar(Word(Product::Cassandra.versions())),
             "Line of versions, `5.0` (default) or `4.1`.",
         ),
+        NODES,
+        HEAP,
+        DURABILITY,
+        WHEN,
+        READY_WITHIN,
+    ],
+    rule: Rule::Free,
+};
+
+static KAFKA: Record = Record {
+    what: "a Kafka",
+    schema: "kafka",
+    about: "Apache Kafka on this machine; the system gets its addresses as the setting `kafka`.",
+    verbs: &[],
+    keys: &[
+        key("version", Scalar(Word(Product::Kafka.versions())), "Line of versions, `4.3`."),
         NODES,
         HEAP,
         DURABILITY,

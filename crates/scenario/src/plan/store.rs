@@ -24,13 +24,19 @@ pub struct Store {
 pub enum Product {
     /// Apache Cassandra.
     Cassandra,
+    /// Apache Kafka.
+    Kafka,
 }
 
 impl Product {
+    /// All of them.
+    pub const ALL: [Product; 2] = [Product::Cassandra, Product::Kafka];
+
     /// What scenarios call it.
     pub fn word(self) -> &'static str {
         match self {
             Product::Cassandra => "cassandra",
+            Product::Kafka => "kafka",
         }
     }
 
@@ -38,6 +44,7 @@ impl Product {
     pub const fn versions(self) -> &'static [&'static str] {
         match self {
             Product::Cassandra => &["5.0", "4.1"],
+            Product::Kafka => &["4.3"],
         }
     }
 }

@@ -1,0 +1,66 @@
+//! What the lab must know of a product to start it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use tidemark_scenario::plan::{Product, Store};
+
+use super::cassandra::Cassandra;
+use super::jars::Jars;
+use super::java::Java;
+use super::kafka::Kafka;
+
+/// A product: where its jars come from, how a node is configured, started and asked.
+pub trait Kit: Sync {
+    /// The jars of a line of versions.
+    fn jars(&self, version: &str) -> Jars;
+
+    /// Usual ports: for clients, and between nodes.
+    fn ports(&self) -> [u16; 2];
+
+    /// The setting by which a shipped system learns where it is.
+    fn setting(&self) -> &'static str;
+
+    /// What a reader of the figures must know: durability, and what is not as in production.
+    fn remarks(&self, store: &Store) -> String;
+
+    /// Writes a node's configuration.
+    fn write(&self, node: &NodeSetup<'_>) -> io::Result<()>;
+
+    /// A command to be carried out once, before a node's first start.
+    fn before_first_start(&self, node: &NodeSetup<'_>, java: &Java) -> Option<Vec<String>>;
+
+    /// The command that starts a node. An error means that the jars are not whole.
+    fn command(&self, node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>>;
+
+    /// Asks a node whether it serves, and, where `all` says so, whether it holds that many nodes for alive, itself
+    /// included.
+    fn ask(&self, address: SocketAddr, all: Option<usize>) -> io::Result<()>;
+}
+
+/// The kit of a product.
+pub fn kit(product: Product) -> &'static dyn Kit {
+    match product {
+        Product::Cassandra => &Cassandra,
+        Product::Kafka => &Kafka,
+    }
+}
+
+/// What one node is started with.
+pub struct NodeSetup<'a> {
+    /// What the scenario says.
+    pub store: &'a Store,
+    /// From 0.
+    pub index: usize,
+    /// Addresses of all nodes.
+    pub addresses: &'a [IpAddr],
+    /// Ports for clients, and between nodes.
+    pub ports: [u16; 2],
+    /// Its folder of configuration.
+    pub configuration: PathBuf,
+    /// Its folder of data.
+    pub data: PathBuf,
+    /// The jars.
+    pub lib: PathBuf,
+}
