@@ -190,6 +190,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
         system: PlanSystem::default(),
         stores: Vec::new(),
         seed: None,
+        faults: Vec::new(),
         source_name: String::new(),
         source: String::new(),
     }

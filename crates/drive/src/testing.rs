@@ -45,6 +45,7 @@ pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
         system: System::default(),
         stores: Vec::new(),
         seed: None,
+        faults: Vec::new(),
         source_name: String::new(),
         source: String::new(),
     }

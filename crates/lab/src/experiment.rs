@@ -9,18 +9,22 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
+use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
-use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, summarize};
+use tidemark_record::summary::{Driver, Summary};
+use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, Totals, summarize};
 use tidemark_scenario::plan::{HttpVersion, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::account::{self, Account};
 use crate::error::LabError;
+use crate::faults::Faults;
 use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::{Interrupt, Wish};
 use crate::monitor::{Monitor, SYSTEM};
 use crate::pin::{self, Pins};
 use crate::silence::Silence;
+use crate::started::{Handle, try_held};
 use crate::steady;
 use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
@@ -113,6 +117,11 @@ pub enum Progress {
     Look {
         /// What was seen of each.
         samples: Vec<Sample>,
+    },
+    /// Something was broken on purpose, or put right.
+    Fault {
+        /// What: `kill system, restart after 2s`.
+        text: String,
     },
     /// A second of the load is over.
     Second {
@@ -214,6 +223,13 @@ struct Experiment {
     interrupt: Interrupt,
 }
 
+/// What is driven, and what happens to it meanwhile. The faults go first: they have the system in their hands.
+struct Tested<'a> {
+    faults: Faults,
+    system: &'a mut Running,
+    stores: &'a Stores,
+}
+
 /// What a drive left behind.
 struct Driven {
     end: DriveEnd,
@@ -225,6 +241,8 @@ struct Driven {
     silence: Silence,
     /// How the driving threads fared within the measured window.
     fared: Option<Fared>,
+    /// What there was while no fault was felt, where there are faults.
+    calm: Option<Totals>,
 }
 
 impl Experiment {
@@ -259,12 +277,12 @@ impl Experiment {
         events.push((Instant::now(), "ready", format!("{} after {:.2?}", system.url, begin.elapsed())));
         let mut monitor = Monitor::new();
         account.notes.extend(monitor.note());
-        if let Some(id) = system.process_id() {
-            monitor.watch_process(SYSTEM, id);
-        }
+        monitor.follow(SYSTEM, system.process_id());
         for (name, id) in stores.processes() {
-            monitor.watch_process(&name, id);
+            monitor.follow(&name, Some(id));
         }
+        let started: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
+        Faults::check(&plan.faults, &started)?;
 
         let before = self.probe(&system, progress)?;
         if let Some(part) = self.prepare(&mut system, progress)? {
@@ -283,7 +301,11 @@ impl Experiment {
         let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
         let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(not_begun)?;
         self.begun(&account, &mut writer, drive.phases())?;
-        let driven = self.drive(drive, epoch, &mut writer, &mut monitor, (&mut system, &stores), progress)?;
+        let faults = Faults::begin(&plan.faults, started, epoch, window_start_us(drive.phases()));
+        let mut tested = Tested { system: &mut system, stores: &stores, faults: faults.map_err(driven)? };
+        let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut tested, progress)?;
+        let mut faults = tested.faults;
+        faults.end().iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
 
         let at_us = microseconds(epoch.elapsed()) as i64;
         if let Some(ending) = system.stop() {
@@ -300,7 +322,7 @@ impl Experiment {
         }
         drop(system);
         drop(stores);
-        self.finish(account, writer, driven)
+        self.finish(account, writer, driven, faults.records())
     }
 
     /// Notes what is known of the run by now, for the case that it does not come to its end.
@@ -337,7 +359,7 @@ impl Experiment {
             run_dir: self.run_dir.clone(),
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
-            comes_back: false,
+            comes_back: self.plan.faults.iter().any(|fault| fault.kind.ends_processes()),
         };
         let mut system = self.plan.system.clone();
         if system.http == HttpVersion::Auto && self.plan.has_websockets() {
@@ -432,14 +454,16 @@ impl Experiment {
         epoch: Instant,
         writer: &mut RunWriter,
         monitor: &mut Monitor,
-        (system, stores): (&mut Running, &Stores),
+        tested: &mut Tested<'_>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Driven, LabError> {
+        let Tested { system, stores, faults } = tested;
         let mut timetable = Timetable::new(&self.plan, drive.phases());
         let mut queue = RunQueue::new(drive.phases());
         let watch = Watch::new(&self.plan, timetable.window_s());
         let (mut system_ended, mut hopeless) = (None, None);
         let mut silence = Silence::default();
+        let mut calm = (!self.plan.faults.is_empty()).then(|| Totals::new(&self.plan.labels));
         let mut stopping = false;
         let mut queue_looked_us = None;
         monitor.look(microseconds(epoch.elapsed()));
@@ -448,12 +472,21 @@ impl Experiment {
                 Ok(interval) => {
                     writer.add_interval(&interval).map_err(written)?;
                     silence.add(&interval);
+                    if let Some(calm) =
+                        calm.as_mut().filter(|_| !faults.are_felt(interval.start_us, interval.end_us))
+                    {
+                        calm.add_interval(&interval);
+                    }
                     drive.recycle(interval);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let now_us = microseconds(epoch.elapsed());
+            for event in faults.news() {
+                writer.add_event(&event).map_err(written)?;
+                progress(Progress::Fault { text: event.text });
+            }
             if let Some(phase) = timetable.entered(now_us).filter(|_| !stopping) {
                 let text = format!("{}: {}", phase.name, phase.level);
                 let at_us = phase.start_us as i64;
@@ -468,6 +501,12 @@ impl Experiment {
             }
             let looked = timetable.look_is_due(now_us);
             if looked {
+                for handle in faults.started() {
+                    // one that somebody is at work on is looked at next time
+                    if let Some(handle) = try_held(handle) {
+                        monitor.follow(handle.name(), handle.process_id());
+                    }
+                }
                 progress(Progress::Look { samples: look(monitor, now_us, writer)? });
                 let live = writer.live();
                 // the first second is whole a little after the first look
@@ -508,44 +547,47 @@ impl Experiment {
                 hopeless = Some(found);
             }
             if system_ended.is_none()
-                && let Some((name, ending)) = stores.ended()
+                && let Some((ending, reason)) = gone(system, stores, faults, now_us)
             {
                 stopping = true;
-                let text = format!("{name}: {ending}");
-                stop_because("exited", text.clone())?;
-                let at_s = now_us as f64 / 1e6;
-                system_ended =
-                    Some(format!("its store {text} after {at_s:.1} s; see logs/{name}.log of the run"));
-            }
-            if system_ended.is_none()
-                && let Some(ending) = system.ended()
-            {
-                stopping = true;
-                stop_because("exited", ending.clone())?;
-                system_ended = Some(format!(
-                    "{ending} after {:.1} s; see logs/{}.log of the run",
-                    now_us as f64 / 1e6,
-                    system.name
-                ));
+                stop_because("exited", ending)?;
+                system_ended = Some(reason);
             }
         }
         look(monitor, microseconds(epoch.elapsed()), writer)?;
         let end = drive.join().map_err(driven)?;
-        Ok(Driven { end, system_ended, silence, hopeless, fared: queue.fared() })
+        Ok(Driven { end, system_ended, silence, hopeless, fared: queue.fared(), calm })
     }
 
-    fn finish(&self, mut account: Account, writer: RunWriter, driven: Driven) -> Result<Finished, LabError> {
+    /// The figures of the time in which no fault was felt. How the threads fared is known of all of the time only.
+    fn calm(&self, totals: &Totals, of_all: &Driver) -> Summary {
+        let mut calm = summarize(totals, &self.run_dir);
+        calm.driver.waited_share = of_all.waited_share;
+        calm.driver.core_wait_us = of_all.core_wait_us;
+        calm.driver.wanted_share = of_all.wanted_share;
+        calm
+    }
+
+    fn finish(
+        &self,
+        mut account: Account,
+        writer: RunWriter,
+        driven: Driven,
+        faults: &[Fault],
+    ) -> Result<Finished, LabError> {
         let plan = &self.plan;
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
         summary.driver.waited_share = driven.fared.map(|fared| fared.waited);
         summary.driver.core_wait_us = driven.fared.map(|fared| fared.core_wait_us);
         summary.driver.wanted_share = driven.fared.map(|fared| fared.wanted);
-        summary.steady_state = Some(steady::test(&plan.load, writer.seconds()));
-        let ended =
-            driven.system_ended.as_ref().map(|ending| format!("the system ended by itself: {ending}"));
-        let gone = ended.or_else(|| driven.silence.reason());
-        let (mut verdict, mut objectives) = verdict::judge(plan, totals, &summary, gone.as_deref());
+        summary.faults = faults.to_vec();
+        fault::find_dips(&mut summary.faults, writer.seconds());
+        summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
+        let gone = driven.system_ended.clone().or_else(|| driven.silence.reason());
+        let calm = driven.calm.as_ref().map(|calm| self.calm(calm, &summary.driver));
+        let (mut verdict, mut objectives) =
+            verdict::judge(plan, totals, &summary, calm.as_ref(), gone.as_deref());
         if let Some(hopeless) = &driven.hopeless {
             hopeless.apply(&mut verdict, &mut objectives);
         }
@@ -562,6 +604,30 @@ impl Experiment {
         writer.finish(&manifest).map_err(written)?;
         Ok(Finished { run_dir: self.run_dir.clone(), manifest })
     }
+}
+
+/// What there is no more, though nobody wished it: how it ended, and the same as a reason for the verdict.
+fn gone(system: &mut Running, stores: &Stores, faults: &Faults, now_us: u64) -> Option<(String, String)> {
+    let at_s = now_us as f64 / 1e6;
+    if let Some(gone) = faults.gone() {
+        return Some((gone.lines().next().unwrap_or_default().to_owned(), gone));
+    }
+    if let Some((name, ending)) = stores.ended() {
+        let text = format!("{name}: {ending}");
+        let reason = format!("its store {text} after {at_s:.1} s; see logs/{name}.log of the run");
+        return Some((text, reason));
+    }
+    let ending = system.ended()?;
+    let reason = format!(
+        "the system ended by itself: {ending} after {at_s:.1} s; see logs/{}.log of the run",
+        system.name
+    );
+    Some((ending, reason))
+}
+
+/// Where the measured window begins.
+fn window_start_us(phases: &[PhaseTimes]) -> u64 {
+    phases.iter().filter(|phase| phase.measured).map(|phase| phase.start_us).min().unwrap_or(0)
 }
 
 fn look(monitor: &mut Monitor, now_us: u64, writer: &mut RunWriter) -> Result<Vec<Sample>, LabError> {

@@ -26,6 +26,7 @@ mod account;
 pub mod child;
 mod error;
 mod experiment;
+pub mod faults;
 mod health;
 pub mod hopeless;
 mod interrupt;

@@ -44,6 +44,8 @@ struct Watched {
     name: String,
     /// None for the machine.
     process: Option<u32>,
+    /// Whether it is down on purpose, and its number nobody's.
+    down: bool,
     before: Option<(u64, Reading)>,
 }
 
@@ -83,13 +85,22 @@ impl Monitor {
         monitor
     }
 
-    /// Looks at one more process and all its children from now on.
-    pub fn watch_process(&mut self, name: &str, id: u32) {
-        self.watch(name, Some(id));
+    /// Looks at a process and all its children from now on, under a name that may have had another one before.
+    /// None: it is down on purpose, and uses nothing.
+    pub fn follow(&mut self, name: &str, process: Option<u32>) {
+        match (self.watched.iter_mut().find(|watched| watched.name == name), process) {
+            (Some(watched), Some(id)) if watched.process == Some(id) => {}
+            (Some(watched), Some(_)) => {
+                *watched = Watched { name: name.to_owned(), process, down: false, before: None };
+            }
+            (Some(watched), None) => (watched.down, watched.before) = (true, None),
+            (None, Some(_)) => self.watch(name, process),
+            (None, None) => {}
+        }
     }
 
     fn watch(&mut self, name: &str, process: Option<u32>) {
-        self.watched.push(Watched { name: name.to_owned(), process, before: None });
+        self.watched.push(Watched { name: name.to_owned(), process, down: false, before: None });
     }
 
     /// What a reader of the run must know, where there is nothing to look at.
@@ -104,6 +115,11 @@ impl Monitor {
     pub fn look(&mut self, at_us: u64) -> Vec<Sample> {
         let mut samples = Vec::with_capacity(self.watched.len());
         for index in 0..self.watched.len() {
+            if self.watched[index].down {
+                let process = self.watched[index].name.clone();
+                samples.push(Sample { at_us, process, ..Sample::default() });
+                continue;
+            }
             let reading = match self.watched[index].process {
                 Some(id) if self.watched[index].name == DRIVER => self.read_ourselves(id),
                 Some(id) => self.read_tree(id),
@@ -316,7 +332,7 @@ mod tests {
         write_process(root, 11, 0, "12 99");
         write_process(root, 12, 0, "");
         let mut monitor = fake(root);
-        monitor.watch_process("system", 10);
+        monitor.follow("system", Some(10));
         assert!(monitor.look(1_000_000).is_empty(), "the first look only sets the base");
         write_process(root, 10, 150, "11 ");
         write_process(root, 12, 50, "");
@@ -338,12 +354,33 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut monitor = fake(folder.path());
         write_process(folder.path(), 10, 1, "10 10");
-        monitor.watch_process("system", 10);
+        monitor.follow("system", Some(10));
         monitor.look(1);
         assert_eq!(monitor.look(2).len(), 1);
         fs::remove_dir_all(folder.path().join("10")).unwrap();
         assert!(monitor.look(3).is_empty());
         assert!(monitor.note().is_some());
+    }
+
+    #[test]
+    fn a_name_is_followed_over_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write_process(root, 10, 100, "");
+        write_process(root, 20, 5_000, "");
+        let mut monitor = fake(root);
+        monitor.follow("system", None);
+        monitor.follow("system", Some(10));
+        monitor.look(1_000_000);
+        monitor.follow("system", None);
+        let down = monitor.look(2_000_000);
+        assert_eq!((down[0].process.as_str(), down[0].rss_bytes, down[0].cpu_share), ("system", 0, 0.0));
+        monitor.follow("system", Some(20));
+        assert!(monitor.look(3_000_000).is_empty(), "another process counts from its own begin");
+        write_process(root, 20, 5_050, "");
+        monitor.follow("system", Some(20));
+        let up = monitor.look(4_000_000);
+        assert!((up[0].cpu_share - 0.5).abs() < 1e-9, "{}", up[0].cpu_share);
     }
 
     #[test]

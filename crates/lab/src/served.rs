@@ -83,13 +83,15 @@ impl Started for Served {
 
     fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
         let wish = || if patience() { Wish::GoOn } else { Wish::Abort };
-        let child = self.child.insert(start(&self.spec)?);
+        let mut child = start(&self.spec)?;
         let deadline = Deadline::new(self.within);
         if self.spec.announces {
             // where it listens is known; its own word says that it does
-            announced(child, &deadline, &wish)?;
+            announced(&mut child, &deadline, &wish)?;
         }
-        wait_ready(child, &self.target, &self.health, &deadline, &wish)
+        wait_ready(&mut child, &self.target, &self.health, &deadline, &wish)?;
+        self.child = Some(child);
+        Ok(())
     }
 
     fn freeze(&mut self) -> io::Result<()> {

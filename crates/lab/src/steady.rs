@@ -15,6 +15,7 @@
 //! state to look for.
 
 use tidemark_record::Second;
+use tidemark_record::fault::Fault;
 use tidemark_record::summary::SteadyState;
 use tidemark_scenario::plan::{Curve, Load, Phase, Stream};
 
@@ -32,9 +33,25 @@ const RATE_SHARE: f64 = 0.05;
 const P50_SHARE: f64 = 0.15;
 /// And one that changes less than this, microseconds.
 const P50_US: f64 = 100.0;
+/// Microseconds in a second.
+const SECOND_US: u64 = 1_000_000;
 
-/// Tests the whole seconds of the measured window.
-pub fn test(load: &Load, seconds: &[Second]) -> SteadyState {
+/// Tests the whole seconds of the measured window, without those in the dips of faults: what we broke ourselves is no
+/// drift.
+pub fn test(load: &Load, seconds: &[Second], faults: &[Fault]) -> SteadyState {
+    let dips: Vec<(u64, u64)> = faults.iter().filter_map(Fault::dip_us).collect();
+    let calm = |second: &&Second| {
+        !dips.iter().any(|(from, to)| *from < second.start_us + SECOND_US && second.start_us < *to)
+    };
+    let seconds: Vec<Second> = seconds.iter().filter(calm).copied().collect();
+    let mut state = test_calm(load, &seconds);
+    if !dips.is_empty() {
+        state.reason.push_str("; without the dips of the faults");
+    }
+    state
+}
+
+fn test_calm(load: &Load, seconds: &[Second]) -> SteadyState {
     if load.streams().iter().any(changes) {
         return told(None, "the load itself changes within the measured window".into());
     }
@@ -178,13 +195,18 @@ mod tests {
     fn seconds(count: usize, of: impl Fn(f64) -> (f64, u64)) -> Vec<Second> {
         let second = |i| {
             let (achieved_per_s, p50_us) = of(i as f64);
-            Second { achieved_per_s, p50_us: Some(p50_us) }
+            Second {
+                start_us: i as u64 * 1_000_000,
+                achieved_per_s,
+                p50_us: Some(p50_us),
+                ..Second::default()
+            }
         };
         (0..count).map(second).collect()
     }
 
     fn steady(seconds: &[Second]) -> (Option<bool>, String) {
-        let state = test(&load(100.0, 100.0), seconds);
+        let state = test(&load(100.0, 100.0), seconds, &[]);
         (state.steady, state.reason)
     }
 
@@ -221,7 +243,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(5);
         let noise: Vec<f64> = (0..600).map(|_| random.f64() * 100.0).collect();
         let all = seconds(600, |i| (1_000.0 - i / 3.0 + noise[i as usize], 5_000));
-        let state = test(&load(100.0, 100.0), &all);
+        let state = test(&load(100.0, 100.0), &all, &[]);
         assert_eq!((state.steady, state.p50_us_each_minute), (Some(false), None));
         assert!(state.reason.starts_with("the rate fell from about 1"), "{}", state.reason);
         let each_minute = state.rate_per_s_each_minute.unwrap();
@@ -235,14 +257,24 @@ mod tests {
     }
 
     #[test]
+    fn a_dip_that_we_made_is_no_drift() {
+        let falls = seconds(20, |i| (if i < 12.0 { 1_000.0 } else { 12.0 - i + 500.0 }, 5_000));
+        assert_eq!(test(&load(1.0, 1.0), &falls, &[]).steady, Some(false));
+        let never_back = Fault { begin_us: Some(12_000_000), ..Fault::default() };
+        let state = test(&load(1.0, 1.0), &falls, &[never_back]);
+        assert_eq!(state.steady, Some(true), "{}", state.reason);
+        assert!(state.reason.ends_with("over 12 s; without the dips of the faults"), "{}", state.reason);
+    }
+
+    #[test]
     fn what_cannot_be_told_is_not_told() {
         assert_eq!(steady(&seconds(7, |_| (1.0, 1))).0, None);
         assert_eq!(steady(&[]).0, None);
-        let nothing = vec![Second { achieved_per_s: 5.0, p50_us: None }; 30];
+        let nothing = vec![Second { achieved_per_s: 5.0, ..Second::default() }; 30];
         assert_eq!(steady(&nothing).0, Some(true));
-        assert_eq!(test(&load(1.0, 2.0), &seconds(30, |_| (1.0, 1))).steady, None);
+        assert_eq!(test(&load(1.0, 2.0), &seconds(30, |_| (1.0, 1)), &[]).steady, None);
         let mut swings = load(1.0, 1.0);
         swings.phases[1].curve = Curve::Sine { amplitude: 0.5, period: std::time::Duration::from_secs(9) };
-        assert_eq!(test(&swings, &seconds(30, |_| (1.0, 1))).steady, None);
+        assert_eq!(test(&swings, &seconds(30, |_| (1.0, 1)), &[]).steady, None);
     }
 }

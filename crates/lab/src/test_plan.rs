@@ -33,6 +33,7 @@ pub fn plan(model: LoadModel) -> Plan {
         system: System::default(),
         stores: Vec::new(),
         seed: None,
+        faults: Vec::new(),
         source_name: "x.yaml".into(),
         source: String::new(),
     }

@@ -21,10 +21,15 @@
 //! Lag is the time from when a request was due to its first byte sent where only the driver was in the way. The
 //! fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
 //!
+//! Where there are faults, what is felt of them is no fault of the driver's, and tells nothing of what the system can do
+//! otherwise: the times from a fault's beginning until a little after it was put right are left out of this, and of the
+//! shares below, if anything else was measured. Objectives are about all of it.
+//!
 //! # What fails without an objective
 //!
 //! A system that ended by itself or stopped answering, and one that failed or was too slow to take more than half of
-//! its requests: such a run is a `fail`, not `invalid`, for it tells the truth about the system.
+//! its requests: such a run is a `fail`, not `invalid`, for it tells the truth about the system. A fault that could not
+//! be carried out makes a run `invalid`: it is not what was asked for.
 
 use tidemark_record::Totals;
 use tidemark_record::manifest::ObjectiveResult;
@@ -46,18 +51,23 @@ pub const CLOSED_LAG_MEAN_US: f64 = 100.0;
 /// More failed requests than this share fail a run even without an objective; more dropped ones too.
 pub const ERROR_SHARE_MAX: f64 = 0.5;
 
-/// The verdict on a run, and every objective with what was measured. `system_gone`: how the system ended or stopped
-/// answering, if it did so by itself.
+/// The verdict on a run, and every objective with what was measured. `calm`: the same without the times in which faults
+/// were felt. `system_gone`: how the system ended or stopped answering, if it did so by itself.
 pub fn judge(
     plan: &Plan,
     totals: &Totals,
     summary: &Summary,
+    calm: Option<&Summary>,
     system_gone: Option<&str>,
 ) -> (Verdict, Vec<ObjectiveResult>) {
     let results: Vec<ObjectiveResult> =
         plan.objectives.iter().map(|objective| result(objective, totals, summary)).collect();
-    let invalid = invalid_reasons(summary, &plan.load);
-    let mut failed = fail_reasons(summary, system_gone);
+    let calm = calm.filter(|calm| calm.requests > 0).unwrap_or(summary);
+    let mut invalid = invalid_reasons(calm, &plan.load);
+    let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
+    invalid
+        .extend(never.filter_map(|fault| Some(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?))));
+    let mut failed = fail_reasons(calm, system_gone);
     let missed = results.iter().filter(|result| !result.met);
     failed.extend(missed.map(|result| format!("{} missed: {}", result.objective, result.measured)));
     let status = match (invalid.is_empty(), failed.is_empty()) {
@@ -250,6 +260,7 @@ mod tests {
             processes: Vec::new(),
             driver: Driver { busiest_thread_share: 0.5, ..Driver::default() },
             ledger: None,
+            faults: Vec::new(),
             run_dir: String::new(),
             steady_state: None,
         }
@@ -258,7 +269,7 @@ mod tests {
     fn verdict(model: LoadModel, change: impl FnOnce(&mut Summary)) -> Verdict {
         let mut summary = good();
         change(&mut summary);
-        judge(&plan(model, Vec::new()), &Totals::new(&[]), &summary, None).0
+        judge(&plan(model, Vec::new()), &Totals::new(&[]), &summary, None, None).0
     }
 
     const OPEN: LoadModel = LoadModel::Open(Spacing::Poisson);
@@ -272,6 +283,29 @@ mod tests {
             assert_eq!(bound.status, Status::Invalid);
             assert!(bound.reasons[0].starts_with("driver-bound: ") && bound.reasons[0].contains("96 %"));
         }
+    }
+
+    #[test]
+    fn what_faults_did_is_left_out_of_what_is_judged_without_an_objective() {
+        let plan = plan(CLOSED, Vec::new());
+        let mut broken = good();
+        broken.errors.insert("connect".into(), 900);
+        broken.driver.busiest_thread_share = 0.99;
+        let judged = |summary: &Summary, calm: Option<&Summary>| {
+            judge(&plan, &Totals::new(&[]), summary, calm, None).0
+        };
+        assert_eq!(judged(&broken, None).reasons.len(), 2);
+        assert_eq!(judged(&broken, Some(&good())).status, Status::Pass);
+        let nothing = Summary { requests: 0, ..good() };
+        assert_eq!(judged(&broken, Some(&nothing)).reasons.len(), 2, "nothing else to judge by");
+        let never = tidemark_record::fault::Fault {
+            fault: "freeze system for 1s".into(),
+            error: Some("it cannot be frozen".into()),
+            ..Default::default()
+        };
+        let verdict = judged(&Summary { faults: vec![never], ..good() }, None);
+        assert_eq!(verdict.status, Status::Invalid);
+        assert_eq!(verdict.reasons, ["no `freeze system for 1s`: it cannot be frozen"]);
     }
 
     #[test]
@@ -364,7 +398,8 @@ mod tests {
     #[test]
     fn a_system_that_ended_fails_the_run() {
         let plan = plan(CLOSED, Vec::new());
-        let (verdict, _) = judge(&plan, &Totals::new(&plan.labels), &good(), Some("killed by signal 9"));
+        let (verdict, _) =
+            judge(&plan, &Totals::new(&plan.labels), &good(), None, Some("killed by signal 9"));
         assert_eq!(verdict.status, Status::Fail);
         assert!(verdict.reasons[0].contains("killed by signal 9"));
     }
@@ -409,7 +444,7 @@ mod tests {
         ];
         let plan = plan(CLOSED, cases.iter().map(|case| case.0.clone()).collect());
         let totals = totals(&plan);
-        let (verdict, results) = judge(&plan, &totals, &summarize(&totals, Path::new("x")), None);
+        let (verdict, results) = judge(&plan, &totals, &summarize(&totals, Path::new("x")), None, None);
         for (result, (_, met, measured)) in results.iter().zip(&cases) {
             assert_eq!((result.met, result.measured.as_str()), (*met, *measured), "{}", result.objective);
         }
@@ -431,12 +466,12 @@ mod tests {
         ];
         let plan = plan(CLOSED, hopeless);
         let totals = totals(&plan);
-        let (verdict, results) = judge(&plan, &totals, &good(), None);
+        let (verdict, results) = judge(&plan, &totals, &good(), None, None);
         assert_eq!(verdict.status, Status::Fail);
         assert!(results.iter().all(|result| !result.met && result.measured == "not measured"), "{results:?}");
         let mut with_ledger = good();
         with_ledger.ledger = Some(Ledger::default());
-        assert!(judge(&plan, &totals, &with_ledger, None).1[4].met);
+        assert!(judge(&plan, &totals, &with_ledger, None, None).1[4].met);
     }
 
     #[test]

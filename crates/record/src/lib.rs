@@ -62,6 +62,7 @@
 mod directory;
 mod error;
 pub mod event;
+pub mod fault;
 mod files;
 mod histogram;
 pub mod interval;

@@ -52,12 +52,22 @@ pub struct Live {
 }
 
 /// A whole second of the measured window.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Second {
+    /// Its beginning, microseconds since the run began.
+    pub start_us: u64,
     /// Requests that ended in it, errors included.
     pub achieved_per_s: f64,
     /// Median response time of the requests answered as they should; none if there was none.
     pub p50_us: Option<u64>,
+    /// Requests that succeeded in it.
+    pub ok_per_s: f64,
+    /// Requests that failed in it.
+    pub errors: u64,
+    /// Arrivals given up in it.
+    pub dropped: u64,
+    /// Requests under way, and arrivals that waited, at its end.
+    pub backlog: u64,
 }
 
 /// Gathers the intervals of a second until it is over.
@@ -196,8 +206,16 @@ impl LiveTracker {
             ..second.end
         };
         if second.measured && second.length_us == crate::totals::SECOND_US {
-            let Live { achieved_per_s, p50_us, .. } = self.last;
-            self.seconds.push(Second { achieved_per_s, p50_us });
+            let Live { achieved_per_s, p50_us, errors_per_s, in_flight, waiting, .. } = self.last;
+            self.seconds.push(Second {
+                start_us: second.second * crate::totals::SECOND_US,
+                achieved_per_s,
+                p50_us,
+                ok_per_s: achieved_per_s - errors_per_s,
+                errors: second.errors,
+                dropped: second.dropped,
+                backlog: in_flight + waiting,
+            });
         }
     }
 }

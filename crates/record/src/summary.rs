@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Fault;
+
 /// What a run is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -176,6 +178,9 @@ pub struct Summary {
     pub driver: Driver,
     /// What the ledger found; null where nothing was entered.
     pub ledger: Option<Ledger>,
+    /// What was broken on purpose, in order of time; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
     /// Where the run is.
     pub run_dir: String,
     /// Whether the measured window shows a steady state; absent in runs that were not tested for it.

@@ -171,8 +171,11 @@ impl Totals {
         label.and_then(|label| self.by_label.get(usize::from(label))).unwrap_or(&self.all)
     }
 
-    /// Adds what one thread did. Its labels are known to be in range.
-    pub(crate) fn add_interval(&mut self, interval: &ThreadInterval) {
+    /// Adds what one thread did.
+    ///
+    /// # Panics
+    /// Where it has a label that is none of those given at the begin.
+    pub fn add_interval(&mut self, interval: &ThreadInterval) {
         for series in &interval.series {
             self.all.add(series, interval.in_window);
             self.by_label[usize::from(series.label)].add(series, interval.in_window);
@@ -312,6 +315,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
             ..Driver::default()
         },
         ledger: None,
+        faults: Vec::new(),
         run_dir: run_dir.display().to_string(),
         steady_state: None,
     }

@@ -24,6 +24,7 @@
 
 mod bins;
 pub mod csv;
+mod faults;
 pub mod github;
 mod heatmap;
 pub mod html;

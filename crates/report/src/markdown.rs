@@ -6,9 +6,9 @@ use tidemark_record::Run;
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Summary};
 
-use crate::page;
 use crate::text::drift;
 use crate::units::{count, duration, percent, three_digits, trim_zeros};
+use crate::{faults, page};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
@@ -24,6 +24,7 @@ pub fn summary(run: &Run) -> String {
     objectives(&mut out, manifest);
     labels(&mut out, &manifest.summary);
     errors(&mut out, manifest);
+    faults(&mut out, &manifest.summary);
     driver(&mut out, &manifest.summary);
     notes(&mut out, manifest);
     let _ = writeln!(out, "\nRun directory: {}", code(&manifest.summary.run_dir));
@@ -90,6 +91,26 @@ fn figures(out: &mut String, summary: &Summary) {
             time(of.mean, of),
             [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us as f64, of)).join(" | ")
         );
+    }
+}
+
+fn faults(out: &mut String, summary: &Summary) {
+    if summary.faults.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\n| {} |\n| --- {}|",
+        faults::HEAD.join(" | "),
+        "| ---: ".repeat(faults::HEAD.len() - 1)
+    );
+    for row in faults::rows(summary).into_iter().take(ROWS_MAX) {
+        let _ = writeln!(out, "| {} |", row.map(|cell| plain(&cell)).join(" | "));
+    }
+    left_out(out, summary.faults.len());
+    let _ = writeln!(out, "\nFaults: {}.", faults::LEGEND);
+    for mistake in faults::mistakes(summary).take(ROWS_MAX) {
+        let _ = writeln!(out, "\n- {}", plain(&mistake));
     }
 }
 

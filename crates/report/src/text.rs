@@ -10,9 +10,9 @@ use tidemark_record::Run;
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Step, Summary};
 
-use crate::page;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
+use crate::{faults, page};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -54,6 +54,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     latency(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
     errors(&mut text, manifest);
+    faults(&mut text, &manifest.summary);
     cpu(&mut text, &manifest.summary);
     driver::driver(&mut text, manifest);
     objectives(&mut text, manifest);
@@ -361,6 +362,23 @@ fn errors(text: &mut Text, manifest: &Manifest) {
             let line = text.paint(QUIET, &line);
             text.line(&format!("{:1$}{line}", "", 2 * INDENT));
         }
+    }
+}
+
+fn faults(text: &mut Text, summary: &Summary) {
+    if summary.faults.is_empty() {
+        return;
+    }
+    text.heading("Faults");
+    for fault in &summary.faults {
+        text.marked("-", &fault.fault);
+        for line in wrap_parts(&faults::parts(fault), " · ", text.width - 2 * INDENT) {
+            text.line(&format!("{:1$}{line}", "", 2 * INDENT));
+        }
+    }
+    for mistake in faults::mistakes(summary) {
+        let mark = text.paint(BAD, "✗");
+        text.marked(&mark, &mistake);
     }
 }
 

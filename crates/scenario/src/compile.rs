@@ -5,6 +5,7 @@
 
 mod control;
 mod define;
+mod fault;
 mod feeder;
 mod ledger;
 mod load;
@@ -24,7 +25,9 @@ pub(crate) use self::rates::are_few;
 use self::request::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
-use crate::plan::{AtLimit, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit};
+use crate::plan::{
+    AtLimit, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
+};
 use crate::reader::Reader;
 use crate::yaml::{Node, Place};
 
@@ -53,6 +56,10 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let system = system::read(root.get("system"), base, reader);
     let load = load?;
     let limits = limits(root.get("limits"), &load, &sessions, reader);
+    let system = system.unwrap_or_default();
+    let stores = store::read(root.get("stores"), reader);
+    let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
+    let faults = fault::read(root.get("faults"), &system, &started, &load, reader);
     Some(Plan {
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
@@ -65,8 +72,9 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         counters: shared.counters(),
         feeders: shared.feeders,
         objectives,
-        system: system.unwrap_or_default(),
-        stores: store::read(root.get("stores"), reader),
+        system,
+        stores,
+        faults,
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
         source_name: name.to_owned(),
         source: reader.sink.text().to_owned(),

@@ -8,6 +8,7 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Step, Tree}
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
 use crate::plan::{HttpVersion, Resolve};
 
+mod faults;
 mod store;
 pub(crate) mod websocket;
 
@@ -49,6 +50,7 @@ pub(crate) static SCENARIO: Record = Record {
             "What decides pass or fail.",
         ),
         key("limits", Of(&LIMITS), "Bounds of the driver."),
+        key("faults", List(&Of(&faults::FAULT), 0), "What is broken on purpose while the load is on."),
         key("seed", Scalar(Whole(0)), "Fixes the random numbers; another run draws the same."),
     ],
     rule: Rule::Free,

@@ -63,7 +63,14 @@ impl Plan {
         for phase in load.phases.iter_mut().chain(own).filter(|phase| phase.measured) {
             stretch(phase, factor)?;
         }
-        Ok(())
+        match self.faults.iter().find(|fault| fault.at >= duration) {
+            Some(fault) => Err(OverrideError(format!(
+                "`{fault}` is due {} after measuring begins, but --for leaves {}",
+                Time(fault.at),
+                Time(duration)
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn override_rate(&mut self, rate: f64) -> Result<(), OverrideError> {

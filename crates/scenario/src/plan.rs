@@ -11,9 +11,11 @@ use tidemark_wire::{json, websocket};
 use crate::expr::Expr;
 use crate::template::Template;
 
+mod fault;
 mod load;
 mod store;
 
+pub use fault::{Fault, FaultKind};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use store::{Product, Store};
 
@@ -49,6 +51,8 @@ pub struct Plan {
     pub system: System,
     /// Stores that are started before the system, and stopped after it.
     pub stores: Vec<Store>,
+    /// What is broken on purpose, in order of time.
+    pub faults: Vec<Fault>,
     /// Seed of the random numbers, where the scenario fixes one.
     pub seed: Option<u64>,
     /// Where the scenario came from, for messages.

@@ -1,5 +1,6 @@
 //! `tidemark check` and `tidemark schema`: the scenario language without a run.
 
+use tidemark_scenario::units::Time;
 use tidemark_scenario::{Plan, schema};
 
 use crate::args::CheckArguments;
@@ -21,8 +22,11 @@ fn praise(plan: &Plan) -> String {
         [] => String::new(),
         labels => format!("; each write of {} is entered in the ledger", labels.join(", ")),
     };
+    let faults: Vec<String> =
+        plan.faults.iter().map(|fault| format!("{fault} at {}", Time(fault.at))).collect();
+    let faults = if faults.is_empty() { String::new() } else { format!("\nfaults: {}", faults.join("; ")) };
     format!(
-        "{}: no mistakes; {}, {}, {} over {seconds} s, {}{ledger}",
+        "{}: no mistakes; {}, {}, {} over {seconds} s, {}{ledger}{faults}",
         plan.source_name,
         count(plan.sessions.len(), "session kind"),
         count(plan.labels.len(), "label"),

@@ -92,6 +92,7 @@ fn line(progress: &Progress) -> String {
             format!("{phase}: {} left, {}", length(left), load(live))
         }
         Progress::Look { .. } => String::new(),
+        Progress::Fault { text } => format!("fault: {text}"),
         Progress::CutShort { reason } => format!("stopping: {reason}"),
         Progress::Stopping { interrupted: true } => "stopping; Ctrl-C again stops at once".into(),
         Progress::Stopping { interrupted: false } => "the system ended by itself; stopping".into(),

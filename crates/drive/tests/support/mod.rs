@@ -210,6 +210,7 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
         system: System::default(),
         stores: Vec::new(),
         seed: None,
+        faults: Vec::new(),
         source_name: String::new(),
         source: String::new(),
     }

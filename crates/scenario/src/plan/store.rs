@@ -19,6 +19,15 @@ pub struct Store {
     pub ready_within: Duration,
 }
 
+impl Store {
+    /// What can be named of it: all of it, and where it has several nodes each of them (`cassandra.2`).
+    pub fn names(&self) -> Vec<String> {
+        let whole = self.product.word().to_owned();
+        let nodes = (1..=self.nodes).filter(|_| self.nodes > 1).map(|node| format!("{whole}.{node}"));
+        std::iter::once(whole.clone()).chain(nodes).collect()
+    }
+}
+
 /// A product that the lab can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Product {

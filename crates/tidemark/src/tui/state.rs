@@ -89,6 +89,7 @@ impl State {
                 (self.phase, self.level) = (name, level);
             }
             Progress::Look { samples } => self.samples = samples,
+            Progress::Fault { text } => self.event(now, text),
             Progress::Second { phase, left, live } => {
                 let begun = *self.begun.get_or_insert(now);
                 self.phase = phase;

@@ -1,0 +1,284 @@
+//! Breaks what the lab started, on purpose and in time, and puts it right again.
+//!
+//! Each target has a thread of its own, so that nothing that takes long (a graceful stop, a restart) keeps another
+//! fault from its time or the run from its intervals. What they did comes back as news; whoever carries the run out
+//! [takes](Faults::news) them. On every way out, a panic too, the threads are told and waited for, and what was
+//! frozen is thawed before it is stopped.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tidemark_record::Event;
+use tidemark_record::fault::Fault as Record;
+use tidemark_scenario::plan::{Fault, FaultKind};
+
+use crate::error::LabError;
+use crate::started::{Handle, Patience, held};
+use crate::timetable::microseconds;
+
+/// What follows a fault within this time after it was put right is still taken for a part of its dip, where the
+/// driver and the system are judged while the run goes on.
+const FELT_AFTER_US: u64 = 5_000_000;
+
+/// What happened to a fault.
+#[derive(Debug)]
+enum News {
+    Began,
+    Healed(&'static str),
+    Ready(Duration),
+    Failed(String),
+}
+
+/// A fault by its index, when, and what.
+type Told = (usize, Instant, News);
+
+/// Says when all is to be over, to whoever waits.
+#[derive(Debug, Default)]
+struct Over {
+    is_over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Over {
+    /// Waits until a moment; false if it is over before.
+    fn wait_until(&self, moment: Instant) -> bool {
+        let mut is_over = held(&self.is_over);
+        while !*is_over {
+            let left = moment.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            is_over = self.changed.wait_timeout(is_over, left).map_or_else(|e| e.into_inner().0, |x| x.0);
+        }
+        false
+    }
+
+    fn is_over(&self) -> bool {
+        *held(&self.is_over)
+    }
+
+    fn end(&self) {
+        *held(&self.is_over) = true;
+        self.changed.notify_all();
+    }
+}
+
+/// The faults of a run, on their way.
+pub struct Faults {
+    epoch: Instant,
+    records: Vec<Record>,
+    started: Vec<Handle>,
+    told: Receiver<Told>,
+    over: Arc<Over>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Faults {
+    /// Whether everything that is to be broken is there.
+    pub fn check(plan: &[Fault], started: &[Handle]) -> Result<(), LabError> {
+        match plan.iter().find(|fault| find(started, &fault.target).is_empty()) {
+            Some(fault) => Err(LabError::Usage(format!(
+                "`{fault}` cannot be: this run does not start `{}`, and only what it starts can be broken",
+                fault.target
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to wait for their times, which count from `zero_us` after `epoch`.
+    pub fn begin(plan: &[Fault], started: Vec<Handle>, epoch: Instant, zero_us: u64) -> io::Result<Faults> {
+        let (sender, told) = channel();
+        let records = plan.iter().map(record).collect();
+        let mut faults = Faults { epoch, records, started, told, over: Arc::default(), threads: Vec::new() };
+        let mut targets: Vec<&str> = plan.iter().map(|fault| fault.target.as_str()).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        for target in targets {
+            let handles = find(&faults.started, target);
+            let own = plan.iter().enumerate().filter(|(_, fault)| fault.target == target);
+            let own: Vec<(usize, Fault)> = own.map(|(index, fault)| (index, fault.clone())).collect();
+            let zero = epoch + Duration::from_micros(zero_us);
+            let breaker = Breaker { handles, zero, over: Arc::clone(&faults.over), sender: sender.clone() };
+            let thread = std::thread::Builder::new().name("faults".into());
+            faults.threads.push(thread.spawn(move || breaker.carry_out(&own))?);
+        }
+        Ok(faults)
+    }
+
+    /// What has happened since the last call, for the run's time axis.
+    pub fn news(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Ok((index, at, news)) = self.told.try_recv() {
+            let at_us = microseconds(at.saturating_duration_since(self.epoch));
+            let record = &mut self.records[index];
+            let target = &record.target;
+            let (kind, text) = match news {
+                News::Began => {
+                    record.begin_us = Some(at_us);
+                    ("fault", record.fault.clone())
+                }
+                News::Healed(how) => {
+                    record.healed_us = Some(at_us);
+                    ("healed", format!("{target} {how}"))
+                }
+                News::Ready(after) => {
+                    record.ready_us = Some(at_us);
+                    ("healed", format!("{target} is ready, {:.2} s after its start", after.as_secs_f64()))
+                }
+                News::Failed(reason) => {
+                    let text = format!("{}: {}", record.fault, reason.lines().next().unwrap_or_default());
+                    record.error = Some(reason);
+                    ("fault", text)
+                }
+            };
+            events.push(Event { at_us: at_us as i64, kind: kind.into(), text });
+        }
+        events
+    }
+
+    /// What could not be brought back.
+    pub fn gone(&self) -> Option<String> {
+        let lost = |record: &&Record| record.begin_us.is_some() && record.error.is_some();
+        let record = self.records.iter().find(lost)?;
+        let reason = record.error.as_deref().unwrap_or_default();
+        Some(format!("`{}` did not come back after `{}`: {reason}", record.target, record.fault))
+    }
+
+    /// Whether what lies between two moments may feel a fault.
+    pub fn are_felt(&self, from_us: u64, to_us: u64) -> bool {
+        self.records.iter().any(|record| {
+            let Some(begin_us) = record.begin_us else { return false };
+            let end_us = record.ready_us.or(record.healed_us.filter(|_| !restarts(record)));
+            begin_us < to_us && end_us.is_none_or(|end_us| from_us < end_us.saturating_add(FELT_AFTER_US))
+        })
+    }
+
+    /// Ends all of them: what is frozen goes on; what is down stays down. Returns what happened meanwhile.
+    pub fn end(&mut self) -> Vec<Event> {
+        self.over.end();
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        self.news()
+    }
+
+    /// All that was started, broken or not.
+    pub fn started(&self) -> &[Handle] {
+        &self.started
+    }
+
+    /// What became of them.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+}
+
+impl Drop for Faults {
+    fn drop(&mut self) {
+        self.over.end();
+        for thread in self.threads.drain(..) {
+            // one that panicked has nothing more to put right: its target is stopped when it is dropped
+            let _ = thread.join();
+        }
+    }
+}
+
+/// All that a target names: itself, or every node of a store.
+fn find(started: &[Handle], target: &str) -> Vec<Handle> {
+    let is_one = |handle: &&Handle| {
+        let handle = held(handle);
+        let rest = handle.name().strip_prefix(target);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    started.iter().filter(is_one).cloned().collect()
+}
+
+fn record(fault: &Fault) -> Record {
+    Record {
+        fault: fault.to_string(),
+        kind: fault.kind.word().into(),
+        target: fault.target.clone(),
+        ..Record::default()
+    }
+}
+
+/// Whether what healed it is only the begin of a start.
+fn restarts(record: &Record) -> bool {
+    record.kind == FaultKind::Kill.word() || record.kind == FaultKind::Stop.word()
+}
+
+/// The thread of one target.
+struct Breaker {
+    handles: Vec<Handle>,
+    /// What the faults' times count from.
+    zero: Instant,
+    over: Arc<Over>,
+    sender: Sender<Told>,
+}
+
+impl Breaker {
+    fn carry_out(&self, faults: &[(usize, Fault)]) {
+        for (index, fault) in faults {
+            if !self.over.wait_until(self.zero + fault.at) {
+                return;
+            }
+            let tell = |at: Instant, news: News| {
+                // nobody listens only where the run is over
+                let _ = self.sender.send((*index, at, news));
+            };
+            let patience: Patience<'_> = &|| !self.over.is_over();
+            match fault.kind {
+                FaultKind::Kill | FaultKind::Stop => self.down(fault, patience, &tell),
+                FaultKind::Freeze => self.freeze(fault, &tell),
+            }
+        }
+    }
+
+    /// Waits until a fault is to be undone; false if all is over before.
+    fn lasts(&self, fault: &Fault) -> bool {
+        fault.until().is_some_and(|until| self.over.wait_until(self.zero + until))
+    }
+
+    fn down(&self, fault: &Fault, patience: Patience<'_>, tell: &dyn Fn(Instant, News)) {
+        let at = Instant::now();
+        tell(at, News::Began);
+        for handle in &self.handles {
+            match fault.kind {
+                FaultKind::Kill => held(handle).kill(),
+                _ => held(handle).stop(patience),
+            };
+        }
+        if !self.lasts(fault) {
+            return;
+        }
+        let at = Instant::now();
+        tell(at, News::Healed("is started again"));
+        match self.handles.iter().try_for_each(|handle| held(handle).restart(patience)) {
+            Ok(()) => tell(Instant::now(), News::Ready(at.elapsed())),
+            Err(LabError::Interrupted(_)) => {}
+            Err(error) => tell(Instant::now(), News::Failed(error.to_string())),
+        }
+    }
+
+    fn freeze(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
+        let at = Instant::now();
+        let frozen = self.handles.iter().try_for_each(|handle| held(handle).freeze());
+        match &frozen {
+            Ok(()) => tell(at, News::Began),
+            Err(error) => tell(at, News::Failed(format!("it cannot be frozen: {error}"))),
+        }
+        let _ = frozen.is_ok() && self.lasts(fault);
+        self.handles.iter().for_each(|handle| held(handle).thaw());
+        if frozen.is_ok() {
+            tell(Instant::now(), News::Healed("goes on"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

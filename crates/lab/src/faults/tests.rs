@@ -1,0 +1,144 @@
+use std::path::Path;
+
+use super::*;
+use crate::started::Started;
+
+/// What was done to it, in order.
+#[derive(Debug, Default)]
+struct Stand {
+    name: &'static str,
+    done: Vec<&'static str>,
+    never_back: bool,
+}
+
+impl Started for Stand {
+    fn name(&self) -> &str {
+        if self.name.is_empty() { "system" } else { self.name }
+    }
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
+    fn ended(&mut self) -> Option<String> {
+        None
+    }
+    fn kill(&mut self) -> String {
+        self.done.push("kill");
+        String::new()
+    }
+    fn stop(&mut self, _: Patience<'_>) -> String {
+        self.done.push("stop");
+        String::new()
+    }
+    fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
+        self.done.push("restart");
+        while self.never_back && patience() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if self.never_back { Err(LabError::Interrupted(None)) } else { Ok(()) }
+    }
+    fn freeze(&mut self) -> io::Result<()> {
+        self.done.push("freeze");
+        Ok(())
+    }
+    fn thaw(&mut self) {
+        self.done.push("thaw");
+    }
+    fn data_dir(&self) -> Option<&Path> {
+        None
+    }
+    fn log_tail(&self) -> String {
+        String::new()
+    }
+}
+
+fn fault(at_ms: u64, kind: FaultKind, lasts_ms: Option<u64>) -> Fault {
+    let lasts = lasts_ms.map(Duration::from_millis);
+    Fault { at: Duration::from_millis(at_ms), target: "system".into(), kind, lasts }
+}
+
+fn begin(stand: Stand, plan: &[Fault]) -> (Arc<Mutex<Stand>>, Faults) {
+    let stand = Arc::new(Mutex::new(stand));
+    let started = vec![Arc::clone(&stand) as Handle];
+    Faults::check(plan, &started).unwrap();
+    let faults = Faults::begin(plan, started, Instant::now(), 1_000).unwrap();
+    (stand, faults)
+}
+
+/// Waits for so many events.
+fn events(faults: &mut Faults, count: usize) -> Vec<Event> {
+    let (begin, mut all) = (Instant::now(), Vec::new());
+    while all.len() < count {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{all:?}");
+        all.extend(faults.news());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    all
+}
+
+#[test]
+fn each_comes_in_its_time_and_is_told_with_the_true_one() {
+    let plan = [
+        fault(1, FaultKind::Kill, Some(2)),
+        fault(10, FaultKind::Freeze, Some(5)),
+        fault(20, FaultKind::Stop, Some(1)),
+    ];
+    let (stand, mut faults) = begin(Stand::default(), &plan);
+    let told = events(&mut faults, 8);
+    assert_eq!(held(&stand).done, ["kill", "restart", "freeze", "thaw", "stop", "restart"]);
+    assert_eq!(told[0].text, "kill system, restart after 2ms");
+    assert!(told.is_sorted_by_key(|event| event.at_us), "{told:?}");
+    let records = faults.records();
+    for (record, at_us) in records.iter().zip([2_000, 11_000, 21_000]) {
+        assert!(record.begin_us.unwrap() >= at_us, "{record:?}");
+        assert!(record.healed_us > record.begin_us && record.error.is_none(), "{record:?}");
+    }
+    assert!(records[0].ready_us >= records[0].healed_us && records[1].ready_us.is_none());
+    assert_eq!(faults.gone(), None);
+}
+
+#[test]
+fn an_end_in_the_middle_thaws_and_waits_for_nothing() {
+    let (stand, mut faults) = begin(Stand::default(), &[fault(0, FaultKind::Freeze, Some(600_000))]);
+    events(&mut faults, 1);
+    assert!(faults.are_felt(5_000_000, 6_000_000) && !faults.are_felt(0, 0));
+    assert_eq!(faults.end().len(), 1);
+    assert_eq!(held(&stand).done, ["freeze", "thaw"]);
+    // a restart that takes long is given up
+    let never_back = Stand { never_back: true, ..Stand::default() };
+    let (stand, mut faults) = begin(never_back, &[fault(0, FaultKind::Kill, Some(0))]);
+    events(&mut faults, 2);
+    drop(faults);
+    assert_eq!(held(&stand).done, ["kill", "restart"]);
+    // and one that is not due yet never comes
+    let (stand, faults) = begin(Stand::default(), &[fault(600_000, FaultKind::Kill, None)]);
+    drop(faults);
+    assert!(held(&stand).done.is_empty());
+}
+
+#[test]
+fn a_store_is_all_of_its_nodes() {
+    let node = |name| Arc::new(Mutex::new(Stand { name, ..Stand::default() }));
+    let nodes = [node("cassandra.1"), node("cassandra.2"), node("cassandra2"), node("system")];
+    let started: Vec<Handle> = nodes.iter().map(|node| Arc::clone(node) as Handle).collect();
+    let plan = [Fault { target: "cassandra".into(), ..fault(0, FaultKind::Freeze, Some(1)) }];
+    let mut faults = Faults::begin(&plan, started, Instant::now(), 0).unwrap();
+    events(&mut faults, 2);
+    let done = nodes.each_ref().map(|node| held(node).done.len());
+    assert_eq!(done, [2, 2, 0, 0]);
+}
+
+#[test]
+fn what_is_felt_after_a_fault_is_bounded() {
+    let (_stand, mut faults) = begin(Stand::default(), &[fault(0, FaultKind::Freeze, Some(1))]);
+    events(&mut faults, 2);
+    let healed_us = faults.records()[0].healed_us.unwrap();
+    assert!(faults.are_felt(healed_us + 1, healed_us + 2));
+    assert!(!faults.are_felt(healed_us + FELT_AFTER_US, healed_us + FELT_AFTER_US + 1));
+}
+
+#[test]
+fn what_is_not_there_cannot_be_broken() {
+    let error = Faults::check(&[fault(0, FaultKind::Kill, None)], &[]).unwrap_err();
+    assert!(error.to_string().contains("`kill system` cannot be"), "{error}");
+    assert_eq!(error.exit_status(), 2);
+}

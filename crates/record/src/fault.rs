@@ -1,0 +1,206 @@
+//! What was broken on purpose, and the dip that it made.
+//!
+//! The dip is looked for in the requests that succeeded, second by second. Before it counts the mean of up to
+//! [`BEFORE_S`] seconds, without those in the dip of an earlier fault. It begins with the second in which the fault
+//! began, and is over with the first of [`RECOVERED_S`] seconds in a row that reach [`RECOVERED_SHARE`] of the rate
+//! before, or with the next fault. A dip is as fine as the series: whole seconds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::live::Second;
+
+/// Seconds before a fault whose mean is what the dip is held against.
+pub const BEFORE_S: usize = 10;
+/// A rate that is back at this share of what it was is recovered,
+pub const RECOVERED_SHARE: f64 = 0.9;
+/// if it stays so for as many seconds.
+pub const RECOVERED_S: usize = 3;
+
+/// Microseconds in a second.
+const SECOND_US: u64 = crate::totals::SECOND_US;
+
+/// Something that was broken on purpose. Times are microseconds since the run began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// As the scenario says it: `kill system, restart after 2s`.
+    pub fault: String,
+    /// How: `kill`, `stop`, `freeze`.
+    pub kind: String,
+    /// What was broken: `system`, `cassandra.2`.
+    pub target: String,
+    /// When it began; null where it never did.
+    pub begin_us: Option<u64>,
+    /// When it was undone: thawed, started again. Null where it was not.
+    pub healed_us: Option<u64>,
+    /// When what was started again was ready. Null where nothing was started again, or it was not ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_us: Option<u64>,
+    /// Why it could not be carried out, or undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What it did to the load; null where there is nothing to hold it against.
+    pub dip: Option<Dip>,
+}
+
+/// What a fault did to the load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Dip {
+    /// Requests that succeeded each second before it.
+    pub before_per_s: f64,
+    /// The fewest in a second of it.
+    pub lowest_per_s: f64,
+    /// Share of the rate before that was missing then, 0 to 1.
+    pub depth: f64,
+    /// From the fault's beginning until the rate was back, seconds; null where it was not within `seen_s`.
+    pub length_s: Option<f64>,
+    /// From when the fault was undone until the rate was back, seconds; null where it was not, or either is unknown.
+    pub recovery_s: Option<f64>,
+    /// Requests that failed in it.
+    pub errors: u64,
+    /// Arrivals given up in it.
+    pub dropped: u64,
+    /// Most requests that were under way or waited at the end of a second of it.
+    pub backlog_max: u64,
+    /// From the fault's beginning to the next one's, or to the end of the window, seconds: nothing later is its.
+    pub seen_s: f64,
+}
+
+impl Fault {
+    /// From the fault's beginning until the rate was back, or until the end of what could be seen. None where it never began.
+    pub fn dip_us(&self) -> Option<(u64, u64)> {
+        let begin_us = self.begin_us?;
+        let length_s = self.dip.map_or(f64::INFINITY, |dip| dip.length_s.unwrap_or(dip.seen_s));
+        let end_us = begin_us.saturating_add((length_s * 1e6) as u64);
+        Some((begin_us, end_us.max(self.ready_us.or(self.healed_us).unwrap_or(begin_us))))
+    }
+}
+
+/// Finds the dip of each fault in the whole seconds of the measured window.
+pub fn find_dips(faults: &mut [Fault], seconds: &[Second]) {
+    let mut order: Vec<usize> = (0..faults.len()).filter(|i| faults[*i].begin_us.is_some()).collect();
+    order.sort_by_key(|i| faults[*i].begin_us);
+    let mut earlier: Vec<(u64, u64)> = Vec::new();
+    let mut before_per_s = None;
+    for (place, index) in order.iter().copied().enumerate() {
+        let later = order[place + 1..].iter().filter_map(|next| faults[*next].begin_us);
+        let next_us = later.filter(|us| Some(*us) > faults[index].begin_us).min().unwrap_or(u64::MAX);
+        let fault = &mut faults[index];
+        let begin_us = fault.begin_us.unwrap_or_default();
+        before_per_s = rate_before(begin_us, seconds, &earlier).or(before_per_s);
+        if let Some(before_per_s) = before_per_s {
+            let own = seconds.partition_point(|second| second.start_us + SECOND_US <= next_us);
+            fault.dip = dip(begin_us, fault.healed_us, before_per_s, &seconds[..own]);
+        }
+        earlier.extend(fault.dip_us());
+    }
+}
+
+/// The mean of the last seconds before a fault in which no other one is felt.
+fn rate_before(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Option<f64> {
+    let calm = |second: &&Second| {
+        let end_us = second.start_us + SECOND_US;
+        end_us <= begin_us && !earlier.iter().any(|(from, to)| second.start_us < *to && *from < end_us)
+    };
+    let rates: Vec<f64> =
+        seconds.iter().rev().filter(calm).take(BEFORE_S).map(|second| second.ok_per_s).collect();
+    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64).filter(|rate| *rate > 0.0)
+}
+
+fn dip(begin_us: u64, healed_us: Option<u64>, before_per_s: f64, seconds: &[Second]) -> Option<Dip> {
+    let first = seconds.iter().position(|second| second.start_us + SECOND_US > begin_us)?;
+    let after = &seconds[first..];
+    let back = |second: &Second| second.ok_per_s >= RECOVERED_SHARE * before_per_s;
+    let recovered = after.windows(RECOVERED_S).position(|seconds| seconds.iter().all(back));
+    let within = &after[..recovered.unwrap_or(after.len())];
+    let lowest_per_s = within.iter().map(|second| second.ok_per_s).fold(before_per_s, f64::min);
+    let back_us = recovered.map(|index| after[index].start_us.max(begin_us));
+    let since = |from_us: u64| back_us.map(|back_us| back_us.saturating_sub(from_us) as f64 / 1e6);
+    Some(Dip {
+        before_per_s,
+        lowest_per_s,
+        depth: 1.0 - lowest_per_s / before_per_s,
+        length_s: since(begin_us),
+        recovery_s: healed_us.and_then(since),
+        errors: within.iter().map(|second| second.errors).sum(),
+        dropped: within.iter().map(|second| second.dropped).sum(),
+        backlog_max: within.iter().map(|second| second.backlog).max().unwrap_or(0),
+        seen_s: (after.last()?.start_us + SECOND_US).saturating_sub(begin_us) as f64 / 1e6,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds from the tenth on, with so many successes each.
+    fn seconds(ok: &[u32]) -> Vec<Second> {
+        let second = |(i, ok): (usize, &u32)| Second {
+            start_us: (10 + i as u64) * SECOND_US,
+            ok_per_s: f64::from(*ok),
+            errors: u64::from(*ok == 0) * 7,
+            backlog: u64::from(100 - ok.min(&100)),
+            ..Second::default()
+        };
+        ok.iter().enumerate().map(second).collect()
+    }
+
+    fn fault(begin_s: f64, healed_s: f64) -> Fault {
+        let us = |s: f64| Some((s * 1e6) as u64);
+        Fault { begin_us: us(begin_s), healed_us: us(healed_s), ..Fault::default() }
+    }
+
+    fn found(ok: &[u32], mut faults: Vec<Fault>) -> Vec<Option<Dip>> {
+        find_dips(&mut faults, &seconds(ok));
+        faults.into_iter().map(|fault| fault.dip).collect()
+    }
+
+    #[test]
+    fn a_dip_has_a_depth_a_length_and_what_failed_in_it() {
+        let dip = found(&[100, 100, 100, 50, 0, 0, 40, 95, 90, 91, 10], vec![fault(13.5, 15.25)])[0].unwrap();
+        assert_eq!((dip.before_per_s, dip.lowest_per_s, dip.depth), (100.0, 0.0, 1.0));
+        assert_eq!((dip.length_s, dip.recovery_s), (Some(3.5), Some(1.75)));
+        assert_eq!((dip.errors, dip.backlog_max, dip.seen_s), (14, 100, 7.5));
+    }
+
+    #[test]
+    fn a_short_return_is_no_recovery() {
+        let dip = found(&[100, 100, 20, 100, 100, 20, 100, 100, 100], vec![fault(12.0, 12.1)])[0].unwrap();
+        assert_eq!((dip.length_s, dip.lowest_per_s), (Some(4.0), 20.0));
+    }
+
+    #[test]
+    fn what_never_recovers_says_so() {
+        let dip = found(&[100, 100, 0, 30, 30], vec![fault(12.0, 13.0)])[0].unwrap();
+        assert_eq!((dip.length_s, dip.recovery_s, dip.seen_s), (None, None, 3.0));
+        // two good seconds at the end are too few
+        assert_eq!(found(&[100, 100, 0, 100, 100], vec![fault(12.0, 12.5)])[0].unwrap().length_s, None);
+    }
+
+    #[test]
+    fn a_fault_that_nobody_felt_has_no_depth() {
+        let dip = found(&[100, 100, 100, 100, 100, 100], vec![fault(12.5, 12.6)])[0].unwrap();
+        assert_eq!((dip.depth, dip.length_s, dip.errors, dip.recovery_s), (0.0, Some(0.0), 0, Some(0.0)));
+    }
+
+    #[test]
+    fn the_dip_before_is_not_what_a_fault_is_held_against() {
+        let ok = [100, 100, 0, 0, 100, 100, 100, 50, 50, 100, 100, 100];
+        let dips = found(&ok, vec![fault(17.0, 18.0), fault(12.0, 13.0)]);
+        assert_eq!(dips[0].unwrap().before_per_s, 100.0);
+        assert_eq!(dips[0].unwrap().lowest_per_s, 50.0);
+        assert_eq!(dips[1].unwrap().length_s, Some(2.0));
+        // in the dip of the first, the second has only what was before both
+        let dips = found(&[100, 100, 0, 0, 0, 100, 100, 100], vec![fault(12.0, 12.5), fault(14.0, 14.5)]);
+        assert_eq!((dips[0].unwrap().length_s, dips[0].unwrap().seen_s), (None, 2.0));
+        assert_eq!((dips[1].unwrap().before_per_s, dips[1].unwrap().length_s), (100.0, Some(1.0)));
+    }
+
+    #[test]
+    fn without_anything_before_or_after_there_is_no_dip() {
+        assert_eq!(found(&[], vec![fault(12.0, 13.0)]), [None]);
+        assert_eq!(found(&[100, 100], vec![fault(10.5, 11.0)]), [None], "nothing before");
+        assert_eq!(found(&[100, 100], vec![fault(12.5, 13.0)]), [None], "nothing after");
+        assert_eq!(found(&[0, 0, 0, 0, 0], vec![fault(12.0, 13.0)]), [None], "nothing ever succeeded");
+        assert_eq!(found(&[100, 100], vec![Fault::default()]), [None], "it never began");
+    }
+}

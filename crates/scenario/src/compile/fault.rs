@@ -1,0 +1,109 @@
+//! Faults: what is broken on purpose, and when.
+
+use std::time::Duration;
+
+use super::load::window;
+use crate::diagnostic::did_you_mean;
+use crate::plan::{Fault, FaultKind, Load, System, SystemOrigin};
+use crate::reader::Reader;
+use crate::units::Time;
+use crate::yaml::Node;
+
+/// What faults call the system.
+const SYSTEM: &str = "system";
+/// Most faults of a run.
+const FAULTS_MAX: usize = 100;
+
+/// Reads the faults, in order of time. `started`: the names of what the lab starts beside the system.
+pub(super) fn read(
+    node: Option<&Node>,
+    system: &System,
+    started: &[String],
+    load: &Load,
+    reader: &Reader<'_>,
+) -> Vec<Fault> {
+    let Some(list) = node else { return Vec::new() };
+    if list.items().len() > FAULTS_MAX {
+        reader.sink.error(list, format!("{} faults; at most {FAULTS_MAX}", list.items().len()));
+    }
+    let measured = window(&load.phases).map_or(Duration::MAX, |(first, last)| last - first);
+    let mut faults: Vec<(Fault, &Node)> = Vec::new();
+    for node in list.items() {
+        if node.get("when").is_some_and(|when| reader.bool(when) == Some(false)) {
+            continue;
+        }
+        let Some((target, fault)) = one(node, reader) else { continue };
+        check_target(target, &fault, system, started, reader);
+        check_time(node, &fault, measured, reader);
+        let until = |fault: &Fault| fault.until().unwrap_or(Duration::MAX);
+        let overlaps = |(other, _): &&(Fault, &Node)| {
+            fault.is_about(&other.target) && fault.at < until(other) && other.at < until(&fault)
+        };
+        if let Some((other, _)) = faults.iter().find(overlaps) {
+            let message = format!(
+                "this is at the same time as `{other}` at {}; let one be over before the other begins",
+                Time(other.at)
+            );
+            reader.sink.error(node, message);
+        }
+        faults.push((fault, node));
+    }
+    faults.sort_by_key(|(fault, _)| fault.at);
+    faults.into_iter().map(|(fault, _)| fault).collect()
+}
+
+/// A fault, and where its target stands.
+fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
+    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze];
+    let (kind, target) = kinds.into_iter().find_map(|kind| Some((kind, node.get(kind.word())?)))?;
+    let (wanted, other) = match kind.ends_processes() {
+        true => ("restart after", "for"),
+        false => ("for", "restart after"),
+    };
+    if let Some((key, _)) = node.entry(other) {
+        let message = format!("\"{}\" has no \"{other}\"; write \"{wanted}\"", kind.word());
+        reader.sink.error(key, message);
+    }
+    let lasts = node.get(wanted);
+    if lasts.is_none() && !kind.ends_processes() {
+        let message = format!("\"{}\" needs the key \"for\": how long it lasts", kind.word());
+        reader.sink.error(node, message);
+    }
+    let at = node.get("at").and_then(|at| reader.duration(at))?;
+    let lasts = match lasts {
+        Some(lasts) => Some(reader.duration(lasts)?),
+        None => None,
+    };
+    Some((target, Fault { at, target: reader.text(target)?, kind, lasts }))
+}
+
+fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String], reader: &Reader<'_>) {
+    let target = fault.target.as_str();
+    let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
+    if target == SYSTEM && !is_ours {
+        let message =
+            "only what a run itself starts can be broken: start the system with `serve` or `command`";
+        reader.sink.error(node, message);
+    } else if target != SYSTEM && !started.iter().any(|name| name == target) {
+        let names = || std::iter::once(SYSTEM).chain(started.iter().map(String::as_str));
+        let mut hint = did_you_mean(target, names());
+        if hint.is_empty() {
+            hint = format!("; there is {}", names().collect::<Vec<_>>().join(", "));
+        }
+        reader.sink.error(node, format!("this run starts nothing named \"{target}\"{hint}"));
+    }
+}
+
+fn check_time(node: &Node, fault: &Fault, measured: Duration, reader: &Reader<'_>) {
+    let at = node.get("at").unwrap_or(node);
+    if fault.at >= measured {
+        let message = format!(
+            "only {} are measured, and faults are due from the beginning of that; give an earlier time",
+            Time(measured)
+        );
+        reader.sink.error(at, message);
+    } else if fault.until().is_some_and(|until| until > measured) {
+        let message = format!("this is undone when the load ends, after the {} measured", Time(measured));
+        reader.sink.warn(at.place, message);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is broken on purpose, and when.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::units::Time;
+
+/// Something that the lab breaks while the load is on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// When, from the beginning of the measured window.
+    pub at: Duration,
+    /// What: `system`, or a store that the lab started.
+    pub target: String,
+    /// How.
+    pub kind: FaultKind,
+    /// After what time it is undone; none where it is not.
+    pub lasts: Option<Duration>,
+}
+
+/// How something is broken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FaultKind {
+    /// Killed (SIGKILL), with its children, and started again.
+    Kill,
+    /// Asked to end (SIGTERM), and started again.
+    Stop,
+    /// Stopped where it stands (SIGSTOP), and let go on.
+    Freeze,
+}
+
+impl FaultKind {
+    /// The word that scenarios use.
+    pub fn word(self) -> &'static str {
+        match self {
+            FaultKind::Kill => "kill",
+            FaultKind::Stop => "stop",
+            FaultKind::Freeze => "freeze",
+        }
+    }
+
+    /// Whether its target's processes end by it.
+    pub fn ends_processes(self) -> bool {
+        matches!(self, FaultKind::Kill | FaultKind::Stop)
+    }
+}
+
+impl Fault {
+    /// When it is undone, from the beginning of the measured window.
+    pub fn until(&self) -> Option<Duration> {
+        self.lasts.map(|lasts| self.at + lasts)
+    }
+
+    /// Whether two are about the same processes: `cassandra.2` is one of `cassandra`.
+    pub fn is_about(&self, other: &str) -> bool {
+        let within =
+            |part: &str, whole: &str| part.strip_prefix(whole).is_some_and(|rest| rest.starts_with('.'));
+        self.target == other || within(&self.target, other) || within(other, &self.target)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.word(), self.target)?;
+        match self.lasts {
+            Some(lasts) if self.kind.ends_processes() => write!(f, ", restart after {}", Time(lasts)),
+            Some(lasts) => write!(f, " for {}", Time(lasts)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Faults: what a scenario says, what is told about mistakes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidemark_scenario::plan::FaultKind;
+use tidemark_scenario::{Plan, check_text};
+
+fn check(faults: &str, settings: &[(&str, &str)]) -> (Option<Plan>, String) {
+    let text = format!(
+        "settings: {{how: kill}}\n\
+         system: {{serve: airline}}\n\
+         sessions: {{a: {{steps: [{{GET: '/${{how}}'}}]}}}}\n\
+         load: {{users: 1, warm-up: 5s, hold: 60s}}\n\
+         faults:\n{faults}"
+    );
+    let settings: Vec<(String, String)> = settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    let (plan, diagnostics) = check_text("t.yaml", &text, Path::new("."), &settings);
+    let lines = diagnostics.items().iter().map(|item| item.to_string());
+    let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    (plan, lines.map(first).collect::<Vec<_>>().join("\n"))
+}
+
+fn told(faults: &str) -> String {
+    check(faults, &[]).1
+}
+
+#[test]
+fn faults_come_in_order_of_time() {
+    let (plan, told) = check(
+        "  - {at: 30s, freeze: system, for: 1500ms}\n  - {at: 10s, kill: system, restart after: 2s}\n  \
+         - {at: 40s, stop: system}\n",
+        &[],
+    );
+    assert_eq!(told, "");
+    let faults = plan.unwrap().faults;
+    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["kill system, restart after 2s", "freeze system for 1.5s", "stop system"]);
+    assert_eq!((faults[0].at, faults[0].kind), (Duration::from_secs(10), FaultKind::Kill));
+    assert_eq!((faults[2].lasts, faults[2].until()), (None, None));
+}
+
+#[test]
+fn settings_choose_the_faults_that_happen() {
+    let text = "  - {at: 1s, kill: system, restart after: 1s, when: \"${how == 'kill'}\"}\n  \
+                - {at: 1s, freeze: cassandra, for: 1s, when: \"${how == 'store'}\"}\n";
+    let (plan, told) = check(text, &[]);
+    assert_eq!((plan.unwrap().faults.len(), told.as_str()), (1, ""));
+    let (plan, told) = check(text, &[("how", "none")]);
+    assert_eq!((plan.unwrap().faults.len(), told.as_str()), (0, ""));
+    assert!(check(text, &[("how", "store")]).1.contains("starts nothing named \"cassandra\""));
+}
+
+#[test]
+fn mistakes_are_told_where_they_are() {
+    for (fault, wanted) in [
+        (
+            "{at: 1s, kill: systen}",
+            "t.yaml:6:20: this run starts nothing named \"systen\"; did you mean system?",
+        ),
+        (
+            "{at: 60s, kill: system}",
+            "t.yaml:6:10: only 1m are measured, and faults are due from the beginning",
+        ),
+        ("{at: 1s, freeze: system}", "t.yaml:6:5: \"freeze\" needs the key \"for\""),
+        ("{at: 1s, kill: system, for: 2s}", "t.yaml:6:28: \"kill\" has no \"for\"; write \"restart after\""),
+        (
+            "{at: 1s, freeze: system, for: 1s, restart after: 2s}",
+            "t.yaml:6:39: \"freeze\" has no \"restart after\"",
+        ),
+        (
+            "{at: 1s, kill: system, stop: system}",
+            "t.yaml:6:28: a fault has either \"kill\" or \"stop\", not both",
+        ),
+        ("{kill: system}", "t.yaml:6:5: a fault needs the key \"at\""),
+        ("{at: 1s, kil: system}", "t.yaml:6:14: unknown key \"kil\"; did you mean kill?"),
+    ] {
+        let told = told(&format!("  - {fault}\n"));
+        assert!(told.contains(wanted), "{fault}:\n{told}");
+    }
+    let overlap = told("  - {at: 1s, kill: system}\n  - {at: 50s, freeze: system, for: 1s}\n");
+    assert!(overlap.contains("t.yaml:7:5: this is at the same time as `kill system` at 1s"), "{overlap}");
+    let warning = told("  - {at: 59s, freeze: system, for: 2s}\n");
+    assert!(warning.contains("undone when the load ends"), "{warning}");
+}
+
+#[test]
+fn a_store_and_each_of_its_nodes_can_be_broken() {
+    let text = |fault: &str| {
+        format!(
+            "system: {{serve: airline}}\nstores: {{cassandra: {{nodes: 3}}}}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\n\
+             load: {{users: 1, hold: 60s}}\nfaults:\n  - {{at: 1s, kill: cassandra.2}}\n  - {fault}\n"
+        )
+    };
+    let load = |fault: &str| check_text("t.yaml", &text(fault), Path::new("."), &[]);
+    let (plan, diagnostics) = load("{at: 5s, freeze: cassandra.3, for: 5s}");
+    assert_eq!(plan.unwrap_or_else(|| panic!("{diagnostics}")).faults.len(), 2);
+    let (plan, diagnostics) = load("{at: 5s, stop: cassandra, restart after: 5s}");
+    assert!(
+        plan.is_none() && diagnostics.to_string().contains("same time as `kill cassandra.2`"),
+        "{diagnostics}"
+    );
+    let (plan, diagnostics) = load("{at: 5s, kill: cassandra.4}");
+    assert!(plan.is_none() && diagnostics.to_string().contains("\"cassandra.4\""), "{diagnostics}");
+}
+
+#[test]
+fn what_was_there_already_is_not_broken() {
+    let text = "system: {url: 'http://127.0.0.1:1'}\nsessions: {a: {steps: [{GET: /}]}}\n\
+                load: {users: 1, hold: 9s}\nfaults: [{at: 1s, kill: system}]\n";
+    let (plan, diagnostics) = check_text("t.yaml", text, Path::new("."), &[]);
+    assert!(
+        plan.is_none() && diagnostics.to_string().contains("only what a run itself starts"),
+        "{diagnostics}"
+    );
+}
+
+#[test]
+fn a_shorter_load_must_leave_room_for_them() {
+    let mut plan = check("  - {at: 10s, kill: system}\n", &[]).0.unwrap();
+    assert!(plan.override_load(None, Some(Duration::from_secs(11))).is_ok());
+    let error = plan.override_load(None, Some(Duration::from_secs(10))).unwrap_err().to_string();
+    assert!(error.contains("`kill system` is due 10s after"), "{error}");
+}
