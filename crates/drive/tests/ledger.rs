@@ -231,6 +231,26 @@ fn without_an_answer_in_time_nothing_is_acknowledged() {
     assert_eq!((ledger.sent(), ledger.acknowledged()), (sum.ended(), sum.outcome(Outcome::Ok)));
 }
 
+/// An abort leaves what was under way without an end, and so unacknowledged.
+#[test]
+fn what_an_abort_leaves_is_sent_and_not_acknowledged() {
+    let store = Arc::new(Store::default());
+    let held = store.clone();
+    let server = Server::start(move |request, stream| match held.see(&request.body).number {
+        0..10 => answer(stream, "200 OK", "", "OK"),
+        _ => Next::Keep,
+    });
+    let drive =
+        begin(plan(&post("timeout: 60s"), 1_000, "users: 4", "drain: 10s"), options(server.address, 1));
+    while store.seen.lock().unwrap().len() < 14 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drive.abort();
+    let sum = finish(drive);
+    let ledger = ledger_of(&sum);
+    assert_eq!((ledger.sent(), ledger.acknowledged(), sum.end.unfinished), (14, 10, 4));
+}
+
 /// A connection that the server closed meanwhile: the write is sent again, as the same.
 #[test]
 fn what_is_sent_again_is_the_same_write() {

@@ -14,6 +14,7 @@ use support::identity::{NAME, identity_13};
 use support::{Sum, begin, finish, options};
 use tidemark_drive::Tls;
 use tidemark_record::Outcome;
+use tidemark_record::ledger::{Entry, Ledger, LedgerWriter};
 use tidemark_scenario::{Plan, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::websocket::{
@@ -310,6 +311,47 @@ fn refusals_time_outs_and_broken_frames() {
     let (labels, sum) = run(&server, broken, TEN);
     assert_eq!(outcomes(&labels, &sum, "Broken"), [(Outcome::Protocol, 10)]);
     assert!(sum.examples()[0].detail.contains("opcode"), "{:?}", sum.examples());
+}
+
+/// The entry of a message in the test below.
+fn number(message: &str) -> u64 {
+    message.split('|').nth(1).unwrap().parse::<Entry>().unwrap().number
+}
+
+#[test]
+fn a_message_that_is_entered_is_acknowledged_by_the_one_that_passes() {
+    let server = server(None, |message, out| match number(message) % 3 {
+        0 => false,
+        1 => {
+            write_message(out, Kind::Text, b"something else", None);
+            echo(message, out)
+        }
+        _ => {
+            write_close(out, Some(1011), "", None);
+            true
+        }
+    });
+    let steps = "- ws connect: /
+- ws send: {json: {text: \"${words}\"}}
+  label: Say
+  ledger: {content: \"${random(0, 9)}|${entry}|${check}\", as: words}
+  expect: {json: {$.text: \"${words}\"}}
+  timeout: 20s";
+    let (labels, sum) = run(&server, steps, TEN);
+    assert_eq!(
+        outcomes(&labels, &sum, "Say"),
+        [(Outcome::Ok, 3), (Outcome::Reset, 7)],
+        "{:?}",
+        sum.examples()
+    );
+    let parts = || sum.intervals.iter().map(|interval| &interval.ledger);
+    assert_eq!(parts().map(|part| part.sent()).max(), Some(10));
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = LedgerWriter::create(folder.path()).unwrap();
+    parts().for_each(|part| writer.add(part, 1).unwrap());
+    let ledger = Ledger::read(folder.path()).unwrap();
+    let numbers: Vec<u64> = ledger.acknowledged_entries().map(|entry| entry.number).collect();
+    assert_eq!(numbers, [1, 4, 7]);
 }
 
 #[test]
