@@ -125,11 +125,13 @@ impl Jars {
             yields: false,
             announces: false,
         };
-        let mut maven = Child::spawn(&spec).map_err(|error| {
+        let cannot = |error: io::Error| {
             let title = self.title;
             let fetch = format!("cannot fetch {title} with Maven: mvn: {error}");
             LabError::Usage(format!("{fetch}; install it (Debian: apt-get install maven)"))
-        })?;
+        };
+        let mut maven = Child::spawn(&spec).map_err(cannot)?;
+        maven.guard().map_err(cannot)?;
         let begin = Instant::now();
         while maven.ending().is_none() {
             go_on(wish)?;
@@ -164,4 +166,73 @@ fn text(path: &Path) -> String {
 
 fn go_on(wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
     if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BROKEN: Jars =
+        Jars { title: "Nothing 1.0", folder: "nothing-1.0", pom: "<project><no/></project>" };
+
+    fn get(cache: &Path, wish: Wish) -> (Result<PathBuf, LabError>, Vec<String>) {
+        let mut told = Vec::new();
+        let result = BROKEN.get(cache, &|| wish, &mut |text| told.push(text));
+        (result, told)
+    }
+
+    #[test]
+    fn what_is_there_is_taken_as_it_is() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join("nothing-1.0");
+        fs::create_dir(&folder).unwrap();
+        let (found, told) = get(cache.path(), Wish::GoOn);
+        assert_eq!((found.unwrap(), told.len()), (folder, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_fetched_is_quoted_and_leaves_nothing() {
+        let cache = tempfile::tempdir().unwrap();
+        // as a run that was killed leaves it
+        let unfinished = cache.path().join("nothing-1.0.unfinished");
+        fs::create_dir_all(unfinished.join("lib")).unwrap();
+        fs::write(unfinished.join("lib/half.jar"), "x").unwrap();
+        let (fetched, told) = get(cache.path(), Wish::GoOn);
+        let error = fetched.unwrap_err().to_string();
+        assert!(error.contains("Maven could not fetch Nothing 1.0") && error.contains("  | "), "{error}");
+        assert_eq!(told, ["fetching Nothing 1.0 (once)"]);
+        assert!(!unfinished.exists() && !cache.path().join("nothing-1.0").exists());
+    }
+
+    #[test]
+    fn another_run_that_fetches_the_same_is_waited_for() {
+        let cache = tempfile::tempdir().unwrap();
+        let lock = File::create(cache.path().join("nothing-1.0.lock")).unwrap();
+        lock.lock().unwrap();
+        let (fetched, told) = get(cache.path(), Wish::Stop);
+        assert!(matches!(fetched, Err(LabError::Interrupted(_))), "{fetched:?}");
+        assert_eq!(told, ["waiting for another run that fetches Nothing 1.0"]);
+        // the other has them in place before it lets go
+        let folder = cache.path().join("nothing-1.0");
+        let finish = || {
+            std::thread::sleep(LOOK_EVERY);
+            fs::create_dir(&folder).unwrap();
+            lock.unlock().unwrap();
+        };
+        let fetched = std::thread::scope(|scope| {
+            scope.spawn(finish);
+            get(cache.path(), Wish::GoOn).0
+        });
+        assert_eq!(fetched.unwrap(), folder);
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_made_says_what_to_set() {
+        let cache = tempfile::tempdir().unwrap();
+        let file = cache.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = get(&file.join("stores"), Wish::GoOn).0.unwrap_err();
+        assert!(error.to_string().contains(CACHE_VARIABLE), "{error}");
+        assert_eq!(error.exit_status(), 2);
+    }
 }

@@ -104,7 +104,11 @@ impl Node {
 /// Where one fails or takes longer than [`FIRST_MAX`]; [`LabError::Interrupted`] without patience.
 pub fn carry_out(commands: &[Spec], patience: Patience<'_>) -> Result<(), LabError> {
     let cannot = |spec: &Spec, error| LabError::Start(format!("cannot prepare {}: {error}", spec.name));
-    let spawn = |spec: &Spec| Child::spawn(spec).map_err(|error| cannot(spec, error));
+    let spawn = |spec: &Spec| {
+        let mut child = Child::spawn(spec).map_err(|error| cannot(spec, error))?;
+        child.guard().map_err(|error| cannot(spec, error))?;
+        Ok::<_, LabError>(child)
+    };
     let mut children = commands.iter().map(spawn).collect::<Result<Vec<_>, _>>()?;
     let begin = Instant::now();
     for child in &mut children {
