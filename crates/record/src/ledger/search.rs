@@ -1,9 +1,10 @@
 //! What a store turned out to hold, against the ledger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use roaring::RoaringTreemap;
 
+use super::file::ThreadLedger;
 use super::{Entry, Ledger};
 
 /// Examples of each kind that findings name.
@@ -35,20 +36,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The store holds this write, with the content that was sent.
+    /// The store holds this write, with the content that was sent. Its checksum says that it is this run's: so it is one
+    /// also where the ledger lacks it, because the driver died before it could hand its last second over.
     pub fn found(&mut self, entry: Entry) {
-        if !self.ledger.was_sent(entry) {
-            self.foreign += 1;
-        } else if !self.seen.entry(entry.thread).or_default().insert(entry.number) {
+        if !self.seen.entry(entry.thread).or_default().insert(entry.number) {
             self.duplicated += 1;
             note(&mut self.duplicated_examples, entry);
         }
     }
 
-    /// The store holds this write with another content.
+    /// The store holds this write with another content; a write that was never sent is another's.
     pub fn found_different(&mut self, entry: Entry) {
-        self.found(entry);
-        if self.ledger.was_sent(entry) {
+        if !self.ledger.was_sent(entry) {
+            self.foreign += 1;
+        } else {
+            self.found(entry);
             self.different.entry(entry.thread).or_default().insert(entry.number);
         }
     }
@@ -88,7 +90,10 @@ impl<'a> Search<'a> {
             ..Findings::default()
         };
         let none = RoaringTreemap::new();
-        for (&thread, own) in &self.ledger.threads {
+        let nothing = ThreadLedger::default();
+        let threads: BTreeSet<u16> = self.ledger.threads.keys().chain(self.seen.keys()).copied().collect();
+        for thread in threads {
+            let own = self.ledger.threads.get(&thread).unwrap_or(&nothing);
             let seen = self.seen.get(&thread).unwrap_or(&none);
             let different = self.different.get(&thread).unwrap_or(&none);
             let found = own.acknowledged.intersection_len(seen);
@@ -133,7 +138,8 @@ pub struct Findings {
     pub lost: u64,
     /// Found more than once: how many times too often, over all.
     pub duplicated: u64,
-    /// Found though never acknowledged: allowed, for the answer may have been lost on its way.
+    /// Found though never acknowledged: allowed, for the answer may have been lost on its way, or the driver died before
+    /// it could note it.
     pub unacknowledged_found: u64,
     /// Found with another content than was sent.
     pub different: u64,
