@@ -190,6 +190,19 @@ function samples(dir) {
   hostile.bin_s = 5;
   hostile.seconds = hostile.seconds.map((second) => second * 5);
 
+  hostile.manifest.summary.ledger = { sent: 3, acknowledged: 2, torn: 1, not_verified: nasty.repeat(3) };
+
+  const lossy = makeRun(60);
+  Object.assign(lossy.manifest.summary, {
+    verdict: { status: 'fail', reasons: ['lost: 1234 of 74210 acknowledged writes are gone', 'miscounted: the system counts 80000, but showed 72989'] },
+    ledger: {
+      sent: 74225, acknowledged: 74210, found: 72976, lost: 1234, duplicated: 8, unacknowledged_found: 3, different: 1, foreign: 2, counted: 80000,
+      took_s: 0.84, verified_at: '2026-01-31T14:06:51Z', torn: 1,
+      lost_when: [[30, 31, 800], [31, 32.2, 434]].map(([from, to, lost]) => ({ from_us: from * 1e6, to_us: to * 1e6, lost })),
+      examples: ['lost', 'duplicated', 'different', 'unacknowledged_found'].map((kind, index) => (
+        { kind, entry: `000000000004137${index}`, ...(index < 3 && { sent_us: [30_000_000, 31_000_000] }) })),
+    },
+  });
   const silent = makeRun(25);
   for (const series of Object.values(silent.series)) {
     for (const key of Object.keys(series)) series[key] = Array.isArray(series[key]) ? series[key].map(() => null) : null;
@@ -199,6 +212,7 @@ function samples(dir) {
     [fill(page, makeRun(1), join(dir, 'one-second.html')), 8],
     [fill(page, makeRun(2000), join(dir, 'long.html')), 14],
     [fill(page, hostile, join(dir, 'hostile.html')), 10],
+    [fill(page, lossy, join(dir, 'lossy.html')), 14],
     [fill(page, silent, join(dir, 'silent.html')), 0],
     [fill(page, {}, join(dir, 'nothing.html')), 0],
     [fill(page, { manifest: null, seconds: [0], series: null, steps: {}, heatmap: [], processes: null, errors: 'x', events: null }, join(dir, 'broken.html')), 0],

@@ -199,7 +199,11 @@ export function makeRun(seconds = 90, seed = 7) {
       lag_histogram: [[5, 10, 90_000], [10, 20, 520_000], [20, 50, 120_000], [50, 100, 2_400], [100, 200, 800], [200, 500, 160], [500, 1000, 12], [1000, 2000, 3]].map(([from_us, to_us, count]) => ({ from_us, to_us, count })),
       late: 3, cpu_share_by_thread: [0.42, 0.39], wanted_share: 0.45, waited_share: 0.021, core_wait_us: 14.2, steal_share: 0 },
     steady_state: { steady: false, reason: 'the median response time rose from about 820us to 1.1ms, by 224us a minute, over the 75 s measured; a longer or a later run gives other figures', p50_us_each_minute: 224 },
-    ledger: { acknowledged: 74210, found: 74210, lost: 0, duplicated: 0, unacknowledged_found: 3, different: 0 },
+    ledger: {
+      sent: 74225, acknowledged: 74210, found: 74210, lost: 0, duplicated: 0, unacknowledged_found: 3, different: 0, foreign: 0, counted: 74213,
+      took_s: 0.84, verified_at: '2026-01-31T14:06:51Z', lost_when: [], torn: 0,
+      examples: [{ kind: 'unacknowledged_found', entry: '0000000000041377', sent_us: [61_000_000, 62_000_000] }],
+    },
     run_dir: 'runs/2026-01-31T14-05-09Z-airline',
   };
   run.manifest = {

@@ -114,7 +114,7 @@ export function tiles(manifest: Manifest): HTMLElement {
       below: system.length > 0 ? `cores in use${machine.cores > 0 ? ` of ${machine.cores}` : ''}` : 'the system was not watched',
     },
     ledger
-      ? { name: 'Writes lost', value: count(ledger.lost), below: `of ${quantity(ledger.acknowledged)} acknowledged`, bad: ledger.lost > 0 }
+      ? { name: 'Writes lost', value: ledger.verified ? count(ledger.verified.lost) : NOTHING, below: ledger.verified ? `of ${quantity(ledger.acknowledged)} acknowledged` : 'not verified', bad: !ledger.verified || ledger.verified.lost > 0 }
       : { name: 'Memory, most', value: system.length > 0 ? size(system.reduce((sum, it) => sum + it.rss_bytes_max, 0)) : NOTHING, below: 'resident, of the system' },
   ];
   return el('section', { 'aria-labelledby': 'figures' },

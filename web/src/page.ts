@@ -5,8 +5,9 @@ import { copyButton, el, facts, svg, type Child } from './dom';
 import { atSecond, clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
 import { tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
+import { ledgerPart } from './ledger';
 import { percentileChart } from './percentiles';
-import type { LagClass, Ledger, RunPage } from './run';
+import type { LagClass, RunPage } from './run';
 import { errorSection, labelTable, table } from './table';
 import { themeButton } from './theme';
 import { timeline, type Timeline } from './timeline';
@@ -21,6 +22,8 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
+  const { ledger } = run.manifest.summary;
+  const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
   const parts: Part[] = [
     { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
@@ -29,6 +32,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
     { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
     { id: 'errors', title: 'Errors', short: 'Errors', content: [errorChart(run, line), errorSection(run)] },
+    ...lost,
     { id: 'objectives', title: 'Objectives', short: 'Objectives', content: objectivesPart(run) },
     { id: 'events', title: 'Events', short: 'Events', content: eventsPart(run) },
     { id: 'setup', title: 'Machine, limits and command', short: 'Set-up', content: setupPart(run) },
@@ -119,26 +123,9 @@ function busiest(part: number): Child {
 }
 
 function objectivesPart(run: RunPage): Child {
-  const { objectives, summary } = run.manifest;
-  return [
-    objectives.length === 0 ? empty('The scenario sets no objectives.') : table('Objectives', [{ name: 'Objective' }, { name: 'Measured' }, { name: 'Result' }],
-      objectives.map((it) => [el('code', {}, it.objective), it.measured, it.met ? el('span', { class: 'good-text' }, '✓ met') : el('span', { class: 'bad-text' }, '✗ missed')])),
-    summary.ledger && ledgerPart(summary.ledger),
-  ];
-}
-
-function ledgerPart(ledger: Ledger): Child {
-  return [
-    el('div', {}, el('h3', {}, 'Was anything lost?'), el('p', { class: 'note' }, 'Every acknowledged write was looked for afterwards.')),
-    facts([
-      ['Acknowledged', count(ledger.acknowledged)],
-      ['Found', count(ledger.found)],
-      ['Lost', el('span', { class: ledger.lost > 0 ? 'bad-text' : 'good-text' }, ledger.lost > 0 ? `✗ ${count(ledger.lost)}` : '✓ 0')],
-      ['Found twice', count(ledger.duplicated)],
-      ['Found, never acknowledged', count(ledger.unacknowledged_found)],
-      ['Different content', count(ledger.different)],
-    ]),
-  ];
+  const { objectives } = run.manifest;
+  return objectives.length === 0 ? empty('The scenario sets no objectives.') : table('Objectives', [{ name: 'Objective' }, { name: 'Measured' }, { name: 'Result' }],
+    objectives.map((it) => [el('code', {}, it.objective), it.measured, it.met ? el('span', { class: 'good-text' }, '✓ met') : el('span', { class: 'bad-text' }, '✗ missed')]));
 }
 
 function eventsPart(run: RunPage): Child {

@@ -51,6 +51,15 @@ describe('readRun', () => {
     expect(page.manifest.scenario).toBe('<b></script> & "x"');
   });
 
+  it('tells a ledger that nobody looked at from one without losses', () => {
+    const ledger = (it: unknown) => readRun(JSON.stringify({ manifest: { summary: { ledger: it } } })).manifest.summary.ledger;
+    expect(ledger({ acknowledged: 5, not_verified: 'no answer' })).toEqual({ sent: 0, acknowledged: 5, torn: 0, verified: null, not_verified: 'no answer' });
+    const seen = ledger({ sent: 6, acknowledged: 5, found: 5, lost: 0, examples: [{ kind: 'lost', entry: '7', sent_us: [1, 2] }, { kind: 'lost' }] });
+    expect(seen?.verified?.lost).toBe(0);
+    expect(seen?.verified?.counted).toBeNull();
+    expect(seen?.verified?.examples.map((it) => it.sent_us)).toEqual([[1, 2], null]);
+  });
+
   it('takes the width of the bins', () => {
     expect(readRun('{"bin_s":5}').bin_s).toBe(5);
     expect(readRun('{"bin_s":0}').bin_s).toBe(1);

@@ -67,12 +67,34 @@ export interface SteadyState {
 }
 
 export interface Ledger {
+  sent: number;
   acknowledged: number;
+  torn: number;
+  /** What was found; null where nobody could look. */
+  verified: Verified | null;
+  not_verified: string;
+}
+
+export interface Verified {
   found: number;
   lost: number;
   duplicated: number;
   unacknowledged_found: number;
   different: number;
+  foreign: number;
+  /** What the system itself says that it holds, where it was asked. */
+  counted: number | null;
+  took_s: number;
+  verified_at: string;
+  lost_when: { from_us: number; to_us: number; lost: number }[];
+  examples: EntryExample[];
+}
+
+/** A write of which the search tells, and when it was sent. */
+export interface EntryExample {
+  kind: string;
+  entry: string;
+  sent_us: [number, number] | null;
 }
 
 export interface Summary {
@@ -274,9 +296,23 @@ function readLedger(value: unknown): Ledger | null {
   if (value === null || value === undefined) return null;
   const it = object(value);
   return {
-    acknowledged: number(it.acknowledged), found: number(it.found), lost: number(it.lost),
-    duplicated: number(it.duplicated), unacknowledged_found: number(it.unacknowledged_found),
-    different: number(it.different),
+    sent: number(it.sent), acknowledged: number(it.acknowledged), torn: number(it.torn),
+    verified: typeof it.lost === 'number' ? readVerified(it) : null,
+    not_verified: text(it.not_verified),
+  };
+}
+
+function readVerified(it: Loose): Verified {
+  return {
+    found: number(it.found), lost: number(it.lost), duplicated: number(it.duplicated),
+    unacknowledged_found: number(it.unacknowledged_found), different: number(it.different), foreign: number(it.foreign),
+    counted: typeof it.counted === 'number' ? it.counted : null,
+    took_s: number(it.took_s), verified_at: text(it.verified_at),
+    lost_when: list(it.lost_when).map(object).map((when) => ({ from_us: number(when.from_us), to_us: number(when.to_us), lost: number(when.lost) })),
+    examples: list(it.examples).map(object).map((example) => {
+      const sent = list(example.sent_us);
+      return { kind: text(example.kind), entry: text(example.entry), sent_us: sent.length === 2 ? [number(sent[0]), number(sent[1])] : null };
+    }),
   };
 }
 

@@ -186,6 +186,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             pipeline: 1,
             streams: 1,
         },
+        verify: None,
         objectives: Vec::new(),
         system: PlanSystem::default(),
         stores: Vec::new(),

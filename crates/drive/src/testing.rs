@@ -41,6 +41,7 @@ pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
             pipeline: 1,
             streams: 1,
         },
+        verify: None,
         objectives: Vec::new(),
         system: System::default(),
         stores: Vec::new(),

@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error,
-    NamedGroup, RootCertStore, SignatureScheme,
+    NamedGroup, RootCertStore, SignatureScheme, StreamOwned,
 };
 use tidemark_scenario::plan::{HttpVersion, TlsSettings};
 
@@ -141,6 +141,15 @@ impl Tls {
             })?;
         }
         Ok(session)
+    }
+
+    /// A connection that blocks, for whoever asks a question or two beside a drive: HTTP/1.1 over TLS.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to reach this server.
+    pub fn connect<S: Read + Write>(&self, mut stream: S) -> io::Result<StreamOwned<ClientConnection, S>> {
+        let session = self.greet(HttpVersion::One, &mut stream)?;
+        Ok(StreamOwned::new(session, stream))
     }
 
     /// For one thread: the tickets of its `connections` connections are its own.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
 use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
-use tidemark_record::summary::{Driver, Summary};
+use tidemark_record::summary::{Driver, Ledger, Summary};
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, Totals, summarize};
 use tidemark_scenario::plan::{HttpVersion, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
@@ -30,6 +30,7 @@ use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::{Fared, RunQueue, Timetable, microseconds};
+use crate::verify::{self, Pages, Recipe};
 use crate::{machine, verdict};
 
 /// How often a wish to stop, the phase and the system are looked at.
@@ -38,6 +39,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const QUEUE_EVERY_US: u64 = 200_000;
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
+/// Why a run whose load was stopped is not verified.
+const STOPPED_BEFORE: &str = "stopped by the user before its load was over";
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
 
@@ -137,6 +140,13 @@ pub enum Progress {
         /// Which, and why.
         reason: String,
     },
+    /// The load is over; what the system holds is read back and held against the ledger.
+    Verifying {
+        /// Contents read.
+        read: u64,
+        /// Writes that the system acknowledged: about so many there will be.
+        of: u64,
+    },
     /// The load is over or given up; requests under way are waited for, then everything stops.
     Stopping {
         /// Whether the user wished it.
@@ -151,6 +161,8 @@ pub struct Finished {
     pub run_dir: PathBuf,
     /// What it came to.
     pub manifest: Manifest,
+    /// Whether the user stopped it while it was verified.
+    pub verify_stopped: bool,
 }
 
 impl Finished {
@@ -158,7 +170,7 @@ impl Finished {
     pub fn exit_status(&self) -> u8 {
         use tidemark_record::summary::Status;
         match self.manifest.summary.verdict.status {
-            _ if self.manifest.interrupted => crate::EXIT_INTERRUPTED,
+            _ if self.manifest.interrupted || self.verify_stopped => crate::EXIT_INTERRUPTED,
             Status::Pass => crate::EXIT_PASS,
             Status::Fail => crate::EXIT_FAIL,
             Status::Invalid => crate::EXIT_INVALID,
@@ -284,6 +296,8 @@ impl Experiment {
         let started: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
         Faults::check(&plan.faults, &started)?;
 
+        let recipe = Recipe::of(plan, &system.url, self.seed)?;
+        recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
         let before = self.probe(&system, progress)?;
         if let Some(part) = self.prepare(&mut system, progress)? {
             writer.add_to_ledger(&part, 0).map_err(written)?;
@@ -306,6 +320,12 @@ impl Experiment {
         let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut tested, progress)?;
         let mut faults = tested.faults;
         faults.end().iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
+        let ledger = self.verify(recipe.as_ref(), &system, &driven, progress)?;
+        if let Some(ledger) = &ledger {
+            let at_us = microseconds(epoch.elapsed()) as i64;
+            let text = verify::in_words(ledger);
+            writer.add_event(&Event { at_us, kind: "verified".into(), text }).map_err(written)?;
+        }
 
         let at_us = microseconds(epoch.elapsed()) as i64;
         if let Some(ending) = system.stop() {
@@ -322,7 +342,7 @@ impl Experiment {
         }
         drop(system);
         drop(stores);
-        self.finish(account, writer, driven, faults.records())
+        self.finish(account, writer, driven, faults.records(), ledger)
     }
 
     /// Notes what is known of the run by now, for the case that it does not come to its end.
@@ -568,12 +588,35 @@ impl Experiment {
         calm
     }
 
+    /// Reads everything back and holds it against the ledger; none where nothing was entered and nobody asked.
+    fn verify(
+        &self,
+        recipe: Option<&Recipe>,
+        system: &Running,
+        driven: &Driven,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Ledger>, LabError> {
+        let entered = |why: &str| verify::entered(&self.run_dir, why).map_err(written);
+        let Some(recipe) = recipe else { return entered(verify::NO_VERIFY) };
+        if driven.system_ended.is_some() {
+            return entered("the system ended by itself, so that nobody could be asked");
+        }
+        if self.wish() != Wish::GoOn {
+            return entered(STOPPED_BEFORE);
+        }
+        let pages = Pages::new(recipe, &system.target)?;
+        let mut tell = |step: verify::Step| progress(Progress::Verifying { read: step.read, of: step.of });
+        let goes_on = || self.wish() == Wish::GoOn;
+        verify::verify(&self.run_dir, recipe, &pages, &goes_on, &mut tell).map(Some).map_err(written)
+    }
+
     fn finish(
         &self,
         mut account: Account,
         writer: RunWriter,
         driven: Driven,
         faults: &[Fault],
+        ledger: Option<Ledger>,
     ) -> Result<Finished, LabError> {
         let plan = &self.plan;
         let totals = writer.totals();
@@ -591,18 +634,22 @@ impl Experiment {
         if let Some(hopeless) = &driven.hopeless {
             hopeless.apply(&mut verdict, &mut objectives);
         }
-        summary.verdict = verdict;
+        let asked = plan.verify.is_some();
+        summary.verdict = verify::judge(&verdict, &plan.objectives, &mut objectives, ledger.as_ref(), asked);
+        summary.ledger = ledger;
         let loaded = account::labels_of_the_load(plan);
         summary.steps.retain(|step| loaded.contains(step.label.as_str()));
         account.drove(&driven.end, driven.fared.map(|fared| fared.waited));
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;
+        manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| verdict);
         manifest.cut_short = driven.hopeless.map(|hopeless| hopeless.reason);
         manifest.interrupted =
             driven.end.interrupted && driven.system_ended.is_none() && manifest.cut_short.is_none();
         manifest.phases = account::phases(plan, &driven.end);
+        let verify_stopped = manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
         writer.finish(&manifest).map_err(written)?;
-        Ok(Finished { run_dir: self.run_dir.clone(), manifest })
+        Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped })
     }
 }
 

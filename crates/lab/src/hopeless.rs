@@ -118,7 +118,8 @@ impl<'t> SoFar<'t> {
             }
             Metric::Rate => self.rate(comparison, bound),
             // what stands in a ledger is known only after the run; lower bounds of times can always be met
-            Metric::Lost | Metric::Percentile(_) | Metric::Mean | Metric::ErrorShare => None,
+            Metric::Lost | Metric::LostShare | Metric::Duplicated => None,
+            Metric::Percentile(_) | Metric::Mean | Metric::ErrorShare => None,
         }
     }
 

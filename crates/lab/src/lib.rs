@@ -47,6 +47,7 @@ mod target;
 mod test_plan;
 mod timetable;
 pub mod verdict;
+pub mod verify;
 
 pub use error::LabError;
 pub use experiment::{Finished, Progress, RunOptions, run};

@@ -29,6 +29,7 @@ pub fn plan(model: LoadModel) -> Plan {
             pipeline: 1,
             streams: 1,
         },
+        verify: None,
         objectives: Vec::new(),
         system: System::default(),
         stores: Vec::new(),

@@ -49,6 +49,8 @@ pub use file::{Ledger, LedgerWriter};
 pub use form::{CHECK_DIGITS, Form, Forms, Piece, Reading, check, seed, stamp};
 pub use search::{EXAMPLES, Findings, Search};
 
+/// Where in a run directory the ledger is.
+pub const DIR: &str = crate::files::LEDGER;
 /// Digits of an entry as text: three of the thread, thirteen of the number.
 pub const ENTRY_DIGITS: usize = 16;
 const THREAD_DIGITS: usize = 3;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::ErrorExample;
-use crate::summary::Summary;
+use crate::summary::{Summary, Verdict};
 
 /// The machine that a run was made on.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -162,6 +162,9 @@ pub struct Manifest {
     /// Why it was cut short by itself: the objective that could no longer be met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<String>,
+    /// What the run was worth before its ledger was held against the store, where that changed the verdict or may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict_before_verify: Option<Verdict>,
     /// Notes that a reader of the figures must know.
     pub notes: Vec<String>,
     /// The figures.
@@ -194,6 +197,7 @@ impl Manifest {
             error_examples: Vec::new(),
             interrupted: false,
             cut_short: None,
+            verdict_before_verify: None,
             notes: Vec::new(),
             summary,
         }

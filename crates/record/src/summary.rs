@@ -19,7 +19,7 @@ pub enum Status {
 }
 
 /// Verdict with its reasons, the first the weightiest.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Pass, fail or invalid.
     pub status: Status,
@@ -134,16 +134,93 @@ pub struct SteadyState {
     pub p50_us_each_minute: Option<f64>,
 }
 
-/// What the ledger found afterwards; absent where no write was entered.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[allow(missing_docs)]
+/// What was entered in the ledger, and what became of it; absent where no write was entered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
+    /// Writes sent, those of the warm-up and of `prepare` included.
+    pub sent: u64,
+    /// Writes that the system acknowledged.
     pub acknowledged: u64,
+    /// What was found of them; absent where nobody could look. Its fields stand beside those above.
+    #[serde(flatten)]
+    pub verified: Option<Verified>,
+    /// Why it was not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_verified: Option<String>,
+    /// Files of the ledger whose end was cut off, because the driver died.
+    #[serde(default)]
+    pub torn: u64,
+}
+
+/// What a search through the store found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verified {
+    /// Acknowledged and found.
     pub found: u64,
+    /// Acknowledged and not found.
     pub lost: u64,
+    /// Found more than once: how many times too often, over all.
     pub duplicated: u64,
+    /// Found though never acknowledged.
     pub unacknowledged_found: u64,
+    /// Found with another content than was sent.
     pub different: u64,
+    /// Found and not of this run.
+    pub foreign: u64,
+    /// What the system itself says that it holds, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
+    /// How long the search took, seconds.
+    pub took_s: f64,
+    /// When the search ended, RFC 3339, UTC.
+    pub verified_at: String,
+    /// In which seconds the lost ones were sent; the first [`LOST_SECONDS`] such.
+    #[serde(default)]
+    pub lost_when: Vec<LostWhen>,
+    /// The first of each kind.
+    #[serde(default)]
+    pub examples: Vec<EntryExample>,
+}
+
+/// Seconds in which lost writes were sent that a summary names.
+pub const LOST_SECONDS: usize = 100;
+
+impl Verified {
+    /// How many contents the store showed.
+    pub fn shown(&self) -> u64 {
+        self.found + self.unacknowledged_found + self.duplicated + self.foreign
+    }
+
+    /// Nothing that was acknowledged is missing, doubled or changed, and the system counts what it shows.
+    pub fn is_whole(&self) -> bool {
+        self.lost == 0 && self.duplicated == 0 && self.different == 0 && !self.is_miscounted()
+    }
+
+    /// Whether the system counts something else than it shows.
+    pub fn is_miscounted(&self) -> bool {
+        self.counted.is_some_and(|counted| counted != self.shown())
+    }
+}
+
+/// Lost writes by when they were sent, microseconds since the run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct LostWhen {
+    pub from_us: u64,
+    pub to_us: u64,
+    pub lost: u64,
+}
+
+/// A write that a search tells of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryExample {
+    /// Which number it belongs to: `lost`, `duplicated`, `unacknowledged_found` or `different`.
+    pub kind: String,
+    /// The entry as it stands in the content.
+    pub entry: String,
+    /// It was sent between these moments, microseconds since the run began; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_us: Option<(u64, u64)>,
 }
 
 /// Everything that a machine wants to know of a run.
@@ -176,7 +253,7 @@ pub struct Summary {
     pub processes: Vec<Process>,
     /// The driver's look at itself.
     pub driver: Driver,
-    /// What the ledger found; null where nothing was entered.
+    /// What was entered in the ledger and what became of it; null where nothing was entered.
     pub ledger: Option<Ledger>,
     /// What was broken on purpose, in order of time; absent where nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{RecordError, damaged, io_error};
 use crate::journal::{self, Entry};
 use crate::summary::{Status, Verdict};
-use crate::{Event, Manifest, RunWriter, directory, files, summarize};
+use crate::{Event, Manifest, RunWriter, directory, files, ledger, summarize, summary};
 
 /// What is known of a run while it goes on: its manifest without figures, and what its writer was told.
 #[derive(Serialize, Deserialize)]
@@ -71,6 +71,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         writer.add_event(&event)?;
     }
     manifest.summary = summarize(writer.totals(), dir);
+    manifest.summary.ledger = entered(dir);
     manifest.summary.steps.retain(|step| step.requests > 0);
     manifest.summary.verdict = verdict(&manifest, stopped, end_us);
     manifest.machine.steal_share = writer.totals().steal_share();
@@ -103,6 +104,21 @@ fn verdict(manifest: &Manifest, stopped: bool, end_us: u64) -> Verdict {
         ),
     };
     Verdict { status: Status::Invalid, reasons: vec![reason] }
+}
+
+/// What it entered in its ledger, of which nobody has read back anything.
+fn entered(dir: &Path) -> Option<summary::Ledger> {
+    let ledger =
+        ledger::Ledger::read(dir).ok().filter(|_| dir.join(files::LEDGER).join(files::FORMS).is_file())?;
+    Some(summary::Ledger {
+        sent: ledger.sent(),
+        acknowledged: ledger.acknowledged(),
+        verified: None,
+        not_verified: Some(
+            "the run did not come to its end; tidemark verify reads back what it wrote".into(),
+        ),
+        torn: ledger.torn(),
+    })
 }
 
 /// Those before the first line that is not whole.

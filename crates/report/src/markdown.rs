@@ -7,11 +7,14 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Summary};
 
 use crate::text::drift;
+use crate::text::ledger::sent_at;
 use crate::units::{count, duration, percent, three_digits, trim_zeros};
 use crate::{faults, page};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
+/// Writes that were lost, doubled or changed that are named.
+const EXAMPLES: usize = 3;
 /// Longest text taken over from files and servers, characters.
 const TEXT_MAX: usize = 300;
 
@@ -25,6 +28,7 @@ pub fn summary(run: &Run) -> String {
     labels(&mut out, &manifest.summary);
     errors(&mut out, manifest);
     faults(&mut out, &manifest.summary);
+    ledger(&mut out, manifest);
     driver(&mut out, &manifest.summary);
     notes(&mut out, manifest);
     let _ = writeln!(out, "\nRun directory: {}", code(&manifest.summary.run_dir));
@@ -178,6 +182,36 @@ fn errors(out: &mut String, manifest: &Manifest) {
             format!("{}s, {label}: {}", three_digits(example.at_s), code(example.detail.trim()))
         });
         let _ = writeln!(out, "| {} | {} | {} |", kind.kind, count(kind.count), example.unwrap_or_default());
+    }
+}
+
+fn ledger(out: &mut String, manifest: &Manifest) {
+    let Some(ledger) = &manifest.summary.ledger else { return };
+    let Some(verified) = &ledger.verified else {
+        let reason = ledger.not_verified.as_deref().unwrap_or("nobody looked");
+        let _ = writeln!(
+            out,
+            "\n⚠️ {} acknowledged writes, not verified: {}",
+            count(ledger.acknowledged),
+            plain(reason)
+        );
+        return;
+    };
+    let _ = write!(
+        out,
+        "\n| acknowledged | found | lost | duplicated | different | found, unacknowledged |\n\
+         | ---: | ---: | ---: | ---: | ---: | ---: |\n| {} | {} | {} | {} | {} | {} |\n",
+        count(ledger.acknowledged),
+        count(verified.found),
+        count(verified.lost),
+        count(verified.duplicated),
+        count(verified.different),
+        count(verified.unacknowledged_found),
+    );
+    for example in
+        verified.examples.iter().filter(|example| example.kind != "unacknowledged_found").take(EXAMPLES)
+    {
+        let _ = writeln!(out, "\n{} {}{}", plain(&example.kind), code(&example.entry), sent_at(example));
     }
 }
 

@@ -1,9 +1,8 @@
 //! The report for the terminal: the verdict first.
 
 mod driver;
+pub(crate) mod ledger;
 pub mod quick;
-
-use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::Run;
@@ -58,7 +57,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     cpu(&mut text, &manifest.summary);
     driver::driver(&mut text, manifest);
     objectives(&mut text, manifest);
-    ledger(&mut text, &manifest.summary);
+    ledger::ledger(&mut text, manifest);
     notes(&mut text, manifest);
     place(&mut text, run);
     text.out
@@ -418,29 +417,6 @@ fn objectives(text: &mut Text, manifest: &Manifest) {
         let mark = if objective.met { text.paint(GOOD, "✓") } else { text.paint(BAD, "✗") };
         let name = pad_right(&clean(&objective.objective), width + 3);
         text.line(&format!("{:INDENT$}{mark} {name}{}", "", clean(&objective.measured)));
-    }
-}
-
-fn ledger(text: &mut Text, summary: &Summary) {
-    let Some(ledger) = &summary.ledger else { return };
-    text.heading("Nothing lost?");
-    let (paint, mark) = if ledger.lost > 0 { (BAD, "✗") } else { (GOOD, "✓") };
-    let lost = text.paint(paint, &format!("{mark} {} lost", count(ledger.lost)));
-    let (acknowledged, found) = (count(ledger.acknowledged), count(ledger.found));
-    text.line(&format!("{:INDENT$}{lost} of {acknowledged} acknowledged · {found} found", ""));
-    let mut rest = String::new();
-    for (n, what) in [
-        (ledger.duplicated, "found twice"),
-        (ledger.different, "with different content"),
-        (ledger.unacknowledged_found, "found but never acknowledged"),
-    ] {
-        if n > 0 {
-            let separator = if rest.is_empty() { "" } else { " · " };
-            let _ = write!(rest, "{separator}{} {what}", count(n));
-        }
-    }
-    if !rest.is_empty() {
-        text.line(&format!("{:1$}{rest}", "", INDENT + 2));
     }
 }
 

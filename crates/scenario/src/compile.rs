@@ -15,6 +15,7 @@ mod scope;
 mod store;
 mod system;
 mod text;
+mod verify;
 mod websocket;
 
 use std::path::Path;
@@ -49,12 +50,14 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         kind.weight = 1;
         kind
     });
+    let verify = root.get("verify").and_then(|node| verify::read(node, reader, &mut shared, &mut requests));
     let load = load::read(root.get("load"), &sessions, base, reader);
     let objectives = objectives(root.get("objectives"), &requests, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let system = system::read(root.get("system"), base, reader);
     let load = load?;
+    verify::warn_of_unentered(root, &requests, &objectives, reader);
     let limits = limits(root.get("limits"), &load, &sessions, reader);
     let system = system.unwrap_or_default();
     let stores = store::read(root.get("stores"), reader);
@@ -71,6 +74,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         load,
         counters: shared.counters(),
         feeders: shared.feeders,
+        verify,
         objectives,
         system,
         stores,

@@ -10,6 +10,7 @@ use crate::plan::{HttpVersion, Resolve};
 
 mod faults;
 mod store;
+mod verify;
 pub(crate) mod websocket;
 
 /// A list of steps.
@@ -48,6 +49,11 @@ pub(crate) static SCENARIO: Record = Record {
             "objectives",
             List(&Either(&[Scalar(Objective), Of(&OBJECTIVE)]), 0),
             "What decides pass or fail.",
+        ),
+        key(
+            "verify",
+            Of(&verify::VERIFY),
+            "How everything is read back after the load, and held against the ledger.",
         ),
         key("limits", Of(&LIMITS), "Bounds of the driver."),
         key("faults", List(&Of(&faults::FAULT), 0), "What is broken on purpose while the load is on."),

@@ -5,7 +5,7 @@ use crate::plan::{Comparison, Metric, Objective};
 use crate::units;
 
 /// Words that name a metric, besides percentiles.
-const METRICS: [&str; 7] = ["mean", "median", "max", "errors", "rate", "dropped", "lost"];
+const METRICS: [&str; 8] = ["mean", "median", "max", "errors", "rate", "dropped", "lost", "duplicated"];
 const COMPARISONS: [(&str, Comparison); 6] = [
     ("<=", Comparison::LessOrEqual),
     (">=", Comparison::GreaterOrEqual),
@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
         }
         format!("unknown metric \"{metric_text}\"{hint}")
     })?;
-    if label.is_some() && matches!(metric, Metric::Dropped | Metric::Lost) {
+    if label.is_some() && (metric == Metric::Dropped || metric.is_of_the_ledger()) {
         return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label"));
     }
     let (metric, bound) = bound(metric, bound_text)?;
@@ -60,6 +60,7 @@ fn metric(text: &str) -> Option<Metric> {
         "rate" => Metric::Rate,
         "dropped" => Metric::Dropped,
         "lost" => Metric::Lost,
+        "duplicated" => Metric::Duplicated,
         _ => {
             let percent =
                 text.strip_prefix('p').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
@@ -79,8 +80,16 @@ fn bound(metric: Metric, text: &str) -> Result<(Metric, f64), String> {
         Metric::Errors | Metric::ErrorShare if text.ends_with('%') => {
             (Metric::ErrorShare, units::parse_share(text).map_err(|error| error.to_string())?)
         }
+        Metric::Lost | Metric::LostShare if text.ends_with('%') => {
+            (Metric::LostShare, units::parse_share(text).map_err(|error| error.to_string())?)
+        }
         Metric::Rate => (metric, units::parse_rate(text).map_err(|error| error.to_string())?),
-        Metric::Errors | Metric::ErrorShare | Metric::Dropped | Metric::Lost => (metric, count(text)?),
+        Metric::Errors
+        | Metric::ErrorShare
+        | Metric::Dropped
+        | Metric::Lost
+        | Metric::LostShare
+        | Metric::Duplicated => (metric, count(text)?),
     })
 }
 
@@ -101,6 +110,8 @@ mod tests {
         assert_eq!(read("mean < 10ms"), (None, Metric::Mean, Comparison::Less, 10_000.0));
         assert_eq!(read("rate > 20k/s"), (None, Metric::Rate, Comparison::Greater, 20_000.0));
         assert_eq!(read("lost == 0"), (None, Metric::Lost, Comparison::Equal, 0.0));
+        assert_eq!(read("lost < 1%"), (None, Metric::LostShare, Comparison::Less, 0.01));
+        assert_eq!(read("duplicated <= 10"), (None, Metric::Duplicated, Comparison::LessOrEqual, 10.0));
         let (label, metric, ..) = read("List Bookings max < 1s");
         assert_eq!((label.as_deref(), metric), (Some("List Bookings"), Metric::Percentile(100.0)));
     }

@@ -14,10 +14,14 @@ use crate::template::Template;
 mod fault;
 mod load;
 mod store;
+mod verify;
 
 pub use fault::{Fault, FaultKind};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use store::{Product, Store};
+pub use verify::{
+    ContentsQuestion, CountQuestion, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX, Verify,
+};
 
 /// Index of a variable in a session.
 pub type SlotIndex = u16;
@@ -45,6 +49,8 @@ pub struct Plan {
     pub feeders: Vec<Feeder>,
     /// Bounds of the driver.
     pub limits: Limits,
+    /// How the system is asked for what it holds, to be held against the ledger.
+    pub verify: Option<Verify>,
     /// What decides pass or fail.
     pub objectives: Vec<Objective>,
     /// What is started before, or only driven.
@@ -360,6 +366,19 @@ pub struct Objective {
     pub abort_early: bool,
 }
 
+impl Objective {
+    /// Reads one that is of no label, as [`text`](Objective::text) has it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(text: &str) -> Result<Objective, String> {
+        match crate::objective::parse(text)? {
+            (objective, None) => Ok(objective),
+            (_, Some(label)) => Err(format!("\"{text}\" is of the label {label}")),
+        }
+    }
+}
+
 /// What an objective bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metric {
@@ -377,6 +396,17 @@ pub enum Metric {
     Dropped,
     /// Acknowledged writes that were not found again, a count.
     Lost,
+    /// The same as a share of the acknowledged ones, 0 to 1.
+    LostShare,
+    /// Writes found more than once: how many times too often, a count.
+    Duplicated,
+}
+
+impl Metric {
+    /// Whether it is known only once the ledger was held against the store.
+    pub fn is_of_the_ledger(self) -> bool {
+        matches!(self, Metric::Lost | Metric::LostShare | Metric::Duplicated)
+    }
 }
 
 /// How a metric is held against its bound.
@@ -443,7 +473,7 @@ impl HttpVersion {
 }
 
 /// How TLS is spoken.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TlsSettings {
     /// Accept any certificate.
     pub insecure: bool,
@@ -473,7 +503,8 @@ impl Default for TlsSettings {
 }
 
 /// Which of a name's addresses is driven. It is chosen once, before the load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Resolve {
     /// The first IPv4 address, or the first of any kind: servers of `localhost` often listen on it only.
     #[default]

@@ -41,6 +41,8 @@ pub enum Verb {
     Check(CheckArguments),
     /// Show a run again
     Report(ReportArguments),
+    /// Look once more whether a run lost anything
+    Verify(VerifyArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
 }
@@ -192,6 +194,33 @@ pub struct ReportArguments {
     /// Results for CI.
     #[command(flatten)]
     pub results: ResultArguments,
+}
+
+/// `tidemark verify`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads everything that the system holds, as the run's scenario says under `verify:`, holds it against the run's ledger,
+and writes what it found into the run. Works for a run whose driver was killed, too.
+
+Exit status: 0 nothing lost (or no more than the objectives allow), 1 something lost, doubled or changed, 2 wrong use,
+3 not verified, 130 stopped.
+
+Examples:
+  tidemark verify last
+  tidemark verify runs/20260102-030405-ingest --url http://127.0.0.1:9080")]
+pub struct VerifyArguments {
+    /// A run directory, the name of one in runs/, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Where the system is now, if not where it was
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Print one JSON object on standard output and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing while it reads
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -3,7 +3,7 @@
 //! | status | means |
 //! | --- | --- |
 //! | 0 | done; for a run: every objective was met |
-//! | 1 | an objective was missed |
+//! | 1 | an objective was missed, or something was lost |
 //! | 2 | wrong use, or input that cannot be read |
 //! | 3 | no measurement that can be trusted |
 //! | 70 | a mistake of ours |
@@ -30,6 +30,7 @@ mod scenario;
 mod serve;
 #[cfg(feature = "tui")]
 mod tui;
+mod verify;
 mod watch;
 
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Serve(arguments)) => serve::serve(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),
+        Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Schema) => check::schema(),
     };
     result.unwrap_or_else(end)

@@ -56,7 +56,7 @@ impl ProgressLine {
             ProgressLine::Terminal(bar) => bar.set_message(line),
             ProgressLine::Plain(last) => {
                 match progress {
-                    Progress::Second { .. } => {
+                    Progress::Second { .. } | Progress::Verifying { .. } => {
                         if last.is_some_and(|last| last.elapsed() < PLAIN_EVERY) {
                             return;
                         }
@@ -93,10 +93,16 @@ fn line(progress: &Progress) -> String {
         }
         Progress::Look { .. } => String::new(),
         Progress::Fault { text } => format!("fault: {text}"),
+        Progress::Verifying { read, of } => verifying(*read, *of),
         Progress::CutShort { reason } => format!("stopping: {reason}"),
         Progress::Stopping { interrupted: true } => "stopping; Ctrl-C again stops at once".into(),
         Progress::Stopping { interrupted: false } => "the system ended by itself; stopping".into(),
     }
+}
+
+/// `verifying: 12,000,000 read of 31,145,914 acknowledged; Ctrl-C ends it`
+pub fn verifying(read: u64, of: u64) -> String {
+    format!("verifying: {} read of {} acknowledged; Ctrl-C ends it", units::count(read), units::count(of))
 }
 
 /// `52.3k/s, p50 1.24ms, p99 8.41ms, no errors`

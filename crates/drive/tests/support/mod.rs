@@ -206,6 +206,7 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
             pipeline: 1,
             streams: 1,
         },
+        verify: None,
         objectives: Vec::new(),
         system: System::default(),
         stores: Vec::new(),

@@ -22,6 +22,7 @@ const HEAD_BYTES: usize = MAGIC.len() + 2;
 const FRAME_HEAD_BYTES: usize = 8;
 /// Longest body: far more than a second's acknowledgements take; a longer length is damage.
 const BODY_BYTES_MAX: usize = 64 << 20;
+const SECOND_US: u64 = 1_000_000;
 
 /// Appends parts to the run directory.
 pub struct LedgerWriter {
@@ -157,6 +158,26 @@ impl Ledger {
         let index = times.partition_point(|(sent, _)| *sent <= entry.number);
         let end = times.get(index)?.1;
         Some((index.checked_sub(1).map_or(0, |before| times[before].1), end))
+    }
+
+    /// Groups writes of one thread by the second in which they were sent: adds them to `seconds`.
+    pub(super) fn add_by_second(
+        &self,
+        thread: u16,
+        numbers: &RoaringTreemap,
+        seconds: &mut BTreeMap<u64, (u64, u64)>,
+    ) {
+        let Some(own) = self.threads.get(&thread) else { return };
+        let below = |number: u64| number.checked_sub(1).map_or(0, |last| numbers.rank(last));
+        let (mut sent_before, mut from_us) = (0, 0);
+        for &(sent, to_us) in &own.handed_over {
+            let count = below(sent) - below(sent_before);
+            if count > 0 {
+                let second = seconds.entry(from_us / SECOND_US).or_default();
+                *second = (second.0.max(to_us), second.1 + count);
+            }
+            (sent_before, from_us) = (sent, to_us);
+        }
     }
 
     /// All writes that were acknowledged, in order.

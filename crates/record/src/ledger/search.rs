@@ -6,6 +6,7 @@ use roaring::RoaringTreemap;
 
 use super::file::ThreadLedger;
 use super::{Entry, Ledger};
+use crate::summary::LostWhen;
 
 /// Examples of each kind that findings name.
 pub const EXAMPLES: usize = 10;
@@ -76,6 +77,20 @@ impl<'a> Search<'a> {
         self.duplicated += other.duplicated;
         other.duplicated_examples.into_iter().for_each(|entry| note(&mut self.duplicated_examples, entry));
         self.foreign += other.foreign;
+    }
+
+    /// In which seconds the lost writes were sent: begin and end in microseconds since the run began, and how many.
+    pub fn lost_when(&self) -> Vec<LostWhen> {
+        let none = RoaringTreemap::new();
+        let mut seconds = BTreeMap::new();
+        for (&thread, own) in &self.ledger.threads {
+            let lost = &own.acknowledged - self.seen.get(&thread).unwrap_or(&none);
+            if !lost.is_empty() {
+                self.ledger.add_by_second(thread, &lost, &mut seconds);
+            }
+        }
+        let second = |(second, (to_us, lost))| LostWhen { from_us: second * 1_000_000, to_us, lost };
+        seconds.into_iter().map(second).collect()
     }
 
     /// What it proves, once everything in the store was seen.

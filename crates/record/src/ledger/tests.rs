@@ -194,3 +194,26 @@ fn a_part_goes_on_in_a_used_buffer() {
     let ledger = Ledger::read(dir.path()).unwrap();
     assert_eq!(ledger.acknowledged_entries().collect::<Vec<_>>(), [first, second]);
 }
+
+#[test]
+fn lost_writes_are_told_by_the_second_in_which_they_were_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = LedgerWriter::create(dir.path()).unwrap();
+    for thread in 0..2 {
+        let mut part = Part::new(thread);
+        for second in 1..=3 {
+            for _ in 0..10 {
+                let entry = part.enter();
+                part.acknowledge(entry.number);
+            }
+            writer.add(&part, second * 1_000_000 + u64::from(thread)).unwrap();
+        }
+    }
+    let ledger = Ledger::read(dir.path()).unwrap();
+    let mut search = Search::new(&ledger);
+    for thread in 0..2 {
+        (0..30).filter(|n| !(8..13).contains(n)).for_each(|number| search.found(Entry { thread, number }));
+    }
+    let when: Vec<_> = search.lost_when().iter().map(|w| (w.from_us, w.to_us, w.lost)).collect();
+    assert_eq!(when, [(0, 1_000_001, 4), (1_000_000, 2_000_001, 6)]);
+}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tidemark_record::summary::Ledger;
+use tidemark_record::summary::{EntryExample, Ledger, LostWhen, Verified};
 
 use super::*;
 use crate::test_run;
@@ -143,9 +143,16 @@ fn a_quiet_pass() {
     manifest.objectives.truncate(1);
     manifest.notes.clear();
     manifest.summary.ledger = Some(Ledger {
+        sent: 31_145_920,
         acknowledged: 31_145_914,
-        found: 31_145_914,
-        unacknowledged_found: 3,
+        verified: Some(Verified {
+            found: 31_145_914,
+            unacknowledged_found: 3,
+            counted: Some(31_145_917),
+            took_s: 48.3,
+            verified_at: "2026-01-31T14:12:09Z".into(),
+            ..Verified::default()
+        }),
         ..Ledger::default()
     });
     insta::assert_snapshot!(summary(&run, PLAIN), @r"
@@ -191,8 +198,12 @@ fn a_quiet_pass() {
       ✓ p99 < 2s   1.05s
 
     Nothing lost?
-      ✓ 0 lost of 31,145,914 acknowledged · 31,145,914 found
-        3 found but never acknowledged
+      ✓ 0 lost of 31,145,914 acknowledged · synced
+      found          31,145,914 · 0 duplicated · 0 different
+                     3 more that were never acknowledged
+      sent           31,145,920
+      system counts  31,145,917 and showed 31,145,917
+      read back      48.3s · 2026-01-31T14:12:09Z
 
     Run              runs/20260102-030405-airline
     ");
@@ -235,4 +246,62 @@ fn nothing_from_outside_steers_the_terminal() {
     run.manifest.summary.verdict.reasons = vec!["e\u{1b}f".into()];
     let text = summary(&run, PLAIN);
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+}
+
+#[test]
+fn what_was_lost_is_named_with_its_second() {
+    let mut run = sample();
+    let example =
+        |kind: &str, entry: &str, sent_us| EntryExample { kind: kind.into(), entry: entry.into(), sent_us };
+    run.manifest.summary.ledger = Some(Ledger {
+        sent: 1_010,
+        acknowledged: 1_000,
+        verified: Some(Verified {
+            found: 993,
+            lost: 7,
+            duplicated: 2,
+            unacknowledged_found: 1,
+            different: 1,
+            foreign: 4,
+            counted: Some(1_001),
+            took_s: 0.12,
+            verified_at: "2026-01-31T14:12:09Z".into(),
+            lost_when: vec![
+                LostWhen { from_us: 1_000_000, to_us: 2_000_000, lost: 4 },
+                LostWhen { from_us: 2_000_000, to_us: 3_000_000, lost: 3 },
+            ],
+            examples: vec![
+                example("lost", "0000000000000012", Some((1_000_000, 2_000_000))),
+                example("duplicated", "0010000000000003", None),
+            ],
+        }),
+        not_verified: None,
+        torn: 1,
+    });
+    let text = summary(&run, PLAIN);
+    let section = text.split("Nothing lost?").nth(1).unwrap().split("\nNotes").next().unwrap();
+    insta::assert_snapshot!(section, @r"
+
+    ✗ 7 lost of 1,000 acknowledged · synced
+    found          993 · 2 duplicated · 1 different
+                   1 more that were never acknowledged
+    sent           1,010
+    foreign        4 that this run did not write
+    system counts  1,001 but showed 1,000
+    read back      0.12s · 2026-01-31T14:12:09Z
+    lost ones sent 4 in 1.00s to 2.00s · 3 in 2.00s to 3.00s
+      lost 0000000000000012, sent in 1.00s to 2.00s
+      duplicated 0010000000000003
+    the driver died while it wrote the ledger: its last second is missing
+    ");
+    let ledger = run.manifest.summary.ledger.as_mut().unwrap();
+    (ledger.verified, ledger.not_verified) = (None, Some("GET /count: status 404".into()));
+    let text = summary(&run, PLAIN);
+    let section = text.split("Nothing lost?").nth(1).unwrap().split("\nNotes").next().unwrap();
+    insta::assert_snapshot!(section, @r"
+
+    ! not verified: GET /count: status 404
+    acknowledged   1,000 · 1,010 sent
+    the driver died while it wrote the ledger: its last second is missing
+    ");
 }

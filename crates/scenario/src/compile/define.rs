@@ -76,6 +76,15 @@ impl Session<'_, '_> {
     }
 }
 
+impl Session<'_, '_> {
+    /// Makes the columns of a feeder known, in their order.
+    pub(super) fn define_row(&mut self, feeder: usize, at: &Node) {
+        for column in self.shared.feeders[feeder].columns.clone() {
+            self.define_name(&column, at);
+        }
+    }
+}
+
 /// The items of a list, or the one thing itself.
 pub(super) fn one_or_many(node: &Node) -> &[Node] {
     if node.text().is_some() { std::slice::from_ref(node) } else { node.items() }

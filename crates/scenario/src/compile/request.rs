@@ -170,7 +170,7 @@ impl Session<'_, '_> {
         head
     }
 
-    fn check_path(&self, node: &Node, path: &Template) {
+    pub(super) fn check_path(&self, node: &Node, path: &Template) {
         let Some(text) = node.text() else { return };
         if let Some(Part::Literal(literal)) = path.parts.first() {
             if literal.starts_with(b"/") {

@@ -102,6 +102,14 @@ impl State {
                     self.seconds.push_back(*live);
                 }
             }
+            Progress::Verifying { read, of } => {
+                if read == 0 {
+                    self.event(now, "reading everything back".into());
+                }
+                self.ends_at = None;
+                self.phase = "verifying".into();
+                self.level = format!("{} of {} writes read", units::count(read), units::count(of));
+            }
             Progress::CutShort { reason } => {
                 self.event(now, reason);
                 self.stop();

@@ -1,0 +1,187 @@
+//! Nothing lost? Everything that a system holds after the load is read back and held against the ledger.
+//!
+//! A [`Recipe`] says how; it is written into the run directory when the run begins, so that
+//! [`again`] can do the same later, also for a run whose driver was killed. Where contents come from is behind
+//! [`Holdings`]: the system's own [API](Pages), page by page. Whatever keeps the search from seeing everything makes
+//! the ledger *not verified*, which is never a pass.
+
+mod client;
+mod judge;
+mod pages;
+mod recipe;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, Search};
+use tidemark_record::summary::{self, EntryExample, LOST_SECONDS, LostWhen, Verified};
+use tidemark_record::{RecordError, Run, write_manifest};
+
+pub use client::Unfinished;
+pub use judge::judge;
+pub use pages::Pages;
+pub use recipe::Recipe;
+pub use search::{Bounds, Holdings, Part};
+
+use crate::LabError;
+use crate::interrupt::{Interrupt, Wish};
+
+/// Why nothing was asked where a scenario does not say how.
+pub const NO_VERIFY: &str = "the scenario does not say how to read everything back (verify:)";
+/// Why nothing was asked where there is nothing to hold it against.
+pub const NO_LEDGER: &str = "no step enters its writes in the ledger (ledger:)";
+/// How often whoever watches is told how far a search is.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// How far a search is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Contents read.
+    pub read: u64,
+    /// Writes that the system acknowledged: about so many there will be.
+    pub of: u64,
+}
+
+/// What a run entered in its ledger, before anybody looked; none where it kept no ledger.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub fn entered(run_dir: &Path, not_verified: &str) -> Result<Option<summary::Ledger>, RecordError> {
+    Ok(read(run_dir)?.map(|(ledger, _)| unverified(&ledger, not_verified.into())))
+}
+
+/// Holds what `holdings` shows against the ledger of a run. `goes_on` is asked several times a second; once it says
+/// no, the ledger is not verified.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub fn verify(
+    run_dir: &Path,
+    recipe: &Recipe,
+    holdings: &dyn Holdings,
+    goes_on: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(Step),
+) -> Result<summary::Ledger, RecordError> {
+    let Some((ledger, forms)) = read(run_dir)? else {
+        return Ok(summary::Ledger { not_verified: Some(NO_LEDGER.into()), ..summary::Ledger::default() });
+    };
+    let begin = Instant::now();
+    let bounds = Bounds::new(recipe.within());
+    let of = ledger.acknowledged();
+    let mut tell = |read| progress(Step { read, of });
+    let searched = search::settle(recipe.settle(), &bounds, goes_on, &mut tell).and_then(|()| {
+        search::search(&ledger, &forms, holdings, recipe.parallel, &bounds, goes_on, &mut tell)
+    });
+    Ok(match searched {
+        Ok((search, counted)) => summary::Ledger {
+            sent: ledger.sent(),
+            acknowledged: of,
+            verified: Some(verified(&ledger, &search, counted, begin.elapsed())),
+            not_verified: None,
+            torn: ledger.torn(),
+        },
+        Err(reason) => unverified(&ledger, reason.to_string()),
+    })
+}
+
+/// Verifies a finished run once more, by the recipe that it kept, and writes the result into it. `url`: where its
+/// system is now, if not where it was.
+///
+/// Returns the exit status that says what the ledger alone came to: 0 nothing lost, or not more than the objectives
+/// allow; 1 something lost, doubled or changed; 3 not verified. SIGINT, SIGTERM and SIGHUP end the search.
+///
+/// # Errors
+/// If the run kept no recipe, the URL leads nowhere, or the run cannot be read or written.
+pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -> Result<u8, LabError> {
+    let interrupt =
+        Interrupt::watch(None).map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
+    let goes_on = || interrupt.wish() == Wish::GoOn;
+    let mut recipe = Recipe::read(&run.dir)?;
+    if let Some(url) = url {
+        recipe.move_to(url);
+    }
+    let target = recipe.target()?;
+    let pages = Pages::new(&recipe, &target)?;
+    let failed = |error: RecordError| LabError::Measure(error.to_string());
+    let ledger = verify(&run.dir, &recipe, &pages, &goes_on, progress).map_err(failed)?;
+    let objectives = recipe.objectives();
+    judge::enter(&mut run.manifest, &objectives, ledger);
+    write_manifest(&run.dir, &run.manifest).map_err(failed)?;
+    Ok(judge::exit_status(&run.manifest, &objectives))
+}
+
+/// What a search came to, in one line.
+pub fn in_words(ledger: &summary::Ledger) -> String {
+    match (&ledger.verified, &ledger.not_verified) {
+        (Some(verified), _) => format!(
+            "{} acknowledged writes: {} found, {} lost, {} duplicated, {} different; {} found that were never acknowledged",
+            ledger.acknowledged,
+            verified.found,
+            verified.lost,
+            verified.duplicated,
+            verified.different,
+            verified.unacknowledged_found
+        ),
+        (None, reason) => format!("not verified: {}", reason.as_deref().unwrap_or("nobody looked")),
+    }
+}
+
+/// Whether it was the user who ended the search.
+pub fn was_stopped(ledger: &summary::Ledger) -> bool {
+    ledger.not_verified.as_deref() == Some(Unfinished::Stopped.to_string().as_str())
+}
+
+/// Ledger and forms of a run; none where it kept none.
+fn read(run_dir: &Path) -> Result<Option<(Ledger, Forms)>, RecordError> {
+    match Forms::read(run_dir) {
+        Ok(forms) => Ok(Some((Ledger::read(run_dir)?, forms))),
+        Err(RecordError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn unverified(ledger: &Ledger, reason: String) -> summary::Ledger {
+    summary::Ledger {
+        sent: ledger.sent(),
+        acknowledged: ledger.acknowledged(),
+        verified: None,
+        not_verified: Some(reason),
+        torn: ledger.torn(),
+    }
+}
+
+fn verified(ledger: &Ledger, search: &Search<'_>, counted: Option<u64>, took: Duration) -> Verified {
+    let findings: Findings = search.findings();
+    let mut examples = Vec::new();
+    for (kind, entries) in [
+        ("lost", &findings.lost_examples),
+        ("duplicated", &findings.duplicated_examples),
+        ("different", &findings.different_examples),
+        ("unacknowledged_found", &findings.unacknowledged_examples),
+    ] {
+        let example = |entry: &Entry| EntryExample {
+            kind: kind.into(),
+            entry: entry.to_string(),
+            sent_us: ledger.sent_between(*entry),
+        };
+        examples.extend(entries.iter().map(example));
+    }
+    let mut lost_when: Vec<LostWhen> = search.lost_when();
+    lost_when.truncate(LOST_SECONDS);
+    Verified {
+        found: findings.found,
+        lost: findings.lost,
+        duplicated: findings.duplicated,
+        unacknowledged_found: findings.unacknowledged_found,
+        different: findings.different,
+        foreign: findings.foreign,
+        counted,
+        took_s: took.as_secs_f64(),
+        verified_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        lost_when,
+        examples,
+    }
+}

@@ -1,0 +1,118 @@
+//! What a run is worth once its ledger was held against the store.
+//!
+//! | | verdict |
+//! | --- | --- |
+//! | lost > 0 | `fail`, unless objectives name `lost`: then these decide |
+//! | duplicated > 0 | the same with `duplicated` |
+//! | different > 0 | `fail` |
+//! | the system counts something else than it shows | `fail` |
+//! | not everything could be read, though the scenario says how | `invalid` (`not verified: …`), unless it failed anyway |
+//! | the scenario does not say how | unchanged; objectives that the ledger decides are missed |
+//!
+//! A `fail` of this kind stands whatever the measurement is worth: that something was lost is proven also where the
+//! driver was the limit.
+
+use tidemark_record::Manifest;
+use tidemark_record::manifest::ObjectiveResult;
+use tidemark_record::summary::{Ledger, Status, Verdict, Verified};
+use tidemark_scenario::plan::{Metric, Objective};
+
+use crate::verdict::{holds, text};
+use crate::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
+
+/// The verdict with the ledger in it. `before`: without. `results`: of all objectives; those that the ledger decides
+/// are filled in. `asked`: whether the scenario says how to verify.
+pub fn judge(
+    before: &Verdict,
+    objectives: &[Objective],
+    results: &mut [ObjectiveResult],
+    ledger: Option<&Ledger>,
+    asked: bool,
+) -> Verdict {
+    let verified = ledger.and_then(|ledger| ledger.verified.as_ref());
+    let mut reasons = match (ledger, verified) {
+        (Some(ledger), Some(verified)) => broken(ledger, verified, objectives),
+        _ => Vec::new(),
+    };
+    for objective in objectives.iter().filter(|objective| objective.metric.is_of_the_ledger()) {
+        let measured =
+            ledger.zip(verified).and_then(|(of, verified)| measured(objective.metric, of, verified));
+        let result = ObjectiveResult {
+            objective: objective.text.clone(),
+            met: measured.is_some_and(|value| holds(value, objective.comparison, objective.bound)),
+            measured: match measured {
+                Some(value) => text(objective.metric, value),
+                None if ledger.is_some() => "not verified".into(),
+                None => "not measured".into(),
+            },
+        };
+        // where it could not be verified that is reason enough
+        if !result.met && (verified.is_some() || !asked) {
+            reasons.push(format!("{} missed: {}", result.objective, result.measured));
+        }
+        results.iter_mut().filter(|of| of.objective == result.objective).for_each(|of| *of = result.clone());
+    }
+    let mut status = if reasons.is_empty() { before.status } else { Status::Fail };
+    reasons.extend(before.reasons.iter().cloned());
+    if let Some(reason) = ledger.and_then(|ledger| ledger.not_verified.as_ref()).filter(|_| asked) {
+        let reason = format!("not verified: {reason}");
+        if status == Status::Pass {
+            status = Status::Invalid;
+            reasons.insert(0, reason);
+        } else {
+            reasons.push(reason);
+        }
+    }
+    Verdict { status, reasons }
+}
+
+/// What fails without an objective.
+fn broken(ledger: &Ledger, verified: &Verified, objectives: &[Objective]) -> Vec<String> {
+    let names = |metrics: &[Metric]| objectives.iter().any(|objective| metrics.contains(&objective.metric));
+    let mut reasons = Vec::new();
+    if verified.lost > 0 && !names(&[Metric::Lost, Metric::LostShare]) {
+        reasons
+            .push(format!("lost: {} of {} acknowledged writes are gone", verified.lost, ledger.acknowledged));
+    }
+    if verified.duplicated > 0 && !names(&[Metric::Duplicated]) {
+        reasons.push(format!("duplicated: writes were found {} times too often", verified.duplicated));
+    }
+    if verified.different > 0 {
+        reasons.push(format!("different: {} writes have another content than was sent", verified.different));
+    }
+    if let Some(counted) = verified.counted.filter(|_| verified.is_miscounted()) {
+        reasons.push(format!("miscounted: the system counts {counted}, but showed {}", verified.shown()));
+    }
+    reasons
+}
+
+fn measured(metric: Metric, ledger: &Ledger, verified: &Verified) -> Option<f64> {
+    match metric {
+        Metric::Lost => Some(verified.lost as f64),
+        // where nothing was acknowledged, nothing was lost
+        Metric::LostShare => Some(verified.lost as f64 / ledger.acknowledged.max(1) as f64),
+        Metric::Duplicated => Some(verified.duplicated as f64),
+        _ => None,
+    }
+}
+
+/// Enters what a later search found into a run.
+pub(super) fn enter(manifest: &mut Manifest, objectives: &[Objective], ledger: Ledger) {
+    let before =
+        manifest.verdict_before_verify.get_or_insert_with(|| manifest.summary.verdict.clone()).clone();
+    manifest.summary.verdict = judge(&before, objectives, &mut manifest.objectives, Some(&ledger), true);
+    manifest.summary.ledger = Some(ledger);
+}
+
+/// The exit status that says what the ledger alone came to: 0 nothing lost, or not more than the objectives allow; 1
+/// something lost, doubled or changed; 3 not verified.
+pub(super) fn exit_status(manifest: &Manifest, objectives: &[Objective]) -> u8 {
+    let Some(ledger) = manifest.summary.ledger.as_ref().filter(|ledger| ledger.verified.is_some()) else {
+        return EXIT_INVALID;
+    };
+    let nothing_else = Verdict { status: Status::Pass, reasons: Vec::new() };
+    match judge(&nothing_else, objectives, &mut [], Some(ledger), true).status {
+        Status::Pass => EXIT_PASS,
+        _ => EXIT_FAIL,
+    }
+}

@@ -1,0 +1,162 @@
+//! The system's own API as what it holds: asked path by path, each perhaps with many pages.
+
+use tidemark_drive::Target;
+use tidemark_wire::json::{Path, write_text};
+
+use super::client::{Client, Unfinished, failed};
+use super::recipe::{Recipe, Source};
+use super::search::{Bounds, Holdings, Part};
+use crate::LabError;
+
+/// Digits of the largest count.
+const COUNT_DIGITS: usize = 20;
+
+/// Asks a system by a recipe.
+pub struct Pages<'a> {
+    target: &'a Target,
+    recipe: &'a Recipe,
+    count: Option<(&'a str, Option<Path>)>,
+    items: Path,
+    next: Option<Next<'a>>,
+}
+
+struct Next<'a> {
+    source: NextSource<'a>,
+    parameter: Option<&'a str>,
+}
+
+enum NextSource<'a> {
+    Header(&'a str),
+    Json(Path),
+}
+
+impl<'a> Pages<'a> {
+    /// Of a system at this target.
+    ///
+    /// # Errors
+    /// If a path of the recipe is none.
+    pub fn new(recipe: &'a Recipe, target: &'a Target) -> Result<Pages<'a>, LabError> {
+        let path = |text: &str| {
+            let wrong = |error| LabError::Usage(format!("the recipe to verify names {text}: {error}"));
+            Path::parse(text).map_err(wrong)
+        };
+        let count = match &recipe.count {
+            Some(count) => Some((count.path.as_str(), count.json.as_deref().map(path).transpose()?)),
+            None => None,
+        };
+        let next = match &recipe.contents.next {
+            Some(next) => {
+                let source = match &next.source {
+                    Source::Header(name) => NextSource::Header(name),
+                    Source::Json(text) => NextSource::Json(path(text)?),
+                };
+                Some(Next { source, parameter: next.parameter.as_deref() })
+            }
+            None => None,
+        };
+        Ok(Pages { target, recipe, count, items: path(&recipe.contents.items)?, next })
+    }
+
+    fn client(&self) -> Client<'_> {
+        Client::new(self.target, &self.recipe.headers)
+    }
+}
+
+impl Holdings for Pages<'_> {
+    fn parts(&self) -> usize {
+        self.recipe.contents.paths.len()
+    }
+
+    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+        Ok(Box::new(PageReader { pages: self, client: self.client(), text: Vec::new() }))
+    }
+
+    fn count(&self, bounds: &Bounds) -> Result<Option<u64>, Unfinished> {
+        let Some((path, json)) = &self.count else { return Ok(None) };
+        let mut client = self.client();
+        client.get(path, bounds)?;
+        let number = match json {
+            None => client.body().trim_ascii(),
+            Some(json) => {
+                let found = json.find(client.body()).map_err(|error| failed(path, &error.to_string()))?;
+                found.ok_or_else(|| failed(path, &format!("the answer has nothing at {json}")))?
+            }
+        };
+        match number_of(number) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let start = String::from_utf8_lossy(&number[..number.len().min(COUNT_DIGITS)]).into_owned();
+                Err(failed(path, &format!("the answer is no number: {start}")))
+            }
+        }
+    }
+}
+
+fn number_of(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?.trim_matches('"');
+    text.parse().ok()
+}
+
+struct PageReader<'a> {
+    pages: &'a Pages<'a>,
+    client: Client<'a>,
+    text: Vec<u8>,
+}
+
+impl Part for PageReader<'_> {
+    fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+        let first = &self.pages.recipe.contents.paths[part];
+        let mut path = first.clone();
+        let mut before = None;
+        loop {
+            // a page is shown only once it is whole, so that asking again shows nothing twice
+            self.client.get(&path, bounds)?;
+            let text = &mut self.text;
+            let shown = self.pages.items.find_all(self.client.body(), &mut |token| {
+                text.clear();
+                write_text(token, text);
+                visit(text);
+            });
+            shown.map_err(|error| failed(&path, &error.to_string()))?;
+            let Some(next) = &self.pages.next else { return Ok(()) };
+            let Some(found) = next.find(&self.client).map_err(|reason| failed(&path, &reason))? else {
+                return Ok(());
+            };
+            if before.as_deref() == Some(&found[..]) {
+                let reason = "the answer names itself as the next page; the pages would never end";
+                return Err(failed(&path, reason));
+            }
+            path = next.path(first, &found);
+            before = Some(found);
+        }
+    }
+}
+
+impl Next<'_> {
+    /// What the answer names as the next page; none on the last one.
+    fn find(&self, client: &Client<'_>) -> Result<Option<String>, String> {
+        let mut text = Vec::new();
+        match &self.source {
+            NextSource::Header(name) => text.extend_from_slice(client.header(name).unwrap_or_default()),
+            NextSource::Json(path) => {
+                let token = path.find(client.body()).map_err(|error| error.to_string())?;
+                token
+                    .filter(|token| *token != b"null")
+                    .into_iter()
+                    .for_each(|token| write_text(token, &mut text));
+            }
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
+        String::from_utf8(text).map(Some).map_err(|_| "the next page's name is no text".into())
+    }
+
+    /// The next page's path.
+    fn path(&self, first: &str, found: &str) -> String {
+        let Some(parameter) = self.parameter else { return found.to_owned() };
+        let separator = if first.contains('?') { '&' } else { '?' };
+        let found = percent_encoding::utf8_percent_encode(found, percent_encoding::NON_ALPHANUMERIC);
+        format!("{first}{separator}{parameter}={found}")
+    }
+}

@@ -1,0 +1,183 @@
+//! Reading everything that a store holds, several parts at once, and holding it against the ledger.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use tidemark_record::ledger::{Forms, Ledger, Reading, Search};
+
+use super::TELL_EVERY;
+use super::client::Unfinished;
+
+/// Contents after which a reader says how many it has read.
+const TELL_CONTENTS: u64 = 1_000;
+/// Longest sleep without a look whether to go on.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Everything that a store holds, in parts that can be read at the same time: the system's API, or the store itself
+/// through its own client.
+pub trait Holdings: Sync {
+    /// How many parts there are. Every content is in exactly one.
+    fn parts(&self) -> usize;
+
+    /// A reader of parts; each of the threads that read has its own.
+    ///
+    /// # Errors
+    /// If the store cannot be read at all.
+    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished>;
+
+    /// How much the store itself says that it holds; none where nobody asks it.
+    ///
+    /// # Errors
+    /// If it does not say.
+    fn count(&self, bounds: &Bounds) -> Result<Option<u64>, Unfinished>;
+}
+
+/// Reads parts of a store.
+pub trait Part {
+    /// Shows every content of a part to `visit`, once.
+    ///
+    /// # Errors
+    /// If not all of them could be read. It is the reader that asks again where that makes sense.
+    fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished>;
+}
+
+/// How long a search may go on.
+#[derive(Debug)]
+pub struct Bounds {
+    within: Duration,
+    deadline: Instant,
+    stopped: AtomicBool,
+}
+
+impl Bounds {
+    /// From now on so long.
+    pub fn new(within: Duration) -> Bounds {
+        Bounds { within, deadline: Instant::now() + within, stopped: AtomicBool::new(false) }
+    }
+
+    /// Whether it may go on.
+    pub fn check(&self) -> Result<(), Unfinished> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(Unfinished::Stopped);
+        }
+        match Instant::now() < self.deadline {
+            true => Ok(()),
+            false => Err(Unfinished::OutOfTime(self.within)),
+        }
+    }
+
+    /// Waits, unless it may not go on.
+    pub fn sleep(&self, time: Duration) -> Result<(), Unfinished> {
+        let end = Instant::now() + time;
+        loop {
+            self.check()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+    }
+}
+
+/// Waits before the first question.
+pub(super) fn settle(
+    time: Duration,
+    bounds: &Bounds,
+    goes_on: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(u64),
+) -> Result<(), Unfinished> {
+    tell(0);
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        if !goes_on() {
+            return Err(Unfinished::Stopped);
+        }
+        bounds.sleep(end.saturating_duration_since(Instant::now()).min(NAP))?;
+    }
+    Ok(())
+}
+
+/// Reads everything, on so many threads, and asks for the count before; the first failure ends it.
+pub(super) fn search<'l>(
+    ledger: &'l Ledger,
+    forms: &Forms,
+    holdings: &dyn Holdings,
+    parallel: usize,
+    bounds: &Bounds,
+    goes_on: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(u64),
+) -> Result<(Search<'l>, Option<u64>), Unfinished> {
+    let next = AtomicUsize::new(0);
+    let read = AtomicU64::new(0);
+    let work = || {
+        let mut search = Search::new(ledger);
+        let mut reader = holdings.reader()?;
+        let (mut spare, mut untold) = (Vec::new(), 0);
+        loop {
+            let part = next.fetch_add(1, Ordering::Relaxed);
+            if part >= holdings.parts() {
+                read.fetch_add(untold, Ordering::Relaxed);
+                return Ok(search);
+            }
+            bounds.check()?;
+            reader.read(part, bounds, &mut |content| {
+                match forms.reading(content, &mut spare) {
+                    Reading::Whole(entry) => search.found(entry),
+                    Reading::Different(entry) => search.found_different(entry),
+                    Reading::Foreign => search.found_foreign(),
+                }
+                untold += 1;
+                if untold == TELL_CONTENTS {
+                    read.fetch_add(std::mem::take(&mut untold), Ordering::Relaxed);
+                }
+            })?;
+        }
+    };
+    let threads = parallel.min(holdings.parts()).max(1);
+    let (done, results) = channel();
+    std::thread::scope(|scope| {
+        // the question for the count goes beside those for the contents
+        let counting = scope.spawn(|| holdings.count(bounds));
+        for _ in 0..threads {
+            let (work, done) = (&work, done.clone());
+            scope.spawn(move || {
+                // the receiver lives as long as the scope
+                let _ = done.send(work());
+            });
+        }
+        let mut whole = Search::new(ledger);
+        let mut failure = None;
+        let mut left = threads;
+        while left > 0 {
+            match results.recv_timeout(TELL_EVERY) {
+                Ok(Ok(search)) => {
+                    whole.merge(search);
+                    left -= 1;
+                }
+                Ok(Err(error)) => {
+                    // what the others are stopped by is no reason of its own
+                    failure.get_or_insert(error);
+                    bounds.stopped.store(true, Ordering::Relaxed);
+                    left -= 1;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if !goes_on() && failure.is_none() {
+                failure = Some(Unfinished::Stopped);
+                bounds.stopped.store(true, Ordering::Relaxed);
+            }
+            tell(read.load(Ordering::Relaxed));
+        }
+        let counted = match counting.join() {
+            Ok(counted) => counted,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok((whole, counted?)),
+        }
+    })
+}

@@ -1,0 +1,133 @@
+//! How everything is read back after the load.
+
+use std::time::Duration;
+
+use super::Session;
+use super::request::Requests;
+use super::scope::SharedNames;
+use crate::plan::{ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, Verify};
+use crate::reader::Reader;
+use crate::template::Template;
+use crate::yaml::Node;
+
+/// Connections that ask at once where a scenario says nothing.
+const PARALLEL: usize = 4;
+/// Longest time for all questions where a scenario says nothing.
+const WITHIN: Duration = Duration::from_secs(600);
+
+pub(super) fn read(
+    node: &Node,
+    reader: &Reader<'_>,
+    shared: &mut SharedNames,
+    requests: &mut Requests,
+) -> Option<Verify> {
+    let time = |key| node.get(key).and_then(|node| reader.duration(node));
+    let parallel = node.get("parallel").and_then(|node| {
+        let parallel = reader.whole(node, 1)?;
+        if parallel > PARALLEL_MAX as u64 {
+            reader.sink.error(node, format!("{parallel} is too many; at most {PARALLEL_MAX}"));
+        }
+        usize::try_from(parallel).ok()
+    });
+    let headers = node.get("headers").map(Node::entries).unwrap_or_default();
+    let headers = headers.iter().filter_map(|(name, value)| {
+        let (name, text) = (name.text()?.to_owned(), reader.text(value)?);
+        if text.contains(['\r', '\n', '\0']) {
+            reader.sink.error(value, "a header's value is one line");
+        }
+        Some((name, text))
+    });
+    let headers = headers.collect();
+    let count = node.get("count").and_then(|node| {
+        let path = node.get("GET").or_else(|| node.text().map(|_| node))?;
+        let json = node.get("json").and_then(|node| reader.json_path(node));
+        let question = Session::new(reader, shared, requests).question(path);
+        if question.as_literal().is_none() && !reader.sink.has_errors() {
+            reader.sink.error(path, "this is asked once: only settings can stand in it");
+        }
+        Some(CountQuestion { path: question, json })
+    });
+    let contents = contents(node.get("contents")?, reader, shared, requests)?;
+    Some(Verify {
+        settle: time("settle").unwrap_or(Duration::ZERO),
+        count,
+        contents,
+        headers,
+        parallel: parallel.unwrap_or(PARALLEL),
+        within: time("within").unwrap_or(WITHIN),
+    })
+}
+
+/// Warns where the ledger, what reads it back and what it decides do not come together.
+pub(super) fn warn_of_unentered(
+    root: &Node,
+    requests: &Requests,
+    objectives: &[Objective],
+    reader: &Reader<'_>,
+) {
+    let entered = requests.plans.iter().any(|request| request.ledger.is_some());
+    match root.entry("verify") {
+        Some((key, _)) if !entered => {
+            reader
+                .sink
+                .warn(key.place, "nothing to verify: no step enters its writes with \"ledger\"".into());
+        }
+        None => {
+            let items = root.get("objectives").map(Node::items).unwrap_or_default();
+            for (node, _) in items.iter().zip(objectives).filter(|(_, of)| of.metric.is_of_the_ledger()) {
+                reader.sink.warn(
+                    node.place,
+                    "nothing decides this: it needs \"verify\" and a step with \"ledger\"".into(),
+                );
+            }
+        }
+        Some(_) => {}
+    }
+}
+
+impl Session<'_, '_> {
+    /// A path that is asked after the load.
+    fn question(&mut self, node: &Node) -> Template {
+        let path = self.path(node);
+        self.check_path(node, &path);
+        path
+    }
+}
+
+fn contents(
+    node: &Node,
+    reader: &Reader<'_>,
+    shared: &mut SharedNames,
+    requests: &mut Requests,
+) -> Option<ContentsQuestion> {
+    let mut session = Session::new(reader, shared, requests);
+    let each = node.get("for").and_then(|node| {
+        let name = reader.text(node)?;
+        match session.shared.feeder(&name) {
+            Ok(index) => {
+                session.define_row(index, node);
+                Some(index)
+            }
+            Err(message) => {
+                reader.sink.error(node, message);
+                None
+            }
+        }
+    });
+    let path = session.question(node.get("GET")?);
+    let parameter = node.get("as").and_then(|node| reader.text(node));
+    if let (Some((key, _)), None) = (node.entry("as"), node.get("next")) {
+        reader.sink.error(key, "\"as\" hands the next page's name back; say with \"next\" where that stands");
+    }
+    let next = node.get("next").and_then(|node| {
+        let header = node.get("header").and_then(|node| reader.text(node));
+        let json = || node.get("json").and_then(|node| reader.json_path(node));
+        let source = match header {
+            Some(name) => NextSource::Header(name.to_ascii_lowercase()),
+            None => NextSource::Json(json()?),
+        };
+        Some(NextPage { source, parameter })
+    });
+    let items = reader.json_path(node.get("items")?)?;
+    Some(ContentsQuestion { each, path, items, next })
+}

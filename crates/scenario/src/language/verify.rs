@@ -1,0 +1,68 @@
+//! How everything is read back after the load.
+
+use crate::grammar::Scalar::{Duration, JsonPath, Template, Text, Whole};
+use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
+use crate::grammar::{Keys, Record, Rule, key, required};
+
+pub(super) static VERIFY: Record = Record {
+    what: "a verify",
+    schema: "verify",
+    about: "How everything that the system holds is read back after the load, to be held against the ledger.",
+    verbs: &[],
+    keys: &[
+        key("settle", Scalar(Duration), "Wait before the first question; none by default."),
+        key(
+            "count",
+            Either(&[Scalar(Template), Of(&COUNT)]),
+            "Path that answers with the number of what is held, held against what is shown.",
+        ),
+        required("contents", Of(&CONTENTS), "Where the contents are read."),
+        key("headers", Map(Keys::Text("header names"), &Scalar(Text)), "Headers of every question."),
+        key("parallel", Scalar(Whole(1)), "Connections that ask at once; 4 by default, at most 64."),
+        key("within", Scalar(Duration), "Longest time for all of it; 10m by default."),
+    ],
+    rule: Rule::Free,
+};
+
+static COUNT: Record = Record {
+    what: "a count",
+    schema: "count",
+    about: "A number within an answer.",
+    verbs: &[],
+    keys: &[
+        required("GET", Scalar(Template), "Path, begun with a slash."),
+        key("json", Scalar(JsonPath), "Where the number stands; without it the answer is the number."),
+    ],
+    rule: Rule::Free,
+};
+
+static CONTENTS: Record = Record {
+    what: "a question for contents",
+    schema: "contents",
+    about: "Asked once, or for each row of a feeder, page by page.",
+    verbs: &[],
+    keys: &[
+        key("for", Scalar(Text), "A feeder: asked once for each different row, whose columns are variables."),
+        required("GET", Scalar(Template), "Path, begun with a slash."),
+        required("items", Scalar(JsonPath), "Where contents stand in an answer, like $[*].payload."),
+        key("next", Of(&NEXT), "Where an answer names the next page; the last one names none."),
+        key(
+            "as",
+            Scalar(Text),
+            "Query parameter that hands it back; without it, it is the next path itself.",
+        ),
+    ],
+    rule: Rule::Free,
+};
+
+static NEXT: Record = Record {
+    what: "a next page",
+    schema: "nextPage",
+    about: "Where an answer names the next page.",
+    verbs: &[],
+    keys: &[
+        key("header", Scalar(Text), "In this header."),
+        key("json", Scalar(JsonPath), "In the answer's JSON."),
+    ],
+    rule: Rule::OneOf(&["header", "json"]),
+};

@@ -1,0 +1,103 @@
+//! How the system is asked, after the load, for everything that it holds.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tidemark_wire::json;
+
+use crate::context::{Context, Shared};
+use crate::slot::Slot;
+use crate::template::Template;
+
+/// Most connections that ask at once.
+pub const PARALLEL_MAX: usize = 64;
+/// Most questions for contents, each perhaps with many pages.
+pub const QUESTIONS_MAX: usize = 1_000_000;
+
+/// What is asked after the load, so that it can be held against the ledger.
+#[derive(Debug, Clone)]
+pub struct Verify {
+    /// Wait before the first question.
+    pub settle: Duration,
+    /// Where the system says how much it holds.
+    pub count: Option<CountQuestion>,
+    /// Where it shows everything.
+    pub contents: ContentsQuestion,
+    /// Names and values of headers that every question has.
+    pub headers: Vec<(String, String)>,
+    /// Connections that ask at once, at most [`PARALLEL_MAX`].
+    pub parallel: usize,
+    /// Longest time for all of it.
+    pub within: Duration,
+}
+
+/// A question for a number.
+#[derive(Debug, Clone)]
+pub struct CountQuestion {
+    /// Path, with query.
+    pub path: Template,
+    /// Where in the answer the number stands; the answer is nothing but the number if none.
+    pub json: Option<json::Path>,
+}
+
+/// A question for contents, asked once or for each row of a feeder, page by page.
+#[derive(Debug, Clone)]
+pub struct ContentsQuestion {
+    /// The feeder whose columns are the variables of the path, in this order.
+    pub each: Option<usize>,
+    /// Path, with query.
+    pub path: Template,
+    /// Where contents stand in an answer.
+    pub items: json::Path,
+    /// How the next page is found.
+    pub next: Option<NextPage>,
+}
+
+/// How the next page is asked for.
+#[derive(Debug, Clone)]
+pub struct NextPage {
+    /// Where an answer names it; where it does not, or with an empty text or null, it is the last one.
+    pub source: NextSource,
+    /// The query parameter that hands it back; it is the next path itself if none.
+    pub parameter: Option<String>,
+}
+
+/// Where an answer names the next page.
+#[derive(Debug, Clone)]
+pub enum NextSource {
+    /// In a header, by its lower-case name.
+    Header(String),
+    /// In its JSON.
+    Json(json::Path),
+}
+
+impl ContentsQuestion {
+    /// The paths of all questions, each once, in the order of the feeder's rows.
+    ///
+    /// # Errors
+    /// If there are more than [`QUESTIONS_MAX`], or a path is no text.
+    pub fn paths(&self, shared: &Shared, seed: u64, epoch_ms: i64) -> Result<Vec<String>, String> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut render = |slots: &[Slot]| {
+            let mut path = Vec::new();
+            self.path.render(&mut Context { slots, shared, random: &mut random, epoch_ms }, &mut path);
+            String::from_utf8(path).map_err(|_| "a path to ask for contents is no text".to_owned())
+        };
+        let Some(feeder) = self.each.and_then(|index| shared.feeders().get(index)) else {
+            return Ok(vec![render(&[])?]);
+        };
+        let mut slots = vec![Slot::default(); feeder.columns.len()];
+        let (mut paths, mut known) = (Vec::new(), HashSet::new());
+        for row in &feeder.rows {
+            slots.iter_mut().zip(row).for_each(|(slot, cell)| slot.set_text(cell.as_bytes()));
+            let path = render(&slots)?;
+            if known.insert(path.clone()) {
+                paths.push(path);
+            }
+            if paths.len() > QUESTIONS_MAX {
+                return Err(format!("the feeder {} gives more than {QUESTIONS_MAX} questions", feeder.name));
+            }
+        }
+        Ok(paths)
+    }
+}

@@ -1,0 +1,80 @@
+//! `verify:` in the language: what it becomes, and what is said of its mistakes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidemark_scenario::plan::NextSource;
+use tidemark_scenario::{Plan, Shared, load_text};
+
+fn file(verify: &str) -> String {
+    format!(
+        "settings: {{limit: 50}}
+sessions: {{a: {{steps: [{{GET: /}}]}}}}
+load: {{users: 1, hold: 1s}}
+feeders: {{people: {{rows: [{{user: 'a/b', day: 1}}, {{user: c, day: 2}}, {{user: 'a/b', day: 3}}]}}}}
+verify: {verify}
+"
+    )
+}
+
+fn plan(verify: &str) -> Plan {
+    load_text("t.yaml", &file(verify), Path::new("."), &[]).unwrap()
+}
+
+fn told(verify: &str) -> String {
+    load_text("t.yaml", &file(verify), Path::new("."), &[]).unwrap_err().to_string()
+}
+
+fn paths(plan: &Plan) -> Vec<String> {
+    let shared = Shared::new(plan.counters, plan.feeders.clone());
+    plan.verify.as_ref().unwrap().contents.paths(&shared, 1, 0).unwrap()
+}
+
+#[test]
+fn contents_are_asked_for_each_different_row() {
+    let plan = plan(
+        "{settle: 2s, count: {GET: '/count?all=${limit}', json: $.n}, parallel: 8, within: 1m, headers: {X-Key: k}, \
+         contents: {for: people, GET: '/m/${user}?limit=${limit}', items: '$[*].payload', next: {header: Next-Cursor}, as: cursor}}",
+    );
+    let verify = plan.verify.as_ref().unwrap();
+    assert_eq!((verify.settle, verify.within), (Duration::from_secs(2), Duration::from_secs(60)));
+    assert_eq!(verify.parallel, 8);
+    assert_eq!(verify.headers, [("X-Key".to_owned(), "k".to_owned())]);
+    let count = verify.count.as_ref().unwrap();
+    assert_eq!(count.path.as_literal(), Some(&b"/count?all=50"[..]));
+    let next = verify.contents.next.as_ref().unwrap();
+    assert_eq!(next.parameter.as_deref(), Some("cursor"));
+    assert!(matches!(&next.source, NextSource::Header(name) if name == "next-cursor"));
+    assert_eq!(paths(&plan), ["/m/a%2Fb?limit=50", "/m/c?limit=50"], "each once, and encoded");
+}
+
+#[test]
+fn what_is_left_out_has_defaults() {
+    let plan = plan("{count: /n, contents: {GET: /all, items: $}}");
+    let verify = plan.verify.as_ref().unwrap();
+    assert_eq!((verify.parallel, verify.settle), (4, Duration::ZERO));
+    assert_eq!(verify.within, Duration::from_secs(600));
+    assert!(verify.contents.next.is_none() && verify.count.as_ref().unwrap().json.is_none());
+    assert_eq!(paths(&plan), ["/all"]);
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    for (verify, said) in [
+        ("{}", "t.yaml:5:9: a verify needs the key \"contents\""),
+        ("{contents: {items: $}}", "t.yaml:5:20: a question for contents needs the key \"GET\""),
+        ("{contents: {GET: /a, items: a}}", "\"a\" is no JSON path"),
+        ("{contents: {GET: a, items: $}}", "a path begins with a slash"),
+        ("{contents: {GET: '/${user}', items: $}}", "unknown variable \"user\""),
+        ("{contents: {for: peopel, GET: /a, items: $}}", "unknown feeder \"peopel\"; did you mean people?"),
+        ("{contents: {GET: /a, items: $, as: c}}", "say with \"next\" where that stands"),
+        ("{contents: {GET: /a, items: $, next: {}}}", "needs one of the keys header, json"),
+        ("{parallel: 65, contents: {GET: /a, items: $}}", "65 is too many; at most 64"),
+        ("{count: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "only settings can stand in it"),
+        ("{headers: {A: \"b\\nc\"}, contents: {GET: /a, items: $}}", "a header's value is one line"),
+        ("{store: cassandra, contents: {GET: /a, items: $}}", "unknown key \"store\""),
+    ] {
+        let told = told(verify);
+        assert!(told.contains(said), "{verify}: {told}");
+    }
+}

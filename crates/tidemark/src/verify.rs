@@ -1,0 +1,31 @@
+//! `tidemark verify`: whether a run lost anything, asked once more.
+
+use std::path::Path;
+
+use tidemark_lab::{EXIT_INTERRUPTED, Progress, verify};
+use tidemark_record::{RUNS_DIR, resolve};
+use tidemark_report::{html, json};
+
+use crate::args::VerifyArguments;
+use crate::failure::Failure;
+use crate::watch::{Watch, Wish};
+use crate::{output, report, run};
+
+/// Verifies a run and shows it.
+pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
+    let dir =
+        resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut run = run::open(&dir)?;
+    let status = {
+        let wish = Wish { quiet: arguments.quiet, ..Wish::default() };
+        let mut watch = Watch::new(wish, &run.manifest.scenario)?;
+        let mut tell = |step: verify::Step| watch.show(Progress::Verifying { read: step.read, of: step.of });
+        verify::again(&mut run, arguments.url.as_deref(), &mut tell)?
+    };
+    let page = dir.join(run::PAGE);
+    html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
+    let text = if arguments.json { json::summary(&run) } else { report::text(&run) };
+    output::print(&format!("{}\n", text.trim_end()))?;
+    let stopped = run.manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
+    Ok(if stopped { EXIT_INTERRUPTED } else { status })
+}
