@@ -26,6 +26,7 @@ mod commit;
 mod count;
 mod disk;
 mod entry;
+mod lane;
 mod log;
 mod manifest;
 mod merge;
@@ -172,7 +173,7 @@ pub struct Tree {
     background: Background,
     shared: Arc<Shared>,
     counting: Arc<Mutex<()>>,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Tree {
@@ -217,7 +218,19 @@ impl Tree {
         });
         let background = Background::start(&shared, found.next_run, found.manifest).map_err(failed)?;
         let intake = Intake::start(shared.clone(), log).map_err(failed)?;
-        Ok(Arc::new(Tree { intake, background, shared, counting: Arc::default(), _lock: lock }))
+        Ok(Arc::new(Tree { intake, background, shared, counting: Arc::default(), _lock: Lock(lock) }))
+    }
+}
+
+/// The directory is ours.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone would leave it locked while a process that is being started still has our files.
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "the store directory cannot be unlocked");
+        }
     }
 }
 

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
+use super::lane::{Lane, Lanes, Waiter};
 use super::log::Log;
-use super::{FULL_TABLES_MAX, Logged, Shared, entry};
+use super::{FULL_TABLES_MAX, Logged, Shared, entry, lane};
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -25,14 +26,38 @@ use crate::metrics::Counters;
 /// A group takes no further message when it has this many bytes.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-type Waiter = oneshot::Sender<Result<u64, StoreError>>;
-
 /// Messages that were taken together.
 #[derive(Default)]
 struct Group {
     entries: Vec<u8>,
-    waiters: Vec<Waiter>,
+    messages: usize,
+    /// Who waits, by the way that leads to them. There are as many ways as threads that send.
+    waiters: Vec<(Option<Arc<Lane>>, Vec<Waiter>)>,
 }
+
+impl Group {
+    fn add(&mut self, message: &Message, lane: Option<&Arc<Lane>>, waiter: Waiter) {
+        entry::write_message(message, &mut self.entries);
+        self.messages += 1;
+        let is_same = |(other, _): &&mut (Option<Arc<Lane>>, Vec<Waiter>)| {
+            other.as_ref().map(Arc::as_ptr) == lane.map(Arc::as_ptr)
+        };
+        match self.waiters.iter_mut().find(is_same) {
+            Some((_, waiters)) => waiters.push(waiter),
+            None => self.waiters.push((lane.cloned(), vec![waiter])),
+        }
+    }
+
+    /// Empty, with its room for the next.
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.messages = 0;
+        self.waiters.retain(|(lane, _)| lane.as_ref().is_none_or(|lane| Arc::strong_count(lane) > LANE_HELD));
+    }
+}
+
+/// Those who hold a lane that nobody uses any more: the two groups that take turns.
+const LANE_HELD: usize = 2;
 
 /// What waits for the committer.
 #[derive(Default)]
@@ -47,6 +72,7 @@ struct Queue {
 struct Gate {
     queue: Mutex<Queue>,
     wake: Condvar,
+    lanes: Lanes,
     counters: Counters,
     refused: AtomicU64,
     failed: AtomicU64,
@@ -67,6 +93,7 @@ impl Intake {
         let gate = Arc::new(Gate {
             queue: Mutex::default(),
             wake: Condvar::new(),
+            lanes: Lanes::new(),
             counters: Counters::default(),
             refused: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -89,22 +116,22 @@ impl Intake {
         if let Some(reason) = self.shared.failure.get() {
             return Answer::ready(Err(StoreError::Stopped { reason: reason.clone() }));
         }
-        let mut queue = self.gate.queue.lock();
-        if queue.next.waiters.len() + queue.committing >= self.shared.options.waiting_max {
-            drop(queue);
-            return refuse("as many messages wait as are allowed to");
-        }
-        if queue.next.entries.len() >= GROUP_BYTES_MAX {
-            drop(queue);
-            return refuse("as many bytes wait as are allowed to");
-        }
         let (done, receiver) = oneshot::channel();
-        entry::write_message(message, &mut queue.next.entries);
-        queue.next.waiters.push(done);
-        let is_idle = std::mem::take(&mut queue.is_idle);
-        drop(queue);
-        if is_idle {
-            self.gate.wake.notify_one();
+        let taken = self.gate.lanes.with_own(|lane| {
+            let mut queue = self.gate.queue.lock();
+            if queue.next.messages + queue.committing >= self.shared.options.waiting_max {
+                return Err("as many messages wait as are allowed to");
+            }
+            if queue.next.entries.len() >= GROUP_BYTES_MAX {
+                return Err("as many bytes wait as are allowed to");
+            }
+            queue.next.add(message, lane, done);
+            Ok(std::mem::take(&mut queue.is_idle))
+        });
+        match taken {
+            Err(what) => return refuse(what),
+            Ok(is_idle) if is_idle => drop(self.gate.wake.notify_one()),
+            Ok(_) => {}
         }
         Answer::committing(receiver, |_| ())
     }
@@ -112,7 +139,7 @@ impl Intake {
     pub(crate) fn metrics(&self) -> MessagesMetrics {
         let counted = self.gate.counters.snapshot();
         let queue = self.gate.queue.lock();
-        let waiting = queue.next.waiters.len() + queue.committing;
+        let waiting = queue.next.messages + queue.committing;
         drop(queue);
         MessagesMetrics {
             written: counted.writes,
@@ -145,6 +172,7 @@ impl Drop for Intake {
         {
             tracing::error!("the committer of messages panicked");
         }
+        self.gate.lanes.close();
     }
 }
 
@@ -175,13 +203,14 @@ impl Committer {
         while self.next_group(&mut group) {
             match self.commit(&group) {
                 Ok(sync) => {
-                    self.gate.counters.committed(group.waiters.len(), sync);
-                    // A sender that has gone away does not want its answer.
-                    group.waiters.drain(..).for_each(|done| drop(done.send(Ok(1))));
+                    self.gate.counters.committed(group.messages, sync);
+                    for (lane, waiters) in &mut group.waiters {
+                        lane::deliver(lane.as_deref(), waiters);
+                    }
                 }
                 Err(error) => self.refuse(&mut group, error),
             }
-            group.entries.clear();
+            group.clear();
             if let Err(error) = self.turn_over_if_full() {
                 self.shared.fail("beginning a log", &error);
             }
@@ -197,7 +226,7 @@ impl Committer {
     fn next_group(&self, group: &mut Group) -> bool {
         let mut queue = self.gate.queue.lock();
         queue.committing = 0;
-        while queue.next.waiters.is_empty() {
+        while queue.next.messages == 0 {
             if queue.is_closing {
                 return false;
             }
@@ -206,7 +235,7 @@ impl Committer {
         }
         queue.is_idle = false;
         std::mem::swap(&mut queue.next, group);
-        queue.committing = group.waiters.len();
+        queue.committing = group.messages;
         true
     }
 
@@ -216,7 +245,7 @@ impl Committer {
             return Err(StoreError::Stopped { reason: reason.clone() });
         }
         let begun = Instant::now();
-        let mut written = self.log.append(group.waiters.len() as u32, &group.entries);
+        let mut written = self.log.append(group.messages as u32, &group.entries);
         if self.shared.options.durability == Durability::Synced {
             written = written.and_then(|()| self.log.sync());
         }
@@ -229,8 +258,9 @@ impl Committer {
     }
 
     fn refuse(&self, group: &mut Group, error: StoreError) {
-        self.gate.failed.fetch_add(group.waiters.len() as u64, Ordering::Relaxed);
-        group.waiters.drain(..).for_each(|done| drop(done.send(Err(error.clone()))));
+        self.gate.failed.fetch_add(group.messages as u64, Ordering::Relaxed);
+        let waiters = group.waiters.iter_mut().flat_map(|(_, waiters)| waiters.drain(..));
+        waiters.for_each(|done| drop(done.send(Err(error.clone()))));
     }
 
     /// Begins a new log with a new table when this one is full, once there is room for another full one.
