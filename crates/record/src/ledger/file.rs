@@ -61,6 +61,8 @@ impl LedgerWriter {
         for range in &part.acknowledged {
             acknowledged.insert_range(range.clone());
         }
+        // neighbours as ranges, where that is shorter
+        acknowledged.optimize();
         acknowledged.serialize_into(&mut self.frame).map_err(io_error("write", &path))?;
         let (head, body) = self.frame.split_at_mut(FRAME_HEAD_BYTES);
         head[..4].copy_from_slice(&(body.len() as u32).to_le_bytes());

@@ -14,6 +14,8 @@ use crate::files;
 /// Digits of a content's checksum, decimal like everything that must look like a number to the system under test.
 pub const CHECK_DIGITS: usize = 12;
 const CHECK_END: u64 = 1_000_000_000_000;
+/// Seeds stay below this, so that every reader of JSON keeps them whole.
+const SEED_END: u64 = 1 << 53;
 
 /// The checksum of a write's content, in whose place for it stand zeros: XXH3 (64 bits), keyed with the run's seed and
 /// the entry, modulo 10¹². Whoever takes other digits of a content for its entry finds that the checksum is wrong.
@@ -34,7 +36,7 @@ pub fn stamp(seed: u64, entry: Entry, content: &mut [u8], at: usize) {
 /// same seed wrote cannot answer for this one.
 pub fn seed(run_seed: u64, begun: SystemTime) -> u64 {
     let since_1970 = begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    xxh3_64_with_seed(&since_1970.as_nanos().to_le_bytes(), run_seed)
+    xxh3_64_with_seed(&since_1970.as_nanos().to_le_bytes(), run_seed) % SEED_END
 }
 
 /// What the content of one kind of write looks like.
