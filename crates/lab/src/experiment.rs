@@ -661,7 +661,9 @@ fn gone(system: &mut Running, stores: &Stores, faults: &Faults, now_us: u64) -> 
     }
     if let Some((name, ending)) = stores.ended() {
         let text = format!("{name}: {ending}");
-        let reason = format!("its store {text} after {at_s:.1} s; see logs/{name}.log of the run");
+        let reason = format!(
+            "the store {name} ended by itself: {ending} after {at_s:.1} s; see logs/{name}.log of the run"
+        );
         return Some((text, reason));
     }
     let ending = system.ended()?;

@@ -134,8 +134,9 @@ impl Stores {
         let nodes: Vec<_> = self.nodes().map(Arc::clone).collect();
         let stop = |node: &Mutex<Node>| {
             let mut node = held(node);
-            node.process_id()?;
-            let ending = node.stop(&patience);
+            // one that ended by itself is not stopped
+            let is_up = node.process_id().is_some() && node.ended().is_none();
+            let ending = is_up.then(|| node.stop(&patience))?;
             Some((node.name.clone(), ending))
         };
         std::thread::scope(|scope| {

@@ -96,7 +96,7 @@ fn line(progress: &Progress) -> String {
         Progress::Verifying { read, of } => verifying(*read, *of),
         Progress::CutShort { reason } => format!("stopping: {reason}"),
         Progress::Stopping { interrupted: true } => "stopping; Ctrl-C again stops at once".into(),
-        Progress::Stopping { interrupted: false } => "the system ended by itself; stopping".into(),
+        Progress::Stopping { interrupted: false } => "what was started ended by itself; stopping".into(),
     }
 }
 

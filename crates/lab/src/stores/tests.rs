@@ -80,7 +80,7 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
 fn a_broker_comes_back_where_it_was_with_its_data() {
     let folder = tempfile::tempdir().unwrap();
     let store = one_node(Product::Kafka);
-    let stores = Stores::start(&[store], &setup(folder.path()), &go_on, &mut |_| ()).unwrap();
+    let mut stores = Stores::start(&[store], &setup(folder.path()), &go_on, &mut |_| ()).unwrap();
     let (name, address) = stores.settings().remove(0);
     let address: SocketAddr = address.parse().unwrap();
     assert_eq!(name, "kafka");
@@ -99,6 +99,19 @@ fn a_broker_comes_back_where_it_was_with_its_data() {
     let directory =
         |text: &str| text.lines().find(|line| line.starts_with("directory.id=")).map(str::to_owned);
     assert_eq!(directory(&before), directory(&after), "prepared once");
+
+    // somebody else's kill is an end of its own, and leaves nothing to stop
+    let id = rustix::process::Pid::from_raw(stores.processes()[0].1 as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    let begin = Instant::now();
+    let ended = loop {
+        match stores.ended() {
+            None if begin.elapsed() < Duration::from_secs(60) => std::thread::sleep(Duration::from_millis(5)),
+            ended => break ended,
+        }
+    };
+    assert_eq!(ended, Some(("kafka".into(), "killed by signal 9".into())));
+    assert_eq!(stores.stop(&|| true), []);
 }
 
 #[test]

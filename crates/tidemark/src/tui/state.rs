@@ -115,7 +115,8 @@ impl State {
                 self.stop();
             }
             Progress::Stopping { interrupted } => {
-                let text = if interrupted { "stopped by the user" } else { "the system ended by itself" };
+                let text =
+                    if interrupted { "stopped by the user" } else { "what was started ended by itself" };
                 self.event(now, text.into());
                 self.stop();
             }
