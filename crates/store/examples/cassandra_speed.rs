@@ -34,7 +34,7 @@ struct Arguments {
     #[arg(long, default_value = "tidemark_speed")]
     keyspace: String,
     /// Writes in flight
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1024)]
     in_flight: usize,
     /// Connections to each node
     #[arg(long, default_value_t = 1)]
@@ -64,6 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options {
         contact: vec![arguments.contact.clone()],
         keyspace: arguments.keyspace.clone(),
+        waiting_max: arguments.in_flight.max(1),
         in_flight: arguments.in_flight,
         connections: arguments.connections,
         threads: arguments.threads,

@@ -20,8 +20,9 @@
 //! again, to another node too, and a copy that comes late changes nothing. What was not answered in time is an
 //! error: nobody knows whether it is kept.
 //!
-//! **Back-pressure.** At most [`Options::in_flight`] writes are sent and not answered; the next is refused at once as
-//! [`StoreError::Busy`].
+//! **Back-pressure.** At most [`Options::in_flight`] writes are sent and not answered: more in the nodes' queues makes
+//! them slower, not faster. The others wait here, in turn and no longer than [`Options::timeout`]; when
+//! [`Options::waiting_max`] were taken and not answered, the next is refused at once as [`StoreError::Busy`].
 //!
 //! **When nodes go.** Requests go on with those that are left. A node that comes back is found by what the others tell;
 //! when none was left, by looking for it twice a second: the client by itself would look every ten seconds at last.
@@ -54,7 +55,7 @@ use crate::metrics::SYNC_BOUNDS_US;
 
 use kept::KeptLink;
 use link::Link;
-pub use options::{Consistency, IN_FLIGHT_MAX, Options, REPLICATION_MAX};
+pub use options::{Consistency, IN_FLIGHT_MAX, Options, REPLICATION_MAX, WAITING_MAX};
 pub use read::Part;
 use retry::Attempts;
 pub use retry::RETRIES_MAX;
@@ -75,8 +76,10 @@ fn day_of(time_ms: u64) -> i32 {
 pub struct Cassandra {
     link: Arc<KeptLink>,
     durability: Durability,
-    /// One for each write that may be sent and not answered.
+    /// One for each write that may be taken and not answered.
     room: Semaphore,
+    /// One for each of these that may be sent.
+    turns: Semaphore,
     /// One for each count that may wait.
     counts: Semaphore,
     counting: Mutex<()>,
@@ -107,13 +110,15 @@ impl Cassandra {
             let durability = link.durability().await?;
             Ok::<_, StoreError>((link, durability))
         })?;
-        let room = Semaphore::new(options.in_flight);
+        let room = Semaphore::new(options.waiting_max);
+        let turns = Semaphore::new(options.in_flight);
         let link = KeptLink::new(link, options, attempts);
         runtime.spawn(KeptLink::keep(Arc::downgrade(&link)));
         Ok(Arc::new(Cassandra {
             link,
             durability,
             room,
+            turns,
             counts: Semaphore::new(COUNTS_MAX),
             counting: Mutex::new(()),
             days: KnownDays::new(),
@@ -148,9 +153,29 @@ impl Cassandra {
 
     async fn write(&self, message: Message, _room: SemaphorePermit<'_>) -> Result<(), StoreError> {
         let begun = Instant::now();
-        let outcome = self.send(&message).await;
+        let outcome = match self.turn().await {
+            Ok(_turn) => self.send(&message).await,
+            Err(error) => Err(error),
+        };
         self.counters.answered(begun.elapsed(), outcome.is_ok());
         outcome
+    }
+
+    /// Waits until a write may be sent.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, StoreError> {
+        if let Ok(turn) = self.turns.try_acquire() {
+            return Ok(turn);
+        }
+        let timeout = self.link.options.timeout;
+        match tokio::time::timeout(timeout, self.turns.acquire()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            _ => {
+                self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
+                Err(StoreError::no_answer(format!(
+                    "it was not this write's turn for {timeout:?}; it was not sent"
+                )))
+            }
+        }
     }
 
     async fn send(&self, message: &Message) -> Result<(), StoreError> {
@@ -212,7 +237,7 @@ impl Messages for Cassandra {
             Ok(room) => Answer::boxed(self.write(message, room)),
             Err(_) => {
                 self.counters.refused.fetch_add(1, Ordering::Relaxed);
-                Answer::ready(Err(StoreError::Busy { what: "as many writes are in flight as may be" }))
+                Answer::ready(Err(StoreError::Busy { what: "as many writes wait as may" }))
             }
         }
     }
@@ -234,7 +259,7 @@ impl Messages for Cassandra {
     }
 
     fn metrics(&self) -> MessagesMetrics {
-        let waiting_max = self.link.options.in_flight as u64;
+        let waiting_max = self.link.options.waiting_max as u64;
         MessagesMetrics {
             waiting: waiting_max - self.room.available_permits() as u64,
             waiting_max,
@@ -266,9 +291,11 @@ impl Cassandra {
         };
         let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
         let (nodes, connected) = self.link.now().nodes();
+        let in_flight = self.link.options.in_flight - self.turns.available_permits();
         let Counters { timeouts, unreachable, .. } = &self.counters;
         let attempts = &*self.link.attempts;
         vec![
+            gauge("cassandra_in_flight", "Writes sent and not answered", in_flight as u64),
             gauge("cassandra_nodes", "Nodes of the cluster", nodes),
             gauge("cassandra_nodes_connected", "Nodes that there is a connection to", connected),
             counter(

@@ -134,8 +134,8 @@ fn everything_that_many_writers_send_at_once_is_kept_as_it_was_sent() {
 /// Writes beyond the bound are refused at once, all others are answered, and what was refused was not written.
 #[test]
 #[ignore = "needs a Cassandra: see the top of this file"]
-fn the_bound_of_writes_in_flight_holds() {
-    let store = Cassandra::open(Options { in_flight: 8, ..fresh() }).unwrap();
+fn the_bound_of_waiting_writes_holds() {
+    let store = Cassandra::open(Options { waiting_max: 8, in_flight: 4, ..fresh() }).unwrap();
     let acknowledged = Arc::new(AtomicU64::new(0));
     let refused = Arc::new(AtomicU64::new(0));
     wait(async {

@@ -44,11 +44,19 @@ impl KeptLink {
 
     /// Replaces the link whenever it has no connection and could have one, as long as somebody uses it.
     pub(super) async fn keep(kept: Weak<Self>) {
+        let mut connected_before = true;
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let Some(kept) = kept.upgrade() else { return };
-            let (_, connected) = kept.now().nodes();
-            if connected == 0 && kept.some_node_is_there().await {
+            let connected = kept.now().nodes().1 > 0;
+            if connected != connected_before {
+                match connected {
+                    true => tracing::info!("nodes are back"),
+                    false => tracing::error!("no node has a connection: writes fail until one is back"),
+                }
+            }
+            connected_before = connected;
+            if !connected && kept.some_node_is_there().await {
                 kept.replace().await;
             }
         }
@@ -71,7 +79,6 @@ impl KeptLink {
                 if self.now().nodes().1 == 0 {
                     *self.link.write() = Arc::new(link);
                     self.relinks.fetch_add(1, Ordering::Relaxed);
-                    tracing::info!("nodes are back: a new session");
                 }
             }
             Ok(Err(error)) => tracing::debug!(%error, "no new session yet"),

@@ -7,6 +7,8 @@ use scylla::statement::Consistency as Cql;
 
 use crate::error::StoreError;
 
+/// Most waiting writes that can be set.
+pub const WAITING_MAX: usize = 1_000_000;
 /// Most writes in flight that can be set: a connection carries 32,768 at once.
 pub const IN_FLIGHT_MAX: usize = 100_000;
 /// Most replicas that can be set.
@@ -77,7 +79,9 @@ pub struct Options {
     pub replication: u8,
     /// How many of these acknowledge a write.
     pub consistency: Consistency,
-    /// Most writes sent and not answered yet; more are refused.
+    /// Most writes taken and not answered yet; more are refused.
+    pub waiting_max: usize,
+    /// Most of these that are sent; the others wait their turn.
     pub in_flight: usize,
     /// Connections to each node.
     pub connections: usize,
@@ -97,7 +101,8 @@ impl Default for Options {
             keyspace: "tidemark".to_owned(),
             replication: 1,
             consistency: Consistency::Quorum,
-            in_flight: 10_000,
+            waiting_max: 8192,
+            in_flight: 1024,
             connections: 1,
             timeout: Duration::from_secs(10),
             second_node_after: Duration::from_secs(1),
@@ -131,6 +136,7 @@ impl Options {
             value => Err(StoreError::invalid(what, format!("{value} is not within 1 to {max}"))),
         };
         within("the replication", self.replication.into(), REPLICATION_MAX.into())?;
+        within("the bound of waiting writes", self.waiting_max, WAITING_MAX)?;
         within("the bound of writes in flight", self.in_flight, IN_FLIGHT_MAX)?;
         within("the number of connections", self.connections, 64)?;
         within("the number of threads", self.threads, 64)
@@ -174,6 +180,7 @@ mod tests {
             (Options { keyspace: String::new(), ..good() }, "begin with a letter"),
             (Options { keyspace: "a".repeat(49), ..good() }, "48"),
             (Options { replication: 0, ..good() }, "0 is not within 1 to 9"),
+            (Options { waiting_max: 0, ..good() }, "waiting"),
             (Options { in_flight: 0, ..good() }, "in flight"),
             (Options { in_flight: IN_FLIGHT_MAX + 1, ..good() }, "100001"),
             (Options { connections: 65, ..good() }, "connections"),
