@@ -30,6 +30,27 @@ pub enum IngestError {
     /// A durable store needs a place.
     #[error("durability {0} needs a data directory; name one, or choose durability memory")]
     NoDirectory(tidemark_store::Durability),
+    /// A store that this program was built without.
+    #[error(
+        "this program was built without {store}; build it with: cargo build --release -p tidemark --features {feature}"
+    )]
+    NotBuiltIn {
+        /// The store.
+        store: &'static str,
+        /// The cargo feature that has it.
+        feature: &'static str,
+    },
+    /// The store's servers keep less than was asked for.
+    #[error(
+        "what the store acknowledges is {given}, not {wanted}; ask for durability {given}, or let Cassandra's commit \
+         log be synced before it answers (commitlog_sync: batch or group)"
+    )]
+    LessDurable {
+        /// What they keep.
+        given: tidemark_store::Durability,
+        /// What was asked for.
+        wanted: tidemark_store::Durability,
+    },
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -60,6 +60,7 @@ mod payload;
 mod refusal;
 mod serve;
 mod store_metrics;
+mod stores;
 
 pub use error::IngestError;
 pub use options::{Options, Setting, check_setting, settings};

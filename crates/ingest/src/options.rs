@@ -10,6 +10,7 @@ use tidemark_service::Limits;
 use tidemark_store::Durability;
 
 use crate::error::IngestError;
+use crate::stores::Kind;
 
 /// How to serve an intake.
 #[derive(Debug, Clone)]
@@ -68,6 +69,61 @@ const SETTINGS: &[Setting] = &[
         help: "megabytes of messages kept with durability memory; a message beyond that is answered 503",
     },
     Setting {
+        name: "store",
+        default: "embedded",
+        allowed: "embedded or cassandra",
+        help: "where messages are kept: in this process, or in Apache Cassandra",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "contact",
+        default: "127.0.0.1:9042",
+        allowed: "HOST:PORT, several with commas between",
+        help: "store=cassandra: addresses of some of its nodes; the others are learnt from them",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "keyspace",
+        default: "tidemark",
+        allowed: "up to 48 small letters, digits and underscores",
+        help: "store=cassandra: the keyspace of its tables; made if it is not there",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "replication",
+        default: "1",
+        allowed: "1 to 9",
+        help: "store=cassandra: on how many nodes each message is kept",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "consistency",
+        default: "quorum",
+        allowed: "one, quorum, local-quorum or all",
+        help: "store=cassandra: how many of these acknowledge a message; so many are read that none is missed",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "in_flight",
+        default: "1024",
+        allowed: "1 to 100000",
+        help: "store=cassandra: writes sent and not answered at once; more wait their turn",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "node_connections",
+        default: "1",
+        allowed: "1 to 64",
+        help: "store=cassandra: connections to each node",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "timeout_s",
+        default: "10",
+        allowed: "1 to 3600",
+        help: "store=cassandra: how many seconds an answer is waited for, retries included",
+    },
+    Setting {
         name: "connections_max",
         default: "16384",
         allowed: "1 to 1000000",
@@ -108,6 +164,7 @@ pub fn check_setting(name: &str, value: &str) -> Result<(), IngestError> {
 pub(crate) struct Values {
     pub(crate) waiting_max: usize,
     pub(crate) memory_bytes: u64,
+    pub(crate) store: Kind,
     pub(crate) limits: Limits,
 }
 
@@ -128,15 +185,30 @@ impl Values {
             ..Limits::default()
         };
         let memory_mb: u64 = value(given, "memory_mb", 1..=1_000_000)?;
+        let waiting_max = value(given, "waiting_max", 1..=1_000_000)?;
         Ok(Values {
-            waiting_max: value(given, "waiting_max", 1..=1_000_000)?,
+            waiting_max,
+            store: Kind::read(given, waiting_max)?,
             memory_bytes: memory_mb * 1024 * 1024,
             limits,
         })
     }
 }
 
-fn value<T: FromStr + PartialOrd>(
+/// What `read` makes of a setting's text.
+#[cfg(feature = "cassandra")]
+pub(crate) fn text<T>(
+    given: &BTreeMap<String, String>,
+    name: &'static str,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, IngestError> {
+    let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap_or(&SETTINGS[0]);
+    let text = given.get(name).map_or(setting.default, |text| text.trim());
+    let wrong = || IngestError::Setting { name, given: text.to_owned(), allowed: setting.allowed };
+    read(text).ok_or_else(wrong)
+}
+
+pub(crate) fn value<T: FromStr + PartialOrd>(
     given: &BTreeMap<String, String>,
     name: &'static str,
     allowed: std::ops::RangeInclusive<T>,
@@ -159,7 +231,7 @@ mod tests {
         for setting in settings() {
             assert!(check_setting(setting.name, setting.default).is_ok(), "{}", setting.name);
             assert!(!setting.help.is_empty() && !setting.help.contains('\n'));
-            let error = check_setting(setting.name, "many").unwrap_err().to_string();
+            let error = check_setting(setting.name, "many!").unwrap_err().to_string();
             assert!(error.contains(setting.name) && error.contains(setting.allowed), "{error}");
         }
     }

@@ -2,12 +2,11 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use tidemark_service::{BoundServer, Served, Server, System};
 use tidemark_store::Durability;
-use tidemark_store::messages::{Memory, MessageStore, Tree, TreeOptions};
+use tidemark_store::messages::MessageStore;
 
 use crate::app::App;
 use crate::error::IngestError;
@@ -31,11 +30,14 @@ pub struct Ingest {
 impl Ingest {
     /// Checks the options and takes the address.
     pub fn bind(options: Options) -> Result<Self, IngestError> {
-        if options.data_dir.is_none() && options.durability != Durability::Memory {
+        let here = Values::read(&options.settings)?.store.is_here();
+        if here && options.data_dir.is_none() && options.durability != Durability::Memory {
             return Err(IngestError::NoDirectory(options.durability));
         }
         let (data_dir, durability) = (options.data_dir.clone(), options.durability);
-        Self::bind_with_store(options, move |values| open(data_dir.as_deref(), durability, values))
+        Self::bind_with_store(options, move |values| {
+            values.store.clone().open(data_dir.as_deref(), durability, values)
+        })
     }
 
     /// The same with a store of one's own, which is opened while `/health` already says that it is starting.
@@ -74,19 +76,4 @@ impl Ingest {
     pub fn serve(self, stop: impl Future<Output = ()>) -> Result<Served, IngestError> {
         Ok(self.server.serve(stop)?)
     }
-}
-
-/// Opens the store.
-fn open(
-    data_dir: Option<&Path>,
-    durability: Durability,
-    values: &Values,
-) -> Result<MessageStore, IngestError> {
-    Ok(match data_dir {
-        Some(dir) if durability != Durability::Memory => {
-            let waiting_max = values.waiting_max;
-            Tree::open(dir, TreeOptions { durability, waiting_max, ..TreeOptions::default() })?
-        }
-        _ => Memory::new(values.memory_bytes),
-    })
 }

@@ -122,7 +122,11 @@ fn serve_airline(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
 }
 
 fn serve_ingest(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
-    let place = Place::choose(arguments.data, arguments.durability)?;
+    let elsewhere = arguments.settings.iter().any(|(name, store)| name == "store" && store != "embedded");
+    let place = match elsewhere {
+        true => Place { dir: None, temporary: false },
+        false => Place::choose(arguments.data, arguments.durability)?,
+    };
     let options = ingest::Options {
         listen: arguments.listen,
         data_dir: place.dir.clone(),

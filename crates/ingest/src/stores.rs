@@ -1,0 +1,159 @@
+//! Which store an intake has, and how it is opened.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tidemark_store::Durability;
+use tidemark_store::messages::{Memory, MessageStore, Tree, TreeOptions};
+
+use crate::error::IngestError;
+use crate::options::Values;
+
+/// The store that an intake has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// In this process.
+    Embedded,
+    /// In Apache Cassandra.
+    #[cfg(feature = "cassandra")]
+    Cassandra(tidemark_store::cassandra::Options),
+}
+
+impl Kind {
+    /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
+    pub(crate) fn read(given: &BTreeMap<String, String>, waiting_max: usize) -> Result<Self, IngestError> {
+        let cassandra = Self::cassandra(given, waiting_max);
+        match given.get("store").map_or("embedded", |store| store.trim()) {
+            "embedded" => cassandra.map(|_| Kind::Embedded),
+            "cassandra" => {
+                cassandra?.ok_or(IngestError::NotBuiltIn { store: "Apache Cassandra", feature: "cassandra" })
+            }
+            other => Err(IngestError::Setting {
+                name: "store",
+                given: other.to_owned(),
+                allowed: "embedded or cassandra",
+            }),
+        }
+    }
+
+    #[cfg(not(feature = "cassandra"))]
+    fn cassandra(_: &BTreeMap<String, String>, _: usize) -> Result<Option<Self>, IngestError> {
+        Ok(None)
+    }
+
+    #[cfg(feature = "cassandra")]
+    fn cassandra(given: &BTreeMap<String, String>, waiting_max: usize) -> Result<Option<Self>, IngestError> {
+        use crate::options::{text, value};
+        use tidemark_store::cassandra::{IN_FLIGHT_MAX, Options, REPLICATION_MAX};
+        let checked = |options: Options| options.check().is_ok().then_some(options);
+        let contact = |text: &str| {
+            let contact = text.split(',').map(|node| node.trim().to_owned()).collect();
+            checked(Options { contact, ..Options::default() }).map(|options| options.contact)
+        };
+        let keyspace = |text: &str| {
+            let keyspace = text.to_owned();
+            checked(Options { keyspace, ..Options::default() }).map(|options| options.keyspace)
+        };
+        Ok(Some(Kind::Cassandra(Options {
+            contact: text(given, "contact", contact)?,
+            keyspace: text(given, "keyspace", keyspace)?,
+            replication: value(given, "replication", 1..=REPLICATION_MAX)?,
+            consistency: text(given, "consistency", |text| text.parse().ok())?,
+            waiting_max,
+            in_flight: value(given, "in_flight", 1..=IN_FLIGHT_MAX)?,
+            connections: value(given, "node_connections", 1..=64)?,
+            timeout: std::time::Duration::from_secs(value(given, "timeout_s", 1..=3600)?),
+            ..Options::default()
+        })))
+    }
+
+    /// Whether its data is in a directory of this process.
+    pub(crate) fn is_here(&self) -> bool {
+        *self == Kind::Embedded
+    }
+
+    /// Opens it.
+    pub(crate) fn open(
+        self,
+        data_dir: Option<&Path>,
+        durability: Durability,
+        values: &Values,
+    ) -> Result<MessageStore, IngestError> {
+        match self {
+            Kind::Embedded => embedded(data_dir, durability, values),
+            #[cfg(feature = "cassandra")]
+            Kind::Cassandra(options) => {
+                let store = tidemark_store::cassandra::Cassandra::open(options)?;
+                let given = store.durability();
+                match given == durability || durability != Durability::Synced {
+                    true => Ok(store),
+                    false => Err(IngestError::LessDurable { given, wanted: durability }),
+                }
+            }
+        }
+    }
+}
+
+fn embedded(
+    data_dir: Option<&Path>,
+    durability: Durability,
+    values: &Values,
+) -> Result<MessageStore, IngestError> {
+    Ok(match data_dir {
+        Some(dir) if durability != Durability::Memory => {
+            let waiting_max = values.waiting_max;
+            Tree::open(dir, TreeOptions { durability, waiting_max, ..TreeOptions::default() })?
+        }
+        _ => Memory::new(values.memory_bytes),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Kind, IngestError> {
+        Kind::read(&pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(), 9)
+    }
+
+    #[test]
+    fn a_store_that_there_is_not_is_refused() {
+        assert_eq!(read(&[]).unwrap(), Kind::Embedded);
+        let error = read(&[("store", "shoebox")]).unwrap_err().to_string();
+        assert!(error.contains("shoebox") && error.contains("embedded or cassandra"), "{error}");
+    }
+
+    #[cfg(not(feature = "cassandra"))]
+    #[test]
+    fn a_store_that_was_not_built_in_says_how_to_have_it() {
+        let error = read(&[("store", "cassandra")]).unwrap_err().to_string();
+        assert!(error.contains("--features cassandra"), "{error}");
+    }
+
+    #[cfg(feature = "cassandra")]
+    #[test]
+    fn the_settings_of_cassandra_are_read() {
+        use tidemark_store::cassandra::{Consistency, Options};
+        let settings = [
+            ("store", "cassandra"),
+            ("contact", "127.0.0.1:9042, 127.0.0.2:9042"),
+            ("replication", "3"),
+            ("consistency", "all"),
+        ];
+        let Ok(Kind::Cassandra(options)) = read(&settings) else { panic!("not Cassandra") };
+        let contact = vec!["127.0.0.1:9042".to_owned(), "127.0.0.2:9042".to_owned()];
+        let expected = Options {
+            contact,
+            replication: 3,
+            consistency: Consistency::All,
+            waiting_max: 9,
+            ..Options::default()
+        };
+        assert_eq!(options, expected);
+        for (name, value) in
+            [("contact", "nowhere"), ("replication", "0"), ("consistency", "some"), ("keyspace", "A-B")]
+        {
+            assert!(read(&[("store", "cassandra"), (name, value)]).is_err(), "{name}={value}");
+        }
+    }
+}
