@@ -171,6 +171,9 @@ pub(crate) struct Values {
 impl Values {
     /// Reads settings; names the nearest right one for a wrong name.
     pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Self, IngestError> {
+        // first, since the settings of a store that was not built in are unknown
+        let waiting_max = value(given, "waiting_max", 1..=1_000_000)?;
+        let store = Kind::read(given, waiting_max)?;
         if let Some(name) = given.keys().find(|name| SETTINGS.iter().all(|setting| setting.name != *name)) {
             let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
             let nearest = SETTINGS.iter().min_by_key(distance).map_or("", |setting| setting.name);
@@ -185,13 +188,7 @@ impl Values {
             ..Limits::default()
         };
         let memory_mb: u64 = value(given, "memory_mb", 1..=1_000_000)?;
-        let waiting_max = value(given, "waiting_max", 1..=1_000_000)?;
-        Ok(Values {
-            waiting_max,
-            store: Kind::read(given, waiting_max)?,
-            memory_bytes: memory_mb * 1024 * 1024,
-            limits,
-        })
+        Ok(Values { waiting_max, store, memory_bytes: memory_mb * 1024 * 1024, limits })
     }
 }
 

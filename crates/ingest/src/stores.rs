@@ -126,7 +126,9 @@ mod tests {
     #[cfg(not(feature = "cassandra"))]
     #[test]
     fn a_store_that_was_not_built_in_says_how_to_have_it() {
-        let error = read(&[("store", "cassandra")]).unwrap_err().to_string();
+        let settings = [("store", "cassandra"), ("contact", "127.0.0.1:9042")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let error = Values::read(&settings.into()).unwrap_err().to_string();
         assert!(error.contains("--features cassandra"), "{error}");
     }
 
