@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
+use tidemark_drive::{Address, Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
 use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
 use tidemark_record::summary::{Driver, Ledger, Summary};
@@ -21,6 +21,7 @@ use crate::error::LabError;
 use crate::faults::Faults;
 use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::{Interrupt, Wish};
+use crate::link::{self, Link};
 use crate::monitor::{Monitor, SYSTEM};
 use crate::pin::{self, Pins};
 use crate::silence::Silence;
@@ -298,6 +299,15 @@ impl Experiment {
 
         let recipe = Recipe::of(plan, &system.url, self.seed)?;
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
+        let link = self.link(&mut system)?;
+        account.notes.extend(link.as_ref().map(|link| {
+            format!(
+                "connections went through a link of the lab's own at {}, for the faults that slow or cut it; it takes part \
+                 of a core, and its time is in every response time",
+                link.address
+            )
+        }));
+
         let before = self.probe(&system, progress)?;
         if let Some(part) = self.prepare(&mut system, progress)? {
             writer.add_to_ledger(&part, 0).map_err(written)?;
@@ -315,11 +325,15 @@ impl Experiment {
         let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
         let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(not_begun)?;
         self.begun(&account, &mut writer, drive.phases())?;
-        let faults = Faults::begin(&plan.faults, started, epoch, window_start_us(drive.phases()));
+        let faults = Faults::begin(&plan.faults, started, link, epoch, window_start_us(drive.phases()));
         let mut tested = Tested { system: &mut system, stores: &stores, faults: faults.map_err(driven)? };
         let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut tested, progress)?;
         let mut faults = tested.faults;
         faults.end().iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
+        if recipe.is_some() && self.wish() == Wish::GoOn {
+            let restored = faults.restore(&|| self.wish() == Wish::GoOn);
+            restored.iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
+        }
         let ledger = self.verify(recipe.as_ref(), &system, &driven, progress)?;
         if let Some(ledger) = &ledger {
             let at_us = microseconds(epoch.elapsed()) as i64;
@@ -395,6 +409,28 @@ impl Experiment {
             system.settings.entry(name.into()).or_insert(value);
         }
         Running::start(&system, &setup, &|| self.wish())
+    }
+
+    /// Puts a link between the driver and the system where faults are to slow or cut it.
+    fn link(&self, system: &mut Running) -> Result<Option<Arc<Link>>, LabError> {
+        if !self.plan.faults.iter().any(|fault| fault.kind.is_of_link()) {
+            return Ok(None);
+        }
+        let connections = self.plan.limits.connections;
+        if connections > link::CONNECTIONS_MAX {
+            return Err(LabError::Usage(format!(
+                "faults that slow or cut the link leave room for {} connections, not for {connections}; lower \
+                 `limits: connections`",
+                link::CONNECTIONS_MAX
+            )));
+        }
+        let Address::Tcp(address) = system.target.address else {
+            return Err(LabError::Usage("only a link over TCP can be slowed or cut".into()));
+        };
+        let link = Link::to(address);
+        let link = link.map_err(|error| LabError::Start(format!("no link to {address}: {error}")))?;
+        system.target.address = link.address.into();
+        Ok(Some(Arc::new(link)))
     }
 
     fn drive_options(&self, system: &Running) -> DriveOptions {

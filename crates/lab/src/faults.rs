@@ -16,6 +16,8 @@ use tidemark_record::fault::Fault as Record;
 use tidemark_scenario::plan::{Fault, FaultKind};
 
 use crate::error::LabError;
+use crate::link::{Condition, Link};
+use crate::monitor::SYSTEM;
 use crate::started::{Handle, Patience, held};
 use crate::timetable::microseconds;
 
@@ -69,6 +71,7 @@ impl Over {
 /// The faults of a run, on their way.
 pub struct Faults {
     epoch: Instant,
+    plan: Vec<Fault>,
     records: Vec<Record>,
     started: Vec<Handle>,
     told: Receiver<Told>,
@@ -89,10 +92,24 @@ impl Faults {
     }
 
     /// Begins to wait for their times, which count from `zero_us` after `epoch`.
-    pub fn begin(plan: &[Fault], started: Vec<Handle>, epoch: Instant, zero_us: u64) -> io::Result<Faults> {
+    pub fn begin(
+        plan: &[Fault],
+        started: Vec<Handle>,
+        link: Option<Arc<Link>>,
+        epoch: Instant,
+        zero_us: u64,
+    ) -> io::Result<Faults> {
         let (sender, told) = channel();
         let records = plan.iter().map(record).collect();
-        let mut faults = Faults { epoch, records, started, told, over: Arc::default(), threads: Vec::new() };
+        let mut faults = Faults {
+            epoch,
+            plan: plan.to_vec(),
+            records,
+            started,
+            told,
+            over: Arc::default(),
+            threads: Vec::new(),
+        };
         let mut targets: Vec<&str> = plan.iter().map(|fault| fault.target.as_str()).collect();
         targets.sort_unstable();
         targets.dedup();
@@ -101,7 +118,9 @@ impl Faults {
             let own = plan.iter().enumerate().filter(|(_, fault)| fault.target == target);
             let own: Vec<(usize, Fault)> = own.map(|(index, fault)| (index, fault.clone())).collect();
             let zero = epoch + Duration::from_micros(zero_us);
-            let breaker = Breaker { handles, zero, over: Arc::clone(&faults.over), sender: sender.clone() };
+            let link = link.clone();
+            let breaker =
+                Breaker { handles, link, zero, over: Arc::clone(&faults.over), sender: sender.clone() };
             let thread = std::thread::Builder::new().name("faults".into());
             faults.threads.push(thread.spawn(move || breaker.carry_out(&own))?);
         }
@@ -167,6 +186,28 @@ impl Faults {
         self.news()
     }
 
+    /// Starts again what is down though it was to come back, and the system in any case: it is to be asked what it
+    /// holds. Returns what happened.
+    pub fn restore(&mut self, patience: Patience<'_>) -> Vec<Event> {
+        let mut events = Vec::new();
+        for handle in &self.started {
+            let mut handle = held(handle);
+            let name = handle.name().to_owned();
+            let comes_back =
+                |fault: &Fault| fault.kind.ends_processes() && fault.lasts.is_some() && fault.is_about(&name);
+            if handle.process_id().is_some() || !(name == SYSTEM || self.plan.iter().any(comes_back)) {
+                continue;
+            }
+            let text = match handle.restart(patience) {
+                Ok(()) => format!("{name} is started again, after the load"),
+                Err(error) => format!("{name} could not be started again: {error}"),
+            };
+            let at_us = microseconds(self.epoch.elapsed()) as i64;
+            events.push(Event { at_us, kind: "healed".into(), text });
+        }
+        events
+    }
+
     /// All that was started, broken or not.
     pub fn started(&self) -> &[Handle] {
         &self.started
@@ -215,6 +256,8 @@ fn restarts(record: &Record) -> bool {
 /// The thread of one target.
 struct Breaker {
     handles: Vec<Handle>,
+    /// Where any fault is one of the link.
+    link: Option<Arc<Link>>,
     /// What the faults' times count from.
     zero: Instant,
     over: Arc<Over>,
@@ -235,6 +278,7 @@ impl Breaker {
             match fault.kind {
                 FaultKind::Kill | FaultKind::Stop => self.down(fault, patience, &tell),
                 FaultKind::Freeze => self.freeze(fault, &tell),
+                FaultKind::Slow { .. } | FaultKind::Cut { .. } => self.impair(fault, &tell),
             }
         }
     }
@@ -263,6 +307,27 @@ impl Breaker {
             Err(LabError::Interrupted(_)) => {}
             Err(error) => tell(Instant::now(), News::Failed(error.to_string())),
         }
+    }
+
+    fn impair(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
+        let Some(link) = &self.link else {
+            return tell(Instant::now(), News::Failed("the load does not go through a link".into()));
+        };
+        tell(Instant::now(), News::Began);
+        link.set(|condition| match fault.kind {
+            FaultKind::Slow { latency, bandwidth } => {
+                (condition.latency, condition.bandwidth) = (latency, bandwidth);
+            }
+            FaultKind::Cut { share } => {
+                condition.refused = share;
+                // with a share of new connections only, those that there are stay
+                condition.cuts += u64::from(share >= 1.0);
+            }
+            FaultKind::Kill | FaultKind::Stop | FaultKind::Freeze => {}
+        });
+        let _ = self.lasts(fault);
+        link.set(|condition| *condition = Condition { cuts: condition.cuts, ..Condition::default() });
+        tell(Instant::now(), News::Healed("has its whole link again"));
     }
 
     fn freeze(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {

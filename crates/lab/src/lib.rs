@@ -30,6 +30,7 @@ pub mod faults;
 mod health;
 pub mod hopeless;
 mod interrupt;
+mod link;
 mod load_text;
 mod machine;
 pub mod monitor;

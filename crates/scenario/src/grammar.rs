@@ -61,6 +61,8 @@ pub(crate) enum Scalar {
     Duration,
     /// `64KiB`.
     Size,
+    /// `1MiB/s`.
+    Bandwidth,
     /// A number of users, or `10 to 100`.
     Users,
     /// A rate, or `10/s to 100/s`.
@@ -176,6 +178,7 @@ impl Scalar {
             Scalar::Share => "a share like 25%".into(),
             Scalar::Duration => "a time like 10s".into(),
             Scalar::Size => "a size like 64KiB".into(),
+            Scalar::Bandwidth => "a bandwidth like 1MiB/s".into(),
             Scalar::Users => "a number of users".into(),
             Scalar::Rate => "a rate like 20k/s".into(),
             Scalar::Word(words) => format!("one of {}", words.join(", ")),

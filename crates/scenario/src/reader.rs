@@ -66,6 +66,7 @@ impl Reader<'_> {
             Scalar::Share => drop(self.share(node)),
             Scalar::Duration => drop(self.duration(node)),
             Scalar::Size => drop(self.size(node)),
+            Scalar::Bandwidth => drop(self.bandwidth(node)),
             Scalar::Users => drop(self.users(node)),
             Scalar::Rate => drop(self.rate(node)),
             Scalar::Word(words) => drop(self.word(node, words)),
@@ -135,6 +136,10 @@ impl Reader<'_> {
 
     pub(crate) fn size(&self, node: &Node) -> Option<u64> {
         self.parsed(node, units::parse_size)
+    }
+
+    pub(crate) fn bandwidth(&self, node: &Node) -> Option<u64> {
+        self.parsed(node, units::parse_bandwidth)
     }
 
     /// Users over a phase.

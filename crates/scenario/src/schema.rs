@@ -141,6 +141,7 @@ fn scalar(kind: Scalar) -> Value {
         Scalar::Share => pattern(r"^\s*[0-9][0-9._]*\s*%\s*$"),
         Scalar::Duration => pattern(&format!(r"^\s*{TIME}$")),
         Scalar::Size => pattern(r"^\s*[0-9][0-9._]*\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)\s*$"),
+        Scalar::Bandwidth => pattern(r"^\s*[0-9][0-9._]*\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)/s\s*$"),
         Scalar::Users => number_or(0, &format!(r"^\s*{COUNT}(\s+to\s+{COUNT}{STEPS})?\s*$")),
         Scalar::Rate => pattern(&format!(r"^\s*{RATE}(\s+to\s+{RATE}{STEPS})?\s*$")),
         Scalar::Word(["true"]) => json!({ "const": true }),

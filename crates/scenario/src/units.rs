@@ -31,6 +31,7 @@ pub struct UnitError {
 const RATE: (&str, &str) = ("rate", "500/s, 20k/s or 90/min");
 const TIME: (&str, &str) = ("time", "250ms, 10s, 1m30s or 2h");
 const SIZE: (&str, &str) = ("size", "512B, 64KiB or 16MiB");
+const BANDWIDTH: (&str, &str) = ("bandwidth", "1MiB/s or 500KB/s");
 const SHARE: (&str, &str) = ("share", "25% or 0.01%");
 const COUNT: (&str, &str) = ("number", "100 or 20k");
 
@@ -116,6 +117,19 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     match Duration::try_from_secs_f64(total_s) {
         Ok(time) if time <= TIME_MAX => Ok(time),
         _ => Err(error(text, TIME, "it is longer than a year")),
+    }
+}
+
+/// Reads a bandwidth in bytes each second: `1MiB/s`.
+///
+/// # Errors
+/// Where the text is none, with an example of one.
+pub fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
+    let size = text.trim().strip_suffix("/s").ok_or_else(|| error(text, BANDWIDTH, "it lacks its /s"))?;
+    match parse_size(size) {
+        Ok(0) => Err(error(text, BANDWIDTH, "nothing would get through; that is a cut")),
+        Ok(bytes) => Ok(bytes),
+        Err(_) => Err(error(text, BANDWIDTH, "")),
     }
 }
 

@@ -41,6 +41,23 @@ fn faults_come_in_order_of_time() {
 }
 
 #[test]
+fn faults_of_the_link_say_what_they_do() {
+    let (plan, told) = check(
+        "  - {at: 1s, slow: system, latency: 50ms, bandwidth: 1MiB/s, for: 5s}\n  - {at: 10s, cut: system, for: 2s}\n  \
+         - {at: 20s, cut: system, share: 30%, for: 2s}\n",
+        &[],
+    );
+    assert_eq!(told, "");
+    let texts: Vec<String> = plan.unwrap().faults.iter().map(ToString::to_string).collect();
+    let wanted = [
+        "slow system by 50ms to 1MiB/s for 5s",
+        "cut system for 2s",
+        "cut system, 30% of new connections, for 2s",
+    ];
+    assert_eq!(texts, wanted);
+}
+
+#[test]
 fn settings_choose_the_faults_that_happen() {
     let text = "  - {at: 1s, kill: system, restart after: 1s, when: \"${how == 'kill'}\"}\n  \
                 - {at: 1s, freeze: cassandra, for: 1s, when: \"${how == 'store'}\"}\n";
@@ -71,6 +88,15 @@ fn mistakes_are_told_where_they_are() {
         (
             "{at: 1s, kill: system, stop: system}",
             "t.yaml:6:28: a fault has either \"kill\" or \"stop\", not both",
+        ),
+        ("{at: 1s, slow: system, for: 1s}", "t.yaml:6:5: \"slow\" needs a latency or a bandwidth"),
+        (
+            "{at: 1s, slow: system, bandwidth: 5MiB, for: 1s}",
+            "t.yaml:6:39: \"5MiB\" is no bandwidth: it lacks its /s",
+        ),
+        (
+            "{at: 1s, cut: system, latency: 1s, for: 1s}",
+            "t.yaml:6:27: \"cut\" has no \"latency\"; it belongs to \"slow\"",
         ),
         ("{kill: system}", "t.yaml:6:5: a fault needs the key \"at\""),
         ("{at: 1s, kil: system}", "t.yaml:6:14: unknown key \"kil\"; did you mean kill?"),

@@ -127,6 +127,28 @@ fn a_system_that_does_not_come_back_fails_the_run_with_the_reason() {
     assert!([1, 3].contains(&code(&output)), "{text}");
 }
 
+#[test]
+fn a_link_is_slowed_and_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    scenario(
+        folder.path(),
+        "{serve: airline, durability: memory, settings: {customers: 10}}",
+        LOOKS,
+        "{users: 2, hold: 6s}",
+        "  - {at: 1s, slow: system, latency: 100ms, for: 1s}\n  - {at: 3s, cut: system, for: 500ms}\n",
+    );
+    let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--json"]);
+    let summary: Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    // there and back
+    let longest_us = summary["response_time_us"]["max"].as_u64().unwrap();
+    assert!(longest_us >= 200_000, "{summary}");
+    assert!(summary["errors"]["reset"].as_u64() > Some(0), "{summary}");
+    assert_eq!(events(folder.path(), "healed"), ["system has its whole link again"; 2]);
+    let text = fs::read_to_string(folder.path().join("out/run.json")).unwrap();
+    assert!(text.contains("a link of the lab's own"), "the cost is said");
+}
+
 /// A run whose system is frozen for ever, and the system.
 fn frozen(folder: &Path) -> (Child, u32) {
     scenario(

@@ -54,8 +54,17 @@ pub(super) fn read(
 
 /// A fault, and where its target stands.
 fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
-    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze];
+    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze, slow(node, reader), cut(node, reader)];
     let (kind, target) = kinds.into_iter().find_map(|kind| Some((kind, node.get(kind.word())?)))?;
+    for (key, of) in [("latency", "slow"), ("bandwidth", "slow"), ("share", "cut")] {
+        if let Some((key_node, _)) = node.entry(key).filter(|_| kind.word() != of) {
+            let message = format!("\"{}\" has no \"{key}\"; it belongs to \"{of}\"", kind.word());
+            reader.sink.error(key_node, message);
+        }
+    }
+    if kind == (FaultKind::Slow { latency: Duration::ZERO, bandwidth: None }) {
+        reader.sink.error(node, "\"slow\" needs a latency or a bandwidth");
+    }
     let (wanted, other) = match kind.ends_processes() {
         true => ("restart after", "for"),
         false => ("for", "restart after"),
@@ -77,12 +86,26 @@ fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
     Some((target, Fault { at, target: reader.text(target)?, kind, lasts }))
 }
 
+fn slow(node: &Node, reader: &Reader<'_>) -> FaultKind {
+    let latency = node.get("latency").and_then(|latency| reader.duration(latency)).unwrap_or_default();
+    let bandwidth = node.get("bandwidth").and_then(|bandwidth| reader.bandwidth(bandwidth));
+    FaultKind::Slow { latency, bandwidth }
+}
+
+fn cut(node: &Node, reader: &Reader<'_>) -> FaultKind {
+    let share = node.get("share").and_then(|share| reader.share(share)).unwrap_or(1.0);
+    FaultKind::Cut { share }
+}
+
 fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String], reader: &Reader<'_>) {
     let target = fault.target.as_str();
     let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
     if target == SYSTEM && !is_ours {
         let message =
             "only what a run itself starts can be broken: start the system with `serve` or `command`";
+        reader.sink.error(node, message);
+    } else if target != SYSTEM && fault.kind.is_of_link() {
+        let message = "only the link between the driver and the system can be slowed or cut";
         reader.sink.error(node, message);
     } else if target != SYSTEM && !started.iter().any(|name| name == target) {
         let names = || std::iter::once(SYSTEM).chain(started.iter().map(String::as_str));

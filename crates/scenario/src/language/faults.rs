@@ -1,6 +1,6 @@
 //! Faults in the scenario language.
 
-use crate::grammar::Scalar::{Bool, Duration, Text};
+use crate::grammar::Scalar::{Bandwidth, Bool, Duration, Share, Text};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 
@@ -15,6 +15,19 @@ pub(crate) static FAULT: Record = Record {
         key("kill", Scalar(Text), "Kills the named process and its children (SIGKILL)."),
         key("stop", Scalar(Text), "Asks the named process to end (SIGTERM), as it does at the end of a run."),
         key("freeze", Scalar(Text), "Stops the named process and its children where they stand (SIGSTOP)."),
+        key("slow", Scalar(Text), "Slows the link between the driver and the system."),
+        key("cut", Scalar(Text), "Resets all connections between the driver and the system, and new ones."),
+        key("latency", Scalar(Duration), "Of `slow`: added to what goes either way."),
+        key(
+            "bandwidth",
+            Scalar(Bandwidth),
+            "Of `slow`: bytes each second that pass in each direction of a connection.",
+        ),
+        key(
+            "share",
+            Scalar(Share),
+            "Of `cut`: only new connections are reset, and of them this share; those that there are stay.",
+        ),
         key(
             "restart after",
             Scalar(Duration),
@@ -23,5 +36,5 @@ pub(crate) static FAULT: Record = Record {
         key("for", Scalar(Duration), "How long a fault lasts whose processes go on."),
         key("when", Scalar(Bool), "Whether the fault happens; an expression over settings."),
     ],
-    rule: Rule::OneOf(&["kill", "stop", "freeze"]),
+    rule: Rule::OneOf(&["kill", "stop", "freeze", "slow", "cut"]),
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::units::Time;
+use crate::units::{Share, Size, Time};
 
 /// Something that the lab breaks while the load is on.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,18 @@ pub enum FaultKind {
     Stop,
     /// Stopped where it stands (SIGSTOP), and let go on.
     Freeze,
+    /// The link between the driver and it made slow.
+    Slow {
+        /// Added each way.
+        latency: Duration,
+        /// Bytes each second, in each direction of a connection.
+        bandwidth: Option<u64>,
+    },
+    /// Its connections reset, and new ones, too.
+    Cut {
+        /// Of new connections; where it is not all, those that there are stay.
+        share: f64,
+    },
 }
 
 impl FaultKind {
@@ -36,7 +48,14 @@ impl FaultKind {
             FaultKind::Kill => "kill",
             FaultKind::Stop => "stop",
             FaultKind::Freeze => "freeze",
+            FaultKind::Slow { .. } => "slow",
+            FaultKind::Cut { .. } => "cut",
         }
+    }
+
+    /// Whether it is about the link between the driver and its target, which then goes through the lab's own proxy.
+    pub fn is_of_link(self) -> bool {
+        matches!(self, FaultKind::Slow { .. } | FaultKind::Cut { .. })
     }
 
     /// Whether its target's processes end by it.
@@ -62,6 +81,18 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.word(), self.target)?;
+        match self.kind {
+            FaultKind::Slow { latency, bandwidth } => {
+                if !latency.is_zero() {
+                    write!(f, " by {}", Time(latency))?;
+                }
+                if let Some(bytes) = bandwidth {
+                    write!(f, " to {}/s", Size(bytes))?;
+                }
+            }
+            FaultKind::Cut { share } if share < 1.0 => write!(f, ", {} of new connections,", Share(share))?,
+            _ => {}
+        }
         match self.lasts {
             Some(lasts) if self.kind.ends_processes() => write!(f, ", restart after {}", Time(lasts)),
             Some(lasts) => write!(f, " for {}", Time(lasts)),
