@@ -3,8 +3,7 @@
 //! Waking a task from a foreign thread costs a write to the event loop's own descriptor; from within the loop it costs
 //! a place in a queue. So each thread of an asynchronous runtime that sends messages has a lane here: the committer
 //! puts all of a group's waiting senders into their lane and wakes one task, which wakes them. What is sent from
-//! outside any runtime is answered directly. Measured at the whole intake, 400 and 2,000 connections in turn, six times
-//! each on a busy machine (load 25): 29.5 us of CPU a message in place of 31.5.
+//! outside any runtime is answered directly.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
