@@ -88,7 +88,7 @@ pub fn verify(
 }
 
 /// Verifies a finished run once more, by the recipe that it kept, and writes the result into it. `url`: where its
-/// system is now, if not where it was.
+/// system is now, if not where it was. A search that did not see everything takes nothing from what an earlier one found.
 ///
 /// Returns the exit status that says what the ledger alone came to: 0 nothing lost, or not more than the objectives
 /// allow; 1 something lost, doubled or changed; 3 not verified. SIGINT, SIGTERM and SIGHUP end the search.
@@ -107,6 +107,15 @@ pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -
     let pages = Pages::new(&recipe, &target)?;
     let failed = |error: RecordError| LabError::Measure(error.to_string());
     let ledger = verify(&run.dir, &recipe, &pages, &goes_on, progress).map_err(failed)?;
+    let known = run.manifest.summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref());
+    if let (Some(reason), Some(known)) = (&ledger.not_verified, known) {
+        if was_stopped(&ledger) {
+            return Err(LabError::Interrupted(None));
+        }
+        let moved = if url.is_none() { "; is the system there? --url says where it is now" } else { "" };
+        let stays = format!("what was found at {} stays", known.verified_at);
+        return Err(LabError::Measure(format!("not verified: {reason}{moved}; {stays}")));
+    }
     let objectives = recipe.objectives();
     judge::enter(&mut run.manifest, &objectives, ledger);
     write_manifest(&run.dir, &run.manifest).map_err(failed)?;

@@ -200,7 +200,8 @@ pub struct ReportArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads everything that the system holds, as the run's scenario says under `verify:`, holds it against the run's ledger,
-and writes what it found into the run. Works for a run whose driver was killed, too.
+and writes what it found into the run. Works for a run whose driver was killed, too. A search that did not come to its
+end takes nothing from what an earlier one found.
 
 Exit status: 0 nothing lost (or no more than the objectives allow), 1 something lost, doubled or changed, 2 wrong use,
 3 not verified, 130 stopped.
