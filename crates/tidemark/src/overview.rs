@@ -11,7 +11,7 @@ Tidemark tells how much load a system really holds, at what latency and cost.
   tidemark hit http://127.0.0.1:8080/     hit one URL, and report
   tidemark check my.yaml                  look for mistakes without running
   tidemark report last --html last.html   show a run again
-  tidemark verify last                    look once more whether a run lost anything
+  tidemark verify last                    look again whether it lost anything
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
 
 Every verb has --help. Shipped scenarios: ";

@@ -36,9 +36,13 @@ fn status_of(summary: &Value) -> i32 {
 fn alone_it_shows_every_verb_with_an_example() {
     let output = run(folder().path(), &[]);
     assert_eq!(code(&output), 0);
-    for example in
-        ["tidemark run airline", "tidemark serve airline", "tidemark check ", "tidemark report last"]
-    {
+    for example in [
+        "tidemark run airline",
+        "tidemark serve airline",
+        "tidemark check ",
+        "tidemark report last",
+        "tidemark verify last",
+    ] {
         assert!(stdout(&output).contains(example), "{example}:\n{}", stdout(&output));
     }
     assert!(stdout(&output).lines().all(|line| line.chars().count() <= 80), "{}", stdout(&output));
