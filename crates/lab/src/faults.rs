@@ -74,6 +74,8 @@ pub struct Faults {
     plan: Vec<Fault>,
     records: Vec<Record>,
     started: Vec<Handle>,
+    /// Stays to the end of the run: what the system holds is asked for through it, too.
+    _link: Option<Arc<Link>>,
     told: Receiver<Told>,
     over: Arc<Over>,
     threads: Vec<JoinHandle<()>>,
@@ -106,6 +108,7 @@ impl Faults {
             plan: plan.to_vec(),
             records,
             started,
+            _link: link.clone(),
             told,
             over: Arc::default(),
             threads: Vec::new(),
