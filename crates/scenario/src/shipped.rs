@@ -1,7 +1,10 @@
 //! The scenarios that come with the program.
 
 /// Name and text of each.
-const SHIPPED: [(&str, &str); 1] = [("airline", include_str!("../../../scenarios/airline.yaml"))];
+const SHIPPED: [(&str, &str); 2] = [
+    ("airline", include_str!("../../../scenarios/airline.yaml")),
+    ("ingest", include_str!("../../../scenarios/ingest.yaml")),
+];
 
 /// The text of a shipped scenario.
 pub fn shipped(name: &str) -> Option<&'static str> {

@@ -1,0 +1,71 @@
+//! The shipped message intake under load while it is killed, stopped and frozen: what its durability promises is kept, and
+//! what it does not promise is shown as lost.
+
+mod common;
+
+use common::tidemark;
+use serde_json::Value;
+
+/// A run of the shipped scenario with a fault ten seconds into what is measured; its exit status, its `--json` and what
+/// it wrote for a person.
+fn run(durability: &str, fault: &str) -> (i32, Value, String) {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    let dir = dir.to_str().unwrap();
+    let (durability, fault) = (format!("durability={durability}"), format!("fault={fault}"));
+    let settings = ["--set", &durability, "--set", &fault, "--set", "users=16", "--for", "18s"];
+    let output =
+        tidemark().args(["run", "ingest", "--quiet", "--json", "--out", dir]).args(settings).output().unwrap();
+    let json = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let text = tidemark().args(["report", dir]).output().unwrap();
+    (output.status.code().unwrap(), json, String::from_utf8(text.stdout).unwrap())
+}
+
+fn number(json: &Value, name: &str) -> u64 {
+    json["ledger"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {}", json["ledger"]))
+}
+
+/// Everything acknowledged is there once and as it was sent, though the fault was carried out under load.
+fn nothing_is_lost(durability: &str, fault: &str) {
+    let (_, json, text) = run(durability, fault);
+    assert_eq!(json["faults"].as_array().map(Vec::len), Some(1), "{text}");
+    assert!(number(&json, "acknowledged") > 1_000, "{text}");
+    assert_eq!(number(&json, "found"), number(&json, "acknowledged"), "{text}");
+    for name in ["lost", "duplicated", "different"] {
+        assert_eq!(number(&json, name), 0, "{name}: {text}");
+    }
+    assert_eq!(number(&json, "counted"), number(&json, "found") + number(&json, "unacknowledged_found"), "{text}");
+}
+
+#[test]
+fn a_synced_intake_that_is_killed_loses_nothing() {
+    nothing_is_lost("synced", "kill");
+}
+
+#[test]
+fn a_synced_intake_that_is_stopped_loses_nothing() {
+    nothing_is_lost("synced", "stop");
+}
+
+#[test]
+fn a_synced_intake_that_is_frozen_loses_nothing() {
+    nothing_is_lost("synced", "freeze");
+}
+
+/// The operating system has what is buffered, and it outlives the process; a power loss is another matter.
+#[test]
+fn a_buffered_intake_that_is_killed_loses_nothing() {
+    nothing_is_lost("buffered", "kill");
+}
+
+#[test]
+fn an_intake_in_memory_that_is_killed_loses_all_that_it_had_and_the_report_says_so() {
+    let (status, json, text) = run("memory", "kill");
+    assert_eq!((status, &json["verdict"]["status"]), (1, &Value::from("fail")), "{text}");
+    assert!(number(&json, "lost") > 1_000, "{text}");
+    assert_eq!(number(&json, "found") + number(&json, "lost"), number(&json, "acknowledged"), "{text}");
+    assert!(number(&json, "found") > 0, "what came after the restart is there: {text}");
+    assert!(json["verdict"]["reasons"].to_string().contains("lost"), "{text}");
+    assert!(text.contains("memory"), "a loss names the durability: {text}");
+}
