@@ -14,8 +14,11 @@ fn run(durability: &str, fault: &str) -> (i32, Value, String) {
     let dir = dir.to_str().unwrap();
     let (durability, fault) = (format!("durability={durability}"), format!("fault={fault}"));
     let settings = ["--set", &durability, "--set", &fault, "--set", "users=16", "--for", "18s"];
-    let output =
-        tidemark().args(["run", "ingest", "--quiet", "--json", "--out", dir]).args(settings).output().unwrap();
+    let output = tidemark()
+        .args(["run", "ingest", "--quiet", "--json", "--out", dir])
+        .args(settings)
+        .output()
+        .unwrap();
     let json = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     let text = tidemark().args(["report", dir]).output().unwrap();
@@ -35,7 +38,11 @@ fn nothing_is_lost(durability: &str, fault: &str) {
     for name in ["lost", "duplicated", "different"] {
         assert_eq!(number(&json, name), 0, "{name}: {text}");
     }
-    assert_eq!(number(&json, "counted"), number(&json, "found") + number(&json, "unacknowledged_found"), "{text}");
+    assert_eq!(
+        number(&json, "counted"),
+        number(&json, "found") + number(&json, "unacknowledged_found"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -91,9 +91,9 @@ const SETTINGS: &[Setting] = &[
     #[cfg(feature = "cassandra")]
     Setting {
         name: "replication",
-        default: "1",
-        allowed: "1 to 9",
-        help: "store=cassandra: on how many nodes each message is kept",
+        default: "auto",
+        allowed: "1 to 9, or auto",
+        help: "store=cassandra: on how many nodes each message is kept; auto: as many as contact names, at most 3",
     },
     #[cfg(feature = "cassandra")]
     Setting {

@@ -9,6 +9,10 @@ use tidemark_store::messages::{Memory, MessageStore, Tree, TreeOptions};
 use crate::error::IngestError;
 use crate::options::Values;
 
+/// Nodes that a message is kept on unless told otherwise, where there are as many.
+#[cfg(feature = "cassandra")]
+const REPLICATION_AUTO_MAX: usize = 3;
+
 /// The store that an intake has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -54,10 +58,16 @@ impl Kind {
             let keyspace = text.to_owned();
             checked(Options { keyspace, ..Options::default() }).map(|options| options.keyspace)
         };
+        let contact = text(given, "contact", contact)?;
+        let replication = |text: &str| match text {
+            "auto" => Some(contact.len().clamp(1, REPLICATION_AUTO_MAX) as u8),
+            text => text.parse().ok().filter(|count| (1..=REPLICATION_MAX).contains(count)),
+        };
+        let replication = text(given, "replication", replication)?;
         Ok(Some(Kind::Cassandra(Options {
-            contact: text(given, "contact", contact)?,
+            contact,
             keyspace: text(given, "keyspace", keyspace)?,
-            replication: value(given, "replication", 1..=REPLICATION_MAX)?,
+            replication,
             consistency: text(given, "consistency", |text| text.parse().ok())?,
             waiting_max,
             in_flight: value(given, "in_flight", 1..=IN_FLIGHT_MAX)?,
@@ -152,6 +162,12 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(options, expected);
+        for (contact, replication) in [("a:1", 1), ("a:1,b:1,c:1", 3), ("a:1,b:1,c:1,d:1", 3)] {
+            let Ok(Kind::Cassandra(options)) = read(&[("store", "cassandra"), ("contact", contact)]) else {
+                panic!("not Cassandra")
+            };
+            assert_eq!(options.replication, replication, "{contact}");
+        }
         for (name, value) in
             [("contact", "nowhere"), ("replication", "0"), ("consistency", "some"), ("keyspace", "A-B")]
         {
