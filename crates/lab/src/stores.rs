@@ -27,7 +27,7 @@ use tidemark_record::manifest;
 use tidemark_scenario::plan::{Product, Store};
 
 use self::jars::cache;
-use self::kit::{NodeSetup, kit};
+use self::kit::{NodeSetup, kit, unique};
 use self::node::Node;
 use self::ports::Ports;
 use crate::child::Spec;
@@ -196,12 +196,14 @@ fn start(
     let run_dir = absolute(&setup.run_dir)?;
     let logs = run_dir.join("logs");
     fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
+    let cluster = kit.cluster(&unique());
     let (mut nodes, mut data, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..store.nodes {
         let name = name(store, index);
         let one = NodeSetup {
             store,
             index,
+            cluster: &cluster,
             addresses: &addresses,
             ports: [ports.numbers[0], ports.numbers[1]],
             configuration: run_dir.join("stores").join(&name),
@@ -216,7 +218,7 @@ fn start(
         let spec = Spec { name, command, log, cores, yields, announces: false };
         firsts.extend(kit.before_first_start(&one, &java).map(|command| Spec { command, ..spec.clone() }));
         let address = SocketAddr::new(addresses[index], ports.numbers[0]);
-        let node = Node::new(spec, address, one.data.clone(), kit, store.ready_within);
+        let node = Node::new(spec, address, one.data.clone(), kit, cluster.clone(), store.ready_within);
         nodes.push(Arc::new(Mutex::new(node)));
     }
     let manifest = manifest::Store {

@@ -15,7 +15,7 @@ use tidemark_scenario::plan::Store;
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
 use super::java::Java;
-use super::kit::{Kit, NodeSetup};
+use super::kit::{Kit, NodeSetup, NotReady};
 
 /// Tokens of each node, Cassandra's default.
 const TOKENS: i128 = 16;
@@ -127,6 +127,10 @@ impl Kit for Cassandra {
         format!("{mode}; {waits}")
     }
 
+    fn cluster(&self, unique: &str) -> String {
+        format!("tidemark-{unique}")
+    }
+
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
         write(node)
     }
@@ -139,15 +143,18 @@ impl Kit for Cassandra {
         command(node, java)
     }
 
-    fn ask(&self, address: SocketAddr, all: Option<usize>) -> io::Result<()> {
+    fn ask(&self, address: SocketAddr, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
         let mut connection = Connection::open(address)?;
+        let found = connection.text("SELECT cluster_name FROM system.local", Consistency::One)?;
+        NotReady::unless_same(found, cluster)?;
         let Some(nodes) = all.filter(|nodes| *nodes > 1) else { return Ok(()) };
         let peers = connection.count("SELECT count(*) FROM system.peers_v2", Consistency::One)?;
         if peers + 1 < nodes as u64 {
-            return Err(io::Error::other(format!("it knows {} of {nodes} nodes", peers + 1)));
+            return Err(io::Error::other(format!("it knows {} of {nodes} nodes", peers + 1)).into());
         }
         // a scan of what is replicated over the whole ring: refused at once if it misses a replica
-        connection.count("SELECT count(*) FROM system_traces.sessions", Consistency::All).map(drop)
+        connection.count("SELECT count(*) FROM system_traces.sessions", Consistency::All)?;
+        Ok(())
     }
 }
 
@@ -170,7 +177,7 @@ fn yaml(node: &NodeSetup<'_>) -> String {
     let tokens: Vec<String> =
         tokens(node.index, node.addresses.len()).map(|token| token.to_string()).collect();
     format!(
-        "cluster_name: tidemark\n\
+        "cluster_name: {}\n\
          num_tokens: {TOKENS}\n\
          initial_token: '{}'\n\
          partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
@@ -205,6 +212,7 @@ fn yaml(node: &NodeSetup<'_>) -> String {
          compaction_throughput: 64MiB/s\n\
          incremental_backups: false\n\
          auto_snapshot: false\n",
+        node.cluster,
         tokens.join(","),
         seeds.join(","),
         node.ports[0],
@@ -313,6 +321,7 @@ mod tests {
         NodeSetup {
             store,
             index: addresses.len() - 1,
+            cluster: "tidemark-0123",
             addresses,
             ports: [9142, 7100],
             configuration: folder.join("it's here"),
@@ -344,6 +353,7 @@ mod tests {
         let setup = setup(&store, &addresses, folder.path());
         let yaml = yaml(&setup);
         for line in [
+            "cluster_name: tidemark-0123",
             "rpc_address: 127.0.0.2",
             "native_transport_port: 9142",
             "storage_port: 7100",

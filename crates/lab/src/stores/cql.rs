@@ -1,6 +1,6 @@
 //! As much of Cassandra's own protocol (native protocol, version 4) as it takes to learn that a node serves.
 //!
-//! What is asked is a number: `SELECT count(*) …`, or rather that there is an answer at all.
+//! What is asked is one value: a number, `SELECT count(*) …`, or a name. Often it only matters that there is an answer.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,6 +23,11 @@ const OP_RESULT: u8 = 0x08;
 const WARNINGS: u8 = 0x08;
 /// Kind of a result that has rows.
 const ROWS: u32 = 2;
+/// Flag of rows whose keyspace and table are named once; of one column they are named once in any case.
+const NAMED_ONCE: u32 = 1;
+/// Types of a column: a number of 64 bits, a text.
+const BIGINT: u16 = 0x02;
+const VARCHAR: u16 = 0x0d;
 
 /// How many replicas a query needs.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +64,14 @@ impl Connection {
     pub fn count(&mut self, query: &str, consistency: Consistency) -> io::Result<u64> {
         match self.query(query, consistency)? {
             (OP_RESULT, body) => number(&body).ok_or_else(|| odd("an answer that is no number")),
+            (op, body) => Err(refused(op, &body)),
+        }
+    }
+
+    /// The one text that a query gives.
+    pub fn text(&mut self, query: &str, consistency: Consistency) -> io::Result<String> {
+        match self.query(query, consistency)? {
+            (OP_RESULT, body) => text(&body).ok_or_else(|| odd("an answer that is no text")),
             (op, body) => Err(refused(op, &body)),
         }
     }
@@ -122,14 +135,45 @@ fn error_text(body: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(body.get(6..6 + length)?).into_owned())
 }
 
-/// The number in rows of which there is one with one column: it is the last that the body holds, behind its length.
+/// The number that rows hold.
 fn number(body: &[u8]) -> Option<u64> {
-    let word = |at: usize| Some(u32::from_be_bytes(body.get(at..at + 4)?.try_into().ok()?));
-    let value_at = body.len().checked_sub(8)?;
-    let columns = word(8)?;
-    let is_one = word(0)? == ROWS && columns == 1 && word(value_at.checked_sub(8)?)? == 1;
-    (is_one && value_at >= 20 && word(value_at - 4)? == 8)
-        .then(|| u64::from_be_bytes(body[value_at..].try_into().unwrap_or_default()))
+    let value = value(body, BIGINT)?;
+    Some(u64::from_be_bytes(value.try_into().ok()?))
+}
+
+/// The text that rows hold.
+fn text(body: &[u8]) -> Option<String> {
+    let value = value(body, VARCHAR)?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
+/// The value in rows of which there is one with one column of this type: it is the last that the body holds.
+fn value(body: &[u8], wanted: u16) -> Option<&[u8]> {
+    let mut rest = body;
+    let (kind, flags, columns) = (word(&mut rest)?, word(&mut rest)?, word(&mut rest)?);
+    if kind != ROWS || flags & !NAMED_ONCE != 0 || columns != 1 {
+        return None;
+    }
+    for _name in ["keyspace", "table", "column"] {
+        let length = short(&mut rest)?;
+        rest = rest.get(usize::from(length)..)?;
+    }
+    let is_one = short(&mut rest)? == wanted && word(&mut rest)? == 1;
+    let length = word(&mut rest)?;
+    // the length of nothing (null) is more than any
+    (is_one && length as usize == rest.len()).then_some(rest)
+}
+
+fn word(rest: &mut &[u8]) -> Option<u32> {
+    let (bytes, others) = rest.split_first_chunk()?;
+    *rest = others;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+fn short(rest: &mut &[u8]) -> Option<u16> {
+    let (bytes, others) = rest.split_first_chunk()?;
+    *rest = others;
+    Some(u16::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]
@@ -138,16 +182,22 @@ mod tests {
     use proptest::prelude::*;
     use std::net::TcpListener;
 
-    /// Rows with one `count` of type bigint.
-    fn rows(count: u64) -> Vec<u8> {
+    /// Rows with one value of one column.
+    fn row(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut body = vec![0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1];
-        for word in ["system", "peers_v2", "count"] {
+        for word in ["system", "local", "column"] {
             body.extend_from_slice(&(word.len() as u16).to_be_bytes());
             body.extend_from_slice(word.as_bytes());
         }
-        body.extend_from_slice(&[0, 2, 0, 0, 0, 1, 0, 0, 0, 8]);
-        body.extend_from_slice(&count.to_be_bytes());
+        body.extend_from_slice(&kind.to_be_bytes());
+        body.extend_from_slice(&1u32.to_be_bytes());
+        body.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        body.extend_from_slice(value);
         body
+    }
+
+    fn rows(count: u64) -> Vec<u8> {
+        row(BIGINT, &count.to_be_bytes())
     }
 
     fn answer(op: u8, body: &[u8]) -> Vec<u8> {
@@ -202,13 +252,21 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_number_or_none(body in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let _ = (number(&body), error_text(&body), without_warnings(&body));
+            let _ = (number(&body), text(&body), error_text(&body), without_warnings(&body));
         }
 
         #[test]
         fn every_number_is_read(count: u64) {
             prop_assert_eq!(number(&rows(count)), Some(count));
             prop_assert_eq!(number(&rows(count)[..40]), None);
+            prop_assert_eq!(text(&rows(count)), None);
+        }
+
+        #[test]
+        fn every_text_is_read(name: String, end: usize) {
+            let whole = row(VARCHAR, name.as_bytes());
+            prop_assert_eq!(text(&whole[..end % whole.len()]), None);
+            prop_assert_eq!(text(&whole), Some(name));
         }
     }
 }

@@ -12,20 +12,17 @@ use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
 use super::java::Java;
-use super::kit::{Kit, NodeSetup};
+use super::kit::{Kit, NodeSetup, NotReady};
 
 /// How long a node may take to connect, and for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes at the beginning of an answer that are looked at: its length, the number of the request, a count.
-const ANSWER_BYTES: usize = 12;
 /// Largest answer that is one, bytes.
 const ANSWER_BYTES_MAX: u32 = 1 << 20;
-/// Kafka's number for the request for metadata.
+/// Kafka's number for the request for metadata, and the first version of it whose answer names the cluster.
 const METADATA: u16 = 3;
+const METADATA_VERSION: u16 = 2;
 /// The number of our one request.
 const CORRELATION: u32 = 0x7469_6465;
-/// Names the cluster, in the form that Kafka wants: 16 bytes in base64.
-const CLUSTER_ID: &str = "dGlkZW1hcmstc3RvcmVzMQ";
 
 const MIB: u64 = 1 << 20;
 
@@ -56,6 +53,11 @@ impl Kit for Kafka {
         }
     }
 
+    /// Kafka wants 16 bytes in base64, which is 22 letters; the last stands for two bits only.
+    fn cluster(&self, unique: &str) -> String {
+        format!("store{unique}A")
+    }
+
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
         fs::create_dir_all(&node.configuration)?;
         fs::create_dir_all(node.data.join("tmp"))?;
@@ -65,7 +67,7 @@ impl Kit for Kafka {
 
     fn before_first_start(&self, node: &NodeSetup<'_>, java: &Java) -> Option<Vec<String>> {
         let file = text(&node.configuration.join("server.properties"));
-        let arguments = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", &file];
+        let arguments = ["kafka.tools.StorageTool", "format", "-t", node.cluster, "-c", &file];
         Some(java_command(node, java, 128, &arguments))
     }
 
@@ -74,10 +76,11 @@ impl Kit for Kafka {
         Ok(java_command(node, java, node.store.heap_bytes / MIB, &["kafka.Kafka", &file]))
     }
 
-    fn ask(&self, address: SocketAddr, all: Option<usize>) -> io::Result<()> {
-        let brokers = brokers(address)?;
+    fn ask(&self, address: SocketAddr, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
+        let (brokers, found) = metadata(address)?;
+        NotReady::unless_same(found, cluster)?;
         match all.filter(|nodes| brokers < *nodes as u32) {
-            Some(nodes) => Err(io::Error::other(format!("it knows {brokers} of {nodes} nodes"))),
+            Some(nodes) => Err(io::Error::other(format!("it knows {brokers} of {nodes} nodes")).into()),
             None => Ok(()),
         }
     }
@@ -159,21 +162,28 @@ const LOG4J: &str = "\
 </Configuration>
 ";
 
-/// How many brokers a node says that there are.
-fn brokers(address: SocketAddr) -> io::Result<u32> {
+/// How many brokers a node says that there are, and the name of their cluster.
+fn metadata(address: SocketAddr) -> io::Result<(u32, String)> {
+    let odd = || io::Error::new(io::ErrorKind::InvalidData, "it sent no answer of Kafka");
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(&metadata_request())?;
-    let mut answer = [0; ANSWER_BYTES];
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if length > ANSWER_BYTES_MAX {
+        return Err(odd());
+    }
+    let mut answer = vec![0; length as usize];
     stream.read_exact(&mut answer)?;
-    count(&answer).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it sent no answer of Kafka"))
+    brokers_and_cluster(&answer).ok_or_else(odd)
 }
 
-/// Version 0 of the request for metadata, of all topics: length, kind, version, number, who asks, no topics named.
+/// The request for metadata, of no topics: length, kind, version, number, who asks, how many topics.
 fn metadata_request() -> Vec<u8> {
     let name = b"tidemark";
-    let mut body = [METADATA.to_be_bytes(), 0u16.to_be_bytes()].concat();
+    let mut body = [METADATA.to_be_bytes(), METADATA_VERSION.to_be_bytes()].concat();
     body.extend_from_slice(&CORRELATION.to_be_bytes());
     body.extend_from_slice(&(name.len() as u16).to_be_bytes());
     body.extend_from_slice(name);
@@ -181,18 +191,41 @@ fn metadata_request() -> Vec<u8> {
     [&(body.len() as u32).to_be_bytes()[..], &body].concat()
 }
 
-/// The number of brokers at the beginning of the answer.
-fn count(answer: &[u8; ANSWER_BYTES]) -> Option<u32> {
-    let word = |at: usize| u32::from_be_bytes([answer[at], answer[at + 1], answer[at + 2], answer[at + 3]]);
-    let is_one = (8..=ANSWER_BYTES_MAX).contains(&word(0)) && word(4) == CORRELATION;
-    is_one.then(|| word(8))
+/// What the beginning of the answer says: the request's number, brokers (id, host, port, rack), the cluster.
+fn brokers_and_cluster(mut answer: &[u8]) -> Option<(u32, String)> {
+    let rest = &mut answer;
+    let is_one = word(rest)? == CORRELATION;
+    let brokers = word(rest).filter(|_| is_one)?;
+    for _broker in 0..brokers {
+        word(rest)?;
+        name(rest)?;
+        word(rest)?;
+        name(rest)?;
+    }
+    let cluster = String::from_utf8(name(rest)?.to_vec()).ok()?;
+    Some((brokers, cluster))
+}
+
+fn word(rest: &mut &[u8]) -> Option<u32> {
+    let (bytes, others) = rest.split_first_chunk()?;
+    *rest = others;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+/// A text behind its length, which is less than nothing where there is none.
+fn name<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (bytes, others) = rest.split_first_chunk()?;
+    let length = usize::try_from(i16::from_be_bytes(*bytes)).unwrap_or(0);
+    let (name, others) = others.split_at_checked(length)?;
+    *rest = others;
+    Some(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::net::IpAddr;
+    use std::net::{IpAddr, TcpListener};
     use tidemark_scenario::plan::Product;
 
     #[test]
@@ -211,6 +244,7 @@ mod tests {
         let setup = |store| NodeSetup {
             store,
             index: 1,
+            cluster: "store0123456789abcdefA",
             addresses: &addresses,
             ports: [9192, 9193],
             configuration: "/run/stores/kafka.2".into(),
@@ -240,20 +274,48 @@ mod tests {
         assert_eq!([1, 2, 3].map(in_sync), [1, 1, 2]);
     }
 
+    /// An answer of so many brokers.
+    fn answer(brokers: u32, cluster: &str) -> Vec<u8> {
+        let mut answer = [CORRELATION.to_be_bytes(), brokers.to_be_bytes()].concat();
+        for id in 0..brokers {
+            answer.extend_from_slice(&id.to_be_bytes());
+            answer.extend_from_slice(b"\0\x09127.0.0.1\0\0\x23\x84\xff\xff");
+        }
+        answer.extend_from_slice(&(cluster.len() as u16).to_be_bytes());
+        answer.extend_from_slice(cluster.as_bytes());
+        answer.extend_from_slice(&[0, 0, 0, 1, 0, 0, 0, 0]);
+        answer
+    }
+
     #[test]
-    fn brokers_are_counted() {
-        let mut answer = [0; ANSWER_BYTES];
-        answer[3] = 20;
-        answer[4..8].copy_from_slice(&CORRELATION.to_be_bytes());
-        answer[11] = 3;
-        assert_eq!(count(&answer), Some(3));
-        assert_eq!(count(b"HTTP/1.1 400"), None);
+    fn brokers_are_counted_and_the_cluster_is_named() {
+        assert_eq!(brokers_and_cluster(&answer(3, "ours")), Some((3, "ours".into())));
+        assert_eq!(brokers_and_cluster(&answer(3, "ours")[..60]), None);
+        assert_eq!(brokers_and_cluster(b"HTTP/1.1 400"), None);
+    }
+
+    #[test]
+    fn another_cluster_at_the_address_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut vec![0; metadata_request().len()]).unwrap();
+            let answer = answer(1, "theirs");
+            stream.write_all(&(answer.len() as u32).to_be_bytes()).unwrap();
+            stream.write_all(&answer).unwrap();
+        });
+        let refused = Kafka.ask(address, &Kafka.cluster("0123456789abcdef"), Some(1)).unwrap_err();
+        assert!(matches!(&refused, NotReady::Another(name) if name == "theirs"), "{refused}");
+        server.join().unwrap();
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_number_or_none(answer: [u8; ANSWER_BYTES]) {
-            let _ = count(&answer);
+        fn any_bytes_are_an_answer_or_none(mut bytes: Vec<u8>) {
+            let _ = brokers_and_cluster(&bytes);
+            bytes.splice(..0, CORRELATION.to_be_bytes());
+            let _ = brokers_and_cluster(&bytes);
         }
     }
 }

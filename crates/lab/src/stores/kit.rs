@@ -1,8 +1,11 @@
 //! What the lab must know of a product to start it.
 
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use tidemark_scenario::plan::{Product, Store};
 
@@ -25,6 +28,9 @@ pub trait Kit: Sync {
     /// What a reader of the figures must know: durability, and what is not as in production.
     fn remarks(&self, store: &Store) -> String;
 
+    /// A cluster's name, in the form that the product takes; `unique` is 16 letters.
+    fn cluster(&self, unique: &str) -> String;
+
     /// Writes a node's configuration.
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()>;
 
@@ -34,9 +40,47 @@ pub trait Kit: Sync {
     /// The command that starts a node. An error means that the jars are not whole.
     fn command(&self, node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>>;
 
-    /// Asks a node whether it serves, and, where `all` says so, whether it holds that many nodes for alive, itself
-    /// included.
-    fn ask(&self, address: SocketAddr, all: Option<usize>) -> io::Result<()>;
+    /// Asks a node whether it serves and is of `cluster`, and, where `all` says so, whether it holds that many nodes
+    /// for alive, itself included.
+    fn ask(&self, address: SocketAddr, cluster: &str, all: Option<usize>) -> Result<(), NotReady>;
+}
+
+/// Why a node is not ready.
+#[derive(Debug)]
+pub enum NotReady {
+    /// It may be later.
+    Yet(io::Error),
+    /// A node of a cluster of this name answers in its place.
+    Another(String),
+}
+
+impl NotReady {
+    /// That the cluster that answers is the one that is `wanted`.
+    pub fn unless_same(found: String, wanted: &str) -> Result<(), NotReady> {
+        if found == wanted { Ok(()) } else { Err(NotReady::Another(found)) }
+    }
+}
+
+impl From<io::Error> for NotReady {
+    fn from(error: io::Error) -> NotReady {
+        NotReady::Yet(error)
+    }
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotReady::Yet(error) => error.fmt(f),
+            NotReady::Another(cluster) => write!(f, "a node of another cluster, `{cluster}`, answers there"),
+        }
+    }
+}
+
+/// Sixteen letters and digits that no other run has.
+pub fn unique() -> String {
+    // its keys are random; process and time only help
+    let id = RandomState::new().hash_one((std::process::id(), SystemTime::now()));
+    format!("{id:016x}")
 }
 
 /// The kit of a product.
@@ -53,6 +97,8 @@ pub struct NodeSetup<'a> {
     pub store: &'a Store,
     /// From 0.
     pub index: usize,
+    /// Its cluster's name, which no other run has.
+    pub cluster: &'a str,
     /// Addresses of all nodes.
     pub addresses: &'a [IpAddr],
     /// Ports for clients, and between nodes.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::kit::Kit;
+use super::kit::{Kit, NotReady};
 use crate::child::{Child, Spec};
 use crate::error::LabError;
 use crate::started::{Patience, Started};
@@ -32,6 +32,8 @@ pub struct Node {
     pub data: PathBuf,
     /// How it is asked whether it serves.
     pub kit: &'static dyn Kit,
+    /// The name of its cluster, by which it is told from others' nodes.
+    pub cluster: String,
     /// Longest time until it serves.
     pub within: Duration,
     child: Option<Child>,
@@ -44,9 +46,10 @@ impl Node {
         address: SocketAddr,
         data: PathBuf,
         kit: &'static dyn Kit,
+        cluster: String,
         within: Duration,
     ) -> Node {
-        Node { name: spec.name.clone(), spec, address, data, kit, within, child: None }
+        Node { name: spec.name.clone(), spec, address, data, kit, cluster, within, child: None }
     }
 
     /// Starts its process.
@@ -65,7 +68,8 @@ impl Node {
     /// Waits until it serves, and, where `all` says so, until it holds that many nodes for alive.
     ///
     /// # Errors
-    /// Where it ends or the time is over, with the end of its log; [`LabError::Interrupted`] without patience.
+    /// Where it ends or the time is over, with the end of its log; at once where another cluster has its port;
+    /// [`LabError::Interrupted`] without patience.
     pub fn wait(
         &mut self,
         begin: Instant,
@@ -76,9 +80,10 @@ impl Node {
             if !patience() {
                 return Err(LabError::Interrupted(None));
             }
-            let last = match self.kit.ask(self.address, all) {
+            let last = match self.kit.ask(self.address, &self.cluster, all) {
                 Ok(()) => return Ok(()),
-                Err(error) => format!("{}: {error}", self.address),
+                Err(NotReady::Another(other)) => return Err(self.port_taken(&other)),
+                Err(NotReady::Yet(error)) => format!("{}: {error}", self.address),
             };
             let (name, within) = (&self.name, self.within);
             let reason = match self.child.as_mut().map(Child::ending) {
@@ -95,6 +100,15 @@ impl Node {
             };
             return Err(LabError::Start(format!("{reason}; {}", self.log_tail())));
         }
+    }
+
+    fn port_taken(&self, other: &str) -> LabError {
+        let (name, address) = (&self.name, self.address);
+        LabError::Start(format!(
+            "{name} is to be at {address}, but a node of another cluster, `{other}`, took that port and answers there; \
+             run again, and the next free ports are chosen, or end what listens there (`ss -ltnp 'sport = :{}'`)",
+            address.port()
+        ))
     }
 }
 

@@ -1,9 +1,13 @@
 //! Real stores: they need Java 17 and, the first time, Maven.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use super::cql::{Connection, Consistency};
+use super::kit::NotReady;
 use super::*;
+use crate::started::Started as _;
 
 const MIB: u64 = 1 << 20;
 
@@ -46,6 +50,10 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
     assert_eq!(name, "cassandra");
 
     let mut connection = Connection::open(address).unwrap();
+    let cluster = connection.text("SELECT cluster_name FROM system.local", Consistency::One).unwrap();
+    assert_eq!(cluster, held(&stores.0[0].nodes[0]).cluster);
+    let foreign = kit(Product::Cassandra).ask(address, "ours", Some(1)).unwrap_err();
+    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
     let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
     for statement in [
         &format!("CREATE KEYSPACE k WITH replication = {replication}"),
@@ -84,17 +92,20 @@ fn a_broker_comes_back_where_it_was_with_its_data() {
     let (name, address) = stores.settings().remove(0);
     let address: SocketAddr = address.parse().unwrap();
     assert_eq!(name, "kafka");
-    assert!(kit(Product::Kafka).ask(address, Some(1)).is_ok());
-    let wrong = kit(Product::Kafka).ask(address, Some(2)).unwrap_err().to_string();
-    assert_eq!(wrong, "it knows 1 of 2 nodes");
+    let cluster = held(&stores.0[0].nodes[0]).cluster.clone();
+    let ask = |all| kit(Product::Kafka).ask(address, &cluster, all);
+    assert!(ask(Some(1)).is_ok());
+    assert_eq!(ask(Some(2)).unwrap_err().to_string(), "it knows 1 of 2 nodes");
+    let foreign = kit(Product::Kafka).ask(address, "ours", None).unwrap_err();
+    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
 
     let node = stores.started().remove(0);
     let properties = held(&node).data_dir().unwrap().join("log/meta.properties");
     let before = fs::read_to_string(&properties).unwrap();
     assert_eq!(held(&node).kill(), "killed by signal 9");
-    assert!(kit(Product::Kafka).ask(address, None).is_err());
+    assert!(ask(None).is_err());
     held(&node).restart(&|| true).unwrap();
-    assert!(kit(Product::Kafka).ask(address, Some(1)).is_ok());
+    assert!(ask(Some(1)).is_ok());
     let after = fs::read_to_string(&properties).unwrap();
     let directory =
         |text: &str| text.lines().find(|line| line.starts_with("directory.id=")).map(str::to_owned);
@@ -122,11 +133,74 @@ fn a_node_that_cannot_start_is_quoted() {
     let spec = Spec { name: "x.2".into(), command, log, cores: Vec::new(), yields: false, announces: false };
     let within = Duration::from_secs(60);
     let nowhere = "127.0.0.1:1".parse().unwrap();
-    let mut node = Node::new(spec, nowhere, folder.path().into(), kit(Product::Cassandra), within);
+    let mut node =
+        Node::new(spec, nowhere, folder.path().into(), kit(Product::Cassandra), "ours".into(), within);
     node.spawn().unwrap();
     let error = node.wait(Instant::now(), None, &|| true).unwrap_err().to_string();
     assert!(error.contains("x.2 ended before it was ready (exit status 3)"), "{error}");
     assert!(error.contains("  | no room"), "{error}");
     let impatient = node.wait(Instant::now(), None, &|| false).unwrap_err();
     assert!(matches!(impatient, LabError::Interrupted(_)));
+}
+
+/// A server that says, to whoever asks, that its cluster is called so.
+fn answers_as(cluster: &'static str, visits: usize) -> (SocketAddr, std::thread::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let length = cluster.len() as u8;
+    let mut row = b"\0\0\0\x02\0\0\0\x01\0\0\0\x01\0\x06system\0\x05local\0\x0ccluster_name".to_vec();
+    row.extend_from_slice(&[0, 0x0d, 0, 0, 0, 1, 0, 0, 0, length]);
+    row.extend_from_slice(cluster.as_bytes());
+    let frame = move |op: u8, body: &[u8]| {
+        let head = [0x84, 0, 0, 0, op, 0, 0, 0, body.len() as u8];
+        [&head[..], body].concat()
+    };
+    let server = std::thread::spawn(move || {
+        for _ in 0..visits {
+            let (mut stream, _) = listener.accept().unwrap();
+            for answer in [frame(2, &[]), frame(8, &row)] {
+                let mut head = [0; 9];
+                stream.read_exact(&mut head).unwrap();
+                stream.read_exact(&mut vec![0; usize::from(head[8])]).unwrap();
+                stream.write_all(&answer).unwrap();
+            }
+        }
+    });
+    (address, server)
+}
+
+#[test]
+fn another_cluster_that_answers_in_a_nodes_place_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, server) = answers_as("theirs", 3);
+    let node = |cluster: &str| {
+        let command = ["sleep", "600"].map(str::to_owned).to_vec();
+        let log = folder.path().join("log");
+        let spec =
+            Spec { name: "x".into(), command, log, cores: Vec::new(), yields: false, announces: false };
+        let (data, kit) = (folder.path().into(), kit(Product::Cassandra));
+        Node::new(spec, address, data, kit, cluster.into(), Duration::from_secs(60))
+    };
+    let mut ours = node("ours");
+    ours.spawn().unwrap();
+    let first = ours.wait(Instant::now(), Some(1), &|| true).unwrap_err().to_string();
+    ours.kill();
+    let again = ours.restart(&|| true).unwrap_err().to_string();
+    for text in [first, again] {
+        assert!(text.contains(&address.to_string()) && text.contains("`theirs`"), "{text}");
+        assert!(text.contains("run again"), "{text}");
+    }
+    let mut theirs = node("theirs");
+    theirs.spawn().unwrap();
+    theirs.wait(Instant::now(), Some(1), &|| true).unwrap();
+    server.join().unwrap();
+}
+
+#[test]
+fn every_cluster_has_a_name_of_its_own() {
+    for product in [Product::Cassandra, Product::Kafka] {
+        let names = [(); 2].map(|()| kit(product).cluster(&unique()));
+        assert_ne!(names[0], names[1]);
+    }
+    assert_eq!(kit(Product::Kafka).cluster(&unique()).len(), 22, "16 bytes in base64");
 }
