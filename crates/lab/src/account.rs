@@ -77,8 +77,9 @@ impl Account {
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
         if system.command.is_empty() {
-            // a pin is for what we start
+            // pins and settings are for what we start; nobody told this one
             self.system.pinned_to.clear();
+            self.system.settings.clear();
         }
     }
 

@@ -231,7 +231,8 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
         target,
         url: url.trim_end_matches('/').to_owned(),
         command: Vec::new(),
-        durability: system.durability.clone(),
+        // what the scenario says is for what it starts; nobody asked this one
+        durability: None,
     })
 }
 
@@ -450,9 +451,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let setup = setup(folder.path(), "x");
-        let mut running =
-            Running::start(&system(SystemOrigin::Url(url.clone()), 100), &setup, &go_on).unwrap();
+        let mut there = system(SystemOrigin::Url(url.clone()), 100);
+        there.durability = Some("synced".into());
+        let mut running = Running::start(&there, &setup, &go_on).unwrap();
         assert!(running.process_id().is_none() && running.stop().is_none());
+        assert_eq!(running.durability, None, "it is not known how durable it is");
         drop(listener);
         let error = Running::start(&system(SystemOrigin::Url(url), 100), &setup, &go_on).unwrap_err();
         assert!(error.to_string().contains("nobody answers"), "{error}");

@@ -361,6 +361,7 @@ limits: {sessions: 500, keep alive: false}
     for (wrong, says) in [
         (text.replace("127.0.0.1:8080", "127.0.0.1"), "write HOST:PORT"),
         (text.replace("url: 'http://shop.example/api'", "serve: airline"), "belongs to a url"),
+        (text.replace("url: 'http", "durability: synced, url: 'http"), "belongs to what is started"),
         (text.replace("500", "0"), "1"),
     ] {
         let told =

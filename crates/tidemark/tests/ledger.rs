@@ -17,6 +17,7 @@ use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, Reading, Search};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 
 const SCENARIO: &str = r#"
+system: {serve: airline, durability: synced, settings: {customers: 7}}
 feeders:
   people: {values: ["0000000001", "0000000002"]}
 prepare:
@@ -139,6 +140,9 @@ fn what_a_store_loses_is_what_the_ledger_misses() {
     assert_eq!(prepared, 3);
     let summary: Value = serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap();
     assert_eq!(summary["summary"]["requests"].as_u64().unwrap() + 3, findings.sent, "{summary}");
+    // what the scenario says of a system that it would start is not said of the one at the URL
+    let system = &summary["system"];
+    assert_eq!((&system["durability"], &system["settings"]), (&Value::Null, &serde_json::json!({})));
 }
 
 /// `kill -9` of the driver: what it had handed over is on record, and nothing that is on record is wrong.

@@ -52,6 +52,11 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         .get("durability")
         .and_then(|node| reader.word(node, &["synced", "buffered", "memory"]))
         .map(str::to_owned);
+    if let Some(node) = node.get("durability").filter(|_| matches!(system.origin, SystemOrigin::Url(_))) {
+        reader
+            .sink
+            .error(node, "what is there already is as durable as it is; this belongs to what is started");
+    }
     if let Some(health) = node.get("health") {
         system.health = reader.text(health)?;
         if !system.health.starts_with('/') {
