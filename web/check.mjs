@@ -23,6 +23,12 @@ const LEAST_INK = 0.004;
 /** A chart with lines has at least so many pixels in their colours: one dot. */
 const LEAST_DRAWN = 4;
 
+/** The band of a fault has at least so many pixels in its colour: one edge. */
+const LEAST_BAND = 100;
+
+/** The one chart that has no axis of time. */
+const WITHOUT_TIME = 'Percentiles';
+
 /** A heat map has at least so many colours, axes and half-covered pixels included. */
 const LEAST_COLOURS = 10;
 
@@ -31,6 +37,16 @@ function flaw({ name, ink, drawn, colours }) {
   if (ink < LEAST_INK) return `chart "${name}" is blank`;
   if (drawn === null ? colours < LEAST_COLOURS : drawn < LEAST_DRAWN) return `chart "${name}" has axes but no data`;
   return null;
+}
+
+/** Whether every fault is in the table, and each chart over time shows those that happened. */
+function faultsMissing({ faults, rows, charts }) {
+  const wrong = rows === faults.length ? [] : [`${rows} rows for ${faults.length} faults`];
+  const over = charts.filter(({ name }) => name !== WITHOUT_TIME);
+  if (!faults.some((it) => it.begin_us !== null)) return wrong;
+  wrong.push(...over.filter(({ band }) => band < LEAST_BAND).map(({ name }) => `chart "${name}" has no band for a fault`));
+  wrong.push(...over.filter(({ says }) => !/ Fault A, /.test(says)).map(({ name }) => `chart "${name}" does not say where a fault was`));
+  return wrong;
 }
 
 const VIEWS = [
@@ -49,24 +65,28 @@ function look() {
     scratch.drawImage(canvas, 0, 0);
     return scratch.getImageData(0, 0, canvas.width, canvas.height).data;
   };
+  const rgb = (style, name) => style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi).map((hex) => parseInt(hex, 16));
+  const fault = rgb(getComputedStyle(document.documentElement), '--fault');
   const charts = [...document.querySelectorAll('.plot')].map((plot) => {
     const figure = plot.closest('figure');
     const name = figure.querySelector('h3')?.textContent ?? '?';
+    const says = plot.getAttribute('aria-label');
     const canvas = plot.querySelector('canvas');
-    if (!canvas || canvas.width === 0 || canvas.height === 0) return { name, ink: 0, drawn: 0, colours: 0 };
+    if (!canvas || canvas.width === 0 || canvas.height === 0) return { name, ink: 0, drawn: 0, band: 0, says, colours: 0 };
     // The colours of the lines that the legend says are shown.
     const lines = [...figure.querySelectorAll('.legend button[aria-pressed=true] .swatch')]
-      .map((swatch) => getComputedStyle(swatch).getPropertyValue('--swatch').trim().match(/[0-9a-f]{2}/gi).map((hex) => parseInt(hex, 16)));
+      .map((swatch) => rgb(getComputedStyle(swatch), '--swatch'));
     const data = pixels(canvas);
     const colours = new Set();
-    let [ink, drawn] = [0, 0];
+    let [ink, drawn, band] = [0, 0, 0];
     for (let at = 0; at < data.length; at += 4) {
       if (data[at + 3] === 0) continue;
       ink += 1;
       if (colours.size < 100) colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
       if (data[at + 3] > 200 && lines.some((line) => line.every((part, channel) => Math.abs(part - data[at + channel]) < 12))) drawn += 1;
+      if (data[at + 3] > 200 && fault.every((part, channel) => Math.abs(part - data[at + channel]) < 4)) band += 1;
     }
-    return { name, ink: ink / (canvas.width * canvas.height), drawn: lines.length === 0 ? null : drawn, colours: colours.size };
+    return { name, ink: ink / (canvas.width * canvas.height), drawn: lines.length === 0 ? null : drawn, band, says, colours: colours.size };
   });
   const wide = [...document.querySelectorAll('main *')].filter((element) =>
     !element.closest('.scroll, pre, .plot, .unseen') && element.getBoundingClientRect().right > innerWidth + 1).slice(0, 3);
@@ -78,6 +98,8 @@ function look() {
     verdict: document.querySelector('.verdict strong')?.textContent ?? '',
     bold: document.querySelectorAll('main script, main iframe, main img').length,
     headings: [...document.querySelectorAll('h1, h2, h3')].map((heading) => Number(heading.tagName[1])),
+    faults: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.faults ?? [],
+    rows: document.querySelectorAll('table.faults tbody tr').length,
     unnamed: [...document.querySelectorAll('.plot, button, .scroll')].filter((element) => !(element.getAttribute('aria-label') ?? element.textContent).trim()).length,
   };
 }
@@ -100,6 +122,7 @@ async function checkView(browser, file, view, screenshots, least) {
   if (!/^(Pass|Fail|Invalid)$/.test(seen.verdict)) wrong.push(`the verdict reads "${seen.verdict}"`);
   if (seen.charts.length < least) wrong.push(`${seen.charts.length} charts, expected at least ${least}`);
   wrong.push(...seen.charts.map(flaw).filter(Boolean));
+  wrong.push(...faultsMissing(seen));
   if (seen.overflow > 0) wrong.push(`is ${seen.overflow} px wider than the window: ${seen.wide.join(', ')}`);
   if (seen.bold > 0) wrong.push('a string of the run became markup');
   if (seen.unnamed > 0) wrong.push(`${seen.unnamed} controls or charts without a name`);
@@ -190,6 +213,10 @@ function samples(dir) {
   hostile.bin_s = 5;
   hostile.seconds = hostile.seconds.map((second) => second * 5);
 
+  hostile.manifest.summary.faults = [
+    { fault: nasty.repeat(2), kind: nasty, target: nasty, begin_us: 12_000_000, healed_us: null, error: nasty, dip: null },
+    { fault: nasty, kind: 'kill', target: 'system', begin_us: null, healed_us: null, error: nasty, dip: null },
+  ];
   hostile.manifest.summary.ledger = { sent: 3, acknowledged: 2, torn: 1, not_verified: nasty.repeat(3) };
 
   const lossy = makeRun(60);
@@ -203,6 +230,20 @@ function samples(dir) {
         { kind, entry: `000000000004137${index}`, ...(index < 3 && { sent_us: [30_000_000, 31_000_000] }) })),
     },
   });
+  // Close together, one in another, one that was never undone, one that never came.
+  const broken = makeRun(90);
+  const dip = { before_per_s: 9998.2, lowest_per_s: 4170, depth: 0.583, length_s: 4.5, recovery_s: 1.25, errors: 1234, dropped: 56_789, backlog_max: 104_211, seen_s: 11.5 };
+  broken.manifest.summary.faults = [
+    ['kill cassandra.2, restart after 5s', 'kill', 'cassandra.2', 20.31, 25.31, dip],
+    ['slow the link to 100 Mbit/s, 250ms later each way, for 4s', 'slow', 'link', 22.5, 26.5, { ...dip, length_s: null, recovery_s: null }],
+    ['freeze system for 1s', 'freeze', 'system', 59.02, 60.02, { ...dip, lowest_per_s: 9998.2, depth: 0, length_s: 0, recovery_s: 0, errors: 0, dropped: 0 }],
+    ['cut the link for 100ms', 'cut', 'link', 62, 62.1, null],
+    ['stop system', 'stop', 'system', 86.4, null, { ...dip, length_s: null, recovery_s: null, seen_s: 3.6 }],
+    ['kill system, restart after 2s', 'kill', 'system', null, null, null],
+  ].map(([fault, kind, target, begin, healed, of]) => ({
+    fault, kind, target, begin_us: begin && begin * 1e6, healed_us: healed && healed * 1e6, ...(kind === 'kill' && healed && { ready_us: healed * 1e6 + 812_000 }),
+    ...(begin === null && { error: 'the run was over before it was due' }), dip: of,
+  }));
   const silent = makeRun(25);
   for (const series of Object.values(silent.series)) {
     for (const key of Object.keys(series)) series[key] = Array.isArray(series[key]) ? series[key].map(() => null) : null;
@@ -213,6 +254,7 @@ function samples(dir) {
     [fill(page, makeRun(2000), join(dir, 'long.html')), 14],
     [fill(page, hostile, join(dir, 'hostile.html')), 10],
     [fill(page, lossy, join(dir, 'lossy.html')), 14],
+    [fill(page, broken, join(dir, 'faults.html')), 14],
     [fill(page, silent, join(dir, 'silent.html')), 0],
     [fill(page, {}, join(dir, 'nothing.html')), 0],
     [fill(page, { manifest: null, seconds: [0], series: null, steps: {}, heatmap: [], processes: null, errors: 'x', events: null }, join(dir, 'broken.html')), 0],

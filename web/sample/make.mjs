@@ -204,6 +204,10 @@ export function makeRun(seconds = 90, seed = 7) {
       took_s: 0.84, verified_at: '2026-01-31T14:06:51Z', lost_when: [], torn: 0,
       examples: [{ kind: 'unacknowledged_found', entry: '0000000000041377', sent_us: [61_000_000, 62_000_000] }],
     },
+    faults: freeze > 0 ? [{
+      fault: 'freeze system for 1s', kind: 'freeze', target: 'system', begin_us: freeze * 1e6 + 20_000, healed_us: freeze * 1e6 + 1_020_000,
+      dip: { before_per_s: 9998.2, lowest_per_s: 0, depth: 1, length_s: 1, recovery_s: 0, errors: 0, dropped: 0, backlog_max: 10_044, seen_s: seconds - freeze - 0.02 },
+    }] : [],
     run_dir: 'runs/2026-01-31T14-05-09Z-airline',
   };
   run.manifest = {

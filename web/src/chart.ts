@@ -1,8 +1,10 @@
 /** Line charts over time, with a legend that shows the values under the cursor. */
 
 import uPlot from 'uplot';
-import { clock } from './format';
+import { bandRoom, drawBandNames, drawBands } from './bands';
 import { el } from './dom';
+import { inWords } from './faults';
+import { clock } from './format';
 import type { Series } from './run';
 import { extent, logRange, logTicks, TIME_STEPS } from './scale';
 import { axis, stand, whenStanding } from './stage';
@@ -112,8 +114,8 @@ export function timeChart(line: Timeline, options: ChartOptions): HTMLElement {
       axes: [timeAxis(), valueAxis(options)],
       series: [{}, ...options.lines.map((it) => lineStyle(it, line))],
       hooks: {
-        drawClear: [(it) => drawPhases(line, it)],
-        draw: [(it) => { if (options.phaseNames) drawPhaseNames(line, it); drawMarks(line, it, options.phaseNames); }],
+        drawClear: [(it) => { drawPhases(line, it); drawBands(line.bands, it); }],
+        draw: [(it) => { if (options.phaseNames) drawPhaseNames(line, it); drawBandNames(line.bands, it); drawMarks(line, it, options.phaseNames); }],
         setCursor: [(it) => show(it.cursor.idx)],
         setSelect: [(it) => zoom(line, it)],
       },
@@ -147,7 +149,7 @@ function linearRange(_plot: uPlot, max: number | null, options: ChartOptions): [
 export function timeOptions(line: Timeline, top: number): Pick<uPlot.Options, 'cursor' | 'legend' | 'padding' | 'select'> {
   return {
     legend: { show: false },
-    padding: [top, 18, 0, 0],
+    padding: [top + bandRoom(line.bands), 18, 0, 0],
     select: { show: true, left: 0, top: 0, width: 0, height: 0 },
     cursor: {
       y: false,
@@ -279,5 +281,5 @@ function summarise(options: ChartOptions, line: Timeline): string {
     const range = extent([it.values.filter((_, index) => counted[index])]) ?? extent([it.values]);
     return range ? `${it.label} ${options.format(range[0])} to ${options.format(range[1])}` : `${it.label} nothing`;
   });
-  return `${options.title}, ${options.note}. ${ranges.join('; ')}. Arrow keys move the cursor.`;
+  return `${options.title}, ${options.note}. ${ranges.join('; ')}. ${[inWords(line.bands), 'Arrow keys move the cursor.'].filter(Boolean).join(' ')}`;
 }

@@ -2,7 +2,9 @@
 
 import uPlot from 'uplot';
 import { follow, frame, timeAxis, timeOptions, timeScale, valueAxis, zoom } from './chart';
+import { drawBandNames, drawBands } from './bands';
 import { el } from './dom';
+import { inWords } from './faults';
 import { count, duration, plural, share, tick } from './format';
 import type { RunPage } from './run';
 import { intensity, logRange, RAMPS, rampColour } from './scale';
@@ -40,7 +42,7 @@ export function heatmap(line: Timeline, run: RunPage): HTMLElement | null {
     max = Math.max(max, upper(bucket));
   }
 
-  const summary = `Heat map of response times over time: from ${duration(min)} to ${duration(max)}, at most ${count(most)} requests in a cell. Arrow keys move the cursor.`;
+  const summary = `Heat map of response times over time: from ${duration(min)} to ${duration(max)}, at most ${count(most)} requests in a cell. ${[inWords(line.bands), 'Arrow keys move the cursor.'].filter(Boolean).join(' ')}`;
   const { figure, host, legend, say } = frame('Response times of all requests', 'requests by time and response time, whatever their outcome; logarithmic', summary, HEIGHT);
   legend.replaceWith(colourLegend(most));
 
@@ -71,9 +73,11 @@ export function heatmap(line: Timeline, run: RunPage): HTMLElement | null {
       axes: [timeAxis(), valueAxis({ log: true, tick: tick.duration })],
       series: [{}, { show: true, stroke: 'transparent', points: { show: false } }],
       hooks: {
+        drawClear: [(it) => drawBands(line.bands, it)],
         draw: [(it) => {
           drawCells(it, line, counts, bounds.length, most, lower, upper);
           drawPhaseNames(line, it);
+          drawBandNames(line.bands, it);
           drawMarks(line, it, true);
         }],
         setCursor: [show],

@@ -2,6 +2,7 @@
 
 import { resourceCharts, driverCharts, errorChart, labelChart, loadCharts } from './charts';
 import { copyButton, el, facts, svg, type Child } from './dom';
+import { faultsPart } from './faults';
 import { atSecond, clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
 import { tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
@@ -22,10 +23,12 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
-  const { ledger } = run.manifest.summary;
+  const { faults, ledger } = run.manifest.summary;
+  const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
   const parts: Part[] = [
     { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
+    ...broken,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: percentileChart(run) ?? empty('No request was answered in the measured window.') },
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },

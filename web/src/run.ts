@@ -97,6 +97,37 @@ export interface EntryExample {
   sent_us: [number, number] | null;
 }
 
+/** Something that was broken on purpose. Times are microseconds since the run began. */
+export interface Fault {
+  fault: string;
+  kind: string;
+  target: string;
+  /** Null where it never began. */
+  begin_us: number | null;
+  /** When it was undone; null where it was not. */
+  healed_us: number | null;
+  /** When what was started again was ready. */
+  ready_us: number | null;
+  error: string | null;
+  /** Null where there is nothing to hold it against. */
+  dip: Dip | null;
+}
+
+/** What a fault did to the load. */
+export interface Dip {
+  before_per_s: number;
+  lowest_per_s: number;
+  depth: number;
+  /** Until the rate was back; null where it was not within `seen_s`. */
+  length_s: number | null;
+  /** The same from when the fault was undone. */
+  recovery_s: number | null;
+  errors: number;
+  dropped: number;
+  backlog_max: number;
+  seen_s: number;
+}
+
 export interface Summary {
   verdict: { status: Status; reasons: string[] };
   offered_per_s: number;
@@ -110,6 +141,7 @@ export interface Summary {
   steps: Step[];
   processes: ProcessSummary[];
   driver: Driver;
+  faults: Fault[];
   ledger: Ledger | null;
   run_dir: string;
   steady_state: SteadyState | null;
@@ -316,6 +348,21 @@ function readVerified(it: Loose): Verified {
   };
 }
 
+function readFault(value: unknown): Fault {
+  const it = object(value);
+  const dip = it.dip === null || it.dip === undefined ? null : object(it.dip);
+  return {
+    fault: text(it.fault), kind: text(it.kind), target: text(it.target),
+    begin_us: numberOrNull(it.begin_us), healed_us: numberOrNull(it.healed_us), ready_us: numberOrNull(it.ready_us),
+    error: textOrNull(it.error),
+    dip: dip && {
+      before_per_s: number(dip.before_per_s), lowest_per_s: number(dip.lowest_per_s), depth: number(dip.depth),
+      length_s: numberOrNull(dip.length_s), recovery_s: numberOrNull(dip.recovery_s), errors: number(dip.errors),
+      dropped: number(dip.dropped), backlog_max: number(dip.backlog_max), seen_s: number(dip.seen_s),
+    },
+  };
+}
+
 function readSteadyState(value: unknown): SteadyState | null {
   if (value === null || value === undefined) return null;
   const it = object(value);
@@ -354,7 +401,7 @@ function readSummary(value: unknown): Summary {
       late: number(driver.late), cpu_share_by_thread: numbers(driver.cpu_share_by_thread),
       waited_share: numberOrNull(driver.waited_share), core_wait_us: numberOrNull(driver.core_wait_us),
     },
-    ledger: readLedger(it.ledger), run_dir: text(it.run_dir), steady_state: readSteadyState(it.steady_state),
+    faults: list(it.faults).map(readFault), ledger: readLedger(it.ledger), run_dir: text(it.run_dir), steady_state: readSteadyState(it.steady_state),
   };
 }
 

@@ -13,9 +13,9 @@ export interface Column {
 }
 
 /** A plain table that scrolls sideways where it is wider than the page. */
-export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[]): HTMLElement {
+export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[], kind = 'plain'): HTMLElement {
   return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
-    el('table', { class: 'plain' },
+    el('table', { class: kind },
       el('caption', { class: 'unseen' }, caption),
       el('thead', {}, el('tr', {}, columns.map((it) => el('th', { scope: 'col', class: it.number && 'number' }, it.name)))),
       el('tbody', {}, rows.map((row) => el('tr', {}, row.map((cell, index) =>

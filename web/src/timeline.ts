@@ -1,6 +1,8 @@
-/** The time axis that all charts over time share: its bins, phases and events, and what part of it is shown. */
+/** The time axis that all charts over time share: its bins, phases, faults and events, and what part of it is shown. */
 
 import type uPlot from 'uplot';
+import { bandRoom } from './bands';
+import { bands, bandsIn, type Band } from './faults';
 import { clock } from './format';
 import type { Phase, RunEvent, RunPage } from './run';
 import { FONT } from './stage';
@@ -21,6 +23,8 @@ export interface Timeline {
   end_s: number;
   phases: Phase[];
   marks: Mark[];
+  /** What was broken when. */
+  bands: Band[];
   /** The part that is shown; null for all of it. */
   view: [number, number] | null;
   setView(view: [number, number] | null): void;
@@ -40,6 +44,7 @@ export function timeline(run: RunPage): Timeline {
     marks: run.events
       .map((event, index) => ({ ...event, number: index + 1 }))
       .filter((event) => event.kind !== 'phase' && event.at_s >= 0 && event.at_s <= end_s),
+    bands: bands(run.manifest.summary.faults, end_s),
     view: null,
     setView(view) {
       if (view) {
@@ -70,13 +75,14 @@ export function phaseAt(line: Timeline, second: number): Phase | undefined {
   return line.phases.find((phase) => second * 1e6 >= phase.start_us && second * 1e6 < phase.end_us);
 }
 
-/** What there is to say of a bin beside its figures: its phase, and events in it. */
+/** What there is to say of a bin beside its figures: its phase, and faults and events in it. */
 export function remarks(line: Timeline, index: number): string {
   const middle = line.x[index] ?? 0;
   const phase = phaseAt(line, middle);
   const near = line.marks.filter((mark) => Math.abs(mark.at_s - middle) <= line.bin_s / 2).slice(0, 2);
   return [
     phase && (phase.measured ? phase.name : `${phase.name} (not counted)`),
+    ...bandsIn(line.bands, middle - line.bin_s / 2, middle + line.bin_s / 2).slice(0, 2).map((band) => band.names[0]),
     ...near.map((mark) => `${mark.number} ${mark.text}`),
   ].filter(Boolean).join(' · ');
 }
@@ -118,7 +124,7 @@ export function drawPhases(line: Timeline, plot: uPlot): void {
 export function drawPhaseNames(line: Timeline, plot: uPlot): void {
   const { ctx } = plot;
   const ratio = devicePixelRatio;
-  const base = plot.bbox.top - 5 * ratio;
+  const base = plot.bbox.top - (5 + bandRoom(line.bands)) * ratio;
   ctx.save();
   ctx.font = FONT.replace('12px', `${11 * ratio}px`);
   // The series before may have left its dashes.
