@@ -33,14 +33,18 @@ fn number(json: &Value, name: &str) -> u64 {
 fn nothing_is_lost(durability: &str, fault: &str) {
     let (_, json, text) = run(durability, fault);
     assert_eq!(json["faults"].as_array().map(Vec::len), Some(1), "{text}");
-    assert!(number(&json, "acknowledged") > 1_000, "{text}");
-    assert_eq!(number(&json, "found"), number(&json, "acknowledged"), "{text}");
+    all_is_there(&json, &text);
+}
+
+fn all_is_there(json: &Value, text: &str) {
+    assert!(number(json, "acknowledged") > 1_000, "{text}");
+    assert_eq!(number(json, "found"), number(json, "acknowledged"), "{text}");
     for name in ["lost", "duplicated", "different"] {
-        assert_eq!(number(&json, name), 0, "{name}: {text}");
+        assert_eq!(number(json, name), 0, "{name}: {text}");
     }
     assert_eq!(
-        number(&json, "counted"),
-        number(&json, "found") + number(&json, "unacknowledged_found"),
+        number(json, "counted"),
+        number(json, "found") + number(json, "unacknowledged_found"),
         "{text}"
     );
 }
@@ -58,6 +62,42 @@ fn a_synced_intake_that_is_stopped_loses_nothing() {
 #[test]
 fn a_synced_intake_that_is_frozen_loses_nothing() {
     nothing_is_lost("synced", "freeze");
+}
+
+/// It takes nothing from when its disk is full until it is started again, and answers so.
+#[test]
+fn a_synced_intake_whose_disk_was_full_loses_nothing() {
+    if !may_mount() {
+        return eprintln!(
+            "skipped: this process may not mount the disk that is to be filled; run it as root"
+        );
+    }
+    let (_, json, text) = run("synced", "fill");
+    all_is_there(&json, &text);
+    let (full, killed) = (&json["faults"][0], &json["faults"][1]);
+    assert_eq!((&full["kind"], &full["error"]), (&Value::from("fill"), &Value::Null), "{text}");
+    let (begin_us, ready_us) = (full["begin_us"].as_u64().unwrap(), killed["ready_us"].as_u64().unwrap());
+    assert!(full["healed_us"].as_u64().unwrap() > begin_us, "{text}");
+    let dip = &full["dip"];
+    assert_eq!(dip["lowest_per_s"], 0.0, "it was felt: {dip} {text}");
+    assert!(dip["errors"].as_u64().unwrap() > 0, "{dip} {text}");
+    assert!(
+        json["statuses"]["503"].as_u64() > Some(0) || json["statuses"]["500"].as_u64() > Some(0),
+        "{json}"
+    );
+    // after the restart it takes messages again
+    assert!(ready_us > begin_us && killed["dip"]["seen_s"].as_f64().unwrap() > 0.0, "{text}");
+    assert!(text.contains("a tmpfs of 512 MiB"), "what stood in for a disk is said: {text}");
+}
+
+/// Whether this process may mount, as the lab does for the disk that it fills.
+fn may_mount() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let mount = |program: &str, arguments: &[&str]| {
+        let status = std::process::Command::new(program).args(arguments).arg(folder.path()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    mount("mount", &["-t", "tmpfs", "-o", "size=1m", "tidemark-test"]) && mount("umount", &[])
 }
 
 /// The operating system has what is buffered, and it outlives the process; a power loss is another matter.

@@ -6,6 +6,7 @@
 //! that is frozen cannot mind anything, and other people's servers do not: as long as that is so, a small shell waits
 //! for our end and kills it then.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -29,6 +30,8 @@ const TAIL_BYTES: u64 = 16 * 1024;
 const TAIL_LINE_CHARS: usize = 300;
 /// What stands by while a process group is frozen: its standard input ends when we do.
 const STAND_BY: &str = "read -r _ || kill -s KILL -- \"-$0\"";
+/// The same for a mount.
+const STAND_BY_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\"; }";
 
 /// Process groups of the children that live; for the one way out that runs no destructor.
 static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -73,14 +76,24 @@ pub struct Child {
     guard: Option<StandBy>,
 }
 
-/// Kills a process group if we die; ended when dropped.
+/// Kills a process group, or detaches a mount, if we die; ended when dropped.
 #[derive(Debug)]
-struct StandBy(std::process::Child);
+pub struct StandBy(std::process::Child);
 
 impl StandBy {
     fn over(group: Pid) -> io::Result<StandBy> {
+        StandBy::start(STAND_BY, group.as_raw_nonzero().to_string().as_ref())
+    }
+
+    /// Detaches what is mounted at a folder, and removes that.
+    pub fn over_mount(folder: &Path) -> io::Result<StandBy> {
+        StandBy::start(STAND_BY_MOUNT, folder.as_os_str())
+    }
+
+    /// The script is one of ours; what it is about is its `$0` and never read as one.
+    fn start(script: &str, about: &OsStr) -> io::Result<StandBy> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", STAND_BY, &group.as_raw_nonzero().to_string()]).stdin(Stdio::piped());
+        command.args(["-c".as_ref(), script.as_ref(), about]).stdin(Stdio::piped());
         // a group of its own: a terminal's Ctrl-C is not for it
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         command.spawn().map(StandBy)

@@ -13,12 +13,13 @@ use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
 use tidemark_record::summary::{Driver, Ledger, Summary};
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, Totals, summarize};
-use tidemark_scenario::plan::{HttpVersion, SystemOrigin};
+use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::account::{self, Account};
+use crate::disk::Disk;
 use crate::error::LabError;
-use crate::faults::Faults;
+use crate::faults::{Faults, Means};
 use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::{Interrupt, Wish};
 use crate::link::{self, Link};
@@ -276,6 +277,9 @@ impl Experiment {
 
         let mut events = Vec::new();
         let begin = Instant::now();
+        // declared before what is on it, hence dropped after that
+        let disk = self.disk()?;
+        account.notes.extend(disk.as_ref().map(|disk| disk.note()));
         // declared before the system, hence dropped after it
         let mut stores = self.start_stores(progress)?;
         for store in stores.manifest() {
@@ -286,7 +290,7 @@ impl Experiment {
         account.stores(&stores);
         progress(Progress::Starting { system: system_name(&plan.system.origin) });
         let begin = Instant::now();
-        let mut system = self.start_system(&stores)?;
+        let mut system = self.start_system(&stores, disk.as_deref())?;
         events.push((Instant::now(), "ready", format!("{} after {:.2?}", system.url, begin.elapsed())));
         let mut monitor = Monitor::new();
         account.notes.extend(monitor.note());
@@ -325,7 +329,10 @@ impl Experiment {
         let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
         let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(not_begun)?;
         self.begun(&account, &mut writer, drive.phases())?;
-        let faults = Faults::begin(&plan.faults, started, link, epoch, window_start_us(drive.phases()));
+        let faults = {
+            let means = Means { link, disk };
+            Faults::begin(&plan.faults, started, means, epoch, window_start_us(drive.phases()))
+        };
         let mut tested = Tested { system: &mut system, stores: &stores, faults: faults.map_err(driven)? };
         let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut tested, progress)?;
         let mut faults = tested.faults;
@@ -387,10 +394,30 @@ impl Experiment {
         Stores::start(&self.plan.stores, &setup, &|| self.wish(), &mut tell)
     }
 
-    fn start_system(&self, stores: &Stores) -> Result<Running, LabError> {
+    /// A disk of its own for the system's data where faults are to fill it.
+    fn disk(&self) -> Result<Option<Arc<Disk>>, LabError> {
+        let disk_bytes =
+            |fault: &PlannedFault| fault.kind.disk_bytes().map(|bytes| (bytes, fault.to_string()));
+        let largest = self.plan.faults.iter().filter_map(disk_bytes).max_by_key(|(bytes, _)| *bytes);
+        let Some((bytes, fault)) = largest else { return Ok(None) };
+        if !matches!(self.plan.system.origin, SystemOrigin::Shipped(_)) {
+            return Err(LabError::Usage(format!(
+                "`{fault}` cannot be: only of a system that is started with `serve` it is known where its data is"
+            )));
+        }
+        if self.options.keep_data {
+            return Err(LabError::Usage(format!(
+                "`{fault}` has the system's data in memory, where it cannot be kept; leave --keep-data or the fault out"
+            )));
+        }
+        Disk::mount(&self.run_dir, bytes, &fault).map(|disk| Some(Arc::new(disk)))
+    }
+
+    fn start_system(&self, stores: &Stores, disk: Option<&Disk>) -> Result<Running, LabError> {
         let setup = Setup {
             executable: self.options.executable.clone(),
             run_dir: self.run_dir.clone(),
+            disk: disk.map(|disk| disk.folder().to_owned()),
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
             comes_back: self.plan.faults.iter().any(|fault| fault.kind.ends_processes()),

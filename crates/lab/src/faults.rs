@@ -15,6 +15,7 @@ use tidemark_record::Event;
 use tidemark_record::fault::Fault as Record;
 use tidemark_scenario::plan::{Fault, FaultKind};
 
+use crate::disk::Disk;
 use crate::error::LabError;
 use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
@@ -24,6 +25,9 @@ use crate::timetable::microseconds;
 /// What follows a fault within this time after it was put right is still taken for a part of its dip, where the
 /// driver and the system are judged while the run goes on.
 const FELT_AFTER_US: u64 = 5_000_000;
+
+/// How often a disk that is to be full is filled up again: what a system removes makes room.
+const FILL_EVERY: Duration = Duration::from_millis(20);
 
 /// What happened to a fault.
 #[derive(Debug)]
@@ -68,14 +72,22 @@ impl Over {
     }
 }
 
+/// What faults need beside what was started.
+#[derive(Clone, Default)]
+pub struct Means {
+    /// Where any fault is one of the link. Stays to the end of the run: what the system holds is asked for through it.
+    pub link: Option<Arc<Link>>,
+    /// Where any fault fills the system's disk.
+    pub disk: Option<Arc<Disk>>,
+}
+
 /// The faults of a run, on their way.
 pub struct Faults {
     epoch: Instant,
     plan: Vec<Fault>,
     records: Vec<Record>,
     started: Vec<Handle>,
-    /// Stays to the end of the run: what the system holds is asked for through it, too.
-    _link: Option<Arc<Link>>,
+    _means: Means,
     told: Receiver<Told>,
     over: Arc<Over>,
     threads: Vec<JoinHandle<()>>,
@@ -97,7 +109,7 @@ impl Faults {
     pub fn begin(
         plan: &[Fault],
         started: Vec<Handle>,
-        link: Option<Arc<Link>>,
+        means: Means,
         epoch: Instant,
         zero_us: u64,
     ) -> io::Result<Faults> {
@@ -108,7 +120,7 @@ impl Faults {
             plan: plan.to_vec(),
             records,
             started,
-            _link: link.clone(),
+            _means: means.clone(),
             told,
             over: Arc::default(),
             threads: Vec::new(),
@@ -121,9 +133,8 @@ impl Faults {
             let own = plan.iter().enumerate().filter(|(_, fault)| fault.target == target);
             let own: Vec<(usize, Fault)> = own.map(|(index, fault)| (index, fault.clone())).collect();
             let zero = epoch + Duration::from_micros(zero_us);
-            let link = link.clone();
-            let breaker =
-                Breaker { handles, link, zero, over: Arc::clone(&faults.over), sender: sender.clone() };
+            let (means, over) = (means.clone(), Arc::clone(&faults.over));
+            let breaker = Breaker { handles, means, zero, over, sender: sender.clone() };
             let thread = std::thread::Builder::new().name("faults".into());
             faults.threads.push(thread.spawn(move || breaker.carry_out(&own))?);
         }
@@ -259,8 +270,7 @@ fn restarts(record: &Record) -> bool {
 /// The thread of one target.
 struct Breaker {
     handles: Vec<Handle>,
-    /// Where any fault is one of the link.
-    link: Option<Arc<Link>>,
+    means: Means,
     /// What the faults' times count from.
     zero: Instant,
     over: Arc<Over>,
@@ -282,6 +292,7 @@ impl Breaker {
                 FaultKind::Kill | FaultKind::Stop => self.down(fault, patience, &tell),
                 FaultKind::Freeze => self.freeze(fault, &tell),
                 FaultKind::Slow { .. } | FaultKind::Cut { .. } => self.impair(fault, &tell),
+                FaultKind::Fill { .. } => self.fill(fault, &tell),
             }
         }
     }
@@ -313,7 +324,7 @@ impl Breaker {
     }
 
     fn impair(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
-        let Some(link) = &self.link else {
+        let Some(link) = &self.means.link else {
             return tell(Instant::now(), News::Failed("the load does not go through a link".into()));
         };
         tell(Instant::now(), News::Began);
@@ -326,11 +337,33 @@ impl Breaker {
                 // with a share of new connections only, those that there are stay
                 condition.cuts += u64::from(share >= 1.0);
             }
-            FaultKind::Kill | FaultKind::Stop | FaultKind::Freeze => {}
+            FaultKind::Kill | FaultKind::Stop | FaultKind::Freeze | FaultKind::Fill { .. } => {}
         });
         let _ = self.lasts(fault);
         link.set(|condition| *condition = Condition { cuts: condition.cuts, ..Condition::default() });
         tell(Instant::now(), News::Healed("has its whole link again"));
+    }
+
+    fn fill(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
+        let Some(disk) = &self.means.disk else {
+            return tell(Instant::now(), News::Failed("the system's data has no disk of its own".into()));
+        };
+        let until = self.zero + fault.until().unwrap_or(fault.at);
+        let goes_on = || !self.over.is_over() && Instant::now() < until;
+        let at = Instant::now();
+        let filled = disk.fill().and_then(|mut filling| {
+            filling.take_the_rest(&goes_on)?;
+            tell(at, News::Began);
+            while goes_on() {
+                self.over.wait_until(until.min(Instant::now() + FILL_EVERY));
+                filling.take_the_rest(&goes_on)?;
+            }
+            Ok(())
+        });
+        match filled {
+            Ok(()) => tell(Instant::now(), News::Healed("has room on its disk again")),
+            Err(error) => tell(Instant::now(), News::Failed(format!("the disk cannot be filled: {error}"))),
+        }
     }
 
     fn freeze(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {

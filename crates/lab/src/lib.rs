@@ -24,6 +24,7 @@
 
 mod account;
 pub mod child;
+mod disk;
 mod error;
 mod experiment;
 pub mod faults;

@@ -4,6 +4,10 @@
 //! [`BEFORE_S`] seconds, without those in the dip of an earlier fault. It begins with the second in which the fault
 //! began, and is over with the first of [`RECOVERED_S`] seconds in a row that reach [`RECOVERED_SHARE`] of the rate
 //! before, or with the next fault. A dip is as fine as the series: whole seconds.
+//!
+//! What failed or was dropped is counted in all the seconds that the dip touches, and in those that follow for as long
+//! as something still fails in each of them: in the very second in which the rate is back, most of what waited for
+//! the system may have failed. That is counted for at most [`FAILURES_AFTER_S`] seconds, and not past the next fault.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +19,10 @@ pub const BEFORE_S: usize = 10;
 pub const RECOVERED_SHARE: f64 = 0.9;
 /// if it stays so for as many seconds.
 pub const RECOVERED_S: usize = 3;
+
+/// Seconds with failures in a row, from the one in which the rate was back, that still count as the dip's: a system
+/// that goes on failing has failures that are not of this fault.
+pub const FAILURES_AFTER_S: usize = 5;
 
 /// Microseconds in a second.
 const SECOND_US: u64 = crate::totals::SECOND_US;
@@ -55,9 +63,9 @@ pub struct Dip {
     pub length_s: Option<f64>,
     /// From when the fault was undone until the rate was back, seconds; null where it was not, or either is unknown.
     pub recovery_s: Option<f64>,
-    /// Requests that failed in it.
+    /// Requests that failed in the seconds that it touches, and right after the rate was back.
     pub errors: u64,
-    /// Arrivals given up in it.
+    /// Arrivals given up in the same seconds.
     pub dropped: u64,
     /// Most requests that were under way or waited at the end of a second of it.
     pub backlog_max: u64,
@@ -112,6 +120,9 @@ fn dip(begin_us: u64, healed_us: Option<u64>, before_per_s: f64, seconds: &[Seco
     let back = |second: &Second| second.ok_per_s >= RECOVERED_SHARE * before_per_s;
     let recovered = after.windows(RECOVERED_S).position(|seconds| seconds.iter().all(back));
     let within = &after[..recovered.unwrap_or(after.len())];
+    let fails = |second: &&Second| second.errors > 0 || second.dropped > 0;
+    let behind = after[within.len()..].iter().take(FAILURES_AFTER_S).take_while(fails).count();
+    let failing = &after[..within.len() + behind];
     let lowest_per_s = within.iter().map(|second| second.ok_per_s).fold(before_per_s, f64::min);
     let back_us = recovered.map(|index| after[index].start_us.max(begin_us));
     let since = |from_us: u64| back_us.map(|back_us| back_us.saturating_sub(from_us) as f64 / 1e6);
@@ -121,8 +132,8 @@ fn dip(begin_us: u64, healed_us: Option<u64>, before_per_s: f64, seconds: &[Seco
         depth: 1.0 - lowest_per_s / before_per_s,
         length_s: since(begin_us),
         recovery_s: healed_us.and_then(since),
-        errors: within.iter().map(|second| second.errors).sum(),
-        dropped: within.iter().map(|second| second.dropped).sum(),
+        errors: failing.iter().map(|second| second.errors).sum(),
+        dropped: failing.iter().map(|second| second.dropped).sum(),
         backlog_max: within.iter().map(|second| second.backlog).max().unwrap_or(0),
         seen_s: (after.last()?.start_us + SECOND_US).saturating_sub(begin_us) as f64 / 1e6,
     })
@@ -160,6 +171,30 @@ mod tests {
         assert_eq!((dip.before_per_s, dip.lowest_per_s, dip.depth), (100.0, 0.0, 1.0));
         assert_eq!((dip.length_s, dip.recovery_s), (Some(3.5), Some(1.75)));
         assert_eq!((dip.errors, dip.backlog_max, dip.seen_s), (14, 100, 7.5));
+    }
+
+    /// What fails in the second of the return: refused while it started, in a burst, before the rate was back.
+    #[test]
+    fn what_fails_in_the_second_of_the_return_is_counted_and_what_fails_for_ever_is_not() {
+        let errors = |errors: [u64; 10], faults: Vec<Fault>| {
+            let mut series = seconds(&[100, 100, 100, 0, 95, 100, 100, 100, 100, 100]);
+            series.iter_mut().zip(errors).for_each(|(second, errors)| second.errors = errors);
+            let mut faults = faults;
+            find_dips(&mut faults, &series);
+            faults[0].dip.unwrap()
+        };
+        let one = || vec![fault(12.9, 13.9)];
+        let dip = errors([9, 0, 500, 63, 4171, 52, 0, 0, 8, 0], one());
+        assert_eq!((dip.errors, dip.length_s), (500 + 63 + 4171 + 52, Some(1.1)));
+        assert_eq!(errors([0, 0, 0, 63, 0, 52, 0, 0, 0, 0], one()).errors, 63, "a second without ends it");
+        // a rate of failures that was there all the time is not the fault's
+        assert_eq!(errors([1; 10], one()).errors, 2 + FAILURES_AFTER_S as u64);
+        let two = vec![fault(12.9, 13.9), fault(15.0, 15.1)];
+        assert_eq!(
+            errors([0, 0, 0, 63, 41, 52, 0, 0, 0, 0], two).errors,
+            63 + 41,
+            "the next fault has its own"
+        );
     }
 
     #[test]

@@ -58,6 +58,29 @@ fn faults_of_the_link_say_what_they_do() {
 }
 
 #[test]
+fn a_disk_that_is_filled_has_a_size() {
+    let (plan, told) = check(
+        "  - {at: 1s, fill: system, for: 5s}\n  - {at: 10s, fill: system, disk: 64MiB, for: 2s}\n",
+        &[],
+    );
+    assert_eq!(told, "");
+    let faults = plan.unwrap().faults;
+    let sizes: Vec<Option<u64>> = faults.iter().map(|fault| fault.kind.disk_bytes()).collect();
+    assert_eq!(sizes, [Some(512 << 20), Some(64 << 20)]);
+    assert_eq!(faults[0].to_string(), "fill system for 5s");
+    let in_memory = "system: {serve: airline, durability: memory}\nsessions: {a: {steps: [{GET: /}]}}\n\
+                     load: {users: 1, hold: 9s}\nfaults: [{at: 1s, fill: system, for: 1s}]\n";
+    let (plan, diagnostics) = check_text("t.yaml", in_memory, Path::new("."), &[]);
+    assert!(plan.is_some() && diagnostics.to_string().contains("does not feel a full disk"), "{diagnostics}");
+    let command = in_memory.replace("serve: airline", "command: 'x {port}'");
+    let (plan, diagnostics) = check_text("t.yaml", &command, Path::new("."), &[]);
+    assert!(
+        plan.is_none() && diagnostics.to_string().contains("started with `serve` can be filled"),
+        "{diagnostics}"
+    );
+}
+
+#[test]
 fn settings_choose_the_faults_that_happen() {
     let text = "  - {at: 1s, kill: system, restart after: 1s, when: \"${how == 'kill'}\"}\n  \
                 - {at: 1s, freeze: cassandra, for: 1s, when: \"${how == 'store'}\"}\n";
@@ -97,6 +120,15 @@ fn mistakes_are_told_where_they_are() {
         (
             "{at: 1s, cut: system, latency: 1s, for: 1s}",
             "t.yaml:6:27: \"cut\" has no \"latency\"; it belongs to \"slow\"",
+        ),
+        ("{at: 1s, fill: system}", "t.yaml:6:5: \"fill\" needs the key \"for\""),
+        (
+            "{at: 1s, kill: system, disk: 1GiB}",
+            "t.yaml:6:28: \"kill\" has no \"disk\"; it belongs to \"fill\"",
+        ),
+        (
+            "{at: 1s, fill: system, disk: 1KiB, for: 1s}",
+            "t.yaml:6:34: a disk of less than 1MiB has no room for a system",
         ),
         ("{kill: system}", "t.yaml:6:5: a fault needs the key \"at\""),
         ("{at: 1s, kil: system}", "t.yaml:6:14: unknown key \"kil\"; did you mean kill?"),

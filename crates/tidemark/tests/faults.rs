@@ -3,7 +3,7 @@
 mod program;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -147,6 +147,62 @@ fn a_link_is_slowed_and_cut() {
     assert_eq!(events(folder.path(), "healed"), ["system has its whole link again"; 2]);
     let text = fs::read_to_string(folder.path().join("out/run.json")).unwrap();
     assert!(text.contains("a link of the lab's own"), "the cost is said");
+}
+
+#[test]
+fn data_on_a_disk_in_memory_cannot_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = "{serve: airline, settings: {customers: 10}}";
+    let fill = "  - {at: 300ms, fill: system, disk: 64MiB, for: 500s}\n";
+    scenario(folder.path(), system, LOOKS, "{users: 1, hold: 600s}", fill);
+    let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--keep-data"]);
+    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    assert!(stderr(&output).contains("leave --keep-data or the fault out"), "{}", stderr(&output));
+}
+
+/// Where something is mounted below a folder.
+fn mounts(folder: &Path) -> Vec<String> {
+    let folder = folder.canonicalize().unwrap();
+    let all = fs::read_to_string("/proc/self/mounts").unwrap();
+    let at = all.lines().filter_map(|line| line.split(' ').nth(1));
+    at.filter(|at| Path::new(at).starts_with(&folder)).map(str::to_owned).collect()
+}
+
+/// Killed in the middle, or asked to stop: neither a mount nor a process is left.
+#[test]
+fn a_full_disk_goes_with_its_run() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let folder = tempfile::tempdir().unwrap();
+        let system = "{serve: airline, settings: {customers: 10}}";
+        let fill = "  - {at: 300ms, fill: system, disk: 64MiB, for: 500s}\n";
+        scenario(folder.path(), system, LOOKS, "{users: 1, hold: 600s}", fill);
+        let mut child = tidemark(folder.path(), &["run", "a.yaml", "--out", "out"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut news = BufReader::new(child.stderr.take().unwrap());
+        let (mut line, mut all) = (String::new(), String::new());
+        while !line.starts_with("fault: fill") {
+            line.clear();
+            if news.read_line(&mut line).unwrap() == 0 {
+                assert!(all.contains("run as root"), "{all}");
+                assert_eq!(child.wait().unwrap().code(), Some(2), "{all}");
+                return eprintln!("skipped: {all}");
+            }
+            all.push_str(&line);
+        }
+        std::thread::spawn(move || news.read_to_string(&mut String::new()));
+        assert_eq!(mounts(folder.path()).len(), 1);
+        let disk = folder.path().join("out/disk");
+        assert!(fs::metadata(disk.join("filler")).unwrap().len() > 32 << 20);
+        assert_eq!(fs::write(disk.join("more"), [1; 8192]).unwrap_err().kind(), ErrorKind::StorageFull);
+        let others: Vec<u32> = children(child.id());
+        send(child.id(), signal);
+        child.wait().unwrap();
+        wait_until("nothing is mounted", || mounts(folder.path()).is_empty());
+        wait_until("nothing is left", || !others.iter().any(|id| is_alive(*id)) && !disk.exists());
+    }
 }
 
 /// A run whose system is frozen for ever, and the system.

@@ -60,7 +60,7 @@ fn begin(stand: Stand, plan: &[Fault]) -> (Arc<Mutex<Stand>>, Faults) {
     let stand = Arc::new(Mutex::new(stand));
     let started = vec![Arc::clone(&stand) as Handle];
     Faults::check(plan, &started).unwrap();
-    let faults = Faults::begin(plan, started, None, Instant::now(), 1_000).unwrap();
+    let faults = Faults::begin(plan, started, Means::default(), Instant::now(), 1_000).unwrap();
     (stand, faults)
 }
 
@@ -121,7 +121,7 @@ fn a_store_is_all_of_its_nodes() {
     let nodes = [node("cassandra.1"), node("cassandra.2"), node("cassandra2"), node("system")];
     let started: Vec<Handle> = nodes.iter().map(|node| Arc::clone(node) as Handle).collect();
     let plan = [Fault { target: "cassandra".into(), ..fault(0, FaultKind::Freeze, Some(1)) }];
-    let mut faults = Faults::begin(&plan, started, None, Instant::now(), 0).unwrap();
+    let mut faults = Faults::begin(&plan, started, Means::default(), Instant::now(), 0).unwrap();
     events(&mut faults, 2);
     let done = nodes.each_ref().map(|node| held(node).done.len());
     assert_eq!(done, [2, 2, 0, 0]);
@@ -134,7 +134,7 @@ fn what_is_down_at_the_end_comes_back_to_be_asked_if_it_was_to() {
     let started: Vec<Handle> = nodes.iter().map(|node| Arc::clone(node) as Handle).collect();
     let of = |target: &str, lasts| Fault { target: target.into(), ..fault(600_000, FaultKind::Kill, lasts) };
     let plan = [of("cassandra.1", None), of("cassandra.2", Some(1))];
-    let mut faults = Faults::begin(&plan, started, None, Instant::now(), 0).unwrap();
+    let mut faults = Faults::begin(&plan, started, Means::default(), Instant::now(), 0).unwrap();
     faults.end();
     assert_eq!(faults.restore(&|| true).len(), 2);
     assert_eq!(nodes.each_ref().map(|node| held(node).done.len()), [0, 1, 1]);

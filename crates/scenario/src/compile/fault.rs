@@ -6,11 +6,15 @@ use super::load::window;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{Fault, FaultKind, Load, System, SystemOrigin};
 use crate::reader::Reader;
-use crate::units::Time;
+use crate::units::{Size, Time};
 use crate::yaml::Node;
 
 /// What faults call the system.
 const SYSTEM: &str = "system";
+/// Size of the disk that is filled, where nothing is said, and the least.
+const DISK_BYTES: (u64, u64) = (512 << 20, 1 << 20);
+/// Durability that needs no disk.
+const MEMORY: &str = "memory";
 /// Most faults of a run.
 const FAULTS_MAX: usize = 100;
 
@@ -54,9 +58,10 @@ pub(super) fn read(
 
 /// A fault, and where its target stands.
 fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
-    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze, slow(node, reader), cut(node, reader)];
+    let (slow, cut, fill) = (slow(node, reader), cut(node, reader), fill(node, reader));
+    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze, slow, cut, fill];
     let (kind, target) = kinds.into_iter().find_map(|kind| Some((kind, node.get(kind.word())?)))?;
-    for (key, of) in [("latency", "slow"), ("bandwidth", "slow"), ("share", "cut")] {
+    for (key, of) in [("latency", "slow"), ("bandwidth", "slow"), ("share", "cut"), ("disk", "fill")] {
         if let Some((key_node, _)) = node.entry(key).filter(|_| kind.word() != of) {
             let message = format!("\"{}\" has no \"{key}\"; it belongs to \"{of}\"", kind.word());
             reader.sink.error(key_node, message);
@@ -97,6 +102,18 @@ fn cut(node: &Node, reader: &Reader<'_>) -> FaultKind {
     FaultKind::Cut { share }
 }
 
+fn fill(node: &Node, reader: &Reader<'_>) -> FaultKind {
+    let (default, least) = DISK_BYTES;
+    let disk_bytes = node.get("disk").and_then(|disk| {
+        let bytes = reader.size(disk)?;
+        if bytes < least {
+            reader.sink.error(disk, format!("a disk of less than {} has no room for a system", Size(least)));
+        }
+        Some(bytes)
+    });
+    FaultKind::Fill { disk_bytes: disk_bytes.unwrap_or(default) }
+}
+
 fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String], reader: &Reader<'_>) {
     let target = fault.target.as_str();
     let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
@@ -104,6 +121,14 @@ fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String],
         let message =
             "only what a run itself starts can be broken: start the system with `serve` or `command`";
         reader.sink.error(node, message);
+    } else if fault.kind.disk_bytes().is_some()
+        && !(target == SYSTEM && matches!(system.origin, SystemOrigin::Shipped(_)))
+    {
+        let message = "only the disk of a system that is started with `serve` can be filled";
+        reader.sink.error(node, message);
+    } else if fault.kind.disk_bytes().is_some() && system.durability.as_deref() == Some(MEMORY) {
+        let message = "a system that keeps everything in memory does not feel a full disk";
+        reader.sink.warn(node.place, message.into());
     } else if target != SYSTEM && fault.kind.is_of_link() {
         let message = "only the link between the driver and the system can be slowed or cut";
         reader.sink.error(node, message);

@@ -1,6 +1,6 @@
 //! Faults in the scenario language.
 
-use crate::grammar::Scalar::{Bandwidth, Bool, Duration, Share, Text};
+use crate::grammar::Scalar::{Bandwidth, Bool, Duration, Share, Size, Text};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 
@@ -17,6 +17,11 @@ pub(crate) static FAULT: Record = Record {
         key("freeze", Scalar(Text), "Stops the named process and its children where they stand (SIGSTOP)."),
         key("slow", Scalar(Text), "Slows the link between the driver and the system."),
         key("cut", Scalar(Text), "Resets all connections between the driver and the system, and new ones."),
+        key(
+            "fill",
+            Scalar(Text),
+            "Fills the disk of the system, which gets a small one of its own for its data.",
+        ),
         key("latency", Scalar(Duration), "Of `slow`: added to what goes either way."),
         key(
             "bandwidth",
@@ -28,6 +33,7 @@ pub(crate) static FAULT: Record = Record {
             Scalar(Share),
             "Of `cut`: only new connections are reset, and of them this share; those that there are stay.",
         ),
+        key("disk", Scalar(Size), "Of `fill`: size of the system's own disk, in memory; 512 MiB by default."),
         key(
             "restart after",
             Scalar(Duration),
@@ -36,5 +42,5 @@ pub(crate) static FAULT: Record = Record {
         key("for", Scalar(Duration), "How long a fault lasts whose processes go on."),
         key("when", Scalar(Bool), "Whether the fault happens; an expression over settings."),
     ],
-    rule: Rule::OneOf(&["kill", "stop", "freeze", "slow", "cut"]),
+    rule: Rule::OneOf(&["kill", "stop", "freeze", "slow", "cut", "fill"]),
 };

@@ -39,6 +39,11 @@ pub enum FaultKind {
         /// Of new connections; where it is not all, those that there are stay.
         share: f64,
     },
+    /// Its disk, a small one of its own, filled to the last byte.
+    Fill {
+        /// Size of that disk.
+        disk_bytes: u64,
+    },
 }
 
 impl FaultKind {
@@ -50,12 +55,21 @@ impl FaultKind {
             FaultKind::Freeze => "freeze",
             FaultKind::Slow { .. } => "slow",
             FaultKind::Cut { .. } => "cut",
+            FaultKind::Fill { .. } => "fill",
         }
     }
 
     /// Whether it is about the link between the driver and its target, which then goes through the lab's own proxy.
     pub fn is_of_link(self) -> bool {
         matches!(self, FaultKind::Slow { .. } | FaultKind::Cut { .. })
+    }
+
+    /// Size of the disk of its own that the target gets for it.
+    pub fn disk_bytes(self) -> Option<u64> {
+        match self {
+            FaultKind::Fill { disk_bytes } => Some(disk_bytes),
+            _ => None,
+        }
     }
 
     /// Whether its target's processes end by it.
