@@ -15,6 +15,7 @@ use tidemark_record::summary::{Driver, Ledger, Summary};
 use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, Totals, summarize};
 use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
+use tidemark_store::Durability;
 
 use crate::account::{self, Account};
 use crate::disk::Disk;
@@ -32,7 +33,7 @@ use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::{Fared, RunQueue, Timetable, microseconds};
-use crate::verify::{self, Pages, Recipe};
+use crate::verify::{self, Directory, Holdings, Pages, Recipe};
 use crate::{machine, verdict};
 
 /// How often a wish to stop, the phase and the system are looked at.
@@ -301,7 +302,7 @@ impl Experiment {
         let started: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
         Faults::check(&plan.faults, &started)?;
 
-        let recipe = Recipe::of(plan, &system.url, self.seed)?;
+        let recipe = Recipe::of(plan, &system.url, self.store_of(&system), self.seed)?;
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
         let link = self.link(&mut system)?;
         account.notes.extend(link.as_ref().map(|link| {
@@ -337,9 +338,20 @@ impl Experiment {
         let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut tested, progress)?;
         let mut faults = tested.faults;
         faults.end().iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
-        if recipe.is_some() && self.wish() == Wish::GoOn {
+        let asks = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
+        if asks && self.wish() == Wish::GoOn {
             let restored = faults.restore(&|| self.wish() == Wish::GoOn);
             restored.iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
+        }
+        let stop = |system: &mut Running, account: &mut Account, writer: &mut RunWriter| {
+            let at_us = microseconds(epoch.elapsed()) as i64;
+            let Some(ending) = system.stop() else { return Ok(()) };
+            account.stopped(&ending);
+            writer.add_event(&Event { at_us, kind: "stopped".into(), text: ending }).map_err(written)
+        };
+        if recipe.as_ref().is_some_and(Recipe::is_of_a_directory) {
+            // nobody reads a directory while another has it open
+            stop(&mut system, &mut account, &mut writer)?;
         }
         let ledger = self.verify(recipe.as_ref(), &system, &driven, progress)?;
         if let Some(ledger) = &ledger {
@@ -349,10 +361,7 @@ impl Experiment {
         }
 
         let at_us = microseconds(epoch.elapsed()) as i64;
-        if let Some(ending) = system.stop() {
-            account.stopped(&ending);
-            writer.add_event(&Event { at_us, kind: "stopped".into(), text: ending }).map_err(written)?;
-        }
+        stop(&mut system, &mut account, &mut writer)?;
         // whoever stopped the run does not want to wait for this
         let after = if self.wish() == Wish::GoOn { self.probe(&system, progress)? } else { None };
         account.synced(before, after);
@@ -661,16 +670,28 @@ impl Experiment {
     ) -> Result<Option<Ledger>, LabError> {
         let entered = |why: &str| verify::entered(&self.run_dir, why).map_err(written);
         let Some(recipe) = recipe else { return entered(verify::NO_VERIFY) };
-        if driven.system_ended.is_some() {
+        if driven.system_ended.is_some() && !recipe.is_of_a_directory() {
             return entered("the system ended by itself, so that nobody could be asked");
         }
         if self.wish() != Wish::GoOn {
             return entered(STOPPED_BEFORE);
         }
-        let pages = Pages::new(recipe, &system.target)?;
         let mut tell = |step: verify::Step| progress(Progress::Verifying { read: step.read, of: step.of });
         let goes_on = || self.wish() == Wish::GoOn;
-        verify::verify(&self.run_dir, recipe, &pages, &goes_on, &mut tell).map(Some).map_err(written)
+        let mut search = |holdings: &dyn Holdings| {
+            verify::verify(&self.run_dir, recipe, holdings, &goes_on, &mut tell).map(Some).map_err(written)
+        };
+        match Directory::of(recipe, &self.run_dir) {
+            Some(directory) => search(&directory),
+            None => search(&Pages::new(recipe, &system.target)?),
+        }
+    }
+
+    /// Where within the run directory a system keeps its data, and what an acknowledged write in it is worth.
+    fn store_of<'s>(&self, system: &'s Running) -> Option<(&'s Path, Durability)> {
+        let dir = system.data_dir()?.strip_prefix(&self.run_dir).ok()?;
+        let durability = system.durability.as_deref()?.parse().ok()?;
+        Some((dir, durability))
     }
 
     fn finish(

@@ -2,10 +2,11 @@
 //!
 //! A [`Recipe`] says how; it is written into the run directory when the run begins, so that
 //! [`again`] can do the same later, also for a run whose driver was killed. Where contents come from is behind
-//! [`Holdings`]: the system's own [API](Pages), page by page. Whatever keeps the search from seeing everything makes
+//! [`Holdings`]: the system's own [API](Pages), page by page, or a store's [`Directory`] after the system was stopped. Whatever keeps the search from seeing everything makes
 //! the ledger *not verified*, which is never a pass.
 
 mod client;
+mod directory;
 mod judge;
 mod pages;
 mod recipe;
@@ -21,6 +22,7 @@ use tidemark_record::summary::{self, EntryExample, LOST_SECONDS, LostWhen, Verif
 use tidemark_record::{RecordError, Run, write_manifest};
 
 pub use client::Unfinished;
+pub use directory::Directory;
 pub use judge::judge;
 pub use pages::Pages;
 pub use recipe::Recipe;
@@ -94,25 +96,37 @@ pub fn verify(
 /// allow; 1 something lost, doubled or changed; 3 not verified. SIGINT, SIGTERM and SIGHUP end the search.
 ///
 /// # Errors
-/// If the run kept no recipe, the URL leads nowhere, or the run cannot be read or written.
+/// If the run kept no recipe, the URL leads nowhere, the store's directory is gone, or the run cannot be read or written.
 pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -> Result<u8, LabError> {
     let interrupt =
         Interrupt::watch(None).map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
     let goes_on = || interrupt.wish() == Wish::GoOn;
     let mut recipe = Recipe::read(&run.dir)?;
-    if let Some(url) = url {
-        recipe.move_to(url);
-    }
-    let target = recipe.target()?;
-    let pages = Pages::new(&recipe, &target)?;
     let failed = |error: RecordError| LabError::Measure(error.to_string());
-    let ledger = verify(&run.dir, &recipe, &pages, &goes_on, progress).map_err(failed)?;
+    let mut search = |recipe: &Recipe, holdings: &dyn Holdings| {
+        verify(&run.dir, recipe, holdings, &goes_on, progress).map_err(failed)
+    };
+    let ledger = if let Some(directory) = Directory::of(&recipe, &run.dir) {
+        if url.is_some() {
+            let reason = "--url has no meaning for this run: its store's directory is read, and nobody asked";
+            return Err(LabError::Usage(reason.into()));
+        }
+        directory.must_be_there()?;
+        search(&recipe, &directory)?
+    } else {
+        if let Some(url) = url {
+            recipe.move_to(url);
+        }
+        let target = recipe.target()?;
+        search(&recipe, &Pages::new(&recipe, &target)?)?
+    };
     let known = run.manifest.summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref());
     if let (Some(reason), Some(known)) = (&ledger.not_verified, known) {
         if was_stopped(&ledger) {
             return Err(LabError::Interrupted(None));
         }
-        let moved = if url.is_none() { "; is the system there? --url says where it is now" } else { "" };
+        let asked = url.is_none() && !recipe.is_of_a_directory();
+        let moved = if asked { "; is the system there? --url says where it is now" } else { "" };
         let stays = format!("what was found at {} stays", known.verified_at);
         return Err(LabError::Measure(format!("not verified: {reason}{moved}; {stays}")));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tidemark_scenario::plan::NextSource;
+use tidemark_scenario::plan::{ContentsQuestion, NextSource, ReadFrom};
 use tidemark_scenario::{Plan, Shared, load_text};
 
 fn file(verify: &str) -> String {
@@ -25,9 +25,16 @@ fn told(verify: &str) -> String {
     load_text("t.yaml", &file(verify), Path::new("."), &[]).unwrap_err().to_string()
 }
 
+fn contents(plan: &Plan) -> &ContentsQuestion {
+    match &plan.verify.as_ref().unwrap().from {
+        ReadFrom::Api(contents) => contents,
+        ReadFrom::Embedded => panic!("not the API"),
+    }
+}
+
 fn paths(plan: &Plan) -> Vec<String> {
     let shared = Shared::new(plan.counters, plan.feeders.clone());
-    plan.verify.as_ref().unwrap().contents.paths(&shared, 1, 0).unwrap()
+    contents(plan).paths(&shared, 1, 0).unwrap()
 }
 
 #[test]
@@ -42,7 +49,7 @@ fn contents_are_asked_for_each_different_row() {
     assert_eq!(verify.headers, [("X-Key".to_owned(), "k".to_owned())]);
     let count = verify.count.as_ref().unwrap();
     assert_eq!(count.path.as_literal(), Some(&b"/count?all=50"[..]));
-    let next = verify.contents.next.as_ref().unwrap();
+    let next = contents(&plan).next.as_ref().unwrap();
     assert_eq!(next.parameter.as_deref(), Some("cursor"));
     assert!(matches!(&next.source, NextSource::Header(name) if name == "next-cursor"));
     assert_eq!(paths(&plan), ["/m/a%2Fb?limit=50", "/m/c?limit=50"], "each once, and encoded");
@@ -54,14 +61,14 @@ fn what_is_left_out_has_defaults() {
     let verify = plan.verify.as_ref().unwrap();
     assert_eq!((verify.parallel, verify.settle), (4, Duration::ZERO));
     assert_eq!(verify.within, Duration::from_secs(600));
-    assert!(verify.contents.next.is_none() && verify.count.as_ref().unwrap().json.is_none());
+    assert!(contents(&plan).next.is_none() && verify.count.as_ref().unwrap().json.is_none());
     assert_eq!(paths(&plan), ["/all"]);
 }
 
 #[test]
 fn mistakes_are_told_with_their_place() {
     for (verify, said) in [
-        ("{}", "t.yaml:5:9: a verify needs the key \"contents\""),
+        ("{}", "t.yaml:5:9: a verify needs one of the keys contents, store"),
         ("{contents: {items: $}}", "t.yaml:5:20: a question for contents needs the key \"GET\""),
         ("{contents: {GET: /a, items: a}}", "\"a\" is no JSON path"),
         ("{contents: {GET: a, items: $}}", "a path begins with a slash"),
@@ -72,9 +79,32 @@ fn mistakes_are_told_with_their_place() {
         ("{parallel: 65, contents: {GET: /a, items: $}}", "65 is too many; at most 64"),
         ("{count: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "only settings can stand in it"),
         ("{headers: {A: \"b\\nc\"}, contents: {GET: /a, items: $}}", "a header's value is one line"),
-        ("{store: cassandra, contents: {GET: /a, items: $}}", "unknown key \"store\""),
+        ("{store: cassandra}", "t.yaml:5:17: \"cassandra\" is not one of embedded"),
+        (
+            "{store: embedded}",
+            "t.yaml:5:17: the store of another system than `serve: ingest` is not read straight",
+        ),
+        ("{store: embedded, contents: {GET: /a, items: $}}", "contents"),
+        ("{count: /n, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
     ] {
         let told = told(verify);
         assert!(told.contains(said), "{verify}: {told}");
+    }
+}
+
+#[test]
+fn the_shipped_intakes_own_store_is_read_straight_where_there_is_a_directory() {
+    let text = |settings: &str| {
+        format!("system: {{serve: ingest, {settings}}}\n{}", file("{store: embedded, parallel: 2}"))
+    };
+    let load = |settings: &str| load_text("t.yaml", &text(settings), Path::new("."), &[]);
+    let plan = load("durability: buffered, settings: {store: embedded}").unwrap();
+    assert!(matches!(plan.verify.unwrap().from, ReadFrom::Embedded));
+    for (settings, said) in [
+        ("durability: memory", "t.yaml:6:17: with durability memory nothing is kept in a directory"),
+        ("settings: {store: cassandra}", "t.yaml:6:17: this system's store is cassandra, which is not read"),
+    ] {
+        let told = load(settings).unwrap_err().to_string();
+        assert!(told.contains(said), "{told}");
     }
 }

@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::metrics::SYNC_BOUNDS_US;
 
 pub use memory::Memory;
-pub use tree::{Tree, TreeOptions};
+pub use tree::{Tree, TreeOptions, TreeReader};
 
 /// The longest payload that a store takes.
 pub const PAYLOAD_BYTES_MAX: usize = 4096;

@@ -236,3 +236,43 @@ fn a_killed_driver_leaves_a_ledger_that_can_be_verified() {
     assert_eq!(ledger["lost"], 0);
     assert!(ledger["found"].as_u64().unwrap() > 0 && ledger["counted"] == store.count());
 }
+
+/// The shipped scenario with its verify exchanged: straight in the store.
+fn straight(folder: &Path) {
+    let shipped = include_str!("../../../scenarios/ingest.yaml");
+    let (before, rest) = shipped.split_once("verify:\n").unwrap();
+    let objectives = &rest[rest.find("objectives:").unwrap()..];
+    let text = format!("{before}verify: {{store: embedded}}\n\n{objectives}")
+        .replace("warm-up: 4s", "warm-up: 1s")
+        .replace("hold: 30s", "hold: 2s");
+    fs::write(folder.join("s.yaml"), text).unwrap();
+}
+
+#[test]
+fn the_shipped_intakes_store_is_read_straight_after_it_was_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    straight(folder.path());
+    let arguments = ["run", "s.yaml", "--set", "users=8", "--out", "out", "--json", "--quiet"];
+    let output = run(folder.path(), &[&arguments[..], &["--keep-data"]].concat());
+    let summary = assert_no_failure(&output);
+    let ledger = &summary["ledger"];
+    let number = |name: &str| ledger[name].as_u64().unwrap_or_else(|| panic!("{name}: {summary:#}"));
+    assert!(number("acknowledged") > 0);
+    assert_eq!(number("found"), number("acknowledged"));
+    assert_eq!(["lost", "duplicated", "different", "foreign"].map(number), [0; 4]);
+    assert_eq!(number("counted"), number("found") + number("unacknowledged_found"));
+
+    // again, from the data that was kept; then without it
+    let output = run(folder.path(), &["verify", "out", "--json", "--quiet"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let again: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(again["ledger"]["found"], ledger["found"]);
+    let output = run(folder.path(), &["verify", "out", "--quiet", "--url", "http://127.0.0.1:9"]);
+    assert_eq!(code(&output), 2);
+    fs::remove_dir_all(folder.path().join("out/data")).unwrap();
+    let kept = manifest(folder.path());
+    let output = run(folder.path(), &["verify", "out", "--quiet"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("--keep-data"), "{}", stderr(&output));
+    assert_eq!(manifest(folder.path()), kept);
+}

@@ -15,6 +15,7 @@ const COUNT_DIGITS: usize = 20;
 pub struct Pages<'a> {
     target: &'a Target,
     recipe: &'a Recipe,
+    paths: &'a [String],
     count: Option<(&'a str, Option<Path>)>,
     items: Path,
     next: Option<Next<'a>>,
@@ -44,7 +45,10 @@ impl<'a> Pages<'a> {
             Some(count) => Some((count.path.as_str(), count.json.as_deref().map(path).transpose()?)),
             None => None,
         };
-        let next = match &recipe.contents.next {
+        let Some(contents) = &recipe.contents else {
+            return Err(LabError::Usage("the recipe to verify has nothing to ask".into()));
+        };
+        let next = match &contents.next {
             Some(next) => {
                 let source = match &next.source {
                     Source::Header(name) => NextSource::Header(name),
@@ -54,7 +58,7 @@ impl<'a> Pages<'a> {
             }
             None => None,
         };
-        Ok(Pages { target, recipe, count, items: path(&recipe.contents.items)?, next })
+        Ok(Pages { target, recipe, paths: &contents.paths, count, items: path(&contents.items)?, next })
     }
 
     fn client(&self) -> Client<'_> {
@@ -64,7 +68,7 @@ impl<'a> Pages<'a> {
 
 impl Holdings for Pages<'_> {
     fn parts(&self) -> usize {
-        self.recipe.contents.paths.len()
+        self.paths.len()
     }
 
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
@@ -105,7 +109,7 @@ struct PageReader<'a> {
 
 impl Part for PageReader<'_> {
     fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        let first = &self.pages.recipe.contents.paths[part];
+        let first = &self.pages.paths[part];
         let mut path = first.clone();
         let mut before = None;
         loop {

@@ -8,8 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidemark_drive::Target;
 use tidemark_record::ledger::DIR;
-use tidemark_scenario::plan::{NextSource, Objective, Resolve, System, TlsSettings};
+use tidemark_scenario::plan::{
+    ContentsQuestion, NextSource, Objective, ReadFrom, Resolve, System, TlsSettings,
+};
 use tidemark_scenario::{Plan, Shared};
+use tidemark_store::Durability;
 
 use crate::LabError;
 use crate::target::target;
@@ -30,9 +33,19 @@ pub struct Recipe {
     pub(super) parallel: usize,
     pub(super) headers: Vec<(String, String)>,
     pub(super) count: Option<Count>,
-    pub(super) contents: Contents,
+    pub(super) contents: Option<Contents>,
+    #[serde(default)]
+    pub(super) store: Option<Store>,
     /// The objectives that the ledger decides.
     objectives: Vec<String>,
+}
+
+/// The directory of an embedded store.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Store {
+    /// Within the run directory, if it is there.
+    pub dir: PathBuf,
+    pub durability: Durability,
 }
 
 /// A question for a number.
@@ -65,28 +78,38 @@ pub(super) enum Source {
 }
 
 impl Recipe {
-    /// Of a plan that says how, for its system at a URL.
+    /// Of a plan that says how, for its system at a URL, which keeps its data in `store` where it has a folder.
     ///
     /// # Errors
-    /// If there is too much to ask.
-    pub fn of(plan: &Plan, url: &str, seed: u64) -> Result<Option<Recipe>, LabError> {
+    /// If there is too much to ask, or no folder where one is to be read.
+    pub fn of(
+        plan: &Plan,
+        url: &str,
+        store: Option<(&Path, Durability)>,
+        seed: u64,
+    ) -> Result<Option<Recipe>, LabError> {
         let Some(verify) = &plan.verify else { return Ok(None) };
         let shared = Shared::new(plan.counters, plan.feeders.clone());
         let now_ms = jiff::Timestamp::now().as_millisecond();
-        let paths = verify.contents.paths(&shared, seed, now_ms).map_err(LabError::Usage)?;
+        let contents = match &verify.from {
+            ReadFrom::Api(question) => Some(Contents::of(question, &shared, seed, now_ms)?),
+            ReadFrom::Embedded => None,
+        };
+        let store = match (&verify.from, store) {
+            (ReadFrom::Api(_), _) => None,
+            (ReadFrom::Embedded, Some((dir, durability))) => Some(Store { dir: dir.to_owned(), durability }),
+            (ReadFrom::Embedded, None) => {
+                let reason = "`verify: {store: embedded}` reads the directory of a system that this run starts, not of \
+                    one at a URL; read that back through its API, with `contents`";
+                return Err(LabError::Usage(reason.into()));
+            }
+        };
         let count = verify.count.as_ref().map(|count| {
             let path = count.path.as_literal().unwrap_or_default();
             Count {
                 path: String::from_utf8_lossy(path).into_owned(),
                 json: count.json.as_ref().map(ToString::to_string),
             }
-        });
-        let next = verify.contents.next.as_ref().map(|next| NextPage {
-            source: match &next.source {
-                NextSource::Header(name) => Source::Header(name.clone()),
-                NextSource::Json(path) => Source::Json(path.to_string()),
-            },
-            parameter: next.parameter.clone(),
         });
         let objectives = plan.objectives.iter().filter(|objective| objective.metric.is_of_the_ledger());
         Ok(Some(Recipe {
@@ -99,7 +122,8 @@ impl Recipe {
             parallel: verify.parallel,
             headers: verify.headers.clone(),
             count,
-            contents: Contents { items: verify.contents.items.to_string(), next, paths },
+            contents,
+            store,
             objectives: objectives.map(|objective| objective.text.clone()).collect(),
         }))
     }
@@ -156,6 +180,11 @@ impl Recipe {
         target(&self.url, &system)
     }
 
+    /// Whether the store's directory is read and not the system asked, which is stopped for that.
+    pub fn is_of_a_directory(&self) -> bool {
+        self.store.is_some()
+    }
+
     pub(super) fn settle(&self) -> Duration {
         Duration::from_millis(self.settle_ms)
     }
@@ -167,6 +196,25 @@ impl Recipe {
     /// The objectives that the ledger decides; one of another version that is not understood is passed over.
     pub(super) fn objectives(&self) -> Vec<Objective> {
         self.objectives.iter().filter_map(|text| Objective::read(text).ok()).collect()
+    }
+}
+
+impl Contents {
+    fn of(
+        question: &ContentsQuestion,
+        shared: &Shared,
+        seed: u64,
+        now_ms: i64,
+    ) -> Result<Contents, LabError> {
+        let paths = question.paths(shared, seed, now_ms).map_err(LabError::Usage)?;
+        let next = question.next.as_ref().map(|next| NextPage {
+            source: match &next.source {
+                NextSource::Header(name) => Source::Header(name.clone()),
+                NextSource::Json(path) => Source::Json(path.to_string()),
+            },
+            parameter: next.parameter.clone(),
+        });
+        Ok(Contents { items: question.items.to_string(), next, paths })
     }
 }
 

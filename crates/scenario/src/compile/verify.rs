@@ -5,7 +5,10 @@ use std::time::Duration;
 use super::Session;
 use super::request::Requests;
 use super::scope::SharedNames;
-use crate::plan::{ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, Verify};
+use crate::plan::{
+    ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, ReadFrom, System,
+    SystemOrigin, Verify,
+};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::Node;
@@ -47,15 +50,45 @@ pub(super) fn read(
         }
         Some(CountQuestion { path: question, json })
     });
-    let contents = contents(node.get("contents")?, reader, shared, requests)?;
+    let from = match node.get("contents") {
+        Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests)?),
+        None => {
+            node.get("store")?;
+            for (key, _) in ["settle", "count", "headers"].iter().filter_map(|name| node.entry(name)) {
+                reader.sink.error(key, "this belongs to \"contents\": a store's directory is not asked");
+            }
+            ReadFrom::Embedded
+        }
+    };
     Some(Verify {
         settle: time("settle").unwrap_or(Duration::ZERO),
         count,
-        contents,
+        from,
         headers,
         parallel: parallel.unwrap_or(PARALLEL),
         within: time("within").unwrap_or(WITHIN),
     })
+}
+
+/// Tells where there is no such store to read straight.
+pub(super) fn check_store(root: &Node, system: &System, reader: &Reader<'_>) {
+    let Some(node) = root.get("verify").and_then(|verify| verify.get("store")) else { return };
+    let other = system.settings.get("store").filter(|store| store.trim() != "embedded");
+    let is_intake = matches!(&system.origin, SystemOrigin::Shipped(name) if name == "ingest");
+    let message = match other {
+        _ if !is_intake => {
+            "the store of another system than `serve: ingest` is not read straight; use \"contents\""
+                .to_owned()
+        }
+        Some(other) => {
+            format!("this system's store is {other}, which is not read straight; use \"contents\"")
+        }
+        None if system.durability.as_deref() == Some("memory") => {
+            "with durability memory nothing is kept in a directory; use \"contents\"".to_owned()
+        }
+        None => return,
+    };
+    reader.sink.error(node, message);
 }
 
 /// Warns where the ledger, what reads it back and what it decides do not come together.

@@ -1,6 +1,6 @@
 //! How everything is read back after the load.
 
-use crate::grammar::Scalar::{Duration, JsonPath, Template, Text, Whole};
+use crate::grammar::Scalar::{Duration, JsonPath, Template, Text, Whole, Word};
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key, required};
 
@@ -16,12 +16,17 @@ pub(super) static VERIFY: Record = Record {
             Either(&[Scalar(Template), Of(&COUNT)]),
             "Path that answers with the number of what is held, held against what is shown.",
         ),
-        required("contents", Of(&CONTENTS), "Where the contents are read."),
+        key("contents", Of(&CONTENTS), "Where the contents are read through the system's API."),
+        key(
+            "store",
+            Scalar(Word(&["embedded"])),
+            "Straight in the shipped intake's store instead: its directory, after the system was stopped.",
+        ),
         key("headers", Map(Keys::Text("header names"), &Scalar(Text)), "Headers of every question."),
         key("parallel", Scalar(Whole(1)), "Connections that ask at once; 4 by default, at most 64."),
         key("within", Scalar(Duration), "Longest time for all of it; 10m by default."),
     ],
-    rule: Rule::Free,
+    rule: Rule::OneOf(&["contents", "store"]),
 };
 
 static COUNT: Record = Record {

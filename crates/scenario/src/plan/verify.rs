@@ -21,14 +21,23 @@ pub struct Verify {
     pub settle: Duration,
     /// Where the system says how much it holds.
     pub count: Option<CountQuestion>,
-    /// Where it shows everything.
-    pub contents: ContentsQuestion,
+    /// Where everything is read.
+    pub from: ReadFrom,
     /// Names and values of headers that every question has.
     pub headers: Vec<(String, String)>,
     /// Connections that ask at once, at most [`PARALLEL_MAX`].
     pub parallel: usize,
     /// Longest time for all of it.
     pub within: Duration,
+}
+
+/// Where everything is read back.
+#[derive(Debug, Clone)]
+pub enum ReadFrom {
+    /// Where the system's API shows it.
+    Api(ContentsQuestion),
+    /// In the directory of the shipped intake's own store, once the system was stopped.
+    Embedded,
 }
 
 /// A question for a number.

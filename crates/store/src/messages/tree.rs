@@ -32,6 +32,7 @@ mod manifest;
 mod merge;
 #[cfg(all(test, unix))]
 mod power_loss;
+mod reader;
 mod run;
 mod table;
 
@@ -52,6 +53,7 @@ use self::disk::{Disk, Observer};
 use self::entry::Key;
 use self::manifest::Manifest;
 use self::merge::{Merge, Source};
+pub use self::reader::TreeReader;
 use self::run::Run;
 use self::table::Table;
 use super::memory::PAGE_BYTES_MAX;
@@ -198,7 +200,7 @@ impl Tree {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let disk = Disk::new(dir, observer);
-        let found = Found::read(&disk, options.durability).map_err(failed)?;
+        let found = Found::read(&disk, options.durability, Rests::Removed).map_err(failed)?;
         tracing::info!(
             dir = %dir.display(), durability = %options.durability, runs = found.view.runs.len(),
             logs = found.view.tables.len(), took_ms = begun.elapsed().as_millis() as u64, "messages opened"
@@ -240,6 +242,13 @@ impl Logged {
     }
 }
 
+/// What happens to files that nothing refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rests {
+    Removed,
+    Left,
+}
+
 /// What a directory holds when it is opened.
 struct Found {
     view: View,
@@ -249,7 +258,12 @@ struct Found {
 }
 
 impl Found {
-    fn read(disk: &Disk, durability: Durability) -> io::Result<Self> {
+    fn read(disk: &Disk, durability: Durability, rests: Rests) -> io::Result<Self> {
+        let remove = |name: &str| {
+            if rests == Rests::Removed {
+                disk.remove(name);
+            }
+        };
         let manifest = Manifest::read(disk)?;
         let mut view = View::default();
         for line in &manifest.runs {
@@ -264,11 +278,11 @@ impl Found {
                 next_run = next_run.max(id + 1);
                 // One whose making was cut off, or that was merged into another.
                 if !manifest.runs.iter().any(|line| line.id == id) {
-                    disk.remove(name);
+                    remove(name);
                 }
             } else if let Some(id) = log::id_of(name) {
                 next_log = next_log.max(id + 1);
-                if id <= manifest.logs_done { disk.remove(name) } else { logs.push(id) }
+                if id <= manifest.logs_done { remove(name) } else { logs.push(id) }
             }
         }
         logs.sort_unstable();
@@ -276,7 +290,7 @@ impl Found {
             let logged = Logged::new(id, 0);
             replay(disk, id, &mut logged.table.write(), durability)?;
             if logged.table.read().len() == 0 {
-                disk.remove(&log::name(id));
+                remove(&log::name(id));
             } else {
                 view.tables.push(Arc::new(logged));
             }
@@ -315,7 +329,8 @@ fn describe(dir: &Path, error: &io::Error) -> StoreError {
 struct TableEntries {
     logged: Arc<Logged>,
     begin: Bound<Key>,
-    end: Key,
+    /// None: to the last one.
+    end: Option<Key>,
     some: std::vec::IntoIter<(Key, Bytes)>,
 }
 
@@ -333,22 +348,28 @@ impl Iterator for TableEntries {
     }
 }
 
+/// The entries from `begin` to before `end`, or to the last one.
+fn between(view: View, begin: Bound<Key>, end: Option<Key>) -> Merge<'static, Bytes> {
+    let mut sources: Vec<Source<'static, Bytes>> = Vec::new();
+    for Levelled { run, .. } in &view.runs {
+        let before_end = move |entry: &io::Result<(Key, Bytes)>| {
+            entry.as_ref().map_or(true, |entry| end.is_none_or(|end| entry.0 < end))
+        };
+        sources.push(Box::new(run.from(begin).take_while(before_end)));
+    }
+    for logged in view.tables {
+        sources.push(Box::new(TableEntries { logged, begin, end, some: Vec::new().into_iter() }));
+    }
+    Merge::new(sources)
+}
+
 fn read_page(shared: &Shared, query: &Query) -> io::Result<Page> {
     let Some((begin, _)) = query.range() else { return Ok(Page::default()) };
     let end: Key = (query.user, Place { time_ms: query.to_ms, kind: [0; 3] });
-    let View { tables, runs } = shared.view.read().clone();
-    let mut sources: Vec<Source<'_, Bytes>> = Vec::new();
-    for Levelled { run, .. } in &runs {
-        let before_end =
-            move |entry: &io::Result<(Key, Bytes)>| entry.as_ref().map_or(true, |entry| entry.0 < end);
-        sources.push(Box::new(run.from(begin).take_while(before_end)));
-    }
-    for logged in tables {
-        sources.push(Box::new(TableEntries { logged, begin, end, some: Vec::new().into_iter() }));
-    }
+    let entries = between(shared.view.read().clone(), begin, Some(end));
     let mut page = Page::default();
     let mut bytes = 0;
-    for entry in Merge::new(sources) {
+    for entry in entries {
         let ((user, place), payload) = entry?;
         if page.messages.len() >= query.limit.max(1) || bytes >= PAGE_BYTES_MAX {
             page.next = page.messages.last().map(Message::place);

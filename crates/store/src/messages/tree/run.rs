@@ -185,6 +185,11 @@ impl Run {
         times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
+    /// The first key of every block, in order.
+    pub(crate) fn first_keys(&self) -> impl Iterator<Item = Key> {
+        self.blocks.iter().map(|block| block.first)
+    }
+
     /// The entries from `begin` on.
     pub(crate) fn from(self: &Arc<Self>, begin: Bound<Key>) -> RunEntries {
         let first = match begin {

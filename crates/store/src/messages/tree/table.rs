@@ -66,13 +66,13 @@ impl Table {
         self.places.keys()
     }
 
-    /// Copies at most `limit` entries from `begin` to before `end`.
-    pub(crate) fn some(&self, begin: Bound<Key>, end: Key, limit: usize) -> Vec<(Key, Bytes)> {
+    /// Copies at most `limit` entries from `begin` to before `end`, or to the last one.
+    pub(crate) fn some(&self, begin: Bound<Key>, end: Option<Key>, limit: usize) -> Vec<(Key, Bytes)> {
         let (Bound::Included(first) | Bound::Excluded(first)) = begin else { return Vec::new() };
-        if first >= end {
+        if end.is_some_and(|end| first >= end) {
             return Vec::new();
         }
-        let range = self.places.range((begin, Bound::Excluded(end)));
+        let range = self.places.range((begin, end.map_or(Bound::Unbounded, Bound::Excluded)));
         range.take(limit).map(|(key, place)| (*key, Bytes::copy_from_slice(self.payload(*place)))).collect()
     }
 

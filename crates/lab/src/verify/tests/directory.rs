@@ -1,0 +1,101 @@
+//! The directory of an embedded store: whole, with less in it than was acknowledged, damaged, gone.
+
+use std::fs;
+
+use bytes::Bytes;
+use tidemark_store::Durability;
+use tidemark_store::messages::{Message, Messages, Tree, TreeOptions};
+
+use super::*;
+
+const SCENARIO: &str = "system: {serve: ingest}
+sessions: {a: {steps: [{GET: /}]}}
+load: {users: 1, hold: 1s}
+verify: {store: embedded}
+";
+
+fn straight() -> Recipe {
+    let plan = tidemark_scenario::load_text("t.yaml", SCENARIO, Path::new("."), &[]).unwrap();
+    let store = Some((Path::new("data"), Durability::Buffered));
+    Recipe::of(&plan, "http://127.0.0.1:9", store, SEED).unwrap().unwrap()
+}
+
+/// Keeps contents in the store of a run; those with the same number replace each other.
+fn keep(run_dir: &Path, contents: &[(u64, Vec<u8>)]) {
+    let options =
+        TreeOptions { durability: Durability::Buffered, table_bytes: 8 * 1024, ..TreeOptions::default() };
+    let store = Tree::open(&run_dir.join("data"), options).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        for (number, content) in contents {
+            let payload = Bytes::copy_from_slice(content);
+            store.add(Message { user: number % 7, time_ms: *number, kind: *b"ABC", payload }).await.unwrap();
+        }
+    });
+}
+
+fn look_straight(run_dir: &Path) -> Ledger {
+    let recipe = straight();
+    let directory = Directory::of(&recipe, run_dir).unwrap();
+    verify(run_dir, &recipe, &directory, &|| true, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn what_was_removed_or_changed_in_the_directory_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let entries = entered(dir.path(), 500, &[3]);
+    let mut held: Vec<(u64, Vec<u8>)> =
+        entries.iter().enumerate().map(|(number, entry)| (number as u64, content(*entry))).collect();
+    // one of the acknowledged is not there, one is there twice, one is nobody's
+    held.remove(700);
+    held.push((2_000, content(entries[1])));
+    held.push((2_001, b"who wrote this?".to_vec()));
+    keep(dir.path(), &held);
+    let found = look_straight(dir.path());
+    let verified = found.verified.unwrap();
+    assert_eq!(numbers(&verified), [997, 1, 1, 2, 0, 1]);
+    assert_eq!((verified.counted, verified.is_miscounted()), (Some(1_001), false));
+
+    // one is replaced by what was never sent
+    let mut changed = content(entries[10]);
+    changed.push(b'!');
+    keep(dir.path(), &[(10, changed)]);
+    let verified = look_straight(dir.path()).verified.unwrap();
+    assert_eq!((verified.lost, verified.different, verified.counted), (1, 1, Some(1_001)));
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_not_verified() {
+    let dir = tempfile::tempdir().unwrap();
+    let entries = entered(dir.path(), 500, &[]);
+    let held: Vec<_> =
+        entries.iter().enumerate().map(|(number, entry)| (number as u64, content(*entry))).collect();
+    keep(dir.path(), &held);
+    let reason = || {
+        let found = look_straight(dir.path());
+        assert_eq!((found.verified, found.acknowledged), (None, 1_000));
+        found.not_verified.unwrap()
+    };
+    let data = dir.path().join("data");
+    {
+        let _open = Tree::open(&data, TreeOptions::default()).unwrap();
+        assert!(reason().contains("in use"), "{}", reason());
+    }
+    let mut files = fs::read_dir(&data).unwrap().map(|file| file.unwrap().path());
+    let run = files.find(|path| path.to_string_lossy().contains("run-")).unwrap();
+    let mut bytes = fs::read(&run).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&run, &bytes).unwrap();
+    assert!(reason().contains("does not match its checksum"), "{}", reason());
+    fs::remove_file(&run).unwrap();
+    assert!(reason().contains("cannot open"), "{}", reason());
+    fs::remove_dir_all(&data).unwrap();
+    assert!(reason().contains("no store of messages"), "{}", reason());
+}
+
+#[test]
+fn a_directory_needs_a_system_that_was_started() {
+    let plan = tidemark_scenario::load_text("t.yaml", SCENARIO, Path::new("."), &[]).unwrap();
+    let error = Recipe::of(&plan, "http://127.0.0.1:9", None, SEED).unwrap_err();
+    assert!(error.to_string().contains("with `contents`") && error.exit_status() == 2, "{error}");
+}
