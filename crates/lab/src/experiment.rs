@@ -687,9 +687,11 @@ impl Experiment {
         }
     }
 
-    /// Where within the run directory a system keeps its data, and what an acknowledged write in it is worth.
+    /// Where a system keeps its data, within the run directory if need be, and what an acknowledged write in it is worth.
     fn store_of<'s>(&self, system: &'s Running) -> Option<(&'s Path, Durability)> {
-        let dir = system.data_dir()?.strip_prefix(&self.run_dir).ok()?;
+        let dir = system.data_dir()?;
+        // a whole path where it lies on a file system of its own
+        let dir = dir.strip_prefix(&self.run_dir).unwrap_or(dir);
         let durability = system.durability.as_deref()?.parse().ok()?;
         Some((dir, durability))
     }
