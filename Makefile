@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a convenience.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-needs web fuzz bench-airline bench-connections bench-driver bench-truth clean
+.PHONY: help demo build test test-needs web fuzz bench-airline bench-connections bench-driver bench-ingest bench-truth clean
 
 help: ## what there is
 	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
@@ -36,6 +36,9 @@ bench-connections: build ## the driver's memory for 10 to 50,000 connections
 
 bench-driver: ## what load generators cost, ours and the others, side by side (bench/peers gets them)
 	@./bench/driver/run
+
+bench-ingest: ## what the message intake holds for five minutes, every message looked for; and a flood
+	@./bench/ingest/run
 
 bench-truth: ## who tells the truth about a server that misbehaves
 	@./bench/truth/run
