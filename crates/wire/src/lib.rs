@@ -2,6 +2,7 @@
 //!
 //! - [`http1`]: decoders for answers and requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
+//! - [`rpc`]: remote calls and their answers, many in one message of a WebSocket.
 //! - [`websocket`]: messages decoded and frames written, as client and as server; the handshake.
 //!
 //! Whoever owns the connection reads bytes and feeds them; the codec says what they mean. Everything is bounded, and
@@ -27,4 +28,5 @@
 
 pub mod http1;
 pub mod json;
+pub mod rpc;
 pub mod websocket;
