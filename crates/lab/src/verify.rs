@@ -74,9 +74,11 @@ pub fn verify(
     let bounds = Bounds::new(recipe.within());
     let of = ledger.acknowledged();
     let mut tell = |read| progress(Step { read, of });
-    let searched = search::settle(recipe.settle(), &bounds, goes_on, &mut tell).and_then(|()| {
-        search::search(&ledger, &forms, holdings, recipe.parallel, &bounds, goes_on, &mut tell)
-    });
+    let searched = search::settle(recipe.settle(), &bounds, goes_on, &mut tell)
+        .and_then(|()| search::catch_up(holdings, &bounds, goes_on, &mut tell))
+        .and_then(|()| {
+            search::search(&ledger, &forms, holdings, recipe.parallel, &bounds, goes_on, &mut tell)
+        });
     Ok(match searched {
         Ok((search, counted)) => summary::Ledger {
             sent: ledger.sent(),

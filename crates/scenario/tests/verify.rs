@@ -40,7 +40,7 @@ fn paths(plan: &Plan) -> Vec<String> {
 #[test]
 fn contents_are_asked_for_each_different_row() {
     let plan = plan(
-        "{settle: 2s, count: {GET: '/count?all=${limit}', json: $.n}, parallel: 8, within: 1m, headers: {X-Key: k}, \
+        "{settle: 2s, behind: /behind, count: {GET: '/count?all=${limit}', json: $.n}, parallel: 8, within: 1m, headers: {X-Key: k}, \
          contents: {for: people, GET: '/m/${user}?limit=${limit}', items: '$[*].payload', next: {header: Next-Cursor}, as: cursor}}",
     );
     let verify = plan.verify.as_ref().unwrap();
@@ -49,6 +49,8 @@ fn contents_are_asked_for_each_different_row() {
     assert_eq!(verify.headers, [("X-Key".to_owned(), "k".to_owned())]);
     let count = verify.count.as_ref().unwrap();
     assert_eq!(count.path.as_literal(), Some(&b"/count?all=50"[..]));
+    let behind = verify.behind.as_ref().unwrap();
+    assert_eq!(behind.path.as_literal(), Some(&b"/behind"[..]));
     let next = contents(&plan).next.as_ref().unwrap();
     assert_eq!(next.parameter.as_deref(), Some("cursor"));
     assert!(matches!(&next.source, NextSource::Header(name) if name == "next-cursor"));
@@ -61,7 +63,11 @@ fn what_is_left_out_has_defaults() {
     let verify = plan.verify.as_ref().unwrap();
     assert_eq!((verify.parallel, verify.settle), (4, Duration::ZERO));
     assert_eq!(verify.within, Duration::from_secs(600));
-    assert!(contents(&plan).next.is_none() && verify.count.as_ref().unwrap().json.is_none());
+    assert!(
+        verify.behind.is_none()
+            && contents(&plan).next.is_none()
+            && verify.count.as_ref().unwrap().json.is_none()
+    );
     assert_eq!(paths(&plan), ["/all"]);
 }
 
@@ -86,6 +92,8 @@ fn mistakes_are_told_with_their_place() {
         ),
         ("{store: embedded, contents: {GET: /a, items: $}}", "contents"),
         ("{count: /n, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
+        ("{behind: /n, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
+        ("{behind: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "only settings can stand in it"),
     ] {
         let told = told(verify);
         assert!(told.contains(said), "{verify}: {told}");

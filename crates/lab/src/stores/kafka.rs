@@ -39,7 +39,7 @@ impl Kit for Kafka {
     }
 
     fn setting(&self) -> &'static str {
-        "kafka"
+        "brokers"
     }
 
     fn remarks(&self, store: &Store) -> String {
@@ -79,8 +79,14 @@ impl Kit for Kafka {
     fn ask(&self, address: SocketAddr, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
         let (brokers, found) = metadata(address)?;
         NotReady::unless_same(found, cluster)?;
-        match all.filter(|nodes| brokers < *nodes as u32) {
-            Some(nodes) => Err(io::Error::other(format!("it knows {brokers} of {nodes} nodes")).into()),
+        // It answers before the controller lets it serve; only from then on it counts itself in.
+        if !brokers.contains(&address) {
+            return Err(io::Error::other("it does not serve yet").into());
+        }
+        match all.filter(|nodes| brokers.len() < *nodes) {
+            Some(nodes) => {
+                Err(io::Error::other(format!("it knows {} of {nodes} nodes", brokers.len())).into())
+            }
             None => Ok(()),
         }
     }
@@ -162,8 +168,8 @@ const LOG4J: &str = "\
 </Configuration>
 ";
 
-/// How many brokers a node says that there are, and the name of their cluster.
-fn metadata(address: SocketAddr) -> io::Result<(u32, String)> {
+/// Which brokers a node says that there are, and the name of their cluster.
+fn metadata(address: SocketAddr) -> io::Result<(Vec<SocketAddr>, String)> {
     let odd = || io::Error::new(io::ErrorKind::InvalidData, "it sent no answer of Kafka");
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -192,15 +198,18 @@ fn metadata_request() -> Vec<u8> {
 }
 
 /// What the beginning of the answer says: the request's number, brokers (id, host, port, rack), the cluster.
-fn brokers_and_cluster(mut answer: &[u8]) -> Option<(u32, String)> {
+fn brokers_and_cluster(mut answer: &[u8]) -> Option<(Vec<SocketAddr>, String)> {
     let rest = &mut answer;
     let is_one = word(rest)? == CORRELATION;
-    let brokers = word(rest).filter(|_| is_one)?;
-    for _broker in 0..brokers {
-        word(rest)?;
-        name(rest)?;
-        word(rest)?;
-        name(rest)?;
+    let mut brokers = Vec::new();
+    for _broker in 0..word(rest).filter(|_| is_one)? {
+        let _id = word(rest)?;
+        let host = std::str::from_utf8(name(rest)?).ok()?;
+        let port = word(rest)?;
+        let _rack = name(rest)?;
+        // one that is not where the lab put it is none of ours
+        let place = host.parse().ok().zip(u16::try_from(port).ok());
+        brokers.extend(place.map(|(ip, port)| SocketAddr::new(ip, port)));
     }
     let cluster = String::from_utf8(name(rest)?.to_vec()).ok()?;
     Some((brokers, cluster))
@@ -274,12 +283,14 @@ mod tests {
         assert_eq!([1, 2, 3].map(in_sync), [1, 1, 2]);
     }
 
-    /// An answer of so many brokers.
-    fn answer(brokers: u32, cluster: &str) -> Vec<u8> {
-        let mut answer = [CORRELATION.to_be_bytes(), brokers.to_be_bytes()].concat();
+    /// An answer of so many brokers, on ports from one on.
+    fn answer(brokers: u16, first_port: u16, cluster: &str) -> Vec<u8> {
+        let mut answer = [CORRELATION.to_be_bytes(), u32::from(brokers).to_be_bytes()].concat();
         for id in 0..brokers {
-            answer.extend_from_slice(&id.to_be_bytes());
-            answer.extend_from_slice(b"\0\x09127.0.0.1\0\0\x23\x84\xff\xff");
+            answer.extend_from_slice(&u32::from(id).to_be_bytes());
+            answer.extend_from_slice(b"\0\x09127.0.0.1");
+            answer.extend_from_slice(&u32::from(first_port + id).to_be_bytes());
+            answer.extend_from_slice(b"\xff\xff");
         }
         answer.extend_from_slice(&(cluster.len() as u16).to_be_bytes());
         answer.extend_from_slice(cluster.as_bytes());
@@ -289,25 +300,41 @@ mod tests {
 
     #[test]
     fn brokers_are_counted_and_the_cluster_is_named() {
-        assert_eq!(brokers_and_cluster(&answer(3, "ours")), Some((3, "ours".into())));
-        assert_eq!(brokers_and_cluster(&answer(3, "ours")[..60]), None);
+        let brokers = [9092, 9093, 9094].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        assert_eq!(brokers_and_cluster(&answer(3, 9092, "ours")), Some((brokers.into(), "ours".into())));
+        assert_eq!(brokers_and_cluster(&answer(3, 9092, "ours")[..60]), None);
         assert_eq!(brokers_and_cluster(b"HTTP/1.1 400"), None);
+    }
+
+    /// Asks a node that says so.
+    fn ask(say: impl FnOnce(u16) -> Vec<u8>) -> Result<(), NotReady> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = say(address.port());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut vec![0; metadata_request().len()]).unwrap();
+            stream.write_all(&(answer.len() as u32).to_be_bytes()).unwrap();
+            stream.write_all(&answer).unwrap();
+        });
+        let said = Kafka.ask(address, "ours", None);
+        server.join().unwrap();
+        said
     }
 
     #[test]
     fn another_cluster_at_the_address_is_refused() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.read_exact(&mut vec![0; metadata_request().len()]).unwrap();
-            let answer = answer(1, "theirs");
-            stream.write_all(&(answer.len() as u32).to_be_bytes()).unwrap();
-            stream.write_all(&answer).unwrap();
-        });
-        let refused = Kafka.ask(address, &Kafka.cluster("0123456789abcdef"), Some(1)).unwrap_err();
+        let refused = ask(|port| answer(1, port, "theirs")).unwrap_err();
         assert!(matches!(&refused, NotReady::Another(name) if name == "theirs"), "{refused}");
-        server.join().unwrap();
+    }
+
+    #[test]
+    fn a_node_serves_once_it_counts_itself_in() {
+        for others in [0, 1] {
+            let early = ask(|port| answer(others, port - 1, "ours")).unwrap_err();
+            assert!(matches!(&early, NotReady::Yet(_)), "{early}");
+        }
+        ask(|port| answer(2, port - 1, "ours")).unwrap();
     }
 
     proptest! {

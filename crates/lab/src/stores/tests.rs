@@ -91,7 +91,7 @@ fn a_broker_comes_back_where_it_was_with_its_data() {
     let mut stores = Stores::start(&[store], &setup(folder.path()), &go_on, &mut |_| ()).unwrap();
     let (name, address) = stores.settings().remove(0);
     let address: SocketAddr = address.parse().unwrap();
-    assert_eq!(name, "kafka");
+    assert_eq!(name, "brokers");
     let cluster = held(&stores.0[0].nodes[0]).cluster.clone();
     let ask = |all| kit(Product::Kafka).ask(address, &cluster, all);
     assert!(ask(Some(1)).is_ok());

@@ -39,6 +39,11 @@ pub enum Unfinished {
         "not everything was read within {0:?}; give it longer with verify: {{within: …}}, or less to read"
     )]
     OutOfTime(Duration),
+    /// What was taken could not be seen in time.
+    #[error(
+        "{0} of the writes that were taken could not be seen yet after {1:?}; give it longer with verify: {{within: …}}"
+    )]
+    Behind(u64, Duration),
     /// A question stayed without an answer that can be used.
     #[error("{0}")]
     Failed(String),

@@ -4,7 +4,7 @@ use tidemark_drive::Target;
 use tidemark_wire::json::{Path, write_text};
 
 use super::client::{Client, Unfinished, failed};
-use super::recipe::{Recipe, Source};
+use super::recipe::{Count, Recipe, Source};
 use super::search::{Bounds, Holdings, Part};
 use crate::LabError;
 
@@ -16,10 +16,14 @@ pub struct Pages<'a> {
     target: &'a Target,
     recipe: &'a Recipe,
     paths: &'a [String],
-    count: Option<(&'a str, Option<Path>)>,
+    behind: Option<Number<'a>>,
+    count: Option<Number<'a>>,
     items: Path,
     next: Option<Next<'a>>,
 }
+
+/// A path that answers with a number, and where in its answer that stands.
+type Number<'a> = (&'a str, Option<Path>);
 
 struct Next<'a> {
     source: NextSource<'a>,
@@ -41,10 +45,11 @@ impl<'a> Pages<'a> {
             let wrong = |error| LabError::Usage(format!("the recipe to verify names {text}: {error}"));
             Path::parse(text).map_err(wrong)
         };
-        let count = match &recipe.count {
-            Some(count) => Some((count.path.as_str(), count.json.as_deref().map(path).transpose()?)),
-            None => None,
+        let number = |question: &'a Option<Count>| {
+            let Some(question) = question else { return Ok(None) };
+            Ok::<_, LabError>(Some((question.path.as_str(), question.json.as_deref().map(path).transpose()?)))
         };
+        let (behind, count) = (number(&recipe.behind)?, number(&recipe.count)?);
         let Some(contents) = &recipe.contents else {
             return Err(LabError::Usage("the recipe to verify has nothing to ask".into()));
         };
@@ -58,25 +63,24 @@ impl<'a> Pages<'a> {
             }
             None => None,
         };
-        Ok(Pages { target, recipe, paths: &contents.paths, count, items: path(&contents.items)?, next })
+        Ok(Pages {
+            target,
+            recipe,
+            paths: &contents.paths,
+            behind,
+            count,
+            items: path(&contents.items)?,
+            next,
+        })
     }
 
     fn client(&self) -> Client<'_> {
         Client::new(self.target, &self.recipe.headers)
     }
-}
 
-impl Holdings for Pages<'_> {
-    fn parts(&self) -> usize {
-        self.paths.len()
-    }
-
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
-        Ok(Box::new(PageReader { pages: self, client: self.client(), text: Vec::new() }))
-    }
-
-    fn count(&self, bounds: &Bounds) -> Result<Option<u64>, Unfinished> {
-        let Some((path, json)) = &self.count else { return Ok(None) };
+    /// Asks for a number, where there is a question for it.
+    fn number(&self, question: &Option<Number<'_>>, bounds: &Bounds) -> Result<Option<u64>, Unfinished> {
+        let Some((path, json)) = question else { return Ok(None) };
         let mut client = self.client();
         client.get(path, bounds)?;
         let number = match json {
@@ -93,6 +97,24 @@ impl Holdings for Pages<'_> {
                 Err(failed(path, &format!("the answer is no number: {start}")))
             }
         }
+    }
+}
+
+impl Holdings for Pages<'_> {
+    fn parts(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+        Ok(Box::new(PageReader { pages: self, client: self.client(), text: Vec::new() }))
+    }
+
+    fn behind(&self, bounds: &Bounds) -> Result<u64, Unfinished> {
+        Ok(self.number(&self.behind, bounds)?.unwrap_or(0))
+    }
+
+    fn count(&self, bounds: &Bounds) -> Result<Option<u64>, Unfinished> {
+        self.number(&self.count, bounds)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::Target;
 use tidemark_record::ledger::DIR;
 use tidemark_scenario::plan::{
-    ContentsQuestion, NextSource, Objective, ReadFrom, Resolve, System, TlsSettings,
+    ContentsQuestion, CountQuestion, NextSource, Objective, ReadFrom, Resolve, System, TlsSettings,
 };
 use tidemark_scenario::{Plan, Shared};
 use tidemark_store::Durability;
@@ -32,6 +32,8 @@ pub struct Recipe {
     /// Connections that ask at once.
     pub(super) parallel: usize,
     pub(super) headers: Vec<(String, String)>,
+    #[serde(default)]
+    pub(super) behind: Option<Count>,
     pub(super) count: Option<Count>,
     pub(super) contents: Option<Contents>,
     #[serde(default)]
@@ -104,13 +106,6 @@ impl Recipe {
                 return Err(LabError::Usage(reason.into()));
             }
         };
-        let count = verify.count.as_ref().map(|count| {
-            let path = count.path.as_literal().unwrap_or_default();
-            Count {
-                path: String::from_utf8_lossy(path).into_owned(),
-                json: count.json.as_ref().map(ToString::to_string),
-            }
-        });
         let objectives = plan.objectives.iter().filter(|objective| objective.metric.is_of_the_ledger());
         Ok(Some(Recipe {
             url: url.to_owned(),
@@ -121,7 +116,8 @@ impl Recipe {
             within_ms: verify.within.as_millis() as u64,
             parallel: verify.parallel,
             headers: verify.headers.clone(),
-            count,
+            behind: verify.behind.as_ref().map(Count::of),
+            count: verify.count.as_ref().map(Count::of),
             contents,
             store,
             objectives: objectives.map(|objective| objective.text.clone()).collect(),
@@ -196,6 +192,16 @@ impl Recipe {
     /// The objectives that the ledger decides; one of another version that is not understood is passed over.
     pub(super) fn objectives(&self) -> Vec<Objective> {
         self.objectives.iter().filter_map(|text| Objective::read(text).ok()).collect()
+    }
+}
+
+impl Count {
+    fn of(question: &CountQuestion) -> Count {
+        let path = question.path.as_literal().unwrap_or_default();
+        Count {
+            path: String::from_utf8_lossy(path).into_owned(),
+            json: question.json.as_ref().map(ToString::to_string),
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use super::client::Unfinished;
 
 /// Contents after which a reader says how many it has read.
 const TELL_CONTENTS: u64 = 1_000;
+/// How often a system that is behind is asked whether it still is.
+const ASK_BEHIND_EVERY: Duration = Duration::from_millis(200);
 /// Longest sleep without a look whether to go on.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -25,6 +27,14 @@ pub trait Holdings: Sync {
     /// # Errors
     /// If the store cannot be read at all.
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished>;
+
+    /// How many writes were taken and cannot be seen yet; 0 where nobody says so.
+    ///
+    /// # Errors
+    /// If it does not say.
+    fn behind(&self, _bounds: &Bounds) -> Result<u64, Unfinished> {
+        Ok(0)
+    }
 
     /// How much the store itself says that it holds; none where nobody asks it.
     ///
@@ -97,6 +107,39 @@ pub(super) fn settle(
         bounds.sleep(end.saturating_duration_since(Instant::now()).min(NAP))?;
     }
     Ok(())
+}
+
+/// Waits until everything that was taken can be seen.
+pub(super) fn catch_up(
+    holdings: &dyn Holdings,
+    bounds: &Bounds,
+    goes_on: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(u64),
+) -> Result<(), Unfinished> {
+    let ask = || {
+        loop {
+            let behind = holdings.behind(bounds)?;
+            if behind == 0 {
+                return Ok(());
+            }
+            bounds.sleep(ASK_BEHIND_EVERY).map_err(|error| match error {
+                Unfinished::OutOfTime(within) => Unfinished::Behind(behind, within),
+                error => error,
+            })?;
+        }
+    };
+    std::thread::scope(|scope| {
+        // an answer may take its time, and whoever stops it is heard meanwhile
+        let asking = scope.spawn(ask);
+        while !asking.is_finished() {
+            if !goes_on() {
+                bounds.stopped.store(true, Ordering::Relaxed);
+            }
+            tell(0);
+            std::thread::sleep(NAP);
+        }
+        asking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Reads everything, on so many threads, and asks for the count before; the first failure ends it.

@@ -247,6 +247,34 @@ fn a_server_that_is_busy_or_breaks_off_is_asked_again() {
 }
 
 #[test]
+fn a_system_that_is_behind_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let entries = entered(dir.path(), 5, &[]);
+    let held: Vec<_> = entries.iter().map(|entry| content(*entry)).collect();
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |path| match path {
+        "/behind" => {
+            let left = 2usize.saturating_sub(asked.fetch_add(1, Ordering::Relaxed));
+            Answer::ok(format!("{{\"behind\": {left}}}"))
+        }
+        // two are shown only once it has said that it is not behind any more
+        _ => {
+            let shown = if asked.load(Ordering::Relaxed) < 3 { held.len() - 2 } else { held.len() };
+            Answer::ok(json_list("payload", &held[..shown].iter().map(|of| &of[..]).collect::<Vec<_>>()))
+        }
+    });
+    let contents = "contents: {GET: /all, items: '$[*].payload'}";
+    let patient = format!("{{behind: {{GET: /behind, json: $.behind}}, {contents}}}");
+    let found = look(dir.path(), &recipe(&patient, &server.url));
+    assert_eq!(numbers(&found.verified.unwrap()), [10, 0, 0, 0, 0, 0]);
+
+    let server = Server::start(|_| Answer::ok("7".into()));
+    let found = look(dir.path(), &recipe(&format!("{{behind: /n, within: 1s, {contents}}}"), &server.url));
+    let reason = found.not_verified.unwrap();
+    assert!(found.verified.is_none() && reason.starts_with("7 of the writes"), "{reason}");
+}
+
+#[test]
 fn what_keeps_a_search_from_seeing_everything_is_named() {
     let dir = tempfile::tempdir().unwrap();
     entered(dir.path(), 5, &[]);

@@ -41,20 +41,24 @@ pub(super) fn read(
         Some((name, text))
     });
     let headers = headers.collect();
-    let count = node.get("count").and_then(|node| {
+    let mut number = |key| {
+        let node = node.get(key)?;
         let path = node.get("GET").or_else(|| node.text().map(|_| node))?;
         let json = node.get("json").and_then(|node| reader.json_path(node));
         let question = Session::new(reader, shared, requests).question(path);
         if question.as_literal().is_none() && !reader.sink.has_errors() {
-            reader.sink.error(path, "this is asked once: only settings can stand in it");
+            reader.sink.error(path, "this is asked of the whole system: only settings can stand in it");
         }
         Some(CountQuestion { path: question, json })
-    });
+    };
+    let (behind, count) = (number("behind"), number("count"));
     let from = match node.get("contents") {
         Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests)?),
         None => {
             node.get("store")?;
-            for (key, _) in ["settle", "count", "headers"].iter().filter_map(|name| node.entry(name)) {
+            for (key, _) in
+                ["settle", "behind", "count", "headers"].iter().filter_map(|name| node.entry(name))
+            {
                 reader.sink.error(key, "this belongs to \"contents\": a store's directory is not asked");
             }
             ReadFrom::Embedded
@@ -62,6 +66,7 @@ pub(super) fn read(
     };
     Some(Verify {
         settle: time("settle").unwrap_or(Duration::ZERO),
+        behind,
         count,
         from,
         headers,

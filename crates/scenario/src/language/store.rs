@@ -53,7 +53,7 @@ static CASSANDRA: Record = Record {
 static KAFKA: Record = Record {
     what: "a Kafka",
     schema: "kafka",
-    about: "Apache Kafka on this machine; the system gets its addresses as the setting `kafka`.",
+    about: "Apache Kafka on this machine; the system gets its addresses as the setting `brokers`.",
     verbs: &[],
     keys: &[
         key("version", Scalar(Word(Product::Kafka.versions())), "Line of versions, `4.3`."),

@@ -12,6 +12,11 @@ pub(super) static VERIFY: Record = Record {
     keys: &[
         key("settle", Scalar(Duration), "Wait before the first question; none by default."),
         key(
+            "behind",
+            Either(&[Scalar(Template), Of(&COUNT)]),
+            "Path that answers with how many writes were taken and are not shown yet: asked until that is 0, first of all.",
+        ),
+        key(
             "count",
             Either(&[Scalar(Template), Of(&COUNT)]),
             "Path that answers with the number of what is held, held against what is shown.",

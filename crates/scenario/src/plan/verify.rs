@@ -19,6 +19,8 @@ pub const QUESTIONS_MAX: usize = 1_000_000;
 pub struct Verify {
     /// Wait before the first question.
     pub settle: Duration,
+    /// Where the system says how many writes it has taken and does not show yet: asked until that is 0.
+    pub behind: Option<CountQuestion>,
     /// Where the system says how much it holds.
     pub count: Option<CountQuestion>,
     /// Where everything is read.
