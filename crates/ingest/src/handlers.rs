@@ -13,7 +13,7 @@ use tidemark_store::messages::{Message, Place, Query};
 
 use crate::app::App;
 use crate::page::Rendering;
-use crate::payload::{field, read_message};
+use crate::payload::{NotAMessage, field, message_of_query, read_message};
 use crate::refusal::Refusal;
 
 /// Most messages of one page, and as many as there are where nothing is said.
@@ -38,18 +38,17 @@ fn plain(body: impl Into<Body>) -> Response {
     response
 }
 
-async fn take(app: &App, payload: Bytes) -> Result<Response, Refusal> {
-    app.take(read_message(payload)?).await?;
+async fn take(app: &App, message: Result<Message, NotAMessage>) -> Result<Response, Refusal> {
+    app.take(message?).await?;
     Ok(plain(Bytes::from_static(b"OK")))
 }
 
 async fn take_query(State(app): Shared, RawQuery(query): RawQuery) -> Result<Response, Refusal> {
-    let payload = field(query.as_deref().unwrap_or_default(), "c").unwrap_or_default();
-    take(&app, payload).await
+    take(&app, message_of_query(query.as_deref().unwrap_or_default())).await
 }
 
 async fn take_body(State(app): Shared, body: Bytes) -> Result<Response, Refusal> {
-    take(&app, body).await
+    take(&app, read_message(body)).await
 }
 
 async fn count(State(app): Shared) -> Result<Response, Refusal> {

@@ -72,6 +72,6 @@ mod stores;
 
 pub use error::IngestError;
 pub use options::{Options, Setting, check_setting, settings};
-pub use payload::{KEY_BYTES, NotAMessage, read_message};
+pub use payload::{KEY_BYTES, NotAMessage, message_of_query, read_message};
 pub use serve::{Ingest, serve};
 pub use tidemark_store::Durability;

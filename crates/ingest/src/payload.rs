@@ -62,6 +62,12 @@ pub fn read_message(payload: Bytes) -> Result<Message, NotAMessage> {
     Ok(Message { user, time_ms, kind, payload })
 }
 
+/// Reads the message that a query has as its field `c`: `c=TEXT`, with what is special in a query percent-encoded. Any
+/// query has one or says why not.
+pub fn message_of_query(query: &str) -> Result<Message, NotAMessage> {
+    read_message(field(query, "c").unwrap_or_default())
+}
+
 /// The number that all of these digits are.
 fn number(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0u64, |number, digit| {

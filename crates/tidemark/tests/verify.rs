@@ -3,121 +3,13 @@
 mod program;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Output, Stdio};
-use std::sync::{Arc, Mutex};
 
+use program::store::{Store, VERIFY, scenario};
 use program::{code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
-
-/// Contents on a page.
-const PAGE: usize = 500;
-
-/// A store: `POST /n` keeps its body unless it is one of those that are lost, `GET /all?from=N` shows a page.
-struct Store {
-    url: String,
-    kept: Arc<Mutex<Kept>>,
-}
-
-#[derive(Default)]
-struct Kept {
-    contents: Vec<String>,
-    posts: u64,
-    /// Of each so many writes one is acknowledged and not kept; none if 0.
-    lose_each: u64,
-    gone: bool,
-}
-
-impl Store {
-    fn start(lose_each: u64) -> Store {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let kept = Arc::new(Mutex::new(Kept { lose_each, ..Kept::default() }));
-        let shared = Arc::clone(&kept);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let kept = Arc::clone(&shared);
-                std::thread::spawn(move || serve(stream, &kept));
-            }
-        });
-        Store { url, kept }
-    }
-
-    fn count(&self) -> usize {
-        self.kept.lock().unwrap().contents.len()
-    }
-}
-
-/// Answers until the other side is done.
-fn serve(stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut writer = stream;
-    loop {
-        let (mut first, mut length) = (String::new(), 0);
-        reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().ok()?;
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).ok()?;
-        let answer = kept.lock().unwrap().answer(&first, body)?;
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", answer.len());
-        writer.write_all((head + &answer).as_bytes()).ok()?;
-    }
-}
-
-impl Kept {
-    fn answer(&mut self, first: &str, body: Vec<u8>) -> Option<String> {
-        let path = first.split(' ').nth(1)?;
-        if first.starts_with("POST") {
-            self.posts += 1;
-            if self.lose_each == 0 || !self.posts.is_multiple_of(self.lose_each) {
-                self.contents.push(String::from_utf8(body).ok()?);
-            }
-            return Some("OK".into());
-        }
-        if self.gone {
-            return None;
-        }
-        if path == "/count" {
-            return Some(self.contents.len().to_string());
-        }
-        let from: usize = path.split_once("from=").map_or(Some(0), |(_, from)| from.parse().ok())?;
-        let page: Vec<_> = self.contents.iter().skip(from).take(PAGE).collect();
-        let next = (from + PAGE < self.contents.len()).then_some(from + PAGE);
-        Some(serde_json::json!({"items": page, "next": next}).to_string())
-    }
-}
-
-fn scenario(folder: &Path, url: &str, rest: &str) {
-    let text = format!(
-        "system: {{url: {url}}}
-sessions:
-  a:
-    steps:
-      - POST: /n
-        ledger: {{content: 'at ${{now()}} |${{entry}}|${{check}}| \"quoted\"', as: note}}
-        body: ${{note}}
-        check: {{status: 200}}
-load: {{rate: 400/s, hold: 2s}}
-{rest}
-"
-    );
-    fs::write(folder.join("s.yaml"), text).unwrap();
-}
-
-const VERIFY: &str =
-    "verify: {count: /count, contents: {GET: /all, items: '$.items[*]', next: {json: $.next}, as: from}}";
 
 /// Nothing failed. On a machine that others keep busy the driver may have been the limit: that is not what is tested.
 fn assert_no_failure(output: &Output) -> Value {
@@ -155,7 +47,7 @@ fn a_store_that_keeps_everything_passes_and_one_that_forgets_later_fails() {
 
     // one is forgotten, one is doubled, one is changed, by whatever happens to stores over night
     {
-        let mut kept = store.kept.lock().unwrap();
+        let mut kept = store.kept();
         let last = kept.contents.pop().unwrap();
         kept.contents[3] = last.clone() + "!";
         kept.contents.push(last.replace("quoted", "qouted"));
@@ -173,7 +65,7 @@ fn a_store_that_keeps_everything_passes_and_one_that_forgets_later_fails() {
     assert!(kept["summary"]["ledger"]["different"].as_u64().unwrap() >= 1);
 
     // nobody there: not verified, and what was found before stays
-    store.kept.lock().unwrap().gone = true;
+    store.kept().gone = true;
     let output = run(folder.path(), &["verify", "out", "--quiet", "--url", "http://127.0.0.1:9"]);
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stderr(&output).contains("not verified: GET /"), "{}", stderr(&output));
@@ -188,7 +80,7 @@ fn a_store_that_loses_fails_unless_so_much_may_be_lost() {
     let output = run(folder.path(), &["run", "s.yaml", "--out", "out", "--json"]);
     assert_eq!(code(&output), 1, "{}", stderr(&output));
     let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    let lost = store.kept.lock().unwrap().posts / 50;
+    let lost = store.kept().posts / 50;
     assert_eq!(summary["ledger"]["lost"], lost);
     let reason = summary["verdict"]["reasons"][0].as_str().unwrap();
     assert!(reason.starts_with(&format!("lost: {lost} of ")), "{reason}");

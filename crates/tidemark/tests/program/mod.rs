@@ -3,6 +3,7 @@
 
 #[cfg(feature = "tui")]
 pub mod pty;
+pub mod store;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,0 +1,66 @@
+//! What can be driven can be verified: over TLS and over a unix socket, with the run and again later.
+
+mod program;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use program::store::{Store, VERIFY, scenario};
+use program::{code, run, stderr, stdout};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use serde_json::Value;
+
+fn ledger(folder: &Path, arguments: &[&str]) -> Value {
+    let output = run(folder, arguments);
+    let summary: Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    summary["ledger"].clone()
+}
+
+/// A run against a store all of whose writes are there, and the same run again after it has lost one.
+fn verified_and_verified_again(folder: &Path, store: &Store, system: &str) {
+    scenario(folder, system, VERIFY);
+    let first = ledger(folder, &["run", "s.yaml", "--out", "out", "--json", "--quiet"]);
+    let count = store.count() as u64;
+    assert!(count >= 700, "{count}: {first:#}");
+    assert_eq!(
+        (&first["found"], &first["lost"], &first["counted"]),
+        (&count.into(), &0.into(), &count.into())
+    );
+
+    store.kept().contents.pop();
+    let output = run(folder, &["verify", "out", "--quiet", "--json"]);
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    let again: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&again["ledger"]["found"], &again["ledger"]["lost"]), (&(count - 1).into(), &1.into()));
+}
+
+#[test]
+fn over_tls_with_an_authority_of_ones_own() {
+    const NAME: &str = "store.test";
+    let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ca.pem"), made.cert.pem()).unwrap();
+    let store = Store::start_tls(config);
+    let system = format!("'{}', tls: {{ca: ca.pem, server name: {NAME}}}", store.url);
+    verified_and_verified_again(folder.path(), &store, &system);
+}
+
+#[test]
+fn over_a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sock");
+    let store = Store::start_unix(&path);
+    let system = format!("'{}', connect to: 'unix:{}'", store.url, path.display());
+    verified_and_verified_again(folder.path(), &store, &system);
+}
