@@ -1,32 +1,15 @@
 //! Why an airline cannot be served.
 
-use tidemark_service::ServiceError;
+use tidemark_service::{ServiceError, SettingError};
 use tidemark_store::StoreError;
 
 /// Why an airline cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AirlineError {
-    /// There is no setting of this name.
-    #[error("unknown setting {name:?}; did you mean {nearest}? The settings are {known}")]
-    UnknownSetting {
-        /// What was given.
-        name: String,
-        /// The setting that is most like it.
-        nearest: &'static str,
-        /// All of them.
-        known: String,
-    },
-    /// A setting has a value that it does not take.
-    #[error("the setting {name} is {given:?}; allowed is {allowed}")]
-    Setting {
-        /// Which setting.
-        name: &'static str,
-        /// What was given.
-        given: String,
-        /// What would be right.
-        allowed: &'static str,
-    },
+    /// A setting is not one, or has a value that it does not take.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A durable store needs a place.
     #[error("durability {0} needs a data directory; name one, or choose durability memory")]
     NoDirectory(tidemark_store::Durability),

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
-use tidemark_service::Limits;
+use tidemark_service::{Limits, Setting, Settings};
 use tidemark_store::Durability;
 
 use crate::customers::CUSTOMERS_MAX;
@@ -45,19 +44,6 @@ impl Default for Options {
 
 /// Most sessions or bookings that can be allowed.
 const RECORDS_MAX: u64 = 1_000_000_000;
-
-/// A setting, for help texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
-    /// Its name, as in `--set NAME=VALUE`.
-    pub name: &'static str,
-    /// What holds where nothing is said.
-    pub default: &'static str,
-    /// The values that it takes.
-    pub allowed: &'static str,
-    /// What it is for, in one line.
-    pub help: &'static str,
-}
 
 const SETTINGS: &[Setting] = &[
     Setting {
@@ -143,42 +129,24 @@ pub(crate) struct Values {
 impl Values {
     /// Reads settings; names the nearest right one for a wrong name.
     pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Self, AirlineError> {
-        if let Some(name) = given.keys().find(|name| SETTINGS.iter().all(|setting| setting.name != *name)) {
-            let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
-            let nearest = SETTINGS.iter().min_by_key(distance).map_or("", |setting| setting.name);
-            let known = SETTINGS.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
-            return Err(AirlineError::UnknownSetting { name: name.clone(), nearest, known });
-        }
-        let hours: i64 = value(given, "session_hours", 1..=8760)?;
+        let settings = Settings::new(SETTINGS, given);
+        settings.check_names()?;
+        let hours: i64 = settings.value("session_hours", 1..=8760)?;
         let limits = Limits {
-            connections_max: value(given, "connections_max", 1..=1_000_000)?,
-            body_bytes_max: value(given, "body_bytes_max", 1024..=64 * 1024 * 1024)?,
-            head_timeout: Duration::from_secs(value(given, "head_timeout_s", 1..=86_400)?),
-            stop_deadline: Duration::from_secs(value(given, "stop_deadline_s", 0..=3600)?),
+            connections_max: settings.value("connections_max", 1..=1_000_000)?,
+            body_bytes_max: settings.value("body_bytes_max", 1024..=64 * 1024 * 1024)?,
+            head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
+            stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
             ..Limits::default()
         };
         Ok(Values {
-            customers: value(given, "customers", 1..=CUSTOMERS_MAX)?,
-            days: value(given, "days", 1..=DAYS_MAX)?,
+            customers: settings.value("customers", 1..=CUSTOMERS_MAX)?,
+            days: settings.value("days", 1..=DAYS_MAX)?,
             session_ms: hours * 3_600_000,
-            sessions_max: value(given, "sessions_max", 1..=RECORDS_MAX)?,
-            bookings_max: value(given, "bookings_max", 1..=RECORDS_MAX)?,
+            sessions_max: settings.value("sessions_max", 1..=RECORDS_MAX)?,
+            bookings_max: settings.value("bookings_max", 1..=RECORDS_MAX)?,
             limits,
         })
-    }
-}
-
-fn value<T: FromStr + PartialOrd>(
-    given: &BTreeMap<String, String>,
-    name: &'static str,
-    allowed: std::ops::RangeInclusive<T>,
-) -> Result<T, AirlineError> {
-    // Only names from the table are asked for.
-    let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap_or(&SETTINGS[0]);
-    let text = given.get(name).map_or(setting.default, String::as_str);
-    match text.trim().parse() {
-        Ok(value) if allowed.contains(&value) => Ok(value),
-        _ => Err(AirlineError::Setting { name, given: text.to_owned(), allowed: setting.allowed }),
     }
 }
 

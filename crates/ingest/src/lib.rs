@@ -71,7 +71,8 @@ mod store_metrics;
 mod stores;
 
 pub use error::IngestError;
-pub use options::{Options, Setting, check_setting, settings};
+pub use options::{Options, check_setting, settings};
 pub use payload::{KEY_BYTES, NotAMessage, message_of_query, read_message};
 pub use serve::{Ingest, serve};
+pub use tidemark_service::Setting;
 pub use tidemark_store::Durability;

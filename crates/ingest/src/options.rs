@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
-use tidemark_service::Limits;
+use tidemark_service::{Limits, Setting, Settings};
 use tidemark_store::Durability;
 
 use crate::error::IngestError;
@@ -40,19 +39,6 @@ impl Default for Options {
             announce: true,
         }
     }
-}
-
-/// A setting, for help texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
-    /// Its name, as in `--set NAME=VALUE`.
-    pub name: &'static str,
-    /// What holds where nothing is said.
-    pub default: &'static str,
-    /// The values that it takes.
-    pub allowed: &'static str,
-    /// What it is for, in one line.
-    pub help: &'static str,
 }
 
 const SETTINGS: &[Setting] = &[
@@ -171,51 +157,20 @@ pub(crate) struct Values {
 impl Values {
     /// Reads settings; names the nearest right one for a wrong name.
     pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Self, IngestError> {
-        // first, since the settings of a store that was not built in are unknown
-        let waiting_max = value(given, "waiting_max", 1..=1_000_000)?;
-        let store = Kind::read(given, waiting_max)?;
-        if let Some(name) = given.keys().find(|name| SETTINGS.iter().all(|setting| setting.name != *name)) {
-            let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
-            let nearest = SETTINGS.iter().min_by_key(distance).map_or("", |setting| setting.name);
-            let known = SETTINGS.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
-            return Err(IngestError::UnknownSetting { name: name.clone(), nearest, known });
-        }
+        let settings = Settings::new(SETTINGS, given);
+        let waiting_max = settings.value("waiting_max", 1..=1_000_000)?;
+        // before the names, since the settings of a store that was not built in are unknown
+        let store = Kind::read(&settings, waiting_max)?;
+        settings.check_names()?;
         let limits = Limits {
-            connections_max: value(given, "connections_max", 1..=1_000_000)?,
+            connections_max: settings.value("connections_max", 1..=1_000_000)?,
             body_bytes_max: BODY_BYTES_MAX,
-            head_timeout: Duration::from_secs(value(given, "head_timeout_s", 1..=86_400)?),
-            stop_deadline: Duration::from_secs(value(given, "stop_deadline_s", 0..=3600)?),
+            head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
+            stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
             ..Limits::default()
         };
-        let memory_mb: u64 = value(given, "memory_mb", 1..=1_000_000)?;
+        let memory_mb: u64 = settings.value("memory_mb", 1..=1_000_000)?;
         Ok(Values { waiting_max, store, memory_bytes: memory_mb * 1024 * 1024, limits })
-    }
-}
-
-/// What `read` makes of a setting's text.
-#[cfg(feature = "cassandra")]
-pub(crate) fn text<T>(
-    given: &BTreeMap<String, String>,
-    name: &'static str,
-    read: impl FnOnce(&str) -> Option<T>,
-) -> Result<T, IngestError> {
-    let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap_or(&SETTINGS[0]);
-    let text = given.get(name).map_or(setting.default, |text| text.trim());
-    let wrong = || IngestError::Setting { name, given: text.to_owned(), allowed: setting.allowed };
-    read(text).ok_or_else(wrong)
-}
-
-pub(crate) fn value<T: FromStr + PartialOrd>(
-    given: &BTreeMap<String, String>,
-    name: &'static str,
-    allowed: std::ops::RangeInclusive<T>,
-) -> Result<T, IngestError> {
-    // Only names from the table are asked for.
-    let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap_or(&SETTINGS[0]);
-    let text = given.get(name).map_or(setting.default, String::as_str);
-    match text.trim().parse() {
-        Ok(value) if allowed.contains(&value) => Ok(value),
-        _ => Err(IngestError::Setting { name, given: text.to_owned(), allowed: setting.allowed }),
     }
 }
 

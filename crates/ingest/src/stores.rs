@@ -1,8 +1,8 @@
 //! Which store an intake has, and how it is opened.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use tidemark_service::Settings;
 use tidemark_store::Durability;
 use tidemark_store::messages::{Memory, MessageStore, Tree, TreeOptions};
 
@@ -25,29 +25,23 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
-    pub(crate) fn read(given: &BTreeMap<String, String>, waiting_max: usize) -> Result<Self, IngestError> {
-        let cassandra = Self::cassandra(given, waiting_max);
-        match given.get("store").map_or("embedded", |store| store.trim()) {
-            "embedded" => cassandra.map(|_| Kind::Embedded),
-            "cassandra" => {
-                cassandra?.ok_or(IngestError::NotBuiltIn { store: "Apache Cassandra", feature: "cassandra" })
-            }
-            other => Err(IngestError::Setting {
-                name: "store",
-                given: other.to_owned(),
-                allowed: "embedded or cassandra",
-            }),
-        }
+    pub(crate) fn read(settings: &Settings<'_>, waiting_max: usize) -> Result<Self, IngestError> {
+        let cassandra = Self::cassandra(settings, waiting_max)?;
+        let not_built_in = IngestError::NotBuiltIn { store: "Apache Cassandra", feature: "cassandra" };
+        settings.text("store", |store| match store {
+            "embedded" => Some(Ok(Kind::Embedded)),
+            "cassandra" => Some(cassandra.ok_or(not_built_in)),
+            _ => None,
+        })?
     }
 
     #[cfg(not(feature = "cassandra"))]
-    fn cassandra(_: &BTreeMap<String, String>, _: usize) -> Result<Option<Self>, IngestError> {
+    fn cassandra(_: &Settings<'_>, _: usize) -> Result<Option<Self>, IngestError> {
         Ok(None)
     }
 
     #[cfg(feature = "cassandra")]
-    fn cassandra(given: &BTreeMap<String, String>, waiting_max: usize) -> Result<Option<Self>, IngestError> {
-        use crate::options::{text, value};
+    fn cassandra(settings: &Settings<'_>, waiting_max: usize) -> Result<Option<Self>, IngestError> {
         use tidemark_store::cassandra::{IN_FLIGHT_MAX, Options, REPLICATION_MAX};
         let checked = |options: Options| options.check().is_ok().then_some(options);
         let contact = |text: &str| {
@@ -58,21 +52,21 @@ impl Kind {
             let keyspace = text.to_owned();
             checked(Options { keyspace, ..Options::default() }).map(|options| options.keyspace)
         };
-        let contact = text(given, "contact", contact)?;
+        let contact = settings.text("contact", contact)?;
         let replication = |text: &str| match text {
             "auto" => Some(contact.len().clamp(1, REPLICATION_AUTO_MAX) as u8),
             text => text.parse().ok().filter(|count| (1..=REPLICATION_MAX).contains(count)),
         };
-        let replication = text(given, "replication", replication)?;
+        let replication = settings.text("replication", replication)?;
         Ok(Some(Kind::Cassandra(Options {
             contact,
-            keyspace: text(given, "keyspace", keyspace)?,
+            keyspace: settings.text("keyspace", keyspace)?,
             replication,
-            consistency: text(given, "consistency", |text| text.parse().ok())?,
+            consistency: settings.text("consistency", |text| text.parse().ok())?,
             waiting_max,
-            in_flight: value(given, "in_flight", 1..=IN_FLIGHT_MAX)?,
-            connections: value(given, "node_connections", 1..=64)?,
-            timeout: std::time::Duration::from_secs(value(given, "timeout_s", 1..=3600)?),
+            in_flight: settings.value("in_flight", 1..=IN_FLIGHT_MAX)?,
+            connections: settings.value("node_connections", 1..=64)?,
+            timeout: std::time::Duration::from_secs(settings.value("timeout_s", 1..=3600)?),
             ..Options::default()
         })))
     }
@@ -123,7 +117,8 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Kind, IngestError> {
-        Kind::read(&pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(), 9)
+        let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Kind::read(&Settings::new(crate::settings(), &given), 9)
     }
 
     #[test]

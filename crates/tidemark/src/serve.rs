@@ -8,23 +8,62 @@ use signal_hook::iterator::Signals;
 use tidemark_airline as airline;
 use tidemark_ingest as ingest;
 use tidemark_scenario::WrongSetting;
-use tidemark_service::{LogForm, Stop, start_logs};
+use tidemark_service::{LogForm, Setting, SettingError, Stop, start_logs};
 
 use crate::args::{Durability, ServeArguments};
 use crate::failure::Failure;
 use crate::output;
 use crate::scenario::nearest_or_all;
 
-/// Serves one kind of system until it is asked to stop.
-type Serve = fn(ServeArguments, Stop) -> Result<(), Failure>;
+/// A system that this program can serve.
+struct Shipped {
+    name: &'static str,
+    settings: fn() -> &'static [Setting],
+    check_setting: fn(&str, &str) -> Result<(), WrongSetting>,
+    /// Serves it until it is asked to stop.
+    serve: fn(ServeArguments, Stop) -> Result<(), Failure>,
+}
+
+/// A system whose crate has `Options`, `settings`, `check_setting` and `serve`, and this error of theirs.
+macro_rules! shipped {
+    ($system:ident, $error:ident) => {
+        Shipped {
+            name: stringify!($system),
+            settings: $system::settings,
+            check_setting: |name, value| {
+                $system::check_setting(name, value).map_err(|error| match error {
+                    $system::$error::Setting(SettingError::Unknown { .. }) => {
+                        WrongSetting::Name(error.to_string())
+                    }
+                    error => WrongSetting::Value(error.to_string()),
+                })
+            },
+            serve: |arguments, stop| {
+                let place = Place::choose(&arguments)?;
+                let options = $system::Options {
+                    listen: arguments.listen,
+                    data_dir: place.dir.clone(),
+                    durability: durability(arguments.durability),
+                    workers: arguments.workers.map(usize::from),
+                    settings: arguments.settings.into_iter().collect(),
+                    announce: true,
+                };
+                $system::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
+                    $system::$error::Setting(error) => Failure::usage(format!("--set: {error}")),
+                    error => Failure::usage(error.to_string()),
+                })
+            },
+        }
+    };
+}
 
 /// Every shipped system.
-const SYSTEMS: [(&str, Serve); 2] = [("airline", serve_airline), ("ingest", serve_ingest)];
+const SYSTEMS: &[Shipped] = &[shipped!(airline, AirlineError), shipped!(ingest, IngestError)];
 
 /// Serves a system until SIGTERM or SIGINT.
 pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
-    let Some((_, serve)) = SYSTEMS.iter().find(|(name, _)| *name == arguments.system) else {
-        let names = SYSTEMS.iter().map(|(name, _)| *name);
+    let Some(system) = shipped(&arguments.system) else {
+        let names = SYSTEMS.iter().map(|system| system.name);
         return Err(Failure::usage(format!(
             "there is no shipped system {}; {}",
             arguments.system,
@@ -37,7 +76,7 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     if arguments.stop_with_parent {
         stop_with_parent(stop.clone())?;
     }
-    serve(arguments, stop)?;
+    (system.serve)(arguments, stop)?;
     Ok(tidemark_lab::EXIT_PASS)
 }
 
@@ -71,76 +110,25 @@ fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), 
     thread.map(drop).map_err(|error| Failure::broken(format!("cannot start a thread: {error}")))
 }
 
+fn shipped(name: &str) -> Option<&'static Shipped> {
+    SYSTEMS.iter().find(|system| system.name == name)
+}
+
 /// Whether a shipped system takes a setting, as far as its program can tell beforehand.
 pub fn check_setting(system: &str, name: &str, value: &str) -> Result<(), WrongSetting> {
-    match system {
-        "airline" => airline::check_setting(name, value).map_err(|error| match error {
-            airline::AirlineError::UnknownSetting { .. } => WrongSetting::Name(error.to_string()),
-            error => WrongSetting::Value(error.to_string()),
-        }),
-        "ingest" => ingest::check_setting(name, value).map_err(|error| match error {
-            ingest::IngestError::UnknownSetting { .. } => WrongSetting::Name(error.to_string()),
-            error => WrongSetting::Value(error.to_string()),
-        }),
-        _ => Ok(()),
-    }
+    shipped(system).map_or(Ok(()), |system| (system.check_setting)(name, value))
 }
 
 /// The settings of every shipped system, for the help.
 pub fn settings_help() -> String {
-    let mut text = String::from("Settings of airline:\n");
-    for setting in airline::settings() {
-        text += &setting_help(setting.name, setting.help, setting.allowed, setting.default);
-    }
-    text += "\nSettings of ingest:\n";
-    for setting in ingest::settings() {
-        text += &setting_help(setting.name, setting.help, setting.allowed, setting.default);
-    }
-    text
-}
-
-fn setting_help(name: &str, help: &str, allowed: &str, default: &str) -> String {
-    format!("  {name:<16} {help} (from {allowed}; else {default})\n")
-}
-
-fn serve_airline(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
-    let place = Place::choose(arguments.data, arguments.durability)?;
-    let options = airline::Options {
-        listen: arguments.listen,
-        data_dir: place.dir.clone(),
-        durability: durability(arguments.durability),
-        workers: arguments.workers.map(usize::from),
-        settings: arguments.settings.into_iter().collect(),
-        announce: true,
+    let line = |Setting { name, default, allowed, help }: &Setting| {
+        format!("  {name:<16} {help} (from {allowed}; else {default})\n")
     };
-    airline::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
-        airline::AirlineError::UnknownSetting { .. } | airline::AirlineError::Setting { .. } => {
-            Failure::usage(format!("--set: {error}"))
-        }
-        error => Failure::usage(error.to_string()),
-    })
-}
-
-fn serve_ingest(arguments: ServeArguments, stop: Stop) -> Result<(), Failure> {
-    let elsewhere = arguments.settings.iter().any(|(name, store)| name == "store" && store != "embedded");
-    let place = match elsewhere {
-        true => Place { dir: None, temporary: false },
-        false => Place::choose(arguments.data, arguments.durability)?,
+    let of_one = |system: &Shipped| {
+        let lines: String = (system.settings)().iter().map(line).collect();
+        format!("Settings of {}:\n{lines}", system.name)
     };
-    let options = ingest::Options {
-        listen: arguments.listen,
-        data_dir: place.dir.clone(),
-        durability: durability(arguments.durability),
-        workers: arguments.workers.map(usize::from),
-        settings: arguments.settings.into_iter().collect(),
-        announce: true,
-    };
-    ingest::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
-        ingest::IngestError::UnknownSetting { .. } | ingest::IngestError::Setting { .. } => {
-            Failure::usage(format!("--set: {error}"))
-        }
-        error => Failure::usage(error.to_string()),
-    })
+    SYSTEMS.iter().map(of_one).collect::<Vec<_>>().join("\n")
 }
 
 /// The word of the command line as the stores know it.
@@ -152,6 +140,9 @@ fn durability(word: Durability) -> airline::Durability {
     }
 }
 
+/// The setting that says where a system keeps its data, and the value for its own directory.
+const STORE: (&str, &str) = ("store", "embedded");
+
 /// Where a system keeps its data: the directory that was named, or a temporary one that goes with this.
 struct Place {
     dir: Option<PathBuf>,
@@ -159,9 +150,13 @@ struct Place {
 }
 
 impl Place {
-    fn choose(dir: Option<PathBuf>, durability: Durability) -> Result<Place, Failure> {
-        if dir.is_some() || durability == Durability::Memory {
-            return Ok(Place { dir, temporary: false });
+    fn choose(arguments: &ServeArguments) -> Result<Place, Failure> {
+        let is_store = |(name, store): &(String, String)| name == STORE.0 && store.trim() != STORE.1;
+        if arguments.settings.iter().any(is_store) {
+            return Ok(Place { dir: None, temporary: false });
+        }
+        if arguments.data.is_some() || arguments.durability == Durability::Memory {
+            return Ok(Place { dir: arguments.data.clone(), temporary: false });
         }
         let dir = std::env::temp_dir().join(format!("tidemark-serve-{}", std::process::id()));
         std::fs::create_dir(&dir).map_err(|error| {

@@ -1,0 +1,137 @@
+//! Settings of a system by name: one table is help text, defaults and what a wrong one is told.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// A setting, for help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name, as in `--set NAME=VALUE`.
+    pub name: &'static str,
+    /// What holds where nothing is said.
+    pub default: &'static str,
+    /// The values that it takes.
+    pub allowed: &'static str,
+    /// What it is for, in one line.
+    pub help: &'static str,
+}
+
+/// Why a setting cannot be served with.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// There is no setting of this name.
+    #[error("unknown setting {name:?}; did you mean {nearest}? The settings are {known}")]
+    Unknown {
+        /// What was given.
+        name: String,
+        /// The setting that is most like it.
+        nearest: &'static str,
+        /// All of them.
+        known: String,
+    },
+    /// A setting has a value that it does not take.
+    #[error("the setting {name} is {given:?}; allowed is {allowed}")]
+    Value {
+        /// Which setting.
+        name: &'static str,
+        /// What was given.
+        given: String,
+        /// What would be right.
+        allowed: &'static str,
+    },
+}
+
+/// A system's settings, and what was given for them.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    table: &'static [Setting],
+    given: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Settings<'a> {
+    /// Those of `table`, of which `given` names some.
+    pub fn new(table: &'static [Setting], given: &'a BTreeMap<String, String>) -> Self {
+        Settings { table, given }
+    }
+
+    /// Whether every name that was given is one of the table.
+    ///
+    /// # Errors
+    /// The first that is not, with the nearest right one.
+    pub fn check_names(&self) -> Result<(), SettingError> {
+        let is_known = |name: &String| self.table.iter().any(|setting| setting.name == name);
+        let Some(name) = self.given.keys().find(|name| !is_known(name)) else { return Ok(()) };
+        let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
+        let nearest = self.table.iter().min_by_key(distance).map_or("", |setting| setting.name);
+        let known = self.table.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
+        Err(SettingError::Unknown { name: name.clone(), nearest, known })
+    }
+
+    /// A number within bounds. `name` is one of the table.
+    ///
+    /// # Errors
+    /// Where it is none, or beyond them.
+    pub fn value<T: FromStr + PartialOrd>(
+        &self,
+        name: &'static str,
+        allowed: RangeInclusive<T>,
+    ) -> Result<T, SettingError> {
+        self.text(name, |text| text.parse().ok().filter(|value| allowed.contains(value)))
+    }
+
+    /// What `read` makes of the text. `name` is one of the table.
+    ///
+    /// # Errors
+    /// Where it makes nothing of it.
+    pub fn text<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, SettingError> {
+        let setting = self.table.iter().find(|setting| setting.name == name);
+        debug_assert!(setting.is_some(), "{name} is not in the table");
+        let (default, allowed) = setting.map_or(("", ""), |setting| (setting.default, setting.allowed));
+        let given = self.given.get(name).map_or(default, String::as_str);
+        let wrong = || SettingError::Value { name, given: given.to_owned(), allowed };
+        read(given.trim()).ok_or_else(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[Setting] = &[
+        Setting { name: "days", default: "30", allowed: "1 to 366", help: "days" },
+        Setting { name: "colour", default: "red", allowed: "red or blue", help: "colour" },
+    ];
+
+    fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_is_not_given_is_as_the_table_says() {
+        let none = given(&[]);
+        assert_eq!(Settings::new(TABLE, &none).value("days", 1..=366).unwrap(), 30);
+        let some = given(&[("days", " 7 ")]);
+        assert_eq!(Settings::new(TABLE, &some).value("days", 1..=366).unwrap(), 7);
+    }
+
+    #[test]
+    fn mistakes_say_what_would_be_right() {
+        let wrong = given(&[("dyas", "1")]);
+        let error = Settings::new(TABLE, &wrong).check_names().unwrap_err().to_string();
+        assert_eq!(error, "unknown setting \"dyas\"; did you mean days? The settings are days, colour");
+        for value in ["0", "367", "many"] {
+            let wrong = given(&[("days", value)]);
+            let error = Settings::new(TABLE, &wrong).value("days", 1..=366).unwrap_err().to_string();
+            assert_eq!(error, format!("the setting days is {value:?}; allowed is 1 to 366"));
+        }
+        let wrong = given(&[("colour", "green")]);
+        let read = |text: &str| ["red", "blue"].into_iter().find(|word| *word == text);
+        let error = Settings::new(TABLE, &wrong).text("colour", read).unwrap_err().to_string();
+        assert_eq!(error, "the setting colour is \"green\"; allowed is red or blue");
+    }
+}
