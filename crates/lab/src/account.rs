@@ -9,7 +9,7 @@ use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Op;
 
-use crate::experiment::RunOptions;
+use crate::run_options::RunOptions;
 use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;

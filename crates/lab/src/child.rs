@@ -26,6 +26,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes at the end of a log that an error quotes from.
 const TAIL_BYTES: u64 = 16 * 1024;
+/// Lines of a log that an error quotes.
+pub const TAIL_LINES: usize = 15;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
 /// What stands by while a process group is frozen: its standard input ends when we do.

@@ -3,183 +3,46 @@
 //! One thread does it all; the driving threads hand their intervals to it. Whatever goes wrong, the values on its
 //! stack stop what they started when they are dropped: the drive, the system, its data, in this order.
 
+mod watching;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use tidemark_drive::{Address, Drive, DriveEnd, DriveError, DriveOptions, IoChoice, PhaseTimes};
+use tidemark_drive::{Address, DriveEnd, DriveError, DriveOptions, PhaseTimes};
 use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
 use tidemark_record::summary::{Driver, Ledger, Summary};
-use tidemark_record::{Event, Live, Manifest, RunWriter, Sample, Totals, summarize};
+use tidemark_record::{Event, RunWriter, Totals, summarize};
 use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 use tidemark_store::Durability;
 
+use self::watching::{Driven, LOOK_EVERY, Tested, Watching};
 use crate::account::{self, Account};
 use crate::disk::Disk;
 use crate::error::LabError;
 use crate::faults::{Faults, Means};
-use crate::hopeless::{Hopeless, Watch};
+use crate::finished::Finished;
 use crate::interrupt::{Interrupt, Wish};
 use crate::link::{self, Link};
 use crate::monitor::{Monitor, SYSTEM};
-use crate::pin::{self, Pins};
-use crate::silence::Silence;
-use crate::started::{Handle, try_held};
-use crate::steady;
+use crate::progress::Progress;
+use crate::run_options::RunOptions;
+use crate::started::Handle;
 use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
-use crate::timetable::{Fared, RunQueue, Timetable, microseconds};
+use crate::timetable::microseconds;
 use crate::verify::{self, Directory, Holdings, Pages, Recipe};
-use crate::{machine, verdict};
+use crate::{machine, pin, steady, verdict};
 
-/// How often a wish to stop, the phase and the system are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often the driving threads' wait for a core is read, microseconds.
-const QUEUE_EVERY_US: u64 = 200_000;
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
 /// Why a run whose load was stopped is not verified.
 const STOPPED_BEFORE: &str = "stopped by the user before its load was over";
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
-
-/// How an experiment is carried out.
-#[derive(Debug, Clone)]
-pub struct RunOptions {
-    /// The run directory; a fresh one under `runs/` if none.
-    pub out: Option<PathBuf>,
-    /// Driving threads; see [`Pins`] for the number where none is given.
-    pub threads: Option<usize>,
-    /// The driver's back end for sockets.
-    pub io: IoChoice,
-    /// Cores for driver and system.
-    pub pins: Pins,
-    /// Seed of the random numbers; else the scenario's, else a random one.
-    pub seed: Option<u64>,
-    /// Whether the system's data stays after the run.
-    pub keep_data: bool,
-    /// The full command, for the manifest.
-    pub command_line: Vec<String>,
-    /// Drive what is there at this URL instead of starting the scenario's system.
-    pub url: Option<String>,
-    /// Whether `last` becomes this run.
-    pub remember: bool,
-    /// The `tidemark` executable that serves shipped systems.
-    pub executable: PathBuf,
-    /// Called where the process must be ended while the run is still on its way out, after the second signal:
-    /// a view that changed the terminal puts it right.
-    pub before_exit: Option<fn()>,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        RunOptions {
-            out: None,
-            threads: None,
-            io: IoChoice::default(),
-            pins: Pins::default(),
-            seed: None,
-            keep_data: false,
-            command_line: std::env::args().collect(),
-            url: None,
-            remember: true,
-            executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
-            before_exit: None,
-        }
-    }
-}
-
-/// What happens right now, for whoever watches.
-#[derive(Debug, Clone)]
-pub enum Progress {
-    /// The system is being started, or looked for.
-    Starting {
-        /// Its name or URL.
-        system: String,
-    },
-    /// Something else is done first: a store is fetched or started.
-    Store {
-        /// What, for a person: `starting Cassandra 5.0.9`.
-        text: String,
-    },
-    /// The disk's sync latency is being measured.
-    Probing,
-    /// The scenario's `prepare` runs.
-    Preparing,
-    /// A phase of the load begins.
-    Phase {
-        /// Its name.
-        name: String,
-        /// What it offers: `100 users`.
-        level: String,
-        /// How long it takes.
-        duration: Duration,
-    },
-    /// Every process was looked at.
-    Look {
-        /// What was seen of each.
-        samples: Vec<Sample>,
-    },
-    /// Something was broken on purpose, or put right.
-    Fault {
-        /// What: `kill system, restart after 2s`.
-        text: String,
-    },
-    /// A second of the load is over.
-    Second {
-        /// Name of the phase.
-        phase: String,
-        /// Time until the last phase ends.
-        left: Duration,
-        /// What the load looks like.
-        live: Box<Live>,
-    },
-    /// The load is cut short because an objective can no longer be met; requests under way are waited for.
-    CutShort {
-        /// Which, and why.
-        reason: String,
-    },
-    /// The load is over; what the system holds is read back and held against the ledger.
-    Verifying {
-        /// Contents read.
-        read: u64,
-        /// Writes that the system acknowledged: about so many there will be.
-        of: u64,
-    },
-    /// The load is over or given up; requests under way are waited for, then everything stops.
-    Stopping {
-        /// Whether the user wished it.
-        interrupted: bool,
-    },
-}
-
-/// A run that gave figures.
-#[derive(Debug, Clone)]
-pub struct Finished {
-    /// Where it is.
-    pub run_dir: PathBuf,
-    /// What it came to.
-    pub manifest: Manifest,
-    /// Whether the user stopped it while it was verified.
-    pub verify_stopped: bool,
-}
-
-impl Finished {
-    /// The exit status that says what the run is worth.
-    pub fn exit_status(&self) -> u8 {
-        use tidemark_record::summary::Status;
-        match self.manifest.summary.verdict.status {
-            _ if self.manifest.interrupted || self.verify_stopped => crate::EXIT_INTERRUPTED,
-            Status::Pass => crate::EXIT_PASS,
-            Status::Fail => crate::EXIT_FAIL,
-            Status::Invalid => crate::EXIT_INVALID,
-        }
-    }
-}
 
 /// Carries an experiment out.
 ///
@@ -236,28 +99,6 @@ struct Experiment {
     threads: usize,
     run_dir: PathBuf,
     interrupt: Interrupt,
-}
-
-/// What is driven, and what happens to it meanwhile. The faults go first: they have the system in their hands.
-struct Tested<'a> {
-    faults: Faults,
-    system: &'a mut Running,
-    stores: &'a Stores,
-}
-
-/// What a drive left behind.
-struct Driven {
-    end: DriveEnd,
-    /// How the system ended, if it did so by itself.
-    system_ended: Option<String>,
-    /// The objective that cut it short.
-    hopeless: Option<Hopeless>,
-    /// When requests succeeded and failed.
-    silence: Silence,
-    /// How the driving threads fared within the measured window.
-    fared: Option<Fared>,
-    /// What there was while no fault was felt, where there are faults.
-    calm: Option<Totals>,
 }
 
 impl Experiment {
@@ -335,7 +176,16 @@ impl Experiment {
             Faults::begin(&plan.faults, started, means, epoch, window_start_us(drive.phases()))
         };
         let mut tested = Tested { system: &mut system, stores: &stores, faults: faults.map_err(driven)? };
-        let driven = self.drive(drive, epoch, &mut writer, &mut monitor, &mut tested, progress)?;
+        let watching = Watching {
+            plan,
+            epoch,
+            wish: &|| self.wish(),
+            writer: &mut writer,
+            monitor: &mut monitor,
+            tested: &mut tested,
+            progress,
+        };
+        let driven = watching.until_over(drive)?;
         let mut faults = tested.faults;
         faults.end().iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
         let asks = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
@@ -539,118 +389,6 @@ impl Experiment {
         if self.wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
     }
 
-    /// Takes intervals and looks at everything until the driving threads are done.
-    fn drive(
-        &self,
-        drive: Drive,
-        epoch: Instant,
-        writer: &mut RunWriter,
-        monitor: &mut Monitor,
-        tested: &mut Tested<'_>,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Driven, LabError> {
-        let Tested { system, stores, faults } = tested;
-        let mut timetable = Timetable::new(&self.plan, drive.phases());
-        let mut queue = RunQueue::new(drive.phases());
-        let watch = Watch::new(&self.plan, timetable.window_s());
-        let (mut system_ended, mut hopeless) = (None, None);
-        let mut silence = Silence::default();
-        let mut calm = (!self.plan.faults.is_empty()).then(|| Totals::new(&self.plan.labels));
-        let mut stopping = false;
-        let mut queue_looked_us = None;
-        monitor.look(microseconds(epoch.elapsed()));
-        loop {
-            match drive.intervals().recv_timeout(LOOK_EVERY) {
-                Ok(interval) => {
-                    writer.add_interval(&interval).map_err(written)?;
-                    silence.add(&interval);
-                    if let Some(calm) =
-                        calm.as_mut().filter(|_| !faults.are_felt(interval.start_us, interval.end_us))
-                    {
-                        calm.add_interval(&interval);
-                    }
-                    drive.recycle(interval);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            let now_us = microseconds(epoch.elapsed());
-            for event in faults.news() {
-                writer.add_event(&event).map_err(written)?;
-                progress(Progress::Fault { text: event.text });
-            }
-            if let Some(phase) = timetable.entered(now_us).filter(|_| !stopping) {
-                let text = format!("{}: {}", phase.name, phase.level);
-                let at_us = phase.start_us as i64;
-                writer.add_event(&Event { at_us, kind: "phase".into(), text }).map_err(written)?;
-                let (name, level) = (phase.name.clone(), phase.level.clone());
-                let duration = Duration::from_micros(phase.end_us.saturating_sub(phase.start_us));
-                progress(Progress::Phase { name, level, duration });
-            }
-            if queue_looked_us.is_none_or(|at_us| now_us >= at_us + QUEUE_EVERY_US) {
-                queue_looked_us = Some(now_us);
-                queue.look(monitor, now_us);
-            }
-            let looked = timetable.look_is_due(now_us);
-            if looked {
-                for handle in faults.started() {
-                    // one that somebody is at work on is looked at next time
-                    if let Some(handle) = try_held(handle) {
-                        monitor.follow(handle.name(), handle.process_id());
-                    }
-                }
-                progress(Progress::Look { samples: look(monitor, now_us, writer)? });
-                let live = writer.live();
-                // the first second is whole a little after the first look
-                if !stopping
-                    && live.at_s > 0.0
-                    && let Some((phase, left)) = timetable.position(now_us)
-                {
-                    progress(Progress::Second { phase, left, live: Box::new(live) });
-                }
-            }
-            let found = if looked && !stopping { watch.hopeless(writer.totals()) } else { None };
-            let mut stop_because = |kind: &str, text: String| -> Result<(), LabError> {
-                let reason = text.clone();
-                writer
-                    .add_event(&Event { at_us: now_us as i64, kind: kind.into(), text })
-                    .map_err(written)?;
-                drive.stop();
-                progress(match kind {
-                    "hopeless" => Progress::CutShort { reason },
-                    kind => Progress::Stopping { interrupted: kind == "interrupted" },
-                });
-                Ok(())
-            };
-            match self.wish() {
-                Wish::Abort => {
-                    drive.abort();
-                    return Err(LabError::Interrupted(None));
-                }
-                Wish::Stop if !stopping => {
-                    stopping = true;
-                    stop_because("interrupted", "stopped by the user".into())?;
-                }
-                _ => {}
-            }
-            if let Some(found) = found.filter(|_| !stopping) {
-                stopping = true;
-                stop_because("hopeless", found.reason.clone())?;
-                hopeless = Some(found);
-            }
-            if system_ended.is_none()
-                && let Some((ending, reason)) = gone(system, stores, faults, now_us)
-            {
-                stopping = true;
-                stop_because("exited", ending)?;
-                system_ended = Some(reason);
-            }
-        }
-        look(monitor, microseconds(epoch.elapsed()), writer)?;
-        let end = drive.join().map_err(driven)?;
-        Ok(Driven { end, system_ended, silence, hopeless, fared: queue.fared(), calm })
-    }
-
     /// The figures of the time in which no fault was felt. How the threads fared is known of all of the time only.
     fn calm(&self, totals: &Totals, of_all: &Driver) -> Summary {
         let mut calm = summarize(totals, &self.run_dir);
@@ -739,36 +477,9 @@ impl Experiment {
     }
 }
 
-/// What there is no more, though nobody wished it: how it ended, and the same as a reason for the verdict.
-fn gone(system: &mut Running, stores: &Stores, faults: &Faults, now_us: u64) -> Option<(String, String)> {
-    let at_s = now_us as f64 / 1e6;
-    if let Some(gone) = faults.gone() {
-        return Some((gone.lines().next().unwrap_or_default().to_owned(), gone));
-    }
-    if let Some((name, ending)) = stores.ended() {
-        let text = format!("{name}: {ending}");
-        let reason = format!(
-            "the store {name} ended by itself: {ending} after {at_s:.1} s; see logs/{name}.log of the run"
-        );
-        return Some((text, reason));
-    }
-    let ending = system.ended()?;
-    let reason = format!(
-        "the system ended by itself: {ending} after {at_s:.1} s; see logs/{}.log of the run",
-        system.name
-    );
-    Some((ending, reason))
-}
-
 /// Where the measured window begins.
 fn window_start_us(phases: &[PhaseTimes]) -> u64 {
     phases.iter().filter(|phase| phase.measured).map(|phase| phase.start_us).min().unwrap_or(0)
-}
-
-fn look(monitor: &mut Monitor, now_us: u64, writer: &mut RunWriter) -> Result<Vec<Sample>, LabError> {
-    let samples = monitor.look(now_us);
-    samples.iter().try_for_each(|sample| writer.add_sample(sample)).map_err(written)?;
-    Ok(samples)
 }
 
 fn system_name(origin: &SystemOrigin) -> String {

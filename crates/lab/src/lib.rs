@@ -28,6 +28,7 @@ mod disk;
 mod error;
 mod experiment;
 pub mod faults;
+mod finished;
 mod health;
 pub mod hopeless;
 mod interrupt;
@@ -37,6 +38,9 @@ mod machine;
 pub mod monitor;
 mod pin;
 mod proc;
+mod process;
+mod progress;
+mod run_options;
 mod served;
 mod silence;
 pub mod started;
@@ -52,9 +56,12 @@ pub mod verdict;
 pub mod verify;
 
 pub use error::LabError;
-pub use experiment::{Finished, Progress, RunOptions, run};
+pub use experiment::run;
+pub use finished::Finished;
 pub use interrupt::Wish;
 pub use pin::{Pins, available_cores, cores_text};
+pub use progress::Progress;
+pub use run_options::RunOptions;
 pub use tidemark_drive::IoChoice;
 
 /// Exit status: every objective was met.

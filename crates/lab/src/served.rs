@@ -8,20 +8,19 @@ use std::time::{Duration, Instant};
 
 use tidemark_drive::Target;
 
-use crate::child::{Child, Spec};
+use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::health;
 use crate::interrupt::Wish;
 use crate::monitor::SYSTEM;
+use crate::process::Process;
 use crate::started::{Patience, Started};
 use crate::system::Setup;
 
 /// How often a system that is to become ready is asked.
 pub const ASK_EVERY: Duration = Duration::from_millis(20);
 /// How long a system that is stopped may take to finish what is in flight.
-pub const STOP_GRACE: Duration = Duration::from_secs(10);
-/// Lines of a log that an error quotes.
-const TAIL_LINES: usize = 12;
+const STOP_GRACE: Duration = Duration::from_secs(10);
 /// An address with this port is one that the kernel chooses.
 pub const ANY_PORT: &str = "127.0.0.1:0";
 /// Ports that may be tried until one is free.
@@ -35,7 +34,7 @@ const CONNECTION_PORTS: (&str, u16) = ("/proc/sys/net/ipv4/ip_local_port_range",
 #[derive(Debug)]
 pub struct Served {
     spec: Spec,
-    child: Option<Child>,
+    process: Process,
     target: Target,
     health: String,
     within: Duration,
@@ -50,7 +49,9 @@ impl Served {
             *word = target.address.to_string();
         }
         let (target, health) = (target.clone(), health.to_owned());
-        Served { spec, child: Some(child), target, health, within, data: None }
+        let mut process = Process::down(STOP_GRACE);
+        process.up(child);
+        Served { spec, process, target, health, within, data: None }
     }
 
     /// Names the folder of its data.
@@ -64,21 +65,12 @@ impl Started for Served {
         SYSTEM
     }
 
-    fn process_id(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+    fn process(&self) -> &Process {
+        &self.process
     }
 
-    fn ended(&mut self) -> Option<String> {
-        self.child.as_mut()?.ending()
-    }
-
-    fn kill(&mut self) -> String {
-        self.child.take().map_or_else(|| "it was down".into(), |mut child| child.kill())
-    }
-
-    fn stop(&mut self, patience: Patience<'_>) -> String {
-        let child = self.child.take();
-        child.map_or_else(|| "it was down".into(), |mut child| child.stop_while(STOP_GRACE, patience))
+    fn process_mut(&mut self) -> &mut Process {
+        &mut self.process
     }
 
     fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
@@ -90,26 +82,12 @@ impl Started for Served {
             announced(&mut child, &deadline, &wish)?;
         }
         wait_ready(&mut child, &self.target, &self.health, &deadline, &wish)?;
-        self.child = Some(child);
+        self.process.up(child);
         Ok(())
-    }
-
-    fn freeze(&mut self) -> io::Result<()> {
-        self.child.as_mut().map_or(Ok(()), Child::freeze)
-    }
-
-    fn thaw(&mut self) {
-        if let Some(child) = &mut self.child {
-            child.thaw();
-        }
     }
 
     fn data_dir(&self) -> Option<&Path> {
         self.data.as_deref()
-    }
-
-    fn log_tail(&self) -> String {
-        self.child.as_ref().map_or_else(String::new, |child| child.log_tail(TAIL_LINES))
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::error::LabError;
+use crate::process::Process;
 
 /// Whether whoever waits is still to wait; false once the run is to be over.
 pub type Patience<'a> = &'a dyn Fn() -> bool;
@@ -18,17 +19,31 @@ pub trait Started: Send {
     /// What a scenario's faults call it: `system`, `cassandra`, `cassandra.2`.
     fn name(&self) -> &str;
 
-    /// Its process; none while it is down.
-    fn process_id(&self) -> Option<u32>;
+    /// Its process, up or down.
+    fn process(&self) -> &Process;
+
+    /// The same, to be broken.
+    fn process_mut(&mut self) -> &mut Process;
+
+    /// The id of its process; none while it is down.
+    fn process_id(&self) -> Option<u32> {
+        self.process().id()
+    }
 
     /// How it ended, if it did so by itself: neither [killed](Started::kill) nor [stopped](Started::stop).
-    fn ended(&mut self) -> Option<String>;
+    fn ended(&mut self) -> Option<String> {
+        self.process_mut().ended()
+    }
 
     /// Kills it and all its children (SIGKILL); returns how it ended.
-    fn kill(&mut self) -> String;
+    fn kill(&mut self) -> String {
+        self.process_mut().kill()
+    }
 
     /// Asks it to end and waits; kills it where that takes too long or there is no patience. Returns how it ended.
-    fn stop(&mut self, patience: Patience<'_>) -> String;
+    fn stop(&mut self, patience: Patience<'_>) -> String {
+        self.process_mut().stop(patience)
+    }
 
     /// Starts it again, at the same address and with the same data, and waits until it is ready.
     ///
@@ -40,16 +55,22 @@ pub trait Started: Send {
     ///
     /// # Errors
     /// Where the operating system refuses.
-    fn freeze(&mut self) -> io::Result<()>;
+    fn freeze(&mut self) -> io::Result<()> {
+        self.process_mut().freeze()
+    }
 
     /// Lets it go on.
-    fn thaw(&mut self);
+    fn thaw(&mut self) {
+        self.process_mut().thaw();
+    }
 
     /// The folder of its data, where it has one.
     fn data_dir(&self) -> Option<&Path>;
 
     /// The end of its log, for an error to quote.
-    fn log_tail(&self) -> String;
+    fn log_tail(&self) -> String {
+        self.process().log_tail()
+    }
 }
 
 /// Something started, shared.

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::process::Process;
 use crate::started::Started;
 
 /// What was done to it, in order.
@@ -9,17 +10,19 @@ struct Stand {
     name: &'static str,
     done: Vec<&'static str>,
     never_back: bool,
+    /// Always down; what is done to the stand is only noted.
+    process: Process,
 }
 
 impl Started for Stand {
     fn name(&self) -> &str {
         if self.name.is_empty() { "system" } else { self.name }
     }
-    fn process_id(&self) -> Option<u32> {
-        None
+    fn process(&self) -> &Process {
+        &self.process
     }
-    fn ended(&mut self) -> Option<String> {
-        None
+    fn process_mut(&mut self) -> &mut Process {
+        &mut self.process
     }
     fn kill(&mut self) -> String {
         self.done.push("kill");
@@ -45,9 +48,6 @@ impl Started for Stand {
     }
     fn data_dir(&self) -> Option<&Path> {
         None
-    }
-    fn log_tail(&self) -> String {
-        String::new()
     }
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::child::{Child, Spec};
+use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::interrupt::Wish;
 
@@ -19,8 +19,6 @@ pub const CACHE_VARIABLE: &str = "TIDEMARK_STORES";
 const FETCH_MAX: Duration = Duration::from_secs(20 * 60);
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Lines of Maven's output that an error quotes.
-const TAIL_LINES: usize = 12;
 /// The goal of Maven that copies jars, at the version that was tried.
 const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 

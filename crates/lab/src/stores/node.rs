@@ -1,14 +1,14 @@
 //! A node of a store: a process, and all that it takes to start it again where it was.
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::kit::{Kit, NotReady};
-use crate::child::{Child, Spec};
+use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
+use crate::process::Process;
 use crate::started::{Patience, Started};
 
 /// How often a node that is to become ready is asked.
@@ -17,8 +17,6 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 const STOP_GRACE: Duration = Duration::from_secs(30);
 /// Longest time of what is done before the first start.
 const FIRST_MAX: Duration = Duration::from_secs(120);
-/// Lines of a log that an error quotes.
-const TAIL_LINES: usize = 15;
 
 /// A node of a store; stopped when dropped.
 pub struct Node {
@@ -36,7 +34,7 @@ pub struct Node {
     pub cluster: String,
     /// Longest time until it serves.
     pub within: Duration,
-    child: Option<Child>,
+    process: Process,
 }
 
 impl Node {
@@ -49,7 +47,16 @@ impl Node {
         cluster: String,
         within: Duration,
     ) -> Node {
-        Node { name: spec.name.clone(), spec, address, data, kit, cluster, within, child: None }
+        Node {
+            name: spec.name.clone(),
+            spec,
+            address,
+            data,
+            kit,
+            cluster,
+            within,
+            process: Process::down(STOP_GRACE),
+        }
     }
 
     /// Starts its process.
@@ -61,7 +68,7 @@ impl Node {
         let cannot = |error| LabError::Start(format!("cannot start {}: `{program}`: {error}", self.name));
         let mut child = Child::spawn(&self.spec).map_err(cannot)?;
         child.guard().map_err(cannot)?;
-        self.child = Some(child);
+        self.process.up(child);
         Ok(())
     }
 
@@ -86,7 +93,7 @@ impl Node {
                 Err(NotReady::Yet(error)) => format!("{}: {error}", self.address),
             };
             let (name, within) = (&self.name, self.within);
-            let reason = match self.child.as_mut().map(Child::ending) {
+            let reason = match self.process.child().map(Child::ending) {
                 Some(None) if begin.elapsed() < within => {
                     std::thread::sleep(ASK_EVERY);
                     continue;
@@ -155,21 +162,12 @@ impl Started for Node {
         &self.name
     }
 
-    fn process_id(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+    fn process(&self) -> &Process {
+        &self.process
     }
 
-    fn ended(&mut self) -> Option<String> {
-        self.child.as_mut()?.ending()
-    }
-
-    fn kill(&mut self) -> String {
-        self.child.take().map_or_else(|| "it was down".into(), |mut child| child.kill())
-    }
-
-    fn stop(&mut self, patience: Patience<'_>) -> String {
-        let child = self.child.take();
-        child.map_or_else(|| "it was down".into(), |mut child| child.stop_while(STOP_GRACE, patience))
+    fn process_mut(&mut self) -> &mut Process {
+        &mut self.process
     }
 
     fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
@@ -178,21 +176,7 @@ impl Started for Node {
         self.wait(Instant::now(), None, patience)
     }
 
-    fn freeze(&mut self) -> io::Result<()> {
-        self.child.as_mut().map_or(Ok(()), Child::freeze)
-    }
-
-    fn thaw(&mut self) {
-        if let Some(child) = &mut self.child {
-            child.thaw();
-        }
-    }
-
     fn data_dir(&self) -> Option<&Path> {
         Some(&self.data)
-    }
-
-    fn log_tail(&self) -> String {
-        self.child.as_ref().map_or_else(String::new, |child| child.log_tail(TAIL_LINES))
     }
 }

@@ -1,0 +1,272 @@
+//! The load while it goes on: its intervals are taken, everything is looked at, and what ends it early is minded.
+
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use tidemark_drive::{Drive, DriveEnd, PhaseTimes};
+use tidemark_record::{Event, RunWriter, Sample, ThreadInterval, Totals};
+use tidemark_scenario::Plan;
+
+use super::{driven, written};
+use crate::error::LabError;
+use crate::faults::Faults;
+use crate::hopeless::{Hopeless, Watch};
+use crate::interrupt::Wish;
+use crate::monitor::Monitor;
+use crate::progress::Progress;
+use crate::silence::Silence;
+use crate::started::try_held;
+use crate::stores::Stores;
+use crate::system::Running;
+use crate::timetable::{Fared, RunQueue, Timetable, microseconds};
+
+/// How often a wish to stop, the phase and the system are looked at.
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the driving threads' wait for a core is read, microseconds.
+const QUEUE_EVERY_US: u64 = 200_000;
+
+/// What is driven, and what happens to it meanwhile. The faults go first: they have the system in their hands.
+pub struct Tested<'a> {
+    pub faults: Faults,
+    pub system: &'a mut Running,
+    pub stores: &'a Stores,
+}
+
+/// What a drive left behind.
+pub struct Driven {
+    pub end: DriveEnd,
+    /// How the system ended, if it did so by itself.
+    pub system_ended: Option<String>,
+    /// The objective that cut it short.
+    pub hopeless: Option<Hopeless>,
+    /// When requests succeeded and failed.
+    pub silence: Silence,
+    /// How the driving threads fared within the measured window.
+    pub fared: Option<Fared>,
+    /// What there was while no fault was felt, where there are faults.
+    pub calm: Option<Totals>,
+}
+
+/// Why a load ends before its time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Interrupted,
+    Hopeless,
+    Exited,
+}
+
+impl Reason {
+    /// The kind of event that tells it.
+    fn kind(self) -> &'static str {
+        match self {
+            Reason::Interrupted => "interrupted",
+            Reason::Hopeless => "hopeless",
+            Reason::Exited => "exited",
+        }
+    }
+}
+
+/// A load that is watched.
+pub struct Watching<'a, 's> {
+    pub plan: &'a Plan,
+    /// The run's zero.
+    pub epoch: Instant,
+    pub wish: &'a dyn Fn() -> Wish,
+    pub writer: &'a mut RunWriter,
+    pub monitor: &'a mut Monitor,
+    pub tested: &'a mut Tested<'s>,
+    pub progress: &'a mut dyn FnMut(Progress),
+}
+
+/// What was seen of it so far.
+struct Seen<'p> {
+    timetable: Timetable,
+    queue: RunQueue,
+    queue_looked_us: Option<u64>,
+    watch: Watch<'p>,
+    silence: Silence,
+    calm: Option<Totals>,
+    /// Whether the load was told to end before its time.
+    stopping: bool,
+    hopeless: Option<Hopeless>,
+    system_ended: Option<String>,
+}
+
+impl<'p> Seen<'p> {
+    fn new(plan: &'p Plan, phases: &[PhaseTimes]) -> Self {
+        let timetable = Timetable::new(plan, phases);
+        Seen {
+            watch: Watch::new(plan, timetable.window_s()),
+            timetable,
+            queue: RunQueue::new(phases),
+            queue_looked_us: None,
+            silence: Silence::default(),
+            calm: (!plan.faults.is_empty()).then(|| Totals::new(&plan.labels)),
+            stopping: false,
+            hopeless: None,
+            system_ended: None,
+        }
+    }
+
+    fn add(&mut self, interval: &ThreadInterval, faults: &Faults) {
+        self.silence.add(interval);
+        let calm = self.calm.as_mut();
+        if let Some(calm) = calm.filter(|_| !faults.are_felt(interval.start_us, interval.end_us)) {
+            calm.add_interval(interval);
+        }
+    }
+}
+
+impl Watching<'_, '_> {
+    /// Takes intervals and looks at everything until the driving threads are done.
+    ///
+    /// # Errors
+    /// [`LabError::Interrupted`] where all is to stop at once; else where the run cannot be written or measured.
+    pub fn until_over(mut self, drive: Drive) -> Result<Driven, LabError> {
+        let mut seen = Seen::new(self.plan, drive.phases());
+        // what is seen from now on counts
+        self.monitor.look(microseconds(self.epoch.elapsed()));
+        loop {
+            match drive.intervals().recv_timeout(LOOK_EVERY) {
+                Ok(interval) => {
+                    self.writer.add_interval(&interval).map_err(written)?;
+                    seen.add(&interval, &self.tested.faults);
+                    drive.recycle(interval);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let now_us = microseconds(self.epoch.elapsed());
+            self.tell_faults()?;
+            self.tell_phase(&mut seen, now_us)?;
+            if seen.queue_looked_us.is_none_or(|at_us| now_us >= at_us + QUEUE_EVERY_US) {
+                seen.queue_looked_us = Some(now_us);
+                seen.queue.look(self.monitor, now_us);
+            }
+            let looked = seen.timetable.look_is_due(now_us);
+            if looked {
+                self.look_around(&seen, now_us)?;
+            }
+            self.mind_the_end(&drive, &mut seen, now_us, looked)?;
+        }
+        self.look(microseconds(self.epoch.elapsed()))?;
+        let end = drive.join().map_err(driven)?;
+        let Seen { system_ended, hopeless, silence, queue, calm, .. } = seen;
+        Ok(Driven { end, system_ended, hopeless, silence, fared: queue.fared(), calm })
+    }
+
+    fn tell_faults(&mut self) -> Result<(), LabError> {
+        for event in self.tested.faults.news() {
+            self.writer.add_event(&event).map_err(written)?;
+            (self.progress)(Progress::Fault { text: event.text });
+        }
+        Ok(())
+    }
+
+    fn tell_phase(&mut self, seen: &mut Seen<'_>, now_us: u64) -> Result<(), LabError> {
+        let Some(phase) = seen.timetable.entered(now_us).filter(|_| !seen.stopping) else { return Ok(()) };
+        let text = format!("{}: {}", phase.name, phase.level);
+        let at_us = phase.start_us as i64;
+        self.writer.add_event(&Event { at_us, kind: "phase".into(), text }).map_err(written)?;
+        let (name, level) = (phase.name.clone(), phase.level.clone());
+        let duration = Duration::from_micros(phase.end_us.saturating_sub(phase.start_us));
+        (self.progress)(Progress::Phase { name, level, duration });
+        Ok(())
+    }
+
+    /// Once a second: every process, and what the load looks like.
+    fn look_around(&mut self, seen: &Seen<'_>, now_us: u64) -> Result<(), LabError> {
+        for handle in self.tested.faults.started() {
+            // one that somebody is at work on is looked at next time
+            if let Some(handle) = try_held(handle) {
+                self.monitor.follow(handle.name(), handle.process_id());
+            }
+        }
+        let samples = self.look(now_us)?;
+        (self.progress)(Progress::Look { samples });
+        let live = self.writer.live();
+        // the first second is whole a little after the first look
+        if !seen.stopping
+            && live.at_s > 0.0
+            && let Some((phase, left)) = seen.timetable.position(now_us)
+        {
+            (self.progress)(Progress::Second { phase, left, live: Box::new(live) });
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, now_us: u64) -> Result<Vec<Sample>, LabError> {
+        let samples = self.monitor.look(now_us);
+        samples.iter().try_for_each(|sample| self.writer.add_sample(sample)).map_err(written)?;
+        Ok(samples)
+    }
+
+    /// Ends the load where the user, an objective or the end of the system says so.
+    fn mind_the_end(
+        &mut self,
+        drive: &Drive,
+        seen: &mut Seen<'_>,
+        now_us: u64,
+        looked: bool,
+    ) -> Result<(), LabError> {
+        let found = if looked && !seen.stopping { seen.watch.hopeless(self.writer.totals()) } else { None };
+        match (self.wish)() {
+            Wish::Abort => {
+                drive.abort();
+                return Err(LabError::Interrupted(None));
+            }
+            Wish::Stop if !seen.stopping => {
+                seen.stopping = true;
+                self.stop(drive, now_us, Reason::Interrupted, "stopped by the user".into())?;
+            }
+            _ => {}
+        }
+        if let Some(found) = found.filter(|_| !seen.stopping) {
+            seen.stopping = true;
+            self.stop(drive, now_us, Reason::Hopeless, found.reason.clone())?;
+            seen.hopeless = Some(found);
+        }
+        if seen.system_ended.is_none()
+            && let Some((ending, reason)) = self.tested.gone(now_us)
+        {
+            seen.stopping = true;
+            self.stop(drive, now_us, Reason::Exited, ending)?;
+            seen.system_ended = Some(reason);
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, drive: &Drive, now_us: u64, reason: Reason, text: String) -> Result<(), LabError> {
+        let event = Event { at_us: now_us as i64, kind: reason.kind().into(), text };
+        self.writer.add_event(&event).map_err(written)?;
+        drive.stop();
+        (self.progress)(match reason {
+            Reason::Hopeless => Progress::CutShort { reason: event.text },
+            reason => Progress::Stopping { interrupted: reason == Reason::Interrupted },
+        });
+        Ok(())
+    }
+}
+
+impl Tested<'_> {
+    /// What there is no more, though nobody wished it: how it ended, and the same as a reason for the verdict.
+    fn gone(&mut self, now_us: u64) -> Option<(String, String)> {
+        let at_s = now_us as f64 / 1e6;
+        if let Some(gone) = self.faults.gone() {
+            return Some((gone.lines().next().unwrap_or_default().to_owned(), gone));
+        }
+        if let Some((name, ending)) = self.stores.ended() {
+            let text = format!("{name}: {ending}");
+            let reason = format!(
+                "the store {name} ended by itself: {ending} after {at_s:.1} s; see logs/{name}.log of the run"
+            );
+            return Some((text, reason));
+        }
+        let ending = self.system.ended()?;
+        let reason = format!(
+            "the system ended by itself: {ending} after {at_s:.1} s; see logs/{}.log of the run",
+            self.system.name
+        );
+        Some((ending, reason))
+    }
+}

@@ -1,0 +1,69 @@
+//! What is told of a run while it goes on.
+
+use std::time::Duration;
+
+use tidemark_record::{Live, Sample};
+
+/// What happens right now, for whoever watches.
+#[derive(Debug, Clone)]
+pub enum Progress {
+    /// The system is being started, or looked for.
+    Starting {
+        /// Its name or URL.
+        system: String,
+    },
+    /// Something else is done first: a store is fetched or started.
+    Store {
+        /// What, for a person: `starting Cassandra 5.0.9`.
+        text: String,
+    },
+    /// The disk's sync latency is being measured.
+    Probing,
+    /// The scenario's `prepare` runs.
+    Preparing,
+    /// A phase of the load begins.
+    Phase {
+        /// Its name.
+        name: String,
+        /// What it offers: `100 users`.
+        level: String,
+        /// How long it takes.
+        duration: Duration,
+    },
+    /// Every process was looked at.
+    Look {
+        /// What was seen of each.
+        samples: Vec<Sample>,
+    },
+    /// Something was broken on purpose, or put right.
+    Fault {
+        /// What: `kill system, restart after 2s`.
+        text: String,
+    },
+    /// A second of the load is over.
+    Second {
+        /// Name of the phase.
+        phase: String,
+        /// Time until the last phase ends.
+        left: Duration,
+        /// What the load looks like.
+        live: Box<Live>,
+    },
+    /// The load is cut short because an objective can no longer be met; requests under way are waited for.
+    CutShort {
+        /// Which, and why.
+        reason: String,
+    },
+    /// The load is over; what the system holds is read back and held against the ledger.
+    Verifying {
+        /// Contents read.
+        read: u64,
+        /// Writes that the system acknowledged: about so many there will be.
+        of: u64,
+    },
+    /// The load is over or given up; requests under way are waited for, then everything stops.
+    Stopping {
+        /// Whether the user wished it.
+        interrupted: bool,
+    },
+}

@@ -1,0 +1,53 @@
+//! How an experiment is to be carried out.
+
+use std::path::PathBuf;
+
+use tidemark_drive::IoChoice;
+
+use crate::pin::Pins;
+
+/// How an experiment is carried out.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// The run directory; a fresh one under `runs/` if none.
+    pub out: Option<PathBuf>,
+    /// Driving threads; see [`Pins`] for the number where none is given.
+    pub threads: Option<usize>,
+    /// The driver's back end for sockets.
+    pub io: IoChoice,
+    /// Cores for driver and system.
+    pub pins: Pins,
+    /// Seed of the random numbers; else the scenario's, else a random one.
+    pub seed: Option<u64>,
+    /// Whether the system's data stays after the run.
+    pub keep_data: bool,
+    /// The full command, for the manifest.
+    pub command_line: Vec<String>,
+    /// Drive what is there at this URL instead of starting the scenario's system.
+    pub url: Option<String>,
+    /// Whether `last` becomes this run.
+    pub remember: bool,
+    /// The `tidemark` executable that serves shipped systems.
+    pub executable: PathBuf,
+    /// Called where the process must be ended while the run is still on its way out, after the second signal:
+    /// a view that changed the terminal puts it right.
+    pub before_exit: Option<fn()>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions {
+            out: None,
+            threads: None,
+            io: IoChoice::default(),
+            pins: Pins::default(),
+            seed: None,
+            keep_data: false,
+            command_line: std::env::args().collect(),
+            url: None,
+            remember: true,
+            executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
+            before_exit: None,
+        }
+    }
+}
