@@ -39,7 +39,7 @@
 //! # What it answers
 //!
 //! - `GET /m?c=TEXT`, `POST /m` with the text as the body: 200 `OK`; 400 with the reason for what is no message; 503
-//!   with `Retry-After` when too many wait already, at once.
+//!   with `Retry-After` when too many wait already.
 //! - `GET /count`: how many different messages there are.
 //! - `GET /messages/USER?from=&to=&limit=&cursor=`: the user's messages in order of time, from `from` on and before
 //!   `to` (milliseconds), as a JSON array. A page that is not the last has the cursor of the next one in the header
@@ -47,7 +47,11 @@
 //!
 //! # Bounds
 //!
-//! Messages that wait for the store are counted here, whatever the store does by itself: one more is refused. A page
+//! Messages that wait for the store are counted here, whatever the store does by itself: one more is refused, at once
+//! while few are, so that a flood of refusals does not take the processor from what is being kept. Beyond 10,000 refusals
+//! a second and worker a message is held back, its connection unread, until a place is free or its turn to be refused
+//! has come. Where the processor is what is short and not the store, sockets are read as fast as messages are kept: so
+//! many wait in them as there are connections, and those are bounded too. A page
 //! is at most a hundred thousand messages or eight megabytes of them, a few pages are made at a time, and each is
 //! rendered piece by piece as the client takes it.
 //!

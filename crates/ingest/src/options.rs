@@ -46,7 +46,7 @@ const SETTINGS: &[Setting] = &[
         name: "waiting_max",
         default: "8192",
         allowed: "1 to 1000000",
-        help: "messages that wait for the store at once; one more is answered 503 with Retry-After",
+        help: "messages that wait for the store at once; one more is answered 503 with Retry-After, or held back a little where many are",
     },
     Setting {
         name: "memory_mb",
@@ -113,7 +113,7 @@ const SETTINGS: &[Setting] = &[
         name: "connections_max",
         default: "16384",
         allowed: "1 to 1000000",
-        help: "connections open at once; one more is answered 503",
+        help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
     },
     Setting {
         name: "head_timeout_s",

@@ -55,15 +55,13 @@ impl Ingest {
         let values = Values::read(&options.settings)?;
         let Options { listen, durability, workers, announce, .. } = options;
         let limits = values.limits;
+        let workers = workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         let start = move || {
-            let app = Arc::new(App::new(store(&values)?, values.waiting_max));
+            let app = Arc::new(App::new(store(&values)?, values.waiting_max, workers));
             Ok::<_, IngestError>(System::new(router(app.clone())).metrics(StoreCollector { app, durability }))
         };
-        let mut server =
-            Server::starting(start).name("ingest").listen(listen).limits(limits).announce(announce);
-        if let Some(workers) = workers {
-            server = server.workers(workers);
-        }
+        let server = Server::starting(start).name("ingest").listen(listen).limits(limits);
+        let server = server.announce(announce).workers(workers);
         Ok(Ingest { server: server.bind()? })
     }
 

@@ -31,9 +31,11 @@ impl Collector for StoreCollector {
         counter(e, "ingest_messages", "Messages acknowledged by the store", now.written)?;
         let help = "Messages that the store did not acknowledge, whether they are kept or not";
         counter(e, "ingest_failed", help, now.failed)?;
-        let help = "Messages refused at once because too many waited";
+        let help = "Messages refused because too many waited";
         counter(e, "ingest_refused", help, self.app.refused() + now.refused)?;
         gauge(e, "ingest_waiting", "Messages that wait for the store", self.app.waiting())?;
+        let help = "Messages held back until a place is free or it is their turn to be refused";
+        gauge(e, "ingest_held", help, self.app.held())?;
         counter(e, "ingest_store_groups", "Groups of messages made durable together", now.groups)?;
         gauge(e, "ingest_store_group_messages_max", "The largest group so far", now.group_messages_max)?;
         let help = "1 after a write has failed: the store takes no more";

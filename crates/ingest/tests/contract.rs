@@ -248,6 +248,58 @@ fn at_the_bound_of_a_store_that_stands_still_the_answer_is_503_at_once() {
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
 }
 
+/// Far more at once than may wait: each message is either acknowledged and there, or refused and not there.
+#[test]
+fn a_flood_over_a_small_bound_is_acknowledged_and_stored_or_refused_and_not_stored() {
+    const CLIENTS: u64 = 24;
+    const MESSAGES: u64 = 100;
+    let dir = tempfile::tempdir().unwrap();
+    let settings = BTreeMap::from([("waiting_max".to_owned(), "2".to_owned())]);
+    let (data_dir, durability) = (Some(dir.path().to_owned()), Durability::Synced);
+    let running =
+        Running::run(Ingest::bind(Options { settings, data_dir, durability, ..options() }).unwrap());
+    let acknowledged: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|user| {
+                let mut client = running.client();
+                scope.spawn(move || {
+                    let texts = (0..MESSAGES).map(|time| message(user, time, "GHI"));
+                    let mut taken = |text: &String| {
+                        let reply = client.get(&format!("/m?c={text}"));
+                        assert!(matches!(reply.status, 200 | 503), "{}", reply.text());
+                        let tells_when = reply.header("retry-after") == Some("1");
+                        assert_eq!(tells_when, reply.status == 503, "{}", reply.text());
+                        reply.status == 200
+                    };
+                    texts.filter(|text| taken(text)).collect()
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let count: u64 = acknowledged.iter().map(|texts| texts.len() as u64).sum();
+    let refused = CLIENTS * MESSAGES - count;
+    assert!(count > 0 && refused > 0, "{count} acknowledged, {refused} refused");
+    let mut client = running.client();
+    assert_eq!(client.get("/count").text(), count.to_string());
+    for (user, texts) in acknowledged.iter().enumerate() {
+        let page = client.get(&format!("/messages/{user}")).json();
+        let found: Vec<&str> =
+            page.as_array().unwrap().iter().map(|m| m["payload"].as_str().unwrap()).collect();
+        assert_eq!(found, *texts);
+    }
+    let metrics = client.get("/metrics");
+    for line in [
+        format!("ingest_messages_total {count}"),
+        format!("ingest_refused_total {refused}"),
+        "ingest_failed_total 0".into(),
+        "ingest_waiting 0".into(),
+        "ingest_held 0".into(),
+    ] {
+        assert!(metrics.text().lines().any(|l| l == line), "no {line} in\n{}", metrics.text());
+    }
+}
+
 #[test]
 fn memory_is_bounded_and_says_so() {
     let running = Running::start_with(&[("memory_mb", "1")]);

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use prometheus_client::collector::Collector;
@@ -19,12 +19,16 @@ use tokio::sync::{mpsc, oneshot};
 use crate::metrics::{Bound, Counts};
 use crate::process::Process;
 use crate::shared::{NoteRoute, Shared, State};
-use crate::{Limits, ServiceError, open_files, request, worker};
+use crate::{Limits, Pace, ServiceError, open_files, request, worker};
 
 /// Connections the kernel keeps for us until we accept them.
 const BACKLOG: i32 = 4096;
 /// Connections on their way to one worker.
 const HANDOVER_MAX: usize = 1024;
+/// Connections that are refused in a second, and at once: each costs the accepting thread some 50 µs, of a core that
+/// workers may share. Further ones wait in the kernel, and then their clients do.
+const REFUSED_PER_S: u64 = 1_000;
+const REFUSED_AT_ONCE: u64 = 100;
 /// Most worker threads.
 const WORKERS_MAX: usize = 256;
 /// Pause after an accept that failed for lack of something, open files for example.
@@ -252,11 +256,17 @@ async fn accept_until(
     let mut at_stop = Vec::new();
     let mut starting = true;
     let mut stop = std::pin::pin!(stop);
+    let refusals = Pace::new(REFUSED_PER_S, REFUSED_AT_ONCE);
     let accepting = async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(ServiceError::Accept)?;
         loop {
             match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
-                Ok(stream) => workers.hand_over(shared, stream).await,
+                Ok(stream) if workers.have_room(shared) => workers.hand_over(shared, stream).await,
+                Ok(stream) => {
+                    shared.counts.workers[0].bound_hit(Bound::Connections);
+                    refuse(stream);
+                    tokio::time::sleep_until(refusals.turn(Instant::now()).into()).await;
+                }
                 Err(error) => {
                     shared.counts.workers[0].accept_failures.fetch_add(1, Ordering::Relaxed);
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -337,6 +347,11 @@ impl Workers {
         Ok(workers)
     }
 
+    /// Whether one more connection is allowed.
+    fn have_room(&self, shared: &Shared) -> bool {
+        shared.counts.open_connections() < shared.limits.connections_max as i64
+    }
+
     /// Gives a new connection to the worker that has the fewest.
     ///
     /// One thread accepts for all rather than each worker on a listening socket of its own: the kernel would
@@ -345,10 +360,6 @@ impl Workers {
     async fn hand_over(&self, shared: &Shared, stream: TcpStream) {
         let counts = &shared.counts;
         let open = |index: usize| counts.workers[index].connections_open.load(Ordering::Relaxed);
-        if counts.open_connections() >= shared.limits.connections_max as i64 {
-            counts.workers[0].bound_hit(Bound::Connections);
-            return refuse(stream);
-        }
         let Some(index) = (0..self.handovers.len()).min_by_key(|&index| open(index)) else { return };
         // Small answers must leave at once. Where these fail the connection is dead, and the worker sees it.
         let _ = stream.set_nodelay(true);
@@ -369,6 +380,6 @@ impl Workers {
 /// Says that there is no room, without waiting for the client to take it.
 fn refuse(stream: TcpStream) {
     const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-        connection: close\r\ncontent-length: 34\r\n\r\n{\"reason\":\"too many connections\"}\n";
+        connection: close\r\nretry-after: 1\r\ncontent-length: 34\r\n\r\n{\"reason\":\"too many connections\"}\n";
     let _ = (&stream).write(NO_ROOM); // the stream is non-blocking
 }

@@ -204,6 +204,8 @@ impl Committer {
             match self.commit(&group) {
                 Ok(sync) => {
                     self.gate.counters.committed(group.messages, sync);
+                    // first, as who hears that his message is kept may send the next, and finds room for it
+                    self.gate.queue.lock().committing = 0;
                     for (lane, waiters) in &mut group.waiters {
                         lane::deliver(lane.as_deref(), waiters);
                     }
