@@ -3,10 +3,15 @@
 mod common;
 
 use std::fs;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::tidemark;
+use common::{Client, Served, tidemark};
+use serde_json::Value;
+use tidemark_lab::Wish;
+use tidemark_lab::stores::{Setup, Stores};
+use tidemark_scenario::load_text;
 
 /// Longest time that the run may take on a busy machine.
 const RUN_PATIENCE: Duration = Duration::from_secs(600);
@@ -39,31 +44,115 @@ verify:
   contents: {for: user, GET: "/messages/${user}", items: "$[*].payload", next: {header: next-cursor}, as: cursor}
 "#;
 
-#[test]
-fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_stood_still() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let folder = folder.path();
-    fs::write(folder.join("intake.yaml"), SCENARIO).expect("the scenario is written");
+/// The same, in a Cassandra that was there before and is read past the system.
+const STRAIGHT: &str = r#"
+settings: {contact: ""}
+system:
+  serve: ingest
+  durability: synced
+  settings: {store: cassandra, contact: "${contact}", keyspace: straight, timeout_s: 60}
+feeders:
+  user: {from: 1, to: 1000, digits: 10}
+sessions:
+  sender:
+    steps:
+      - take: user
+      - GET: /m
+        label: Message
+        ledger: {content: "${user}${now()}ABC${entry}${check}41.7127837,42.7127837", as: message}
+        query: {c: "${message}"}
+        check: {status: 200, body: {equals: OK}}
+        timeout: 60s
+load: {users: 8, hold: 2s}
+verify: {store: cassandra}
+"#;
+
+/// Runs the program in a folder to its end.
+fn run(folder: &Path, arguments: &[&str]) -> Output {
     let mut child = tidemark()
-        .args(["run", "intake.yaml", "--out", "run", "--json"])
+        .args(arguments)
         .current_dir(folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("tidemark run starts");
+        .expect("tidemark starts");
     let begin = Instant::now();
     while child.try_wait().expect("wait").is_none() {
-        assert!(begin.elapsed() < RUN_PATIENCE, "the run does not end");
+        assert!(begin.elapsed() < RUN_PATIENCE, "{arguments:?} does not end");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let output = child.wait_with_output().expect("output");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout)
+    child.wait_with_output().expect("output")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What a run or its verification found.
+fn ledger(output: &Output) -> Value {
+    let told = stderr(output);
+    let result: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}{told}", String::from_utf8_lossy(&output.stdout)));
-    // on a machine as busy as that of a test the driver may be the limit, which is not what is asked here
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{result:#}{told}");
-    let ledger = &result["ledger"];
+    let ledger = result["ledger"].clone();
     assert!(ledger["acknowledged"].as_u64().is_some_and(|acknowledged| acknowledged > 0), "{result:#}{told}");
-    assert_eq!((&ledger["lost"], &ledger["different"]), (&0.into(), &0.into()), "{result:#}{told}");
-    assert_eq!(ledger["found"], ledger["acknowledged"], "{result:#}{told}");
+    ledger
+}
+
+/// Everything that was acknowledged is there, as it was sent.
+fn assert_nothing_lost(ledger: &Value) {
+    assert_eq!((&ledger["lost"], &ledger["different"]), (&0.into(), &0.into()), "{ledger:#}");
+    assert_eq!(ledger["found"], ledger["acknowledged"], "{ledger:#}");
+}
+
+#[test]
+fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_stood_still() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    fs::write(folder.path().join("intake.yaml"), SCENARIO).expect("the scenario is written");
+    let output = run(folder.path(), &["run", "intake.yaml", "--out", "run", "--json"]);
+    // on a machine as busy as that of a test the driver may be the limit, which is not what is asked here
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    assert_nothing_lost(&ledger(&output));
+}
+
+#[test]
+fn cassandra_is_read_past_the_system_and_again_later_as_long_as_it_runs() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let store = "stores: {cassandra: {heap: 256MiB, ready within: 8m}}
+sessions: {a: {steps: [{GET: /}]}}
+load: {users: 1, hold: 1s}
+";
+    let plan = load_text("store.yaml", store, Path::new("."), &[]).expect("a plan");
+    let setup = Setup { run_dir: folder.path().join("store"), cores: Vec::new(), keep_data: false };
+    let stores = Stores::start(&plan.stores, &setup, &|| Wish::GoOn, &mut |_| {}).expect("Cassandra starts");
+    let contact = stores.settings().remove(0).1;
+
+    let run = |arguments: &[&str]| run(folder.path(), arguments);
+    fs::write(folder.path().join("straight.yaml"), STRAIGHT).expect("the scenario is written");
+    let set = format!("contact={contact}");
+    let output = run(&["run", "straight.yaml", "--set", &set, "--out", "run", "--json"]);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    let first = ledger(&output);
+    assert_nothing_lost(&first);
+    assert_eq!((&first["foreign"], &first["duplicated"]), (&0.into(), &0.into()), "{first:#}");
+    let output = run(&["verify", "run", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(ledger(&output)["found"], first["found"]);
+
+    // a message of the same key takes the place of one that was acknowledged
+    let contact = format!("contact={contact}");
+    let settings = ["--set", "store=cassandra", "--set", "keyspace=straight", "--set", &contact];
+    let mut served = Served::start("ingest", &[&settings[..], &["--durability", "synced"]].concat());
+    let held = Client::connect(&served.authority).get("/messages/0000000001");
+    let message = held.json()[0]["payload"].as_str().expect("a message").replace("41.7127837", "41.7127838");
+    assert_eq!(Client::connect(&served.authority).get(&format!("/m?c={message}")).status, 200);
+    served.stop();
+    let output = run(&["verify", "run", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let changed = ledger(&output);
+    assert_eq!((&changed["lost"], &changed["different"]), (&0.into(), &1.into()), "{changed:#}");
+
+    drop(stores);
+    let output = run(&["verify", "run", "--json"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot reach the store at 127.0.0.1:"), "{}", stderr(&output));
 }

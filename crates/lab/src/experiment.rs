@@ -14,7 +14,7 @@ use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
 use tidemark_record::summary::{Driver, Ledger, Summary};
 use tidemark_record::{Event, RunWriter, Totals, summarize};
-use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, SystemOrigin};
+use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 use tidemark_store::Durability;
 
@@ -34,7 +34,7 @@ use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::microseconds;
-use crate::verify::{self, Directory, Holdings, Pages, Recipe};
+use crate::verify::{self, Holdings, Known, Pages, Recipe};
 use crate::{machine, pin, steady, verdict};
 
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
@@ -143,7 +143,8 @@ impl Experiment {
         let started: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
         Faults::check(&plan.faults, &started)?;
 
-        let recipe = Recipe::of(plan, &system.url, self.store_of(&system), self.seed)?;
+        let known = Known { directory: self.store_of(&system), cassandra: stores.found(Product::Cassandra) };
+        let recipe = Recipe::of(plan, &system.url, known, self.seed)?;
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
         let link = self.link(&mut system)?;
         account.notes.extend(link.as_ref().map(|link| {
@@ -188,8 +189,8 @@ impl Experiment {
         let driven = watching.until_over(drive)?;
         let mut faults = tested.faults;
         faults.end().iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
-        let asks = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
-        if asks && self.wish() == Wish::GoOn {
+        let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
+        if needs_nodes && self.wish() == Wish::GoOn {
             let restored = faults.restore(&|| self.wish() == Wish::GoOn);
             restored.iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
         }
@@ -408,7 +409,7 @@ impl Experiment {
     ) -> Result<Option<Ledger>, LabError> {
         let entered = |why: &str| verify::entered(&self.run_dir, why).map_err(written);
         let Some(recipe) = recipe else { return entered(verify::NO_VERIFY) };
-        if driven.system_ended.is_some() && !recipe.is_of_a_directory() {
+        if driven.system_ended.is_some() && recipe.asks_the_system() {
             return entered("the system ended by itself, so that nobody could be asked");
         }
         if self.wish() != Wish::GoOn {
@@ -419,8 +420,8 @@ impl Experiment {
         let mut search = |holdings: &dyn Holdings| {
             verify::verify(&self.run_dir, recipe, holdings, &goes_on, &mut tell).map(Some).map_err(written)
         };
-        match Directory::of(recipe, &self.run_dir) {
-            Some(directory) => search(&directory),
+        match verify::straight(recipe, &self.run_dir) {
+            Some(store) => search(&*store),
             None => search(&Pages::new(recipe, &system.target)?),
         }
     }

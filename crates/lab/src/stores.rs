@@ -102,6 +102,13 @@ impl Stores {
         self.0.iter().map(setting).collect()
     }
 
+    /// Addresses and name of a cluster of this product.
+    pub fn found(&self, product: Product) -> Option<(Vec<String>, String)> {
+        let cluster = self.0.iter().find(|cluster| cluster.product == product)?;
+        let name = held(cluster.nodes.first()?).cluster.clone();
+        Some((cluster.manifest.addresses.clone(), name))
+    }
+
     fn nodes(&self) -> impl Iterator<Item = &Arc<Mutex<Node>>> {
         self.0.iter().flat_map(|cluster| &cluster.nodes)
     }

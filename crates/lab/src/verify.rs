@@ -2,15 +2,17 @@
 //!
 //! A [`Recipe`] says how; it is written into the run directory when the run begins, so that
 //! [`again`] can do the same later, also for a run whose driver was killed. Where contents come from is behind
-//! [`Holdings`]: the system's own [API](Pages), page by page, or a store's [`Directory`] after the system was stopped. Whatever keeps the search from seeing everything makes
-//! the ledger *not verified*, which is never a pass.
+//! [`Holdings`]: the system's own [API](Pages), page by page, or its store, read [`straight`]. Whatever
+//! keeps the search from seeing everything makes the ledger *not verified*, which is never a pass.
 
+mod cassandra;
 mod client;
 mod directory;
 mod judge;
 mod pages;
 mod recipe;
 mod search;
+mod straight;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +24,11 @@ use tidemark_record::summary::{self, EntryExample, LOST_SECONDS, LostWhen, Verif
 use tidemark_record::{RecordError, Run, write_manifest};
 
 pub use client::Unfinished;
-pub use directory::Directory;
 pub use judge::judge;
 pub use pages::Pages;
-pub use recipe::Recipe;
+pub use recipe::{Known, Recipe};
 pub use search::{Bounds, Holdings, Part};
+pub use straight::{Straight, can_read, straight};
 
 use crate::LabError;
 use crate::interrupt::{Interrupt, Wish};
@@ -98,7 +100,7 @@ pub fn verify(
 /// allow; 1 something lost, doubled or changed; 3 not verified. SIGINT, SIGTERM and SIGHUP end the search.
 ///
 /// # Errors
-/// If the run kept no recipe, the URL leads nowhere, the store's directory is gone, or the run cannot be read or written.
+/// If the run kept no recipe, the URL leads nowhere, the store is gone, or the run cannot be read or written.
 pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -> Result<u8, LabError> {
     let interrupt =
         Interrupt::watch(None).map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
@@ -108,13 +110,13 @@ pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -
     let mut search = |recipe: &Recipe, holdings: &dyn Holdings| {
         verify(&run.dir, recipe, holdings, &goes_on, progress).map_err(failed)
     };
-    let ledger = if let Some(directory) = Directory::of(&recipe, &run.dir) {
+    let ledger = if let Some(store) = straight(&recipe, &run.dir) {
         if url.is_some() {
-            let reason = "--url has no meaning for this run: its store's directory is read, and nobody asked";
+            let reason = "--url has no meaning for this run: its store is read, and its system not asked";
             return Err(LabError::Usage(reason.into()));
         }
-        directory.must_be_there()?;
-        search(&recipe, &directory)?
+        store.must_be_there()?;
+        search(&recipe, &*store)?
     } else {
         if let Some(url) = url {
             recipe.move_to(url);
@@ -127,7 +129,7 @@ pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -
         if was_stopped(&ledger) {
             return Err(LabError::Interrupted(None));
         }
-        let asked = url.is_none() && !recipe.is_of_a_directory();
+        let asked = url.is_none() && recipe.asks_the_system();
         let moved = if asked { "; is the system there? --url says where it is now" } else { "" };
         let stays = format!("what was found at {} stays", known.verified_at);
         return Err(LabError::Measure(format!("not verified: {reason}{moved}; {stays}")));

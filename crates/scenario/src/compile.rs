@@ -60,8 +60,8 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     verify::warn_of_unentered(root, &requests, &objectives, reader);
     let limits = limits(root.get("limits"), &load, &sessions, reader);
     let system = system.unwrap_or_default();
-    verify::check_store(root, &system, reader);
     let stores = store::read(root.get("stores"), reader);
+    verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
     let faults = fault::read(root.get("faults"), &system, &started, &load, reader);
     Some(Plan {

@@ -57,7 +57,7 @@ pub use expr::Expr;
 pub use load::{Checker, check_file, check_text, load_file, load_shipped, load_text};
 pub use override_load::OverrideError;
 pub use plan::Plan;
-pub use reader::{SettingCheck, WrongSetting};
+pub use reader::{SettingCheck, StoreCheck, WrongSetting};
 pub use shipped::{shipped, shipped_names};
 pub use slot::{Slot, Value};
 pub use template::Template;

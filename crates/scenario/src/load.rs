@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::diagnostic::{Diagnostics, did_you_mean};
 use crate::grammar::{self, Shape};
 use crate::plan::Plan;
-use crate::reader::{Reader, SettingCheck};
+use crate::reader::{Reader, SettingCheck, StoreCheck};
 use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
 use crate::sink::Sink;
@@ -65,12 +65,14 @@ pub fn check_text(
 pub struct Checker {
     /// Judges the settings of shipped systems.
     pub setting: SettingCheck,
+    /// Judges whether a store can be read straight.
+    pub store: StoreCheck,
 }
 
 impl Default for Checker {
-    /// Takes every setting of a system as right.
+    /// Takes every setting of a system as right, and every store as one that can be read.
     fn default() -> Self {
-        Checker { setting: |_, _, _| Ok(()) }
+        Checker { setting: |_, _, _| Ok(()), store: |_| Ok(()) }
     }
 }
 
@@ -111,7 +113,12 @@ impl Checker {
         let plan = yaml::read(&sink).and_then(|mut root| {
             grammar::mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), &sink);
             let settings = Settings::read(root.get("settings"), settings, &sink);
-            let reader = Reader { sink: &sink, settings: &settings, check_setting: self.setting };
+            let reader = Reader {
+                sink: &sink,
+                settings: &settings,
+                check_setting: self.setting,
+                check_store: self.store,
+            };
             grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
             let plan = compile::scenario(&root, name, base_dir, &reader);
             settings.warn_of_unused(&sink);

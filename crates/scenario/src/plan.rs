@@ -20,7 +20,8 @@ pub use fault::{Fault, FaultKind};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use store::{Product, Store};
 pub use verify::{
-    ContentsQuestion, CountQuestion, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX, ReadFrom, Verify,
+    CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
+    ReadFrom, Verify,
 };
 
 /// Index of a variable in a session.

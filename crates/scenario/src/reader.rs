@@ -30,6 +30,9 @@ pub enum WrongSetting {
 /// knows no system's settings; whoever can start the systems does.
 pub type SettingCheck = fn(system: &str, name: &str, value: &str) -> Result<(), WrongSetting>;
 
+/// Judges whether a store can be read straight, given its name. Clients of stores are not part of every program.
+pub type StoreCheck = fn(store: &str) -> Result<(), String>;
+
 /// Users or arrivals per second over a phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
@@ -54,6 +57,7 @@ pub(crate) struct Reader<'s> {
     pub(crate) sink: &'s Sink<'s>,
     pub(crate) settings: &'s Settings,
     pub(crate) check_setting: SettingCheck,
+    pub(crate) check_store: StoreCheck,
 }
 
 impl Reader<'_> {

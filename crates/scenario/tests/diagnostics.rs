@@ -346,6 +346,7 @@ fn a_setting_that_its_system_refuses_is_told_where_it_stands() {
             ("airline", "customers") => Err(WrongSetting::Value(format!("no {value} customers"))),
             _ => Err(WrongSetting::Name(format!("no {name}"))),
         },
+        ..Checker::default()
     };
     let (plan, told) = checker.text("t.yaml", text, Path::new("."), &[]);
     assert!(plan.is_none());

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tidemark_scenario::plan::{ContentsQuestion, NextSource, ReadFrom};
-use tidemark_scenario::{Plan, Shared, load_text};
+use tidemark_scenario::plan::{CassandraTable, ContentsQuestion, NextSource, ReadFrom};
+use tidemark_scenario::{Checker, Plan, Shared, load_text};
 
 fn file(verify: &str) -> String {
     format!(
@@ -28,7 +28,7 @@ fn told(verify: &str) -> String {
 fn contents(plan: &Plan) -> &ContentsQuestion {
     match &plan.verify.as_ref().unwrap().from {
         ReadFrom::Api(contents) => contents,
-        ReadFrom::Embedded => panic!("not the API"),
+        other => panic!("not the API: {other:?}"),
     }
 }
 
@@ -85,7 +85,11 @@ fn mistakes_are_told_with_their_place() {
         ("{parallel: 65, contents: {GET: /a, items: $}}", "65 is too many; at most 64"),
         ("{count: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "only settings can stand in it"),
         ("{headers: {A: \"b\\nc\"}, contents: {GET: /a, items: $}}", "a header's value is one line"),
-        ("{store: cassandra}", "t.yaml:5:17: \"cassandra\" is not one of embedded"),
+        ("{store: shoebox}", "t.yaml:5:17: \"shoebox\" is not one of embedded, cassandra"),
+        ("{store: cassandra}", "t.yaml:5:17: where this system's Cassandra is, nobody knows"),
+        ("{store: cassandra, consistency: two, contact: 'a:1'}", "\"two\" is not one of one, quorum"),
+        ("{store: cassandra, count: /n}", "t.yaml:5:28: this belongs to \"contents\""),
+        ("{keyspace: a, contents: {GET: /a, items: $}}", "t.yaml:5:10: this belongs to \"store: cassandra\""),
         (
             "{store: embedded}",
             "t.yaml:5:17: the store of another system than `serve: ingest` is not read straight",
@@ -110,9 +114,38 @@ fn the_shipped_intakes_own_store_is_read_straight_where_there_is_a_directory() {
     assert!(matches!(plan.verify.unwrap().from, ReadFrom::Embedded));
     for (settings, said) in [
         ("durability: memory", "t.yaml:6:17: with durability memory nothing is kept in a directory"),
-        ("settings: {store: cassandra}", "t.yaml:6:17: this system's store is cassandra, which is not read"),
+        ("settings: {store: cassandra}", "t.yaml:6:17: this system's store is cassandra and not embedded"),
     ] {
         let told = load(settings).unwrap_err().to_string();
         assert!(told.contains(said), "{told}");
     }
+}
+
+#[test]
+fn the_shipped_intakes_table_is_read_straight_in_the_cassandra_of_its_settings() {
+    let text = |system: &str, verify: &str| format!("system: {system}\n{}", file(verify));
+    let load = |system: &str, verify: &str| load_text("t.yaml", &text(system, verify), Path::new("."), &[]);
+    let from = |system: &str, verify: &str| match load(system, verify).unwrap().verify.unwrap().from {
+        ReadFrom::Cassandra(table) => table,
+        other => panic!("not Cassandra: {other:?}"),
+    };
+    let intake = "{serve: ingest, settings: {store: cassandra}}";
+    assert_eq!(from(intake, "{store: cassandra, settle: 1s}"), CassandraTable::default());
+    let table =
+        from("{url: 'http://a'}", "{store: cassandra, contact: 'a:1,b:2', keyspace: k, consistency: all}");
+    let said = [table.contact, table.keyspace, table.consistency].map(Option::unwrap);
+    assert_eq!(said, ["a:1,b:2", "k", "all"]);
+    // a system of somebody else's whose store this run starts
+    from("{command: 'x {contact}'}\nstores: {cassandra: {}}", "{store: cassandra}");
+    let told = load("{serve: ingest}", "{store: cassandra}").unwrap_err().to_string();
+    assert!(told.contains("t.yaml:6:17: this system's store is embedded and not cassandra"), "{told}");
+}
+
+#[test]
+fn a_store_that_this_program_cannot_read_is_told_where_it_stands() {
+    let checker = Checker { store: |store| Err(format!("no client of {store}")), ..Checker::default() };
+    let text =
+        format!("system: {{serve: ingest, settings: {{store: cassandra}}}}\n{}", file("{store: cassandra}"));
+    let (plan, told) = checker.text("t.yaml", &text, Path::new("."), &[]);
+    assert!(plan.is_none() && told.to_string().contains("t.yaml:6:17: no client of cassandra"), "{told}");
 }

@@ -31,12 +31,15 @@
 //! memory of so many nodes as the consistency says, which [`Cassandra::durability`] calls `buffered`; with `batch` or
 //! `group` it is on their disks.
 //!
+//! **Reading all of it**, past the service, is what a [`Reader`] is for: it makes nothing and changes nothing.
+//!
 //! **Counting** makes the nodes read every row: there is no cheaper way to an exact number. One count runs at a time.
 
 mod kept;
 mod link;
 mod options;
 mod read;
+mod reader;
 mod retry;
 
 use std::sync::Arc;
@@ -56,7 +59,7 @@ use crate::metrics::SYNC_BOUNDS_US;
 use kept::KeptLink;
 use link::Link;
 pub use options::{Consistency, IN_FLIGHT_MAX, Options, REPLICATION_MAX, WAITING_MAX};
-pub use read::Part;
+pub use reader::Reader;
 use retry::Attempts;
 pub use retry::RETRIES_MAX;
 
@@ -131,20 +134,6 @@ impl Cassandra {
     /// What an acknowledged write is worth on the weakest node, as it was when the store was opened.
     pub fn durability(&self) -> Durability {
         self.durability
-    }
-
-    /// The parts of the whole store, to be read each by itself, in parallel too.
-    pub fn parts(&self) -> Vec<Part> {
-        read::parts()
-    }
-
-    /// Hands the payload of every message of a part to `take`, in no order; returns how many there were. Blocks; not
-    /// to be called on a thread of an async runtime.
-    ///
-    /// # Errors
-    /// No answer, perhaps after some were handed over already.
-    pub fn payloads(&self, part: Part, take: impl FnMut(&[u8])) -> Result<u64, StoreError> {
-        self.runtime().block_on(read::payloads(&self.link.now(), part, take))
     }
 
     fn runtime(&self) -> &Runtime {

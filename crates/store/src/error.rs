@@ -67,6 +67,14 @@ pub enum StoreError {
         /// What went wrong.
         reason: Arc<str>,
     },
+    /// The servers of the store are there, but not what was to be read.
+    #[error("there is no {what} in the store at {place}")]
+    Missing {
+        /// Where it was looked for.
+        place: Arc<str>,
+        /// What is not there.
+        what: Arc<str>,
+    },
     /// The servers of the store did not do what was asked, or did not say so in time. A write may have been kept or
     /// not: it was not acknowledged. It may be tried again.
     #[error("the store did not confirm: {reason}; try again later")]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tidemark_store::cassandra::{Cassandra, Options};
+use tidemark_store::cassandra::{Cassandra, Options, Reader};
 use tidemark_store::messages::{DAY_MS, Message, MessageStore, Messages, Place, Query};
 use tidemark_store::{Durability, StoreError};
 use tokio::task::JoinSet;
@@ -100,7 +100,10 @@ fn a_second_message_with_the_same_key_replaces_the_first() {
 fn everything_that_many_writers_send_at_once_is_kept_as_it_was_sent() {
     const WRITERS: u64 = 64;
     const EACH: u64 = 500;
-    let store = Cassandra::open(fresh()).unwrap();
+    let options = fresh();
+    let error = Reader::open(&options).err().map(|error| error.to_string());
+    assert!(error.as_ref().is_some_and(|error| error.contains("there is no table test_")), "{error:?}");
+    let store = Cassandra::open(options.clone()).unwrap();
     wait(async {
         let mut writers = JoinSet::new();
         for writer in 0..WRITERS {
@@ -116,15 +119,18 @@ fn everything_that_many_writers_send_at_once_is_kept_as_it_was_sent() {
         assert_eq!(store.count().await.unwrap(), WRITERS * EACH);
     });
     let mut found: HashMap<String, u32> = HashMap::new();
-    for part in store.parts() {
+    let reader = Reader::open(&options).unwrap();
+    assert!(!reader.cluster().unwrap().is_empty());
+    for part in 0..reader.parts() {
         let mut seen = 0;
-        let count = store.payloads(part, |payload| {
+        let count = reader.payloads(part, &|| true, |payload| {
             seen += 1;
             *found.entry(String::from_utf8(payload.to_vec()).unwrap()).or_default() += 1;
         });
         assert_eq!(count.unwrap(), seen);
     }
     assert_eq!(found.len() as u64, WRITERS * EACH);
+    assert!(reader.payloads(0, &|| false, |_| {}).is_err(), "nobody waits");
     assert!(found.values().all(|times| *times == 1));
     let metrics = store.metrics();
     assert_eq!((metrics.written, metrics.failed, metrics.waiting), (WRITERS * EACH, 0, 0));

@@ -14,7 +14,7 @@ const NEAR: usize = 3;
 /// shipped name comes first.
 pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Plan, Failure> {
     let looks_like_path = scenario.contains(['/', '\\', '.']);
-    let checker = Checker { setting: serve::check_setting };
+    let checker = Checker { setting: serve::check_setting, store: tidemark_lab::verify::can_read };
     let (plan, diagnostics) = match shipped(scenario) {
         Some(text) if !looks_like_path => {
             checker.text(&format!("{scenario}.yaml"), text, Path::new("."), settings)

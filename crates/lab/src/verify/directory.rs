@@ -1,12 +1,13 @@
 //! The directory of an embedded store as what it holds, once nobody has it open.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use tidemark_store::Durability;
 use tidemark_store::messages::TreeReader;
 
 use super::client::Unfinished;
-use super::recipe::Recipe;
 use super::search::{Bounds, Holdings, Part};
+use super::straight::Straight;
 use crate::LabError;
 
 /// Contents between two looks whether to go on.
@@ -19,16 +20,18 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// What a recipe names; none if the system is to be asked instead.
-    pub fn of(recipe: &Recipe, run_dir: &Path) -> Option<Directory> {
-        let kept = recipe.store.as_ref()?;
-        let dir = run_dir.join(&kept.dir);
-        let store = TreeReader::open(&dir, kept.durability);
-        Some(Directory { store: store.map_err(|error| Unfinished::Failed(error.to_string())), dir })
+    pub(super) fn open(dir: PathBuf, durability: Durability) -> Directory {
+        let store = TreeReader::open(&dir, durability);
+        Directory { store: store.map_err(|error| Unfinished::Failed(error.to_string())), dir }
     }
 
-    /// Refuses to go on where the data was removed after the run.
-    pub(super) fn must_be_there(&self) -> Result<(), LabError> {
+    fn store(&self) -> Result<&TreeReader, Unfinished> {
+        self.store.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Straight for Directory {
+    fn must_be_there(&self) -> Result<(), LabError> {
         match self.dir.is_dir() {
             true => Ok(()),
             false => Err(LabError::Usage(format!(
@@ -37,10 +40,6 @@ impl Directory {
                 self.dir.display()
             ))),
         }
-    }
-
-    fn store(&self) -> Result<&TreeReader, Unfinished> {
-        self.store.as_ref().map_err(Clone::clone)
     }
 }
 

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::Target;
 use tidemark_record::ledger::DIR;
 use tidemark_scenario::plan::{
-    ContentsQuestion, CountQuestion, NextSource, Objective, ReadFrom, Resolve, System, TlsSettings,
+    CassandraTable, ContentsQuestion, CountQuestion, NextSource, Objective, ReadFrom, Resolve, System,
+    SystemOrigin, TlsSettings,
 };
 use tidemark_scenario::{Plan, Shared};
 use tidemark_store::Durability;
@@ -18,6 +19,10 @@ use crate::LabError;
 use crate::target::target;
 
 const NAME: &str = "verify.json";
+/// Where the shipped intake has its messages in Cassandra where nobody says so.
+const DEFAULT_CONTACT: &str = "127.0.0.1:9042";
+const DEFAULT_KEYSPACE: &str = "tidemark";
+const DEFAULT_CONSISTENCY: &str = "quorum";
 
 /// `ledger/verify.json`: how everything is read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -42,12 +47,35 @@ pub struct Recipe {
     objectives: Vec<String>,
 }
 
-/// The directory of an embedded store.
+/// A store that is read past its system.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Store {
-    /// Within the run directory, if it is there.
-    pub dir: PathBuf,
-    pub durability: Durability,
+#[serde(untagged)]
+pub(super) enum Store {
+    /// The directory of an embedded one, within the run directory, if it is there.
+    Directory {
+        dir: PathBuf,
+        durability: Durability,
+    },
+    Cassandra(Table),
+}
+
+/// The intake's table in Cassandra.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Table {
+    pub contact: Vec<String>,
+    pub keyspace: String,
+    pub consistency: String,
+    /// The name of the cluster that the run started; it is stopped by its end.
+    pub cluster: Option<String>,
+}
+
+/// What a run knows of its stores, for them to be read straight.
+#[derive(Debug, Clone, Default)]
+pub struct Known<'a> {
+    /// The folder of the system's own store, and what an acknowledged write in it is worth.
+    pub directory: Option<(&'a Path, Durability)>,
+    /// Addresses and name of the Cassandra that it started.
+    pub cassandra: Option<(Vec<String>, String)>,
 }
 
 /// A question for a number.
@@ -80,32 +108,19 @@ pub(super) enum Source {
 }
 
 impl Recipe {
-    /// Of a plan that says how, for its system at a URL, which keeps its data in `store` where it has a folder.
+    /// Of a plan that says how, for its system at a URL.
     ///
     /// # Errors
-    /// If there is too much to ask, or no folder where one is to be read.
-    pub fn of(
-        plan: &Plan,
-        url: &str,
-        store: Option<(&Path, Durability)>,
-        seed: u64,
-    ) -> Result<Option<Recipe>, LabError> {
+    /// If there is too much to ask, or nobody knows where the store is that is to be read.
+    pub fn of(plan: &Plan, url: &str, known: Known<'_>, seed: u64) -> Result<Option<Recipe>, LabError> {
         let Some(verify) = &plan.verify else { return Ok(None) };
         let shared = Shared::new(plan.counters, plan.feeders.clone());
         let now_ms = jiff::Timestamp::now().as_millisecond();
         let contents = match &verify.from {
             ReadFrom::Api(question) => Some(Contents::of(question, &shared, seed, now_ms)?),
-            ReadFrom::Embedded => None,
+            ReadFrom::Embedded | ReadFrom::Cassandra(_) => None,
         };
-        let store = match (&verify.from, store) {
-            (ReadFrom::Api(_), _) => None,
-            (ReadFrom::Embedded, Some((dir, durability))) => Some(Store { dir: dir.to_owned(), durability }),
-            (ReadFrom::Embedded, None) => {
-                let reason = "`verify: {store: embedded}` reads the directory of a system that this run starts, not of \
-                    one at a URL; read that back through its API, with `contents`";
-                return Err(LabError::Usage(reason.into()));
-            }
-        };
+        let store = Store::of(&verify.from, &plan.system, known)?;
         let objectives = plan.objectives.iter().filter(|objective| objective.metric.is_of_the_ledger());
         Ok(Some(Recipe {
             url: url.to_owned(),
@@ -178,7 +193,12 @@ impl Recipe {
 
     /// Whether the store's directory is read and not the system asked, which is stopped for that.
     pub fn is_of_a_directory(&self) -> bool {
-        self.store.is_some()
+        matches!(self.store, Some(Store::Directory { .. }))
+    }
+
+    /// Whether it is the system that is asked, and not its store.
+    pub fn asks_the_system(&self) -> bool {
+        self.store.is_none()
     }
 
     pub(super) fn settle(&self) -> Duration {
@@ -205,6 +225,55 @@ impl Count {
     }
 }
 
+impl Store {
+    /// What `verify` wants to be read straight; nothing where it is the system that is asked.
+    fn of(from: &ReadFrom, system: &System, known: Known<'_>) -> Result<Option<Store>, LabError> {
+        let unknown = |reason: &str| Err(LabError::Usage(reason.into()));
+        match from {
+            ReadFrom::Api(_) => Ok(None),
+            ReadFrom::Embedded => match known.directory {
+                Some((dir, durability)) => Ok(Some(Store::Directory { dir: dir.to_owned(), durability })),
+                None => unknown(
+                    "`verify: {store: embedded}` reads the directory of a system that this run starts, not of \
+                     one at a URL; read that back through its API, with `contents`",
+                ),
+            },
+            ReadFrom::Cassandra(said) => match Table::of(said, system, known.cassandra) {
+                Some(table) => Ok(Some(Store::Cassandra(table))),
+                None => unknown(
+                    "`verify: {store: cassandra}` cannot know where the Cassandra of a system at a URL is; name some \
+                     of its nodes: `verify: {store: cassandra, contact: HOST:PORT}`",
+                ),
+            },
+        }
+    }
+}
+
+impl Table {
+    /// As `verify` says it, else as the settings of the system say it that this run starts, else where it started one.
+    fn of(said: &CassandraTable, system: &System, started: Option<(Vec<String>, String)>) -> Option<Table> {
+        let is_ours = !matches!(system.origin, SystemOrigin::Url(_));
+        let set =
+            |name: &str| system.settings.get(name).filter(|_| is_ours).map(|text| text.trim().to_owned());
+        let or_set = |said: &Option<String>, name: &str, default: &str| {
+            said.clone().or_else(|| set(name)).unwrap_or_else(|| default.to_owned())
+        };
+        let named = said.contact.clone().or_else(|| set("contact"));
+        let (contact, cluster) = match (named, started) {
+            (Some(named), _) => (named.split(',').map(|node| node.trim().to_owned()).collect(), None),
+            (None, Some((addresses, cluster))) => (addresses, Some(cluster)),
+            (None, None) if is_ours => (vec![DEFAULT_CONTACT.to_owned()], None),
+            (None, None) => return None,
+        };
+        Some(Table {
+            contact,
+            keyspace: or_set(&said.keyspace, "keyspace", DEFAULT_KEYSPACE),
+            consistency: or_set(&said.consistency, "consistency", DEFAULT_CONSISTENCY),
+            cluster,
+        })
+    }
+}
+
 impl Contents {
     fn of(
         question: &ContentsQuestion,
@@ -226,4 +295,55 @@ impl Contents {
 
 fn path(run_dir: &Path) -> PathBuf {
     run_dir.join(DIR).join(NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system(origin: SystemOrigin, settings: &[(&str, &str)]) -> System {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        System { origin, settings: settings.collect(), ..System::default() }
+    }
+
+    fn started() -> Option<(Vec<String>, String)> {
+        Some((vec!["127.0.0.1:1".into(), "127.0.0.2:1".into()], "ours".into()))
+    }
+
+    #[test]
+    fn where_cassandra_is_says_verify_then_the_settings_then_the_run_that_started_it() {
+        let intake = |settings| system(SystemOrigin::Shipped("ingest".into()), settings);
+        let said = CassandraTable { contact: Some("a:1, b:2".into()), ..CassandraTable::default() };
+        let of = |said: &CassandraTable, system: &System, started| {
+            let table = Table::of(said, system, started)?;
+            Some((table.contact.join(" "), table.keyspace, table.consistency, table.cluster))
+        };
+        let found = |contact: &str, keyspace: &str, consistency: &str, cluster: Option<&str>| {
+            Some((contact.into(), keyspace.into(), consistency.into(), cluster.map(Into::into)))
+        };
+        let nothing = CassandraTable::default();
+        let set = [("contact", "c:3"), ("keyspace", "k"), ("consistency", "all")];
+        assert_eq!(of(&said, &intake(&set), started()), found("a:1 b:2", "k", "all", None));
+        assert_eq!(of(&nothing, &intake(&set), started()), found("c:3", "k", "all", None));
+        let ours = found("127.0.0.1:1 127.0.0.2:1", "tidemark", "quorum", Some("ours"));
+        assert_eq!(of(&nothing, &intake(&[]), started()), ours);
+        assert_eq!(of(&nothing, &intake(&[]), None), found("127.0.0.1:9042", "tidemark", "quorum", None));
+        // whatever is at a URL need not have the settings of what the scenario would start
+        let elsewhere = system(SystemOrigin::Url("http://a".into()), &set);
+        assert_eq!(of(&nothing, &elsewhere, None), None);
+        assert_eq!(of(&said, &elsewhere, None), found("a:1 b:2", "tidemark", "quorum", None));
+    }
+
+    #[test]
+    fn a_store_is_written_down_and_read_again() {
+        let table = Table::of(&CassandraTable::default(), &System::default(), started()).unwrap();
+        for store in [
+            Store::Directory { dir: "data".into(), durability: Durability::Buffered },
+            Store::Cassandra(table),
+        ] {
+            let text = serde_json::to_string(&store).unwrap();
+            let read: Store = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+    }
 }

@@ -36,7 +36,7 @@ const PAGED: &str = "{count: /count, parallel: 2, contents: {for: users, GET: '/
 
 fn recipe(verify: &str, url: &str) -> Recipe {
     let plan = tidemark_scenario::load_text("t.yaml", &scenario(verify), Path::new("."), &[]).unwrap();
-    Recipe::of(&plan, url, None, SEED).unwrap().unwrap()
+    Recipe::of(&plan, url, Known::default(), SEED).unwrap().unwrap()
 }
 
 fn content(entry: Entry) -> Vec<u8> {

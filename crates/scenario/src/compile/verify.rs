@@ -6,8 +6,8 @@ use super::Session;
 use super::request::Requests;
 use super::scope::SharedNames;
 use crate::plan::{
-    ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, ReadFrom, System,
-    SystemOrigin, Verify,
+    CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, Product,
+    ReadFrom, Store, System, SystemOrigin, Verify,
 };
 use crate::reader::Reader;
 use crate::template::Template;
@@ -15,6 +15,11 @@ use crate::yaml::Node;
 
 /// Connections that ask at once where a scenario says nothing.
 const PARALLEL: usize = 4;
+/// Stores that are read straight.
+const EMBEDDED: &str = "embedded";
+const CASSANDRA: &str = "cassandra";
+/// Keys that say where Cassandra is.
+const OF_CASSANDRA: [&str; 3] = ["contact", "keyspace", "consistency"];
 /// Longest time for all questions where a scenario says nothing.
 const WITHIN: Duration = Duration::from_secs(600);
 
@@ -54,16 +59,13 @@ pub(super) fn read(
     let (behind, count) = (number("behind"), number("count"));
     let from = match node.get("contents") {
         Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests)?),
-        None => {
-            node.get("store")?;
-            for (key, _) in
-                ["settle", "behind", "count", "headers"].iter().filter_map(|name| node.entry(name))
-            {
-                reader.sink.error(key, "this belongs to \"contents\": a store's directory is not asked");
-            }
-            ReadFrom::Embedded
-        }
+        None => straight(node, reader)?,
     };
+    if let ReadFrom::Api(_) = from {
+        for (key, _) in OF_CASSANDRA.iter().filter_map(|name| node.entry(name)) {
+            reader.sink.error(key, "this belongs to \"store: cassandra\"");
+        }
+    }
     Some(Verify {
         settle: time("settle").unwrap_or(Duration::ZERO),
         behind,
@@ -75,23 +77,67 @@ pub(super) fn read(
     })
 }
 
+/// A store that is read past its system.
+fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
+    let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA])?;
+    if let Err(message) = (reader.check_store)(word) {
+        reader.sink.error(node.get("store")?, message);
+    }
+    for (key, _) in ["settle", "behind", "count", "headers"].iter().filter_map(|name| node.entry(name)) {
+        if word == EMBEDDED || key.text() != Some("settle") {
+            reader
+                .sink
+                .error(key, "this belongs to \"contents\": a store that is read straight is not asked");
+        }
+    }
+    if word == EMBEDDED {
+        return Some(ReadFrom::Embedded);
+    }
+    let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
+    let consistency =
+        node.get("consistency").and_then(|node| reader.word(node, &CassandraTable::CONSISTENCIES));
+    Some(ReadFrom::Cassandra(CassandraTable {
+        contact: text("contact"),
+        keyspace: text("keyspace"),
+        consistency: consistency.map(str::to_owned),
+    }))
+}
+
 /// Tells where there is no such store to read straight.
-pub(super) fn check_store(root: &Node, system: &System, reader: &Reader<'_>) {
+pub(super) fn check_store(
+    root: &Node,
+    from: Option<&ReadFrom>,
+    system: &System,
+    stores: &[Store],
+    reader: &Reader<'_>,
+) {
     let Some(node) = root.get("verify").and_then(|verify| verify.get("store")) else { return };
-    let other = system.settings.get("store").filter(|store| store.trim() != "embedded");
+    let other = system.settings.get("store").map_or(EMBEDDED, |store| store.trim());
     let is_intake = matches!(&system.origin, SystemOrigin::Shipped(name) if name == "ingest");
-    let message = match other {
-        _ if !is_intake => {
+    let is_named = |table: &CassandraTable| {
+        table.contact.is_some() || stores.iter().any(|store| store.product == Product::Cassandra)
+    };
+    let message = match from {
+        Some(ReadFrom::Cassandra(table)) if !is_intake && !is_named(table) => {
+            "where this system's Cassandra is, nobody knows; name some of its nodes with \"contact\""
+                .to_owned()
+        }
+        Some(ReadFrom::Cassandra(_)) if is_intake && other != CASSANDRA => {
+            format!("this system's store is {other} and not cassandra; say `settings: {{store: cassandra}}`")
+        }
+        Some(ReadFrom::Embedded) if !is_intake => {
             "the store of another system than `serve: ingest` is not read straight; use \"contents\""
                 .to_owned()
         }
-        Some(other) => {
-            format!("this system's store is {other}, which is not read straight; use \"contents\"")
+        Some(ReadFrom::Embedded) if other != EMBEDDED => {
+            format!(
+                "this system's store is {other} and not embedded; say `store: {other}`, or use \"contents\""
+            )
         }
-        None if system.durability.as_deref() == Some("memory") => {
+        Some(ReadFrom::Embedded) if system.durability.as_deref() == Some("memory") => {
             "with durability memory nothing is kept in a directory; use \"contents\"".to_owned()
         }
-        None => return,
+        _ => return,
     };
     reader.sink.error(node, message);
 }

@@ -3,6 +3,7 @@
 use crate::grammar::Scalar::{Duration, JsonPath, Template, Text, Whole, Word};
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key, required};
+use crate::plan::CassandraTable;
 
 pub(super) static VERIFY: Record = Record {
     what: "a verify",
@@ -24,8 +25,20 @@ pub(super) static VERIFY: Record = Record {
         key("contents", Of(&CONTENTS), "Where the contents are read through the system's API."),
         key(
             "store",
-            Scalar(Word(&["embedded"])),
-            "Straight in the shipped intake's store instead: its directory, after the system was stopped.",
+            Scalar(Word(&["embedded", "cassandra"])),
+            "Straight in the shipped intake's store instead: embedded, its directory after the system was stopped; \
+             or cassandra, its table, by the store's own client.",
+        ),
+        key(
+            "contact",
+            Scalar(Text),
+            "Of cassandra: HOST:PORT of nodes, with commas between; else as the system has it.",
+        ),
+        key("keyspace", Scalar(Text), "Of cassandra: where the table is; else as the system has it."),
+        key(
+            "consistency",
+            Scalar(Word(&CassandraTable::CONSISTENCIES)),
+            "Of cassandra: how many replicas acknowledged a write; else as the system has it.",
         ),
         key("headers", Map(Keys::Text("header names"), &Scalar(Text)), "Headers of every question."),
         key("parallel", Scalar(Whole(1)), "Connections that ask at once; 4 by default, at most 64."),

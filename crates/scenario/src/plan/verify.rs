@@ -40,6 +40,25 @@ pub enum ReadFrom {
     Api(ContentsQuestion),
     /// In the directory of the shipped intake's own store, once the system was stopped.
     Embedded,
+    /// In the shipped intake's table in Apache Cassandra.
+    Cassandra(CassandraTable),
+}
+
+/// Where the messages are in Apache Cassandra, as far as `verify` says it: what is not said there, the system's
+/// settings say or the store that the run starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CassandraTable {
+    /// Addresses of some of its nodes, `HOST:PORT` with commas between.
+    pub contact: Option<String>,
+    /// The keyspace of the table.
+    pub keyspace: Option<String>,
+    /// How many replicas acknowledged a write; so many are read that none is missed.
+    pub consistency: Option<String>,
+}
+
+impl CassandraTable {
+    /// Names of consistencies.
+    pub const CONSISTENCIES: [&'static str; 4] = ["one", "quorum", "local-quorum", "all"];
 }
 
 /// A question for a number.

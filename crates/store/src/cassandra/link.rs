@@ -13,10 +13,12 @@ use scylla::cluster::metadata::Strategy;
 use scylla::errors::ExecutionError;
 use scylla::policies::load_balancing::{DefaultPolicy, NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::policies::speculative_execution::SimpleSpeculativeExecutionPolicy;
+use scylla::statement::Consistency;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 
 use super::options::Options;
+use super::read::OF_A_PART;
 use super::retry::{Attempts, BoundedRetries};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -30,7 +32,7 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long all nodes may take to agree on the schema.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long reading a part of the whole table may take; the nodes have bounds of their own for each page of it.
-const SCAN_TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const SCAN_TIMEOUT: Duration = Duration::from_secs(120);
 /// Rows in a page of an answer.
 const PAGE_ROWS: i32 = 5000;
 
@@ -47,8 +49,6 @@ pub(super) struct Link {
     pub(super) of_day: PreparedStatement,
     /// How many messages are in a part of the ring.
     pub(super) count: PreparedStatement,
-    /// The payloads of a part of the ring.
-    pub(super) payloads: PreparedStatement,
 }
 
 impl Link {
@@ -67,14 +67,8 @@ impl Link {
     async fn prepare(session: Session, options: &Options) -> Result<Self, StoreError> {
         let keyspace = &options.keyspace;
         let (reads, writes) = (options.consistency.of_reads(), options.consistency.of_writes());
-        let prepare = async |text: String, consistency, timeout: Option<Duration>| {
-            let mut prepared = session.prepare(text).await.map_err(StoreError::no_answer)?;
-            prepared.set_consistency(consistency);
-            prepared.set_is_idempotent(true);
-            prepared.set_page_size(PAGE_ROWS);
-            prepared.set_request_timeout(timeout);
-            Ok::<_, StoreError>(prepared)
-        };
+        let prepare =
+            async |text: String, consistency, timeout| prepare(&session, text, consistency, timeout).await;
         let insert = format!(
             "INSERT INTO {keyspace}.messages (user, day, time, kind, payload) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ?"
         );
@@ -84,16 +78,13 @@ impl Link {
             "SELECT time, kind, payload FROM {keyspace}.messages WHERE user = ? AND day = ? \
              AND (time, kind) > (?, ?) AND (time) <= (?) LIMIT ?"
         );
-        let part = "token(user, day) > ? AND token(user, day) <= ?";
-        let count = format!("SELECT count(*) FROM {keyspace}.messages WHERE {part}");
-        let payloads = format!("SELECT payload FROM {keyspace}.messages WHERE {part}");
+        let count = format!("SELECT count(*) FROM {keyspace}.messages WHERE {OF_A_PART}");
         Ok(Link {
             insert: prepare(insert, writes, None).await?,
             insert_day: prepare(insert_day, writes, None).await?,
             days: prepare(days, reads, None).await?,
             of_day: prepare(of_day, reads, None).await?,
             count: prepare(count, reads, Some(SCAN_TIMEOUT)).await?,
-            payloads: prepare(payloads, reads, Some(SCAN_TIMEOUT)).await?,
             session,
         })
     }
@@ -128,7 +119,22 @@ impl Link {
     }
 }
 
-async fn connect(options: &Options, attempts: Arc<Attempts>) -> Result<Session, StoreError> {
+/// A statement that can be sent twice.
+pub(super) async fn prepare(
+    session: &Session,
+    text: String,
+    consistency: Consistency,
+    timeout: Option<Duration>,
+) -> Result<PreparedStatement, StoreError> {
+    let mut prepared = session.prepare(text).await.map_err(StoreError::no_answer)?;
+    prepared.set_consistency(consistency);
+    prepared.set_is_idempotent(true);
+    prepared.set_page_size(PAGE_ROWS);
+    prepared.set_request_timeout(timeout);
+    Ok(prepared)
+}
+
+pub(super) async fn connect(options: &Options, attempts: Arc<Attempts>) -> Result<Session, StoreError> {
     let profile = |second_node: bool| {
         // Replicas first, so that no node has to pass a message on; any of them, so that each has its share.
         let mut profile = ExecutionProfile::builder()

@@ -32,7 +32,7 @@ const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
 /// A part of the ring: the tokens above the first up to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub(super) struct Part {
     above: i64,
     up_to: i64,
 }
@@ -51,6 +51,9 @@ fn cut_ring(parts: usize) -> Vec<Part> {
 pub(super) fn parts() -> Vec<Part> {
     cut_ring(PARTS)
 }
+
+/// What selects a part by the key of the messages.
+pub(super) const OF_A_PART: &str = "token(user, day) > ? AND token(user, day) <= ?";
 
 /// Hands over the answer to a statement page by page, as long as `take` wants more. Each page is asked for up to
 /// `attempts` times and handed over once.
@@ -120,13 +123,14 @@ async fn count_part(link: &Link, part: Part) -> Result<u64, StoreError> {
 /// Hands the payload of every message in a part to `take`, each once; returns how many there were. An error may come
 /// after some were handed over.
 pub(super) async fn payloads(
-    link: &Link,
+    session: &Session,
+    payloads: &PreparedStatement,
     part: Part,
     mut take: impl FnMut(&[u8]),
 ) -> Result<u64, StoreError> {
     let mut count = 0;
     let values = (part.above, part.up_to);
-    let reading = each_page(&link.session, &link.payloads, values, PAGE_ATTEMPTS, |page| {
+    let reading = each_page(session, payloads, values, PAGE_ATTEMPTS, |page| {
         for row in page.rows::<(&[u8],)>().map_err(StoreError::no_answer)? {
             let (payload,) = row.map_err(StoreError::no_answer)?;
             take(payload);

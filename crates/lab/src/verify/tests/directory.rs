@@ -14,10 +14,10 @@ load: {users: 1, hold: 1s}
 verify: {store: embedded}
 ";
 
-fn straight() -> Recipe {
+fn recipe_of_a_directory() -> Recipe {
     let plan = tidemark_scenario::load_text("t.yaml", SCENARIO, Path::new("."), &[]).unwrap();
-    let store = Some((Path::new("data"), Durability::Buffered));
-    Recipe::of(&plan, "http://127.0.0.1:9", store, SEED).unwrap().unwrap()
+    let known = Known { directory: Some((Path::new("data"), Durability::Buffered)), cassandra: None };
+    Recipe::of(&plan, "http://127.0.0.1:9", known, SEED).unwrap().unwrap()
 }
 
 /// Keeps contents in the store of a run; those with the same number replace each other.
@@ -35,9 +35,9 @@ fn keep(run_dir: &Path, contents: &[(u64, Vec<u8>)]) {
 }
 
 fn look_straight(run_dir: &Path) -> Ledger {
-    let recipe = straight();
-    let directory = Directory::of(&recipe, run_dir).unwrap();
-    verify(run_dir, &recipe, &directory, &|| true, &mut |_| {}).unwrap()
+    let recipe = recipe_of_a_directory();
+    let store = straight(&recipe, run_dir).unwrap();
+    verify(run_dir, &recipe, &*store, &|| true, &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -96,6 +96,6 @@ fn a_directory_that_cannot_be_read_is_not_verified() {
 #[test]
 fn a_directory_needs_a_system_that_was_started() {
     let plan = tidemark_scenario::load_text("t.yaml", SCENARIO, Path::new("."), &[]).unwrap();
-    let error = Recipe::of(&plan, "http://127.0.0.1:9", None, SEED).unwrap_err();
+    let error = Recipe::of(&plan, "http://127.0.0.1:9", Known::default(), SEED).unwrap_err();
     assert!(error.to_string().contains("with `contents`") && error.exit_status() == 2, "{error}");
 }

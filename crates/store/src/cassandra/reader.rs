@@ -1,0 +1,114 @@
+//! Everything that the table holds, read by somebody who did not write it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scylla::client::session::Session;
+use scylla::statement::prepared::PreparedStatement;
+use tokio::runtime::Runtime;
+
+use super::link::{SCAN_TIMEOUT, connect, prepare};
+use super::options::Options;
+use super::read::{self, OF_A_PART, Part};
+use super::retry::Attempts;
+use crate::error::StoreError;
+
+/// How often it is asked whether reading goes on.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Reads the table of messages from its first row to its last, in parts. Makes nothing and changes nothing.
+pub struct Reader {
+    session: Session,
+    payloads: PreparedStatement,
+    parts: Vec<Part>,
+    /// Reads and writes the connections. `None` only while dropping.
+    runtime: Option<Runtime>,
+}
+
+impl Reader {
+    /// Connects; of the options, contact points, keyspace and consistency matter. Blocks; not to be called on a thread
+    /// of an async runtime.
+    ///
+    /// # Errors
+    /// Options that cannot work, nodes that cannot be reached, a table that is not there.
+    pub fn open(options: &Options) -> Result<Self, StoreError> {
+        options.check()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(options.threads)
+            .thread_name("cassandra")
+            .enable_all()
+            .build()
+            .map_err(StoreError::no_answer)?;
+        let (session, payloads) = runtime.block_on(async {
+            let session = connect(options, Arc::new(Attempts::default())).await?;
+            let table = format!("{}.messages", options.keyspace);
+            let state = session.get_cluster_state();
+            let found = state.get_keyspace(&options.keyspace);
+            if !found.is_some_and(|keyspace| keyspace.tables.contains_key("messages")) {
+                let what = format!("table {table}").into();
+                return Err(StoreError::Missing { place: options.contact.join(", ").into(), what });
+            }
+            let text = format!("SELECT payload FROM {table} WHERE {OF_A_PART}");
+            let reads = options.consistency.of_reads();
+            let payloads = prepare(&session, text, reads, Some(SCAN_TIMEOUT)).await?;
+            Ok::<_, StoreError>((session, payloads))
+        })?;
+        Ok(Reader { session, payloads, parts: read::parts(), runtime: Some(runtime) })
+    }
+
+    /// The name of the cluster that was connected to.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn cluster(&self) -> Result<String, StoreError> {
+        self.runtime().block_on(async {
+            let question = "SELECT cluster_name FROM system.local";
+            let answer = self.session.query_unpaged(question, ()).await.map_err(StoreError::no_answer)?;
+            let rows = answer.into_rows_result().map_err(StoreError::no_answer)?;
+            let (name,) = rows.single_row::<(String,)>().map_err(StoreError::no_answer)?;
+            Ok(name)
+        })
+    }
+
+    /// How many parts there are, to be read each by itself, in parallel too. Every message is in exactly one.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Hands the payload of every message of a part to `take`, each once and in no order; returns how many there were.
+    /// Blocks, as long as `goes_on` says so; not to be called on a thread of an async runtime.
+    ///
+    /// # Errors
+    /// No answer, or no wish for it any more, perhaps after some were handed over already.
+    pub fn payloads(
+        &self,
+        part: usize,
+        goes_on: &dyn Fn() -> bool,
+        take: impl FnMut(&[u8]),
+    ) -> Result<u64, StoreError> {
+        let reading = read::payloads(&self.session, &self.payloads, self.parts[part], take);
+        let no_longer = async {
+            while goes_on() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        self.runtime().block_on(async {
+            tokio::select! {
+                read = reading => read,
+                () = no_longer => Err(StoreError::no_answer("nobody waits for it any more")),
+            }
+        })
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("the runtime is there until drop")
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
