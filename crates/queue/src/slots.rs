@@ -1,0 +1,120 @@
+//! The memory under a ring: slots of which the ring's cursors say who may touch which.
+
+#[cfg(loom)]
+use loom::cell::UnsafeCell;
+#[cfg(not(loom))]
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+
+/// A power of two of slots, addressed by positions that only grow.
+pub(crate) struct Slots<T> {
+    cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    mask: u64,
+}
+
+// SAFETY: a slot holds a message on its way from one thread to another, which `T: Send` allows. Nobody gets at a slot
+// but through the unsafe functions below, whose callers vouch that no two threads use one at the same time.
+#[allow(unsafe_code)]
+unsafe impl<T: Send> Sync for Slots<T> {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl<T: Send> Send for Slots<T> {}
+
+impl<T> Slots<T> {
+    pub(crate) fn new(capacity: usize) -> Slots<T> {
+        assert!(capacity.is_power_of_two());
+        let cells = (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
+        Slots { cells, mask: capacity as u64 - 1 }
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.mask + 1
+    }
+
+    #[inline(always)]
+    fn index(&self, position: u64) -> usize {
+        (position & self.mask) as usize
+    }
+
+    /// How many of the positions from `from` on, up to `to`, lie in one piece.
+    #[inline]
+    pub(crate) fn contiguous(&self, from: u64, to: u64) -> u64 {
+        debug_assert!(from <= to && to - from <= self.capacity());
+        (to - from).min(self.capacity() - (from & self.mask))
+    }
+
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn cell(&self, position: u64) -> *mut MaybeUninit<T> {
+        let index = self.index(position);
+        debug_assert!(index < self.cells.len());
+        // SAFETY: the mask keeps the index below the number of cells, which is a power of two.
+        #[allow(unsafe_code)]
+        unsafe { self.cells.get_unchecked(index) }.get()
+    }
+
+    /// Puts a message into a slot.
+    ///
+    /// # Safety
+    /// The caller has this slot to itself, and it holds no message.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn write(&self, position: u64, message: T) {
+        // SAFETY: the slot is the caller's alone.
+        #[cfg(not(loom))]
+        unsafe {
+            (*self.cell(position)).write(message);
+        }
+        // SAFETY: the same, which loom checks.
+        #[cfg(loom)]
+        self.cells[self.index(position)].with_mut(|cell| unsafe {
+            (*cell).write(message);
+        });
+    }
+
+    /// Takes the message out of a slot.
+    ///
+    /// # Safety
+    /// The caller has this slot to itself, and it holds a message, which it does not any more afterwards.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn read(&self, position: u64) -> T {
+        // SAFETY: the slot is the caller's alone and holds a message.
+        #[cfg(not(loom))]
+        return unsafe { (*self.cell(position)).assume_init_read() };
+        // SAFETY: the same, which loom checks.
+        #[cfg(loom)]
+        self.cells[self.index(position)].with_mut(|cell| unsafe { (*cell).assume_init_read() })
+    }
+
+    /// The messages in `count` slots that lie in one piece, where they are.
+    ///
+    /// # Safety
+    /// The caller has these slots to itself for as long as it keeps the slice, and each holds a message.
+    #[cfg(not(loom))]
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn slice(&self, from: u64, count: u64) -> &[T] {
+        debug_assert!(self.contiguous(from, from + count) == count);
+        // SAFETY: `count` slots in one piece from here on, all holding messages; a cell has the layout of its message.
+        unsafe { std::slice::from_raw_parts(self.cell(from).cast::<T>(), count as usize) }
+    }
+
+    /// Copies messages into slots.
+    ///
+    /// # Safety
+    /// The caller has these slots to itself, they lie in one piece, and they hold no messages.
+    #[cfg(not(loom))]
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn copy_in(&self, from: u64, messages: &[T])
+    where
+        T: Copy,
+    {
+        debug_assert!(self.contiguous(from, from + messages.len() as u64) == messages.len() as u64);
+        // SAFETY: the slots are the caller's alone and in one piece, hence apart from `messages`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(messages.as_ptr(), self.cell(from).cast::<T>(), messages.len());
+        }
+    }
+}
