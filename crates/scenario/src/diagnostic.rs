@@ -90,8 +90,11 @@ impl Diagnostics {
 
     /// Adds one, unless there is one at the same place already: the first says it best.
     pub(crate) fn push(&mut self, item: Diagnostic) {
-        let same_place =
-            |other: &Diagnostic| item.line != 0 && (other.line, other.column) == (item.line, item.column);
+        let same_place = |other: &Diagnostic| {
+            item.line != 0
+                && (other.line, other.column) == (item.line, item.column)
+                && other.file == item.file
+        };
         if let Some(other) = self.items.iter_mut().find(|other| same_place(other)) {
             if other.severity < item.severity {
                 *other = item;
@@ -107,6 +110,15 @@ impl Diagnostics {
         let warning = self.items.iter_mut().rfind(|other| other.severity == Severity::Warning);
         if let (Severity::Error, Some(warning)) = (item.severity, warning) {
             *warning = item;
+        }
+    }
+
+    /// Adds those of another file behind its own; beside errors warnings are left out.
+    pub(crate) fn append(&mut self, others: Diagnostics) {
+        others.items.into_iter().for_each(|item| self.push(item));
+        self.not_kept += others.not_kept;
+        if self.has_errors() {
+            self.items.retain(|item| item.severity == Severity::Error);
         }
     }
 

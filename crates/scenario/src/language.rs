@@ -8,6 +8,7 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Step, Tree}
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
 use crate::plan::{HttpVersion, Resolve};
 
+pub(crate) mod comparison;
 mod faults;
 mod store;
 mod verify;

@@ -30,6 +30,7 @@
 //! made from that. At run time [`Expr`]s and [`Template`]s are evaluated over a session's [`Slot`]s in a
 //! [`Context`].
 
+mod comparison;
 mod compile;
 pub mod context;
 pub mod diagnostic;
@@ -51,10 +52,11 @@ pub mod template;
 pub mod units;
 mod yaml;
 
+pub use comparison::{Comparison, Experiment, ROUNDS_MAX, VARIANTS_MAX, Variant};
 pub use context::{Context, Shared};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use expr::Expr;
-pub use load::{Checker, check_file, check_text, load_file, load_shipped, load_text};
+pub use load::{Checker, check_file, check_text, load_experiment_text, load_file, load_shipped, load_text};
 pub use override_load::OverrideError;
 pub use plan::Plan;
 pub use reader::{SettingCheck, StoreCheck, WrongSetting};

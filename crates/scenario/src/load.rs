@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::comparison::{self, Experiment};
 use crate::diagnostic::{Diagnostics, did_you_mean};
 use crate::grammar::{self, Shape};
 use crate::plan::Plan;
@@ -9,6 +10,7 @@ use crate::reader::{Reader, SettingCheck, StoreCheck};
 use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
 use crate::sink::Sink;
+use crate::yaml::Node;
 use crate::{compile, language, yaml};
 
 /// Reads, checks and compiles a scenario file. `settings` replace the defaults of the file's own settings.
@@ -32,6 +34,20 @@ pub fn load_text(
 ) -> Result<Plan, Diagnostics> {
     let (plan, diagnostics) = check_text(name, text, base_dir, settings);
     plan.ok_or(diagnostics)
+}
+
+/// Like [`load_text`], also for a text that compares scenarios.
+///
+/// # Errors
+/// Everything that is wrong with it and with the scenarios in it.
+pub fn load_experiment_text(
+    name: &str,
+    text: &str,
+    base_dir: &Path,
+    settings: &[(String, String)],
+) -> Result<Experiment, Diagnostics> {
+    let (experiment, diagnostics) = Checker::default().experiment_text(name, text, base_dir, settings);
+    experiment.ok_or(diagnostics)
 }
 
 /// Loads a shipped scenario by its name.
@@ -76,28 +92,19 @@ impl Default for Checker {
     }
 }
 
+/// Where a scenario's text is from.
+pub(crate) struct Source<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) base_dir: &'a Path,
+}
+
 impl Checker {
     /// Like [`check_file`].
     pub fn file(self, path: &Path, settings: &[(String, String)]) -> (Option<Plan>, Diagnostics) {
         let name = path.display().to_string();
-        let bytes = match read_bounded(path) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                let hint = if error.kind() == std::io::ErrorKind::NotFound {
-                    unknown_name(&name)
-                } else {
-                    error.to_string()
-                };
-                return (None, alone(&name, format!("cannot read the scenario: {hint}")));
-            }
-        };
-        match String::from_utf8(bytes) {
-            Ok(text) => self.text(&name, &text, path.parent().unwrap_or(Path::new(".")), settings),
-            Err(error) => {
-                let at = error.utf8_error().valid_up_to();
-                let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-                (None, alone(&name, format!("line {line} is not UTF-8 text")))
-            }
+        match text_of(path, &name) {
+            Ok(text) => self.text(&name, &text, folder_of(path), settings),
+            Err(diagnostics) => (None, diagnostics),
         }
     }
 
@@ -110,31 +117,103 @@ impl Checker {
         settings: &[(String, String)],
     ) -> (Option<Plan>, Diagnostics) {
         let sink = Sink::new(name, text);
-        let plan = yaml::read(&sink).and_then(|mut root| {
-            grammar::mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), &sink);
-            let settings = Settings::read(root.get("settings"), settings, &sink);
-            let reader = Reader {
-                sink: &sink,
-                settings: &settings,
-                check_setting: self.setting,
-                check_store: self.store,
-            };
-            grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
-            let plan = compile::scenario(&root, name, base_dir, &reader);
-            settings.warn_of_unused(&sink);
-            plan
+        let plan = yaml::read(&sink).and_then(|root| {
+            if comparison::is_one(&root) {
+                sink.error(&root, "this compares scenarios, and is none itself; `tidemark run` takes it");
+                return None;
+            }
+            self.plan(&Source { name, base_dir }, root, settings, &sink)
         });
-        let plan = plan.filter(|_| !sink.has_errors());
-        let mut diagnostics = sink.into_diagnostics();
-        if plan.is_none() && !diagnostics.has_errors() {
-            // Cannot happen while every way out reports; a plan must never be missing without a word.
-            diagnostics = alone(name, "the scenario cannot be compiled".into());
+        told(plan, name, sink, Diagnostics::default())
+    }
+
+    /// Like [`Checker::file`], also for a file that compares scenarios.
+    pub fn experiment_file(
+        self,
+        path: &Path,
+        settings: &[(String, String)],
+    ) -> (Option<Experiment>, Diagnostics) {
+        let name = path.display().to_string();
+        match text_of(path, &name) {
+            Ok(text) => self.experiment_text(&name, &text, folder_of(path), settings),
+            Err(diagnostics) => (None, diagnostics),
         }
-        (plan, diagnostics)
+    }
+
+    /// Like [`Checker::text`], also for a text that compares scenarios.
+    pub fn experiment_text(
+        self,
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        settings: &[(String, String)],
+    ) -> (Option<Experiment>, Diagnostics) {
+        let sink = Sink::new(name, text);
+        let source = Source { name, base_dir };
+        let (experiment, within) = match yaml::read(&sink) {
+            Some(root) if comparison::is_one(&root) => {
+                let (comparison, within) = comparison::read(self, &source, &root, settings, &sink);
+                (comparison.map(Experiment::Comparison), within)
+            }
+            Some(root) => {
+                let plan = self.plan(&source, root, settings, &sink);
+                (plan.map(|plan| Experiment::One(Box::new(plan))), Diagnostics::default())
+            }
+            None => (None, Diagnostics::default()),
+        };
+        told(experiment, name, sink, within)
+    }
+
+    fn plan(
+        self,
+        source: &Source<'_>,
+        mut root: Node,
+        settings: &[(String, String)],
+        sink: &Sink<'_>,
+    ) -> Option<Plan> {
+        grammar::mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), sink);
+        let settings = Settings::read(root.get("settings"), settings, sink);
+        let reader =
+            Reader { sink, settings: &settings, check_setting: self.setting, check_store: self.store };
+        grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
+        let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
+        settings.warn_of_unused(sink);
+        plan
     }
 }
 
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+/// What was made, unless something is wrong with it; `within` was found in other files.
+fn told<T>(made: Option<T>, name: &str, sink: Sink<'_>, within: Diagnostics) -> (Option<T>, Diagnostics) {
+    let made = made.filter(|_| !sink.has_errors() && !within.has_errors());
+    let mut diagnostics = sink.into_diagnostics();
+    diagnostics.append(within);
+    if made.is_none() && !diagnostics.has_errors() {
+        // Cannot happen while every way out reports; a plan must never be missing without a word.
+        diagnostics = alone(name, "the scenario cannot be compiled".into());
+    }
+    (made, diagnostics)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
+fn text_of(path: &Path, name: &str) -> Result<String, Diagnostics> {
+    let bytes = read_bounded(path).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => unknown_name(name),
+            _ => error.to_string(),
+        };
+        alone(name, format!("cannot read the scenario: {hint}"))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        alone(name, format!("line {line} is not UTF-8 text"))
+    })
+}
+
+pub(crate) fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
     // One byte more than is accepted, so that too large a file is told from one that just fits.
@@ -143,7 +222,7 @@ fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn unknown_name(name: &str) -> String {
+pub(crate) fn unknown_name(name: &str) -> String {
     let hint = did_you_mean(name, shipped_names());
     let names: Vec<_> = shipped_names().collect();
     format!(

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::grammar::{Key, Keys, Record, Rule, Scalar, Shape};
 use crate::language::SCENARIO;
+use crate::language::comparison::COMPARISON;
 
 /// Matches texts in which an expression stands, whatever else is expected.
 const HOLE: &str = r"\$\{";
@@ -16,16 +17,17 @@ const HOLE: &str = r"\$\{";
 /// ```
 pub fn json_schema() -> Value {
     let mut definitions = Map::new();
-    let root = record(&SCENARIO, &mut definitions);
-    let mut schema = json!({
+    let scenario = reference(&SCENARIO, &mut definitions);
+    let comparison = reference(&COMPARISON, &mut definitions);
+    json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Tidemark scenario",
-    });
-    if let (Value::Object(schema), Value::Object(root)) = (&mut schema, root) {
-        schema.extend(root);
-        schema.insert("$defs".into(), Value::Object(definitions));
-    }
-    schema
+        "type": "object",
+        "if": { "required": ["compare"] },
+        "then": comparison,
+        "else": scenario,
+        "$defs": definitions,
+    })
 }
 
 type Definitions = Map<String, Value>;

@@ -8,7 +8,7 @@ use crate::expr::parse::{Names, is_name};
 use crate::pieces::{Piece, split};
 use crate::sink::Sink;
 use crate::units;
-use crate::yaml::{Content, Node, Place};
+use crate::yaml::{self, Content, Node, Place};
 
 /// Settings, in the order of the file.
 #[derive(Debug, Default)]
@@ -22,6 +22,17 @@ struct Setting {
     value: expr::Node,
     place: Place,
     used: Cell<bool>,
+}
+
+/// The names of the settings that a file has, whatever else is in it.
+pub(crate) fn names(root: &Node) -> Vec<String> {
+    let entries = root.get("settings").map(Node::entries).unwrap_or_default();
+    entries.iter().filter_map(|(key, _)| key.text().map(str::to_owned)).collect()
+}
+
+/// The same of a file's text; none where it cannot be read, which whoever reads it tells.
+pub(crate) fn names_in(text: &str) -> Vec<String> {
+    yaml::read(&Sink::new("", text)).as_ref().map(names).unwrap_or_default()
 }
 
 impl Settings {

@@ -54,7 +54,7 @@ fn shipped_scenarios_name_the_schema_and_load() {
         let text = std::fs::read_to_string(&path).unwrap();
         let first = "# yaml-language-server: $schema=../docs/scenario.schema.json";
         assert_eq!(text.lines().next(), Some(first), "{}", path.display());
-        let (plan, diagnostics) = tidemark_scenario::check_file(&path, &[]);
+        let (plan, diagnostics) = tidemark_scenario::Checker::default().experiment_file(&path, &[]);
         assert!(plan.is_some() && diagnostics.items().is_empty(), "{diagnostics}");
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap().to_owned();
         assert_eq!(tidemark_scenario::shipped(&name), Some(text.as_str()), "{name} is not embedded");

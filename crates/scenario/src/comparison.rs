@@ -1,0 +1,304 @@
+//! Comparisons: files that name several scenarios, which run in turn and are held against each other.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::Diagnostics;
+use crate::grammar::{self, Shape};
+use crate::language::comparison::COMPARISON;
+use crate::load::{Checker, Source};
+use crate::plan::{Op, Plan};
+use crate::reader::Reader;
+use crate::settings::{self, Settings};
+use crate::sink::Sink;
+use crate::yaml::Node;
+
+/// Most scenarios that one file compares.
+pub const VARIANTS_MAX: usize = 8;
+/// Most rounds.
+pub const ROUNDS_MAX: u64 = 20;
+/// The key that makes a file a comparison.
+const COMPARE: &str = "compare";
+
+/// What a scenario file says: one experiment, or several to be held against each other.
+#[derive(Debug, Clone)]
+pub enum Experiment {
+    /// One.
+    One(Box<Plan>),
+    /// Several.
+    Comparison(Comparison),
+}
+
+/// Several scenarios that run in turn.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// Its name.
+    pub name: String,
+    /// What is compared, for a person.
+    pub description: String,
+    /// The scenarios, at least two; the others are held against the first.
+    pub variants: Vec<Variant>,
+    /// At which share of what the slowest did each runs again, above 0 and at most 1; none where it does not.
+    pub equal_rate: Option<f64>,
+    /// How often each runs, in turn.
+    pub rounds: u64,
+    /// The file as the user named it.
+    pub source_name: String,
+    /// The file as it is.
+    pub source: String,
+}
+
+/// One of several scenarios.
+#[derive(Debug, Clone)]
+pub struct Variant {
+    /// How it is called here.
+    pub name: String,
+    /// What it does.
+    pub plan: Plan,
+}
+
+impl Plan {
+    /// Requests of every session, where that is the same number for all of them whatever happens.
+    ///
+    /// ```
+    /// let session = |steps: &str| {
+    ///     let text = format!("sessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n");
+    ///     tidemark_scenario::load_text("s.yaml", &text, std::path::Path::new("."), &[]).unwrap()
+    /// };
+    /// assert_eq!(session("      - GET: /a\n      - GET: /b").requests_per_session(), Some(2));
+    /// assert_eq!(session("      - repeat: 3\n        steps: [GET: /a]").requests_per_session(), None);
+    /// ```
+    pub fn requests_per_session(&self) -> Option<u64> {
+        let mut numbers = self.sessions.iter().filter(|kind| kind.weight > 0).map(|kind| {
+            let straight = kind
+                .ops
+                .iter()
+                .all(|op| matches!(op, Op::Request(_) | Op::Set { .. } | Op::Think(_) | Op::End));
+            straight.then(|| kind.ops.iter().filter(|op| matches!(op, Op::Request(_))).count() as u64)
+        });
+        let first = numbers.next()??;
+        numbers.all(|number| number == Some(first)).then_some(first)
+    }
+}
+
+/// Whether a file is a comparison.
+pub(crate) fn is_one(root: &Node) -> bool {
+    root.get(COMPARE).is_some()
+}
+
+/// Checks a comparison and the scenarios in it, with what was found wrong in those.
+pub(crate) fn read(
+    checker: Checker,
+    source: &Source<'_>,
+    root: &Node,
+    outside: &[(String, String)],
+    sink: &Sink<'_>,
+) -> (Option<Comparison>, Diagnostics) {
+    let mut found = Diagnostics::default();
+    let own_names = settings::names(root);
+    let (own, others): (Vec<_>, Vec<_>) =
+        outside.iter().cloned().partition(|(name, _)| own_names.iter().any(|own| own == name));
+    let settings = Settings::read(root.get("settings"), &own, sink);
+    let reader =
+        Reader { sink, settings: &settings, check_setting: checker.setting, check_store: checker.store };
+    grammar::check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
+    let mut variants = Vec::new();
+    let mut taken = vec![false; others.len()];
+    let named = root.get(COMPARE).map(Node::entries).unwrap_or_default();
+    if named.len() < 2 && !sink.has_errors() {
+        sink.error(root.get(COMPARE).unwrap_or(root), "at least two scenarios are needed to compare");
+    }
+    if named.len() > VARIANTS_MAX {
+        sink.error(&named[VARIANTS_MAX].0, format!("at most {VARIANTS_MAX} scenarios can be compared"));
+    }
+    for (name, node) in named.iter().take(VARIANTS_MAX) {
+        let (Some(name), Some(of)) =
+            (name.text(), node.get("scenario").or_else(|| node.text().map(|_| node)))
+        else {
+            continue;
+        };
+        let Some(scenario) = reader.text(of) else { continue };
+        let Some(text) = Text::find(&scenario, source.base_dir) else {
+            sink.error(of, crate::load::unknown_name(&scenario));
+            continue;
+        };
+        let known = settings::names_in(&text.text);
+        let mut given: Vec<(String, String)> = Vec::new();
+        for (index, (name, value)) in others.iter().enumerate() {
+            if known.iter().any(|known| known == name) {
+                given.push((name.clone(), value.clone()));
+                taken[index] = true;
+            }
+        }
+        // what the comparison says of one scenario stands: it is what makes the difference
+        for (key, value) in node.get("set").map(Node::entries).unwrap_or_default() {
+            let (Some(key_text), Some(value)) = (key.text(), reader.text(value)) else { continue };
+            if !known.iter().any(|known| known == key_text) {
+                let hint = crate::diagnostic::did_you_mean(key_text, known.iter().map(String::as_str));
+                sink.error(key, format!("{scenario} has no setting \"{key_text}\"{hint}"));
+                continue;
+            }
+            given.push((key_text.to_owned(), value));
+        }
+        let (plan, diagnostics) = checker.text(&text.name, &text.text, &text.base_dir, &given);
+        found.append(diagnostics);
+        if let Some(plan) = plan {
+            variants.push(Variant { name: name.to_owned(), plan });
+        }
+    }
+    for ((name, _), _) in others.iter().zip(&taken).filter(|(_, taken)| !**taken) {
+        let message = format!("neither the comparison nor a scenario in it has a setting \"{name}\"");
+        sink.error_outside(format!("--set {name}"), message);
+    }
+    let equal_rate = equal_rate(root, &variants, named.len(), &reader);
+    let rounds = rounds(root, &reader);
+    settings.warn_of_unused(sink);
+    if sink.has_errors() || found.has_errors() || variants.len() < 2 {
+        return (None, found);
+    }
+    let stem = Path::new(source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(source.name);
+    let text = |key| root.get(key).and_then(|node| reader.text(node));
+    let comparison = Comparison {
+        name: text("name").unwrap_or_else(|| stem.to_owned()),
+        description: text("description").unwrap_or_default(),
+        variants,
+        equal_rate,
+        rounds,
+        source_name: source.name.to_owned(),
+        source: sink.text().to_owned(),
+    };
+    (Some(comparison), found)
+}
+
+fn equal_rate(root: &Node, variants: &[Variant], named: usize, reader: &Reader<'_>) -> Option<f64> {
+    let node = root.get("equal rate")?;
+    let share = reader.share(node)?;
+    if share <= 0.0 {
+        reader.sink.error(node, "at a rate of 0 nothing is measured; write a share like 50%");
+        return None;
+    }
+    if let Some(other) = variants.iter().find(|variant| variant.plan.requests_per_session().is_none()) {
+        let message = format!(
+            "sessions of \"{}\" do not all make the same number of requests, so that there is no equal rate",
+            other.name
+        );
+        reader.sink.error(node, message);
+    } else if let Some(other) = variants.iter().find(|variant| !variant.plan.load.kinds.is_empty()) {
+        let message = format!(
+            "the session kinds of \"{}\" have loads of their own; none can be made equal",
+            other.name
+        );
+        reader.sink.error(node, message);
+    }
+    (variants.len() == named).then_some(share)
+}
+
+fn rounds(root: &Node, reader: &Reader<'_>) -> u64 {
+    let Some(node) = root.get("rounds") else { return 1 };
+    let rounds = reader.whole(node, 1).unwrap_or(1);
+    if rounds > ROUNDS_MAX {
+        reader.sink.error(node, format!("{rounds} is too large; at most {ROUNDS_MAX}"));
+    }
+    rounds
+}
+
+/// A scenario's text, and where its own files are looked for.
+struct Text {
+    name: String,
+    text: String,
+    base_dir: PathBuf,
+}
+
+impl Text {
+    /// A file beside the comparison, else a shipped scenario.
+    fn find(scenario: &str, base_dir: &Path) -> Option<Text> {
+        let path = base_dir.join(scenario);
+        let shipped = || {
+            let text = crate::shipped(scenario)?.to_owned();
+            Some(Text { name: format!("{scenario}.yaml"), text, base_dir: base_dir.to_owned() })
+        };
+        let file = || {
+            let text = String::from_utf8(crate::load::read_bounded(&path).ok()?).ok()?;
+            let base_dir = path.parent().unwrap_or(Path::new(".")).to_owned();
+            Some(Text { name: path.display().to_string(), text, base_dir })
+        };
+        if scenario.contains(['/', '\\', '.']) { file() } else { shipped().or_else(file) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_experiment_text;
+
+    const SIDES: &str = "compare:\n  one: {scenario: a.yaml, set: {n: 3}}\n  two: a.yaml\n";
+
+    fn folder() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "settings: {n: 1, m: 2}\nsessions: {s: {steps: [{GET: /x}]}}\nload: {users: '${n * m}', hold: 1s}\n";
+        std::fs::write(dir.path().join("a.yaml"), text).unwrap();
+        dir
+    }
+
+    fn compared(text: &str, settings: &[(&str, &str)]) -> Result<Comparison, String> {
+        let dir = folder();
+        let settings: Vec<_> = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        match load_experiment_text("c.yaml", text, dir.path(), &settings) {
+            Ok(Experiment::Comparison(comparison)) => Ok(comparison),
+            Ok(Experiment::One(_)) => panic!("a comparison"),
+            Err(diagnostics) => Err(diagnostics.to_string()),
+        }
+    }
+
+    fn users(comparison: &Comparison) -> Vec<usize> {
+        comparison.variants.iter().map(|variant| variant.plan.load.most_users()).collect()
+    }
+
+    #[test]
+    fn each_scenario_gets_its_own_settings_and_those_of_the_command_line() {
+        let comparison = compared(SIDES, &[]).unwrap();
+        assert_eq!(users(&comparison), [6, 2]);
+        assert_eq!((comparison.name.as_str(), comparison.rounds, comparison.equal_rate), ("c", 1, None));
+        assert_eq!(users(&compared(SIDES, &[("m", "5")]).unwrap()), [15, 5]);
+        assert_eq!(users(&compared(SIDES, &[("n", "7")]).unwrap()), [6, 14], "what the file says stands");
+    }
+
+    #[test]
+    fn its_own_settings_are_its_own() {
+        let text = format!("settings: {{n: 4}}\nrounds: ${{n}}\nequal rate: 50%\n{SIDES}");
+        let comparison = compared(&text, &[("n", "2")]).unwrap();
+        assert_eq!((comparison.rounds, users(&comparison)), (2, vec![6, 2]));
+        assert_eq!(comparison.equal_rate, Some(0.5));
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place_in_either_file() {
+        for (text, settings, wanted) in [
+            ("compare: {one: a.yaml}", &[][..], "c.yaml:1:10: at least two"),
+            ("compare: {one: a.yaml, two: b.yaml}", &[], "c.yaml:1:29: there is no such file"),
+            (
+                "compare: {one: a.yaml, two: {scenario: a.yaml, set: {k: 1}}}",
+                &[],
+                "a.yaml has no setting \"k\"",
+            ),
+            (
+                "compare: {one: a.yaml, two: a.yaml}\nround: 3",
+                &[],
+                "c.yaml:2:1: unknown key \"round\"; did you mean rounds?",
+            ),
+            ("compare: {one: a.yaml, two: a.yaml}\nrounds: 21", &[], "c.yaml:2:9: 21 is too large"),
+            ("compare: {one: a.yaml, two: a.yaml}\nequal rate: 0%", &[], "c.yaml:2:13: at a rate of 0"),
+            ("compare: {one: a.yaml, two: a.yaml}", &[("k", "1")], "--set k: neither"),
+            ("compare: {one: a.yaml, two: a.yaml}", &[("m", "x")], "m"),
+        ] {
+            let error = compared(text, settings).unwrap_err();
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_no_plan_cannot_be_taken_for_one() {
+        let dir = folder();
+        let error = crate::load_text("c.yaml", SIDES, dir.path(), &[]).unwrap_err().to_string();
+        assert!(error.contains("compares scenarios"), "{error}");
+    }
+}

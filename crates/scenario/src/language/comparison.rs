@@ -1,0 +1,51 @@
+//! The keys of a comparison: several scenarios in turn.
+
+use crate::grammar::Scalar::{Share, Text, Value, Whole};
+use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
+use crate::grammar::{Keys, Record, Rule, key, required};
+
+/// The whole file where it compares scenarios.
+pub(crate) static COMPARISON: Record = Record {
+    what: "a comparison",
+    schema: "comparison",
+    about: "Several scenarios that run in turn and are held against each other.",
+    verbs: &[],
+    keys: &[
+        key("name", Scalar(Text), "Name of the comparison; the file's name if it is missing."),
+        key("description", Scalar(Text), "What is compared, for a person."),
+        key(
+            "settings",
+            Map(Keys::Name("settings"), &Scalar(Value)),
+            "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere. What is \
+             none of these goes to each scenario that has a setting of that name.",
+        ),
+        required(
+            "compare",
+            Map(Keys::Text("names"), &Either(&[Scalar(Text), Of(&VARIANT)])),
+            "What is compared, by name: a scenario each; the others are held against the first.",
+        ),
+        key(
+            "equal rate",
+            Scalar(Share),
+            "After that each runs again at one rate: this share of what the slowest did. Latencies compare only so.",
+        ),
+        key("rounds", Scalar(Whole(1)), "How often each runs, in turn; once by default."),
+    ],
+    rule: Rule::Free,
+};
+
+static VARIANT: Record = Record {
+    what: "a scenario to compare",
+    schema: "variant",
+    about: "A scenario, with settings of its own.",
+    verbs: &[],
+    keys: &[
+        required(
+            "scenario",
+            Scalar(Text),
+            "A file, relative to this one, or the name of a shipped scenario.",
+        ),
+        key("set", Map(Keys::Text("settings"), &Scalar(Value)), "Settings of that scenario: `NAME: VALUE`."),
+    ],
+    rule: Rule::Free,
+};
