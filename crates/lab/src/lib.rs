@@ -24,6 +24,7 @@
 
 mod account;
 pub mod child;
+mod compare;
 mod disk;
 mod error;
 mod experiment;
@@ -55,6 +56,7 @@ mod timetable;
 pub mod verdict;
 pub mod verify;
 
+pub use compare::{Compared, Turn, answered_per_s, compare};
 pub use error::LabError;
 pub use experiment::run;
 pub use finished::Finished;

@@ -86,14 +86,25 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
     })?;
     // Whoever names run.json itself means its directory.
     match dir.parent() {
-        Some(parent) if dir.file_name() == Some(files::MANIFEST.as_ref()) => Ok(parent.to_owned()),
+        Some(parent)
+            if [files::MANIFEST, files::COMPARISON]
+                .map(|name| Some(name.as_ref()))
+                .contains(&dir.file_name()) =>
+        {
+            Ok(parent.to_owned())
+        }
         _ if is_run(&dir) || unfinished::is_unfinished(&dir) => Ok(dir),
         _ => Err(RecordError::NotARun(dir)),
     }
 }
 
+/// The file that makes a directory one of a run, or of several that are compared.
+fn manifest_of(dir: &Path) -> Option<PathBuf> {
+    [files::MANIFEST, files::COMPARISON].map(|name| dir.join(name)).into_iter().find(|path| path.is_file())
+}
+
 fn is_run(dir: &Path) -> bool {
-    dir.join(files::MANIFEST).is_file()
+    manifest_of(dir).is_some()
 }
 
 /// The run that the mark names, if it is still there.
@@ -108,7 +119,7 @@ fn newest(runs_dir: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(runs_dir).ok()?;
     let finished = |entry: fs::DirEntry| {
         let dir = entry.path();
-        let modified = fs::metadata(dir.join(files::MANIFEST)).ok()?.modified().ok()?;
+        let modified = fs::metadata(manifest_of(&dir)?).ok()?.modified().ok()?;
         Some((modified, dir))
     };
     entries.filter_map(Result::ok).filter_map(finished).max().map(|(_, dir)| dir)

@@ -4,6 +4,8 @@ use crate::table::{Field, Kind};
 
 /// Manifest and summary.
 pub(crate) const MANIFEST: &str = "run.json";
+/// What is compared, in a directory of several runs.
+pub(crate) const COMPARISON: &str = "comparison.json";
 /// Requests by interval, label and outcome.
 pub(crate) const SERIES: &str = "intervals.parquet";
 /// Load by interval.

@@ -59,6 +59,7 @@
 //! Histograms in the tables are in HdrHistogram's V2 encoding, not its compressed form (the files are compressed
 //! themselves), so any HdrHistogram library decodes them. All times are microseconds since the run began.
 
+mod comparison;
 mod directory;
 mod error;
 pub mod event;
@@ -81,6 +82,7 @@ mod totals;
 mod unfinished;
 mod writer;
 
+pub use comparison::{ComparedRun, ComparedRuns, Comparison, Part};
 pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve};
 pub use error::RecordError;
 pub use event::Event;

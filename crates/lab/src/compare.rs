@@ -1,0 +1,279 @@
+//! Comparisons: one scenario after the other, then all of them at one rate.
+//!
+//! Latencies of two systems compare only where both have the same to do. So after each has run with its own load,
+//! each runs again at a share of what the slowest did: at that rate all of them can.
+
+use std::path::{Path, PathBuf};
+
+use tidemark_record::summary::Summary;
+use tidemark_record::{ComparedRun, Comparison as Record, Part};
+use tidemark_scenario::{Comparison, Plan};
+
+use crate::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, RunOptions};
+
+/// A run of a comparison that is about to begin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// What runs, by the comparison's name for it.
+    pub variant: String,
+    /// Which part it is.
+    pub part: Part,
+    /// From 1.
+    pub round: u64,
+    /// The rate of requests, where it is the same for all.
+    pub rate_per_s: Option<f64>,
+    /// How many runs have ended before, and how many there will be.
+    pub done: usize,
+    /// See `done`.
+    pub of: usize,
+}
+
+/// What a comparison came to.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// The exit status of the run that is worth least.
+    pub exit_status: u8,
+}
+
+/// Runs everything that a comparison names. `run` carries one out ([`run`](crate::run), with whatever is to be shown
+/// meanwhile); its options name the directory. The comparison's own directory can be read after each run.
+///
+/// # Errors
+/// What a run failed with, or that a directory cannot be written. What has run until then is kept.
+pub fn compare<E: From<LabError> + std::fmt::Display>(
+    comparison: &Comparison,
+    options: &RunOptions,
+    equal_rate_per_s: Option<f64>,
+    run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+) -> Result<Compared, E> {
+    let dir = tidemark_record::new_run_dir(options.out.as_deref(), &comparison.name)
+        .map_err(|error| LabError::Usage(error.to_string()))?;
+    let variants = comparison.variants.iter().map(|variant| variant.name.clone()).collect();
+    let mut record = Record::new(&comparison.name, &comparison.description, variants);
+    record.command = options.command_line.clone();
+    Record::write_source(&dir, &comparison.source).map_err(unwritten)?;
+    let mut series = Series { comparison, options, dir: &dir, record, rates: Vec::new(), status: EXIT_PASS };
+    let result = series.all(equal_rate_per_s, run);
+    if let Err(error) = &result {
+        series.record.stopped = Some(error.to_string());
+    }
+    series.record.write(&dir).map_err(unwritten)?;
+    let status = series.status;
+    let runs_dir = Path::new(tidemark_record::RUNS_DIR);
+    if options.remember && runs_dir.is_dir() {
+        tidemark_record::mark_last(runs_dir, &dir).map_err(unwritten)?;
+    }
+    result?;
+    Ok(Compared { dir, exit_status: status })
+}
+
+/// The runs, one after the other.
+struct Series<'a> {
+    comparison: &'a Comparison,
+    options: &'a RunOptions,
+    dir: &'a Path,
+    record: Record,
+    /// What each variant did with its own load: requests answered as they should per second, by round.
+    rates: Vec<Vec<f64>>,
+    status: u8,
+}
+
+impl Series<'_> {
+    fn all<E: From<LabError>>(
+        &mut self,
+        equal_rate_per_s: Option<f64>,
+        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+    ) -> Result<(), E> {
+        let again = equal_rate_per_s.is_some() || self.comparison.equal_rate.is_some();
+        let parts = if again { 2 } else { 1 };
+        let of = self.comparison.variants.len() * self.comparison.rounds as usize * parts;
+        self.rates = vec![Vec::new(); self.comparison.variants.len()];
+        for part in [Part::OwnLoad, Part::EqualRate].into_iter().take(parts) {
+            let rate = match (part, equal_rate_per_s) {
+                (Part::OwnLoad, _) => None,
+                (Part::EqualRate, Some(rate)) => Some(rate),
+                (Part::EqualRate, None) => Some(self.equal_rate()?),
+            };
+            self.record.equal_rate_per_s = rate;
+            for round in 1..=self.comparison.rounds {
+                for variant in 0..self.comparison.variants.len() {
+                    let done = self.record.runs.len();
+                    let name = self.comparison.variants[variant].name.clone();
+                    let turn = Turn { variant: name, part, round, rate_per_s: rate, done, of };
+                    if !self.one(variant, &turn, run)? {
+                        self.record.stopped = Some("stopped by the user".into());
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One run; whether the next may begin.
+    fn one<E: From<LabError>>(
+        &mut self,
+        variant: usize,
+        turn: &Turn,
+        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+    ) -> Result<bool, E> {
+        let mut plan = self.comparison.variants[variant].plan.clone();
+        if let Some(rate_per_s) = turn.rate_per_s {
+            let each = plan.requests_per_session().unwrap_or(1).max(1);
+            plan.override_load(Some(rate_per_s / each as f64), None)
+                .map_err(|error| LabError::Usage(format!("{}: {error}", turn.variant)))?;
+        }
+        let dir = directory(turn);
+        let options = RunOptions { out: Some(self.dir.join(&dir)), remember: false, ..self.options.clone() };
+        let finished = run(turn, plan, options)?;
+        let summary = &finished.manifest.summary;
+        if turn.part == Part::OwnLoad {
+            self.rates[variant].push(answered_per_s(summary));
+        }
+        self.record.runs.push(ComparedRun { variant, part: turn.part, round: turn.round, dir });
+        self.record.write(self.dir).map_err(unwritten)?;
+        self.status = worse(self.status, finished.exit_status());
+        Ok(!finished.manifest.interrupted)
+    }
+
+    /// The share of what the slowest did that all are to do.
+    fn equal_rate(&self) -> Result<f64, LabError> {
+        let share = self.comparison.equal_rate.unwrap_or(1.0);
+        let mean = |rates: &Vec<f64>| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        let slowest = self.rates.iter().map(mean).fold(f64::INFINITY, f64::min);
+        match slowest * share {
+            rate if rate.is_finite() && rate > 0.0 => Ok(rate),
+            _ => {
+                Err(LabError::Measure("one of them answered nothing, so that there is no equal rate".into()))
+            }
+        }
+    }
+}
+
+/// Requests answered as they should per second of the measured window.
+pub fn answered_per_s(summary: &Summary) -> f64 {
+    let failed: u64 = summary.errors.values().sum();
+    let right = 1.0 - failed as f64 / summary.requests.max(1) as f64;
+    summary.achieved_per_s * right
+}
+
+/// The name of a run's directory: `3-rest`, `4-websocket-equal-rate`.
+fn directory(turn: &Turn) -> String {
+    let lower = turn.variant.to_ascii_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let part = if turn.part == Part::EqualRate { "-equal-rate" } else { "" };
+    let name: String = words.join("-").chars().take(40).collect();
+    format!("{}-{}{part}", turn.done + 1, if name.is_empty() { "run" } else { &name })
+}
+
+/// The status of two runs together.
+fn worse(a: u8, b: u8) -> u8 {
+    let order = [EXIT_PASS, EXIT_FAIL, EXIT_INVALID, EXIT_INTERRUPTED];
+    let rank = |status: u8| order.iter().position(|known| *known == status).unwrap_or(order.len());
+    if rank(b) > rank(a) { b } else { a }
+}
+
+fn unwritten(error: tidemark_record::RecordError) -> LabError {
+    LabError::Measure(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_record::Manifest;
+    use tidemark_record::summary::Status;
+    use tidemark_scenario::{Experiment, load_experiment_text};
+
+    fn comparison(dir: &Path, more: &str) -> Comparison {
+        let text = "sessions: {s: {steps: [{GET: /x}, {GET: /y}]}}\nload: {users: 4, hold: 1s}\n";
+        std::fs::write(dir.join("a.yaml"), text).unwrap();
+        let text = format!("compare: {{One thing: a.yaml, two: a.yaml}}\n{more}");
+        match load_experiment_text("c.yaml", &text, dir, &[]).unwrap() {
+            Experiment::Comparison(comparison) => comparison,
+            Experiment::One(_) => panic!("it compares"),
+        }
+    }
+
+    /// A run that is said to have been: `achieved_per_s`, a tenth of it wrong.
+    fn finished(dir: &Path, achieved_per_s: f64, status: Status, interrupted: bool) -> Finished {
+        let mut writer = tidemark_record::RunWriter::create(dir, &[], "").unwrap();
+        writer.threads(1);
+        let mut summary = tidemark_record::summarize(writer.totals(), dir);
+        summary.achieved_per_s = achieved_per_s;
+        summary.requests = 1_000;
+        summary.errors.insert("status".into(), 100);
+        summary.verdict.status = status;
+        let mut manifest = Manifest::new("x", Vec::new(), summary);
+        manifest.interrupted = interrupted;
+        writer.finish(&manifest).unwrap();
+        Finished { run_dir: dir.to_owned(), manifest, verify_stopped: false }
+    }
+
+    #[test]
+    fn all_run_in_turn_then_at_a_share_of_what_the_slowest_did() {
+        let temp = tempfile::tempdir().unwrap();
+        let comparison = comparison(temp.path(), "equal rate: 50%\nrounds: 2\n");
+        let options =
+            RunOptions { out: Some(temp.path().join("out")), remember: false, ..RunOptions::default() };
+        let mut seen = Vec::new();
+        let compared = compare::<LabError>(&comparison, &options, None, &mut |turn, plan, options| {
+            let rate = plan.load.phases.last().unwrap().to;
+            seen.push((turn.variant.clone(), turn.part, turn.round, rate));
+            let status = if turn.done == 1 { Status::Invalid } else { Status::Fail };
+            Ok(finished(&options.out.unwrap(), [1_000.0, 4_000.0][turn.done % 2], status, false))
+        })
+        .unwrap();
+        assert_eq!(compared.exit_status, EXIT_INVALID);
+        let one = |part, round, rate| ("One thing".to_owned(), part, round, rate);
+        let two = |part, round, rate| ("two".to_owned(), part, round, rate);
+        let (own, equal) = (Part::OwnLoad, Part::EqualRate);
+        // two requests in each session, a tenth of the thousand wrong, half of the rest
+        let rate = 1_000.0 * 0.9 * 0.5 / 2.0;
+        let wanted = [
+            one(own, 1, 4.0),
+            two(own, 1, 4.0),
+            one(own, 2, 4.0),
+            two(own, 2, 4.0),
+            one(equal, 1, rate),
+            two(equal, 1, rate),
+            one(equal, 2, rate),
+            two(equal, 2, rate),
+        ];
+        assert_eq!(seen, wanted);
+        let read = tidemark_record::ComparedRuns::open(&compared.dir).unwrap();
+        assert_eq!(read.of(1, equal).count(), 2);
+        assert_eq!(read.comparison.runs[5].dir, "6-two-equal-rate");
+        assert_eq!(read.comparison.equal_rate_per_s, Some(450.0));
+        assert_eq!(read.comparison.stopped, None);
+    }
+
+    #[test]
+    fn what_ran_before_a_failure_or_a_wish_to_stop_is_kept() {
+        let temp = tempfile::tempdir().unwrap();
+        let comparison = comparison(temp.path(), "");
+        let options = |name: &str| RunOptions {
+            out: Some(temp.path().join(name)),
+            remember: false,
+            ..RunOptions::default()
+        };
+        let error = compare::<LabError>(&comparison, &options("a"), None, &mut |turn, _, options| {
+            if turn.done == 1 {
+                return Err(LabError::Start("no such thing".into()));
+            }
+            Ok(finished(&options.out.unwrap(), 10.0, Status::Pass, false))
+        });
+        assert_eq!(error.unwrap_err().to_string(), "no such thing");
+        let read = tidemark_record::ComparedRuns::open(&temp.path().join("a")).unwrap();
+        assert_eq!((read.runs.len(), read.comparison.stopped.as_deref()), (1, Some("no such thing")));
+
+        let stopped = compare::<LabError>(&comparison, &options("b"), None, &mut |_, _, options| {
+            Ok(finished(&options.out.unwrap(), 10.0, Status::Pass, true))
+        });
+        assert_eq!(stopped.unwrap().exit_status, EXIT_INTERRUPTED);
+        let read = tidemark_record::ComparedRuns::open(&temp.path().join("b")).unwrap();
+        assert_eq!((read.runs.len(), read.comparison.stopped.as_deref()), (1, Some("stopped by the user")));
+    }
+}

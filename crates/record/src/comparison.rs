@@ -1,0 +1,173 @@
+//! Comparisons: a directory with the runs of several scenarios in it, and a file that says which is which.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::directory::replace;
+use crate::error::{RecordError, io_error};
+use crate::{Run, files};
+
+/// Version of the file's form.
+const FORMAT: u32 = 1;
+
+/// Which part of a comparison a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// With the load that its scenario has.
+    OwnLoad,
+    /// With a rate that is the same for all.
+    EqualRate,
+}
+
+/// A run of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComparedRun {
+    /// Index into [`Comparison::variants`].
+    pub variant: usize,
+    /// Which part it is.
+    pub part: Part,
+    /// From 1.
+    pub round: u64,
+    /// The run's directory within the comparison's.
+    pub dir: String,
+}
+
+/// `comparison.json`: what was compared, and where the runs are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Version of the file's form.
+    pub format: u32,
+    /// Its name.
+    pub name: String,
+    /// What is compared, for a person.
+    pub description: String,
+    /// Names of what is compared; the others are held against the first.
+    pub variants: Vec<String>,
+    /// The rate of requests at which each ran again; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal_rate_per_s: Option<f64>,
+    /// The runs that have ended, in the order in which they ran.
+    pub runs: Vec<ComparedRun>,
+    /// Why it did not come to its end, if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// The full command.
+    pub command: Vec<String>,
+}
+
+impl Comparison {
+    /// One that has not begun.
+    pub fn new(name: &str, description: &str, variants: Vec<String>) -> Comparison {
+        Comparison {
+            format: FORMAT,
+            name: name.to_owned(),
+            description: description.to_owned(),
+            variants,
+            equal_rate_per_s: None,
+            runs: Vec::new(),
+            stopped: None,
+            command: Vec::new(),
+        }
+    }
+
+    /// Whether a directory is one of a comparison.
+    pub fn is_at(dir: &Path) -> bool {
+        dir.join(files::COMPARISON).is_file()
+    }
+
+    /// Writes it into its directory; at every moment either the old or the new one is there, whole.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write(&self, dir: &Path) -> Result<(), RecordError> {
+        let mut text = serde_json::to_string_pretty(self).expect("a comparison is plain JSON");
+        text.push('\n');
+        replace(&dir.join(files::COMPARISON), text.as_bytes())
+    }
+
+    /// Keeps the file that said what to compare.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_source(dir: &Path, source: &str) -> Result<(), RecordError> {
+        replace(&dir.join(files::SCENARIO), source.as_bytes())
+    }
+}
+
+/// A comparison as its directory has it, with its runs.
+#[derive(Debug, Clone)]
+pub struct ComparedRuns {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// What was compared.
+    pub comparison: Comparison,
+    /// The runs, as [`Comparison::runs`] has them.
+    pub runs: Vec<Run>,
+}
+
+impl ComparedRuns {
+    /// Reads a comparison and all of its runs.
+    ///
+    /// # Errors
+    /// Where the file or a run cannot be read, or does not say what it should.
+    pub fn open(dir: &Path) -> Result<ComparedRuns, RecordError> {
+        let path = dir.join(files::COMPARISON);
+        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
+        let damaged = |reason: String| RecordError::Damaged { path: dir.join(files::COMPARISON), reason };
+        let comparison: Comparison =
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if comparison.format > FORMAT {
+            return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
+        }
+        let mut runs = Vec::new();
+        for of in &comparison.runs {
+            if of.variant >= comparison.variants.len() {
+                return Err(damaged(format!("there is no variant {}", of.variant)));
+            }
+            let mut parts = Path::new(&of.dir).components();
+            let is_within =
+                matches!(parts.next(), Some(std::path::Component::Normal(_))) && parts.next().is_none();
+            if !is_within {
+                return Err(damaged(format!("{} is no directory within it", of.dir)));
+            }
+            runs.push(Run::open(&dir.join(&of.dir))?);
+        }
+        Ok(ComparedRuns { dir: dir.to_owned(), comparison, runs })
+    }
+
+    /// The runs of one variant and part, in order.
+    pub fn of(&self, variant: usize, part: Part) -> impl Iterator<Item = &Run> {
+        let of = self.comparison.runs.iter().zip(&self.runs);
+        of.filter(move |(of, _)| of.variant == variant && of.part == part).map(|(_, run)| run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_nothing_outside_is_opened() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut comparison = Comparison::new("x", "of two", vec!["a".into(), "b".into()]);
+        comparison.equal_rate_per_s = Some(50.0);
+        comparison.write(temp.path()).unwrap();
+        assert!(Comparison::is_at(temp.path()));
+        assert_eq!(ComparedRuns::open(temp.path()).unwrap().comparison, comparison);
+
+        for (variant, dir) in [(0, "../x"), (0, "/tmp"), (0, "a/b"), (0, "."), (0, ""), (2, "x")] {
+            comparison.runs = vec![ComparedRun { variant, part: Part::OwnLoad, round: 1, dir: dir.into() }];
+            comparison.write(temp.path()).unwrap();
+            let error = ComparedRuns::open(temp.path()).unwrap_err();
+            assert!(matches!(error, RecordError::Damaged { .. }), "{dir}: {error}");
+        }
+        comparison.runs = vec![ComparedRun { variant: 0, part: Part::OwnLoad, round: 1, dir: "no".into() }];
+        comparison.write(temp.path()).unwrap();
+        assert!(ComparedRuns::open(temp.path()).is_err(), "the run is not there");
+        fs::write(temp.path().join(files::COMPARISON), "{").unwrap();
+        assert!(ComparedRuns::open(temp.path()).is_err());
+    }
+}
