@@ -23,6 +23,7 @@
 //! ```
 
 mod bins;
+pub mod comparison;
 pub mod csv;
 mod faults;
 pub mod github;

@@ -1,5 +1,6 @@
 //! The report for the terminal: the verdict first.
 
+pub mod comparison;
 mod driver;
 pub(crate) mod ledger;
 pub mod quick;

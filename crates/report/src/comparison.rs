@@ -1,0 +1,388 @@
+//! Several scenarios held against each other: figures and JSON; [`text::comparison`](crate::text::comparison) is for
+//! the terminal.
+//!
+//! Everything is made from the runs of a comparison's directory. Rounds of one scenario count as one longer run:
+//! their histograms are merged, their seconds stand behind each other.
+
+mod resample;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tidemark_record::summary::{Latency, Status, Summary, Verdict};
+use tidemark_record::{ComparedRuns, Outcome, Part, RecordError, Run, latency, merge_merged, new_merged};
+
+use resample::{Measure, Piece};
+
+/// The process whose CPU time is compared.
+const SYSTEM: &str = "system";
+
+/// A comparison in figures: the object that `--json` prints for one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Compared {
+    /// Its name.
+    pub name: String,
+    /// What is compared, for a person.
+    pub description: String,
+    /// The rate of requests at which each ran again; null where none did.
+    pub equal_rate_per_s: Option<f64>,
+    /// With their own loads first, then at an equal rate.
+    pub parts: Vec<ComparedPart>,
+    /// Why it did not come to its end, if it did not.
+    pub stopped: Option<String>,
+    /// Where it is.
+    pub run_dir: String,
+}
+
+/// One part of a comparison.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedPart {
+    /// Which.
+    pub part: Part,
+    /// In the comparison's order; those that ran.
+    pub variants: Vec<Figures>,
+    /// The others against the first.
+    pub ratios: Vec<Ratios>,
+}
+
+/// What one variant did, all its rounds together.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figures {
+    /// Its name.
+    pub name: String,
+    /// Rounds that ended.
+    pub rounds: u64,
+    /// The worst verdict of them, with every reason.
+    pub verdict: Verdict,
+    /// Requests answered as they should per second.
+    pub answered_per_s: f64,
+    /// Requests that became due per second.
+    pub offered_per_s: f64,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Failures by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Arrivals given up because a bound was reached.
+    pub dropped: u64,
+    /// Response time of the requests that were answered as they should.
+    pub response_time_us: Latency,
+    /// CPU time of the system for each request, microseconds; null where it was not started here.
+    pub system_cpu_us_per_request: Option<f64>,
+    /// Mean CPU use of the system in cores; null where it was not started here.
+    pub system_cpu_share: Option<f64>,
+    /// Most memory of the system, bytes; null where it was not started here.
+    pub system_rss_bytes_max: Option<u64>,
+    /// CPU time of the driver for each request, microseconds.
+    pub driver_cpu_us_per_request: f64,
+    /// Where its runs are.
+    pub run_dirs: Vec<String>,
+    #[serde(skip)]
+    pieces: Vec<Piece>,
+}
+
+/// How one variant compares to the first.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ratios {
+    /// Its name.
+    pub variant: String,
+    /// The name of the first.
+    pub to: String,
+    /// Of requests answered as they should per second.
+    pub answered_per_s: Ratio,
+    /// Of the median response time.
+    pub p50: Ratio,
+    /// Of its 99th percentile.
+    pub p99: Ratio,
+    /// Of the system's CPU time for each request.
+    pub system_cpu_per_request: Ratio,
+}
+
+/// A ratio and between which bounds it lies, 95 of 100 times; null what cannot be told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The ratio.
+    pub ratio: Option<f64>,
+    /// Lower bound.
+    pub low: Option<f64>,
+    /// Upper bound.
+    pub high: Option<f64>,
+}
+
+impl Ratio {
+    /// Whether no difference can be seen: 1 lies between the bounds.
+    pub fn is_no_difference(self) -> bool {
+        matches!((self.low, self.high), (Some(low), Some(high)) if low <= 1.0 && high >= 1.0)
+    }
+}
+
+impl Compared {
+    /// Computes the figures.
+    ///
+    /// # Errors
+    /// Where a run's histograms are damaged.
+    pub fn of(runs: &ComparedRuns) -> Result<Compared, RecordError> {
+        let mut parts = Vec::new();
+        for part in [Part::OwnLoad, Part::EqualRate] {
+            let mut variants = Vec::new();
+            for (index, name) in runs.comparison.variants.iter().enumerate() {
+                let of: Vec<&Run> = runs.of(index, part).collect();
+                if !of.is_empty() {
+                    variants.push(Figures::of(name, &of)?);
+                }
+            }
+            if let Some((first, others)) = variants.split_first() {
+                let ratios = others.iter().map(|other| Ratios::of(other, first)).collect();
+                parts.push(ComparedPart { part, ratios, variants });
+            }
+        }
+        Ok(Compared {
+            name: runs.comparison.name.clone(),
+            description: runs.comparison.description.clone(),
+            equal_rate_per_s: runs.comparison.equal_rate_per_s,
+            parts,
+            stopped: runs.comparison.stopped.clone(),
+            run_dir: runs.dir.display().to_string(),
+        })
+    }
+
+    /// As one JSON object, indented, with a line end.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a comparison is plain JSON") + "\n"
+    }
+}
+
+impl Figures {
+    fn of(name: &str, runs: &[&Run]) -> Result<Figures, RecordError> {
+        let mut times = new_merged();
+        let mut pieces = Vec::new();
+        for run in runs {
+            for (piece, histogram) in seconds(run)? {
+                pieces.push(piece);
+                merge_merged(&mut times, &histogram);
+            }
+        }
+        let summaries: Vec<&Summary> = runs.iter().map(|run| &run.manifest.summary).collect();
+        let total = |of: &dyn Fn(&Summary) -> f64| summaries.iter().map(|summary| of(summary)).sum::<f64>();
+        let measured_s = total(&|summary| summary.measured_s).max(f64::MIN_POSITIVE);
+        let requests: u64 = summaries.iter().map(|summary| summary.requests).sum();
+        let mut errors = BTreeMap::new();
+        for (kind, count) in summaries.iter().flat_map(|summary| &summary.errors) {
+            *errors.entry(kind.clone()).or_default() += count;
+        }
+        let answered: u64 = pieces.iter().map(|piece| piece.answered).sum();
+        let system = |of: &dyn Fn(&tidemark_record::summary::Process) -> f64| {
+            let each = summaries
+                .iter()
+                .map(|summary| summary.processes.iter().find(|process| process.name == SYSTEM).map(of));
+            each.collect::<Option<Vec<f64>>>()
+        };
+        let per_request = |cpu_s: f64| cpu_s * 1e6 / requests.max(1) as f64;
+        let system_cpu_s = system(&|process| process.cpu_s).map(|all| all.iter().sum::<f64>());
+        Ok(Figures {
+            name: name.to_owned(),
+            rounds: runs.len() as u64,
+            verdict: worst(&summaries),
+            answered_per_s: answered as f64 / measured_s,
+            offered_per_s: total(&|summary| summary.offered_per_s * summary.measured_s) / measured_s,
+            requests,
+            errors,
+            dropped: summaries.iter().map(|summary| summary.dropped).sum(),
+            response_time_us: latency(&times),
+            system_cpu_us_per_request: system_cpu_s.map(per_request),
+            system_cpu_share: system_cpu_s.map(|cpu_s| cpu_s / measured_s),
+            system_rss_bytes_max: system(&|process| process.rss_bytes_max as f64)
+                .map(|all| all.into_iter().fold(0.0, f64::max) as u64),
+            driver_cpu_us_per_request: per_request(total(&|summary| summary.driver.cpu_s)),
+            run_dirs: runs.iter().map(|run| run.dir.display().to_string()).collect(),
+            pieces: resample::few(&pieces),
+        })
+    }
+}
+
+/// Every second of the measured window: what was answered in it as it should, and how long that took; and the
+/// histogram of it.
+fn seconds(run: &Run) -> Result<Vec<(Piece, tidemark_record::Merged)>, RecordError> {
+    let mut by_start: BTreeMap<u64, (u64, u64, tidemark_record::Merged)> = BTreeMap::new();
+    for load in run.load.iter().filter(|load| load.in_window) {
+        let second = by_start.entry(load.start_us).or_insert_with(|| (load.end_us, 0, new_merged()));
+        second.0 = second.0.max(load.end_us);
+    }
+    for series in run.series.iter().filter(|series| series.outcome == Outcome::Ok) {
+        if series.in_window
+            && let Some(second) = by_start.get_mut(&series.start_us)
+        {
+            second.1 += series.count;
+        }
+        if series.measured {
+            // what was due in the window and ended behind it belongs to its last second
+            let second = by_start.range_mut(..=series.start_us).next_back().map(|(_, second)| second);
+            if let Some(second) = second {
+                run.merge(&mut second.2, &series.response_time_us)?;
+            }
+        }
+    }
+    let pieces = by_start.into_iter().map(|(start_us, (end_us, answered, times))| {
+        (Piece::new((end_us - start_us) as f64 / 1e6, answered, &times), times)
+    });
+    Ok(pieces.collect())
+}
+
+fn worst(summaries: &[&Summary]) -> Verdict {
+    let rank = |status: Status| match status {
+        Status::Pass => 0,
+        Status::Fail => 1,
+        Status::Invalid => 2,
+    };
+    let status = summaries.iter().map(|summary| summary.verdict.status).max_by_key(|status| rank(*status));
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in summaries.iter().flat_map(|summary| &summary.verdict.reasons) {
+        if !reasons.contains(reason) {
+            reasons.push(reason.clone());
+        }
+    }
+    Verdict { status: status.unwrap_or(Status::Invalid), reasons }
+}
+
+impl Ratios {
+    fn of(other: &Figures, first: &Figures) -> Ratios {
+        let measures = [Measure::AnsweredPerS, Measure::Quantile(0.5), Measure::Quantile(0.99)];
+        let bounds = resample::bounds(&other.pieces, &first.pieces, &measures);
+        let ratio = |of: f64, to: f64, index: usize| Ratio {
+            ratio: Some(of / to).filter(|ratio| ratio.is_finite()),
+            low: bounds[index].map(|bounds| bounds.low),
+            high: bounds[index].map(|bounds| bounds.high),
+        };
+        let p = |of: fn(&Latency) -> u64, index| {
+            ratio(of(&other.response_time_us) as f64, of(&first.response_time_us) as f64, index)
+        };
+        let cpu = other.system_cpu_us_per_request.zip(first.system_cpu_us_per_request);
+        Ratios {
+            variant: other.name.clone(),
+            to: first.name.clone(),
+            answered_per_s: ratio(other.answered_per_s, first.answered_per_s, 0),
+            p50: p(|latency| latency.p50, 1),
+            p99: p(|latency| latency.p99, 2),
+            system_cpu_per_request: Ratio {
+                ratio: cpu.map(|(of, to)| of / to).filter(|ratio| ratio.is_finite()),
+                ..Ratio::default()
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::path::Path;
+    use tempfile::TempDir;
+    use tidemark_record::manifest::Manifest;
+    use tidemark_record::summary::Process;
+    use tidemark_record::{
+        ComparedRun, Comparison, RunWriter, Series, ThreadInterval, new_histogram, summarize,
+    };
+
+    /// A run of so many seconds, each with so many answers after so many microseconds; the system took `cpu_s`.
+    fn write(dir: &Path, seconds: u64, answers: u32, us: u64, cpu_s: f64, status: Status) {
+        let mut writer = RunWriter::create(dir, &["Trade".into()], "").unwrap();
+        writer.threads(1);
+        for second in 0..seconds {
+            let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+            one.in_window = true;
+            one.offered = u64::from(answers) + 1;
+            let series = |outcome, count: u32| {
+                let (mut response_time_us, mut service_time_us) = (new_histogram(), new_histogram());
+                response_time_us.record_n(us + second % 3 * 10, count).unwrap();
+                service_time_us.record_n(us, count).unwrap();
+                Series { label: 0, outcome, measured: true, response_time_us, service_time_us }
+            };
+            one.series = vec![series(Outcome::Ok, answers + (second % 4) as u32), series(Outcome::Status, 1)];
+            writer.add_interval(&one).unwrap();
+        }
+        let mut summary = summarize(writer.totals(), dir);
+        summary.verdict = Verdict { status, reasons: vec![format!("it is {status:?}")] };
+        summary.processes = vec![Process {
+            name: SYSTEM.into(),
+            cpu_s,
+            cpu_share: cpu_s / seconds as f64,
+            rss_bytes_max: 10 << 20,
+        }];
+        writer.finish(&Manifest::new("x", vec!["Trade".into()], summary)).unwrap();
+    }
+
+    /// Two variants, one of them with two rounds.
+    pub(crate) fn runs() -> (TempDir, ComparedRuns) {
+        let temp = tempfile::tempdir().unwrap();
+        let names = vec!["REST".to_owned(), "WebSocket".to_owned()];
+        let mut comparison = Comparison::new("trade", "The same service, called in two ways.", names);
+        comparison.equal_rate_per_s = Some(500.0);
+        for (variant, part, round, answers, us, cpu_s, status) in [
+            (0, Part::OwnLoad, 1, 1_000, 900, 2.0, Status::Pass),
+            (1, Part::OwnLoad, 1, 9_000, 1_800, 4.0, Status::Pass),
+            (0, Part::OwnLoad, 2, 1_000, 900, 2.0, Status::Invalid),
+            (0, Part::EqualRate, 1, 500, 400, 1.0, Status::Pass),
+            (1, Part::EqualRate, 1, 500, 400, 0.5, Status::Fail),
+        ] {
+            let dir = format!("{}-x", comparison.runs.len() + 1);
+            write(&temp.path().join(&dir), 10, answers, us, cpu_s, status);
+            comparison.runs.push(ComparedRun { variant, part, round, dir });
+        }
+        comparison.write(temp.path()).unwrap();
+        let runs = ComparedRuns::open(temp.path()).unwrap();
+        (temp, runs)
+    }
+
+    #[test]
+    fn rounds_are_one_longer_run_and_the_others_stand_against_the_first() {
+        let (_temp, runs) = runs();
+        let compared = Compared::of(&runs).unwrap();
+        let own = &compared.parts[0];
+        let [rest, websocket] = &own.variants[..] else { panic!("two") };
+        assert_eq!((rest.rounds, rest.requests), (2, 2 * (10_000 + 13 + 10)));
+        assert_eq!((rest.answered_per_s, rest.errors["status"]), (1_001.3, 20));
+        assert_eq!(rest.verdict.status, Status::Invalid);
+        assert_eq!(rest.verdict.reasons, ["it is Pass", "it is Invalid"]);
+        assert_eq!(rest.response_time_us.p50, 910);
+        let cpu = rest.system_cpu_us_per_request.unwrap();
+        assert!((cpu - 4e6 / rest.requests as f64).abs() < 1e-9 && websocket.requests > 90_000);
+        let ratios = &own.ratios[0];
+        assert_eq!((ratios.variant.as_str(), ratios.to.as_str()), ("WebSocket", "REST"));
+        let rate = ratios.answered_per_s;
+        assert!((rate.ratio.unwrap() - 9_001.3 / 1_001.3).abs() < 1e-6, "{rate:?}");
+        assert!(rate.low <= rate.ratio && rate.ratio <= rate.high && !rate.is_no_difference());
+
+        let equal = &compared.parts[1].ratios[0];
+        assert!(equal.p50.is_no_difference(), "{equal:?}");
+        assert_eq!(equal.system_cpu_per_request.ratio, Some(0.5));
+    }
+
+    #[test]
+    fn the_published_names_are_there() {
+        let (_temp, runs) = runs();
+        let value: serde_json::Value = serde_json::from_str(&Compared::of(&runs).unwrap().json()).unwrap();
+        for pointer in [
+            "/equal_rate_per_s",
+            "/parts/0/part",
+            "/parts/0/variants/0/verdict/status",
+            "/parts/0/variants/1/answered_per_s",
+            "/parts/0/variants/1/response_time_us/p99",
+            "/parts/0/variants/1/system_cpu_us_per_request",
+            "/parts/1/ratios/0/p99/low",
+            "/parts/1/ratios/0/system_cpu_per_request/ratio",
+        ] {
+            assert!(value.pointer(pointer).is_some_and(|value| !value.is_null()), "{pointer}");
+        }
+        assert_eq!(value["parts"][0]["part"], "own-load");
+        assert_eq!(value["stopped"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn one_that_was_stopped_shows_what_there_is() {
+        let (temp, runs) = runs();
+        let mut comparison = runs.comparison.clone();
+        comparison.runs.truncate(1);
+        comparison.stopped = Some("stopped by the user".into());
+        comparison.write(temp.path()).unwrap();
+        let compared = Compared::of(&ComparedRuns::open(temp.path()).unwrap()).unwrap();
+        assert_eq!((compared.parts.len(), compared.parts[0].ratios.len()), (1, 0));
+    }
+}

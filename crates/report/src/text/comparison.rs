@@ -1,0 +1,148 @@
+//! A comparison for the terminal.
+
+use std::path::Path;
+
+use tidemark_record::Part;
+use tidemark_record::summary::Status;
+
+use super::{BAD, GOOD, HEADING, INDENT, NAME, Style, Text, WARNING, clean};
+use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
+use crate::table::{Table, length, pad_right, wrap};
+use crate::units::{bytes, compact, duration, percent, three_digits};
+
+/// What a person wants to know of a comparison.
+pub fn summary(compared: &Compared, style: Style) -> String {
+    let mut text = Text::new(style);
+    let title = text.paint(HEADING, &clean(&compared.name));
+    text.line(&title);
+    if !compared.description.is_empty() {
+        text.paragraph(&compared.description);
+    }
+    if let Some(stopped) = &compared.stopped {
+        let line = text.paint(WARNING, &format!("stopped early: {}", clean(stopped)));
+        text.line(&line);
+    }
+    for part in &compared.parts {
+        self::part(&mut text, part, compared.equal_rate_per_s);
+    }
+    if compared.parts.iter().any(|part| part.variants.iter().all(|variant| variant.rounds == 1)) {
+        text.line("");
+        let note = "In brackets: where the ratio lies 95 of 100 times, by the seconds of these runs. One round does \
+                    not show what differs from run to run; `rounds` in the scenario does.";
+        text.marked("-", note);
+    }
+    place(&mut text, compared);
+    text.out
+}
+
+fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
+    let title = match (part.part, equal_rate_per_s) {
+        (Part::EqualRate, Some(rate)) => format!("Each at {}/s", three_digits(rate)),
+        (Part::EqualRate, None) => "Each at the same rate".into(),
+        (Part::OwnLoad, _) => "Each with its own load".into(),
+    };
+    text.heading(&title);
+    let names = part.variants.iter().map(|variant| clean(&variant.name));
+    let against =
+        part.ratios.iter().map(|ratios| format!("{} / {}", clean(&ratios.variant), clean(&ratios.to)));
+    let head: Vec<String> = std::iter::once(String::new()).chain(names).chain(against).collect();
+    let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut row = |name: &str, figure: &dyn Fn(&Figures) -> String, ratio: &dyn Fn(&Ratios) -> Ratio| {
+        let ratios = part.ratios.iter().map(|ratios| in_words(ratio(ratios)));
+        let cells = part.variants.iter().map(figure).chain(ratios);
+        table.row(std::iter::once(name.to_owned()).chain(cells).collect());
+    };
+    let time = |us: u64| if us == 0 { "-".to_owned() } else { duration(us as f64) };
+    let no_ratio = |_: &Ratios| Ratio::default();
+    row("answered", &|of| format!("{}/s", rate(of.answered_per_s)), &|ratios| ratios.answered_per_s);
+    row("median", &|of| time(of.response_time_us.p50), &|ratios| ratios.p50);
+    row("p99", &|of| time(of.response_time_us.p99), &|ratios| ratios.p99);
+    row("p99.9", &|of| time(of.response_time_us.p999), &no_ratio);
+    row("longest", &|of| time(of.response_time_us.max), &no_ratio);
+    let cpu = |us: Option<f64>| us.map_or("-".to_owned(), duration);
+    row("system: CPU per request", &|of| cpu(of.system_cpu_us_per_request), &|ratios| {
+        ratios.system_cpu_per_request
+    });
+    let cores = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2}"));
+    row("system: cores used", &|of| cores(of.system_cpu_share), &no_ratio);
+    row("system: memory", &|of| of.system_rss_bytes_max.map_or("-".to_owned(), bytes), &no_ratio);
+    row("driver: CPU per request", &|of| duration(of.driver_cpu_us_per_request), &no_ratio);
+    row("errors", &errors, &no_ratio);
+    if part.variants.iter().any(|variant| variant.dropped > 0) {
+        row("arrivals dropped", &|of| compact(of.dropped as f64), &no_ratio);
+    }
+    text.table(&table);
+    verdicts(text, part);
+}
+
+fn rate(per_s: f64) -> String {
+    if per_s < 99_950.0 { three_digits(per_s) } else { compact(per_s) }
+}
+
+fn errors(of: &Figures) -> String {
+    match of.errors.values().sum::<u64>() {
+        0 => "none".into(),
+        failed => percent(failed as f64 / of.requests.max(1) as f64),
+    }
+}
+
+/// `12.2 (11.9 to 12.6)`, `0.99: no difference seen`.
+fn in_words(ratio: Ratio) -> String {
+    let Some(value) = ratio.ratio.map(three_digits) else { return String::new() };
+    match (ratio.low, ratio.high) {
+        _ if ratio.is_no_difference() => format!("{value} no difference seen"),
+        (Some(low), Some(high)) => format!("{value} ({} to {})", three_digits(low), three_digits(high)),
+        _ => value,
+    }
+}
+
+/// What each is worth; where all passed, one line says so.
+fn verdicts(text: &mut Text, part: &ComparedPart) {
+    let width = part.variants.iter().map(|variant| length(&clean(&variant.name))).max().unwrap_or(0);
+    for variant in &part.variants {
+        let (word, paint) = match variant.verdict.status {
+            Status::Pass => ("PASS", GOOD),
+            Status::Fail => ("FAIL", BAD),
+            Status::Invalid => ("INVALID", BAD),
+        };
+        let word = text.paint(paint, word);
+        let name = pad_right(&clean(&variant.name), width);
+        let reasons = variant.verdict.reasons.join("; ");
+        let indent = INDENT + width + 2;
+        text.line(&format!("{:INDENT$}{name}  {word}", ""));
+        for line in wrap(&clean(&reasons), text.width.saturating_sub(indent)) {
+            text.line(&format!("{:indent$}{line}", ""));
+        }
+    }
+}
+
+fn place(text: &mut Text, compared: &Compared) {
+    text.out.push('\n');
+    let name = text.paint(HEADING, &pad_right("Runs", INDENT + NAME));
+    text.line(&format!("{name}{}", compared.run_dir));
+    let report = Path::new(&compared.run_dir).join("report.html");
+    if report.is_file() {
+        let name = text.paint(HEADING, &pad_right("Report", INDENT + NAME));
+        text.line(&format!("{name}{}", report.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::tests::runs;
+
+    #[test]
+    fn a_comparison_fits_a_terminal_and_says_what_each_is_worth() {
+        let (temp, runs) = runs();
+        let compared = Compared::of(&runs).unwrap();
+        for width in [60, 80, 110] {
+            let style = Style { width, colour: false, ascii: false };
+            let shown = summary(&compared, style).replace(&temp.path().display().to_string(), "runs/x");
+            insta::assert_snapshot!(format!("comparison_{width}"), shown);
+            assert!(shown.lines().all(|line| length(line) <= width), "{shown}");
+        }
+        let plain = summary(&compared, Style { width: 80, colour: true, ascii: true });
+        assert!(plain.is_ascii());
+    }
+}
