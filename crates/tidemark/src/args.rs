@@ -12,6 +12,7 @@ use tidemark_lab::IoChoice;
 use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
+use crate::watch::Wish;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -222,6 +223,13 @@ pub struct VerifyArguments {
     /// Say nothing while it reads
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl RunArguments {
+    /// How it is to be watched.
+    pub fn wish(&self) -> Wish {
+        Wish { tui: self.tui, quiet: self.quiet, goal: None }
+    }
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -1,7 +1,7 @@
 //! `tidemark check` and `tidemark schema`: the scenario language without a run.
 
 use tidemark_scenario::units::Time;
-use tidemark_scenario::{Plan, schema};
+use tidemark_scenario::{Comparison, Experiment, Plan, schema};
 
 use crate::args::CheckArguments;
 use crate::failure::Failure;
@@ -9,9 +9,18 @@ use crate::{output, scenario};
 
 /// Checks a scenario; every mistake in it is in the failure.
 pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
-    let plan = scenario::load(&arguments.file, &arguments.settings)?;
-    output::print(&format!("{}\n", praise(&plan)))?;
+    let praise = match scenario::load(&arguments.file, &arguments.settings)? {
+        Experiment::One(plan) => praise(&plan),
+        Experiment::Comparison(comparison) => praise_all(&comparison),
+    };
+    output::print(&format!("{praise}\n"))?;
     Ok(tidemark_lab::EXIT_PASS)
+}
+
+fn praise_all(comparison: &Comparison) -> String {
+    let each =
+        comparison.variants.iter().map(|variant| format!("\n{}: {}", variant.name, praise(&variant.plan)));
+    format!("{}: no mistakes; compares{}", comparison.source_name, each.collect::<String>())
 }
 
 fn praise(plan: &Plan) -> String {

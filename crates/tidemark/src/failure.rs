@@ -36,3 +36,9 @@ impl From<LabError> for Failure {
         Failure { message: error.to_string(), status: error.exit_status() }
     }
 }
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -12,6 +12,7 @@
 
 mod args;
 mod check;
+mod compare;
 mod crash;
 mod failure;
 mod hit;

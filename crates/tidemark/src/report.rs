@@ -2,19 +2,22 @@
 
 use std::path::Path;
 
-use tidemark_record::{RUNS_DIR, Run, resolve};
+use tidemark_record::{Comparison, RUNS_DIR, Run, resolve};
 use tidemark_report::text::{Style, summary};
 use tidemark_report::{html, json};
 
 use crate::args::ReportArguments;
 use crate::failure::Failure;
-use crate::{output, run};
+use crate::{compare, output, run};
 
 /// Shows a run on standard output, or writes what is asked for to files.
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     run::check_results(&arguments.results, arguments.json)?;
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
+    if Comparison::is_at(&dir) {
+        return compare::report(&dir, arguments);
+    }
     let run = run::open(&dir)?;
     if !run.missing.is_empty() {
         let missing = run.missing.join(", ");

@@ -56,6 +56,13 @@ impl ResultArguments {
         if self.github { step_summary().map(drop) } else { Ok(()) }
     }
 
+    /// One of the flags that were given.
+    pub fn any(&self) -> Option<&'static str> {
+        let markdown = self.markdown.is_some().then_some("--markdown");
+        let github = self.github.then_some("--github");
+        self.files().next().map(|(flag, _)| flag).or(markdown).or(github)
+    }
+
     fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let files = [
             ("--junit", &self.junit),

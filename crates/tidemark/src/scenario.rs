@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::{Checker, Diagnostics, Plan, shipped};
+use tidemark_scenario::{Checker, Diagnostics, Experiment, shipped};
 
 use crate::failure::Failure;
 use crate::{output, serve};
@@ -12,19 +12,19 @@ const NEAR: usize = 3;
 
 /// Reads, checks and compiles a scenario; warnings go to standard error. What looks like a path is one; else a
 /// shipped name comes first.
-pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Plan, Failure> {
+pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
     let looks_like_path = scenario.contains(['/', '\\', '.']);
     let checker = Checker { setting: serve::check_setting, store: tidemark_lab::verify::can_read };
-    let (plan, diagnostics) = match shipped(scenario) {
+    let (experiment, diagnostics) = match shipped(scenario) {
         Some(text) if !looks_like_path => {
-            checker.text(&format!("{scenario}.yaml"), text, Path::new("."), settings)
+            checker.experiment_text(&format!("{scenario}.yaml"), text, Path::new("."), settings)
         }
-        _ => checker.file(Path::new(scenario), settings),
+        _ => checker.experiment_file(Path::new(scenario), settings),
     };
-    match plan {
-        Some(plan) => {
+    match experiment {
+        Some(experiment) => {
             output::remark(&diagnostics.to_string());
-            Ok(plan)
+            Ok(experiment)
         }
         None => Err(failure(scenario, &diagnostics)),
     }

@@ -1,0 +1,70 @@
+//! Scenarios that are compared, with the real executable.
+
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use program::{code, run, stderr, stdout};
+use serde_json::Value;
+
+/// A session of one request, so that there is an equal rate; and two of it that are compared.
+fn write(folder: &Path, more: &str) {
+    let scenario = "settings: {users: 1, path: /health}\nsystem: {serve: ingest, durability: memory}\n\
+                    sessions: {s: {steps: [{GET: '${path}', label: Ask}]}}\nload: {users: '${users}', hold: 1s}\n";
+    fs::write(folder.join("ask.yaml"), scenario).unwrap();
+    let compare =
+        format!("compare:\n  One: ask.yaml\n  Two: {{scenario: ask.yaml, set: {{users: 2}}}}\n{more}");
+    fs::write(folder.join("both.yaml"), compare).unwrap();
+}
+
+#[test]
+fn all_run_and_the_last_word_is_how_they_compare() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "equal rate: 10%\n");
+    let output = run(folder.path(), &["run", "both.yaml", "--json"]);
+    assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
+    for announced in ["1 of 4: One", "2 of 4: Two", "3 of 4: One, at ", "4 of 4: Two, at "] {
+        assert!(stderr(&output).contains(announced), "{announced}: {}", stderr(&output));
+    }
+    let compared: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object");
+    let [own, equal] = [0, 1].map(|part| &compared["parts"][part]["variants"]);
+    let answered = |of: &Value, index: usize| of[index]["answered_per_s"].as_f64().unwrap();
+    let slowest = answered(own, 0).min(answered(own, 1));
+    let rate = compared["equal_rate_per_s"].as_f64().unwrap();
+    assert!((rate - slowest / 10.0).abs() < slowest * 0.01, "{rate} of {slowest}");
+    let offered = equal[1]["offered_per_s"].as_f64().unwrap();
+    assert!((offered - rate).abs() < rate * 0.05, "{offered} of {rate}");
+    assert!(own[0]["system_cpu_us_per_request"].as_f64().unwrap() > 0.0);
+
+    // the same again from the directory, for a person
+    let again = run(folder.path(), &["report", "last"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    let text = stdout(&again);
+    assert!(text.contains("Each with its own load") && text.contains("Two / One"), "{text}");
+    // and one of its runs as any other
+    let dir = own[1]["run_dirs"][0].as_str().unwrap();
+    assert!(folder.path().join(dir).join("report.html").is_file(), "{dir}");
+    assert_eq!(code(&run(folder.path(), &["report", dir])), 0);
+    assert_eq!(code(&run(folder.path(), &["verify", "last"])), 2, "which of them?");
+}
+
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "");
+    for (arguments, says) in [
+        (&["run", "both.yaml", "--set", "userz=3"][..], "--set userz"),
+        (&["run", "both.yaml", "--junit", "r.xml"], "--junit is of one run"),
+        (&["run", "both.yaml", "--for", "1ms"], "One: 1ms is too short"),
+        (&["check", "both.yaml", "--set", "path=${"], "ask.yaml"),
+    ] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+        assert!(!folder.path().join("runs").exists(), "{arguments:?}");
+    }
+    let output = run(folder.path(), &["check", "both.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains("compares\nOne: ask.yaml: no mistakes"), "{}", stdout(&output));
+}
