@@ -41,6 +41,11 @@ fn every_example_loads() {
     let blocks = blocks(&text);
     assert!(blocks.len() >= 4, "{}", blocks.len());
     for block in blocks {
+        if block.contains("\ncompare:") {
+            let compared = tidemark_scenario::load_experiment_text("docs.yaml", block, Path::new("."), &[]);
+            assert!(compared.is_ok(), "{}\nin\n{block}", compared.unwrap_err());
+            continue;
+        }
         let whole = completed(block);
         let (plan, diagnostics) =
             tidemark_scenario::check_text("docs.yaml", &whole, &docs().join("examples"), &[]);
