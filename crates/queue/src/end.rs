@@ -42,10 +42,8 @@ impl<S: Source> End<S> {
         if self.source.open(Look::Published) {
             return true;
         }
-        let (hub, source) = (&*self.hub, &mut self.source);
-        let linger = hub.options.linger;
-        hub.note_receiver_wait();
-        let opened = self.waiter.wait(&hub.receivers, self.key, hub.fence, deadline, |look| {
+        let linger = self.hub.options.linger;
+        let opened = self.wait_until(deadline, |hub, source, look| {
             if look == Look::Written && !linger.is_zero() && source.any(look) {
                 let_it_grow(hub, source, linger);
             }
@@ -56,6 +54,17 @@ impl<S: Source> End<S> {
             }
         });
         opened == Some(true)
+    }
+
+    /// Waits until there is something to be seen at the source, or the deadline passes.
+    pub(crate) fn wait_until<R>(
+        &mut self,
+        deadline: Option<Instant>,
+        mut see: impl FnMut(&Hub<S::Message>, &mut S, Look) -> Option<R>,
+    ) -> Option<R> {
+        let (hub, source) = (&*self.hub, &mut self.source);
+        hub.note_receiver_wait();
+        self.waiter.wait(&hub.receivers, self.key, hub.fence, deadline, |look| see(hub, source, look))
     }
 
     /// As [`wait`](End::wait), at most so long.
@@ -84,22 +93,29 @@ impl<S: Source> End<S> {
 
     /// As [`poll`](End::poll), and otherwise has the task woken.
     pub(crate) fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), RecvError>> {
-        match self.poll() {
-            Err(TryRecvError::Empty) => {}
-            known => return Poll::Ready(known.map_err(|_| RecvError)),
+        self.poll_until(context, |end| match end.poll() {
+            Err(TryRecvError::Empty) => None,
+            known => Some(known.map_err(|_| RecvError)),
+        })
+    }
+
+    /// Ready where there is something to be seen; otherwise the task is woken when there may be.
+    pub(crate) fn poll_until<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        mut see: impl FnMut(&mut End<S>) -> Option<R>,
+    ) -> Poll<R> {
+        if let Some(seen) = see(self) {
+            return Poll::Ready(seen);
         }
         self.hub.receivers.register(self.key, context.waker());
         self.hub.fence.heavy();
-        match self.poll() {
-            Err(TryRecvError::Empty) => {
-                self.hub.note_receiver_wait();
-                Poll::Pending
-            }
-            known => {
-                self.wait_no_more();
-                Poll::Ready(known.map_err(|_| RecvError))
-            }
+        if let Some(seen) = see(self) {
+            self.wait_no_more();
+            return Poll::Ready(seen);
         }
+        self.hub.note_receiver_wait();
+        Poll::Pending
     }
 
     /// Whoever waited and goes on without, or goes away, is woken no more; if it was just woken, another is instead.

@@ -25,6 +25,7 @@
 //! - A full queue makes its sender wait, or refuses by choice (`try_send`). Dropping a sender drains; dropping the receiver
 //!   is an error for senders, which get their message back. [`Receiver::close`] refuses what comes later and drains: what a
 //!   sender was told is accepted is received, without exception.
+//! - [`stream`]s share a queue among subscribers that say how many messages they want: one, each in turn, or all.
 //! - [`Metrics`] count what happened, at no cost for a message.
 //!
 //! # How it is made, and why
@@ -66,6 +67,8 @@ mod ring;
 mod sender;
 mod shared;
 mod slots;
+#[cfg(not(loom))]
+pub mod stream;
 mod sync;
 mod wait;
 

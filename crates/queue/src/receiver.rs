@@ -23,7 +23,7 @@ const SLICES_A_RING: u64 = 4;
 /// Dropping it drops what is in the queue, and is an error for senders. It is a [`Stream`] too, which ends when everything
 /// was received.
 pub struct Receiver<T> {
-    end: End<Slice<T>>,
+    pub(crate) end: End<Slice<T>>,
 }
 
 impl<T> Receiver<T> {
@@ -164,7 +164,7 @@ impl<T> std::fmt::Debug for Receiver<T> {
 }
 
 /// Takes slices of rings, where they lie.
-pub(crate) struct Slice<T> {
+pub struct Slice<T> {
     rounds: Rounds<T>,
     /// The ring that the slice lies in.
     ring: Option<Arc<Ring<T>>>,
@@ -179,6 +179,12 @@ impl<T> Slice<T> {
     #[inline(always)]
     fn is_open(&self) -> bool {
         self.next != self.limit
+    }
+
+    /// Whether there are messages in the slice.
+    #[cfg(not(loom))]
+    pub(crate) fn has_more(&self) -> bool {
+        self.is_open()
     }
 
     /// Takes the next message of the slice, which is open.

@@ -43,6 +43,7 @@ impl<T> Slots<T> {
         (to - from).min(self.capacity() - (from & self.mask))
     }
 
+    /// Where the slot of a position lies; the pointer may be used for those behind it, too.
     #[cfg(not(loom))]
     #[inline(always)]
     fn cell(&self, position: u64) -> *mut MaybeUninit<T> {
@@ -50,7 +51,8 @@ impl<T> Slots<T> {
         debug_assert!(index < self.cells.len());
         // SAFETY: the mask keeps the index below the number of cells, which is a power of two.
         #[allow(unsafe_code)]
-        unsafe { self.cells.get_unchecked(index) }.get()
+        let cell = unsafe { self.cells.as_ptr().add(index) };
+        UnsafeCell::raw_get(cell)
     }
 
     /// Puts a message into a slot.
