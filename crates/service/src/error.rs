@@ -23,6 +23,16 @@ pub enum ServiceError {
     /// The system's own preparation failed: opening its store, loading its data.
     #[error("the system could not start: {0}")]
     Start(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Two methods of services cannot be told apart, or one has a route that cannot be served.
+    #[error("the route {verb} {path} cannot be served: {why}")]
+    Route {
+        /// The method of HTTP.
+        verb: &'static str,
+        /// The path's pattern.
+        path: &'static str,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A setting is outside its bounds.
     #[error("{name} is {given}; allowed is {allowed}")]
     Setting {

@@ -30,6 +30,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Or it brings a trait: [`service`] makes REST routes, calls over a WebSocket, typed clients for both and the OpenAPI
+//! description of it, as the module [`rpc`] explains.
+//!
 //! # How it is made
 //!
 //! Each worker is a thread with an event loop of its own. A connection belongs to one worker for its whole life,
@@ -41,6 +44,7 @@
 //! more than a hand-written match, a small part of the 15 to 40 µs that a request takes in all.
 
 mod answer;
+mod client;
 pub mod encode;
 mod error;
 mod limits;
@@ -49,7 +53,10 @@ mod metrics;
 mod open_files;
 mod pace;
 mod process;
+mod publish;
 mod request;
+pub mod rpc;
+mod rpc_metrics;
 mod server;
 mod settings;
 mod shared;
@@ -67,5 +74,7 @@ pub use prometheus_client;
 pub use server::{BoundServer, Served, Server, System};
 pub use settings::{Setting, SettingError, Settings};
 pub use stop::{Stop, signals};
+/// Makes a trait a service: the module [`rpc`] explains it.
+pub use tidemark_service_macros::service;
 pub use timings::Timings;
 pub use worker::worker_index;

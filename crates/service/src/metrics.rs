@@ -155,7 +155,7 @@ impl Counts {
         MATCHED.set(number);
     }
 
-    fn number_of(&self, pattern: &str) -> usize {
+    pub(crate) fn number_of(&self, pattern: &str) -> usize {
         let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(&number) = routes.get(pattern) {
             return number;

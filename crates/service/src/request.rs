@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Instant;
@@ -17,6 +18,7 @@ use tower::Service;
 
 use crate::answer::{json, reason, typed};
 use crate::metrics::{self, Bound, NO_ROUTE, WorkerCounts};
+use crate::rpc::{self, Upgrading};
 use crate::shared::{Shared, State};
 use crate::worker::ConnectionState;
 
@@ -36,15 +38,25 @@ pub(crate) async fn answer(
     let began = Instant::now();
     let in_flight = InFlight::begin(counts);
     let method = request.method().clone();
-    let (mut response, route) = match request.uri().path() {
-        "/health" => own(shared, "/health", &method, health),
-        "/metrics" => own(shared, "/metrics", &method, scrape),
-        _ => match (shared.state(), shared.router.get()) {
-            (State::Starting, _) | (_, None) => {
-                (reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting"), NO_ROUTE)
-            }
-            (_, Some(router)) => routed(shared, counts, connection, router.clone(), request).await,
-        },
+    let published = shared.published.get().filter(|_| shared.state() != State::Starting);
+    let found = published.and_then(|published| published.routes.find(request.uri().path()));
+    let (mut response, route) = match (request.uri().path(), found, published) {
+        (_, Some((path, arguments)), _) => {
+            (called(shared, counts, connection, (path, arguments), request).await, path.number)
+        }
+        ("/health", ..) => own(shared, "/health", &method, health),
+        ("/metrics", ..) => own(shared, "/metrics", &method, scrape),
+        (_, _, None) => (reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting"), NO_ROUTE),
+        (rpc::RPC_PATH, _, Some(published)) if !published.services.is_empty() => {
+            shared.counts.note_matched(rpc::RPC_PATH);
+            (upgraded(connection, request), metrics::matched())
+        }
+        (rpc::OPENAPI_PATH, _, Some(published)) if !published.services.is_empty() => {
+            own(shared, rpc::OPENAPI_PATH, &method, describe)
+        }
+        (_, _, Some(published)) => {
+            routed(shared, counts, connection, published.router.clone(), request).await
+        }
     };
     if shared.state() == State::Stopping {
         // So that the client does not send the next request into a connection that is about to go.
@@ -90,6 +102,81 @@ fn scrape(shared: &Shared) -> Response<Body> {
     }
 }
 
+fn describe(shared: &Shared) -> Response<Body> {
+    let document = shared.published.get().map(|published| published.openapi.clone());
+    json(StatusCode::OK, document.unwrap_or_default())
+}
+
+/// Agrees to a WebSocket, or says why not.
+fn upgraded(connection: &ConnectionState, mut request: Request<Incoming>) -> Response<Body> {
+    let (response, upgrading) = Upgrading::accept(&mut request);
+    if upgrading.is_some() {
+        *connection.upgrading.lock().unwrap_or_else(PoisonError::into_inner) = upgrading;
+    }
+    response
+}
+
+/// Reads the body, then lets the method of a service answer.
+async fn called(
+    shared: &Shared,
+    counts: &WorkerCounts,
+    connection: &ConnectionState,
+    (path, arguments): (&rpc::Path, rpc::Arguments),
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let Some(target) = path.target(request.method()).cloned() else {
+        let mut refusal = method_not_allowed();
+        if let Ok(allow) = HeaderValue::try_from(&path.allow) {
+            refusal.headers_mut().insert(header::ALLOW, allow);
+        }
+        return refusal;
+    };
+    let (head, body) = request.into_parts();
+    let body = match body_of(shared, counts, connection, body).await {
+        Ok(body) => body,
+        Err(answer) => return answer,
+    };
+    let request = rpc::Request::new(head.uri, arguments, body);
+    let mut answering = target.service.request(target.method, request);
+    let outcome =
+        poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Some),
+            Err(_panic) => Poll::Ready(None),
+        })
+        .await;
+    match outcome {
+        Some(Ok(answer)) => json(StatusCode::OK, answer),
+        Some(Err(refusal)) => {
+            let status = StatusCode::from_u16(refusal.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            reason(status, refusal.reason())
+        }
+        None => panicked(counts),
+    }
+}
+
+/// The whole body, or the answer to one that is not taken.
+async fn body_of(
+    shared: &Shared,
+    counts: &WorkerCounts,
+    connection: &ConnectionState,
+    body: Incoming,
+) -> Result<Bytes, Response<Body>> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    whole_body(shared, body).await.map_err(|fault| {
+        connection.body_refused.store(true, Ordering::Relaxed);
+        fault.answer(shared, counts)
+    })
+}
+
+fn panicked(counts: &WorkerCounts) -> Response<Body> {
+    // The panic itself was printed by the panic hook.
+    counts.panics.fetch_add(1, Ordering::Relaxed);
+    tracing::error!("a request was answered 500 because its handler panicked");
+    reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details")
+}
+
 /// The answer to a path that no route has.
 pub(crate) fn not_found() -> Response<Body> {
     reason(StatusCode::NOT_FOUND, "no such path")
@@ -112,16 +199,9 @@ async fn routed(
     request: Request<Incoming>,
 ) -> (Response<Body>, usize) {
     let (head, body) = request.into_parts();
-    let body = if body.is_end_stream() {
-        Body::empty()
-    } else {
-        match whole_body(shared, body).await {
-            Ok(bytes) => Body::from(bytes),
-            Err(fault) => {
-                connection.body_refused.store(true, Ordering::Relaxed);
-                return (fault.answer(shared, counts), NO_ROUTE);
-            }
-        }
+    let body = match body_of(shared, counts, connection, body).await {
+        Ok(body) => Body::from(body),
+        Err(answer) => return (answer, NO_ROUTE),
     };
     let mut future = pin!(router.call(Request::from_parts(head, body)));
     // A handler begins to run within the first poll, and the note that a route was matched is made there.
@@ -139,12 +219,7 @@ async fn routed(
         }
     })
     .await;
-    let response = outcome.unwrap_or_else(|| {
-        // The panic itself was printed by the panic hook.
-        counts.panics.fetch_add(1, Ordering::Relaxed);
-        tracing::error!("a request was answered 500 because its handler panicked");
-        reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details")
-    });
+    let response = outcome.unwrap_or_else(|| panicked(counts));
     (response, route.unwrap_or(NO_ROUTE))
 }
 

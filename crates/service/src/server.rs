@@ -18,8 +18,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::metrics::{Bound, Counts};
 use crate::process::Process;
-use crate::shared::{NoteRoute, Shared, State};
-use crate::{Limits, Pace, ServiceError, open_files, request, worker};
+use crate::rpc::{self, Services};
+use crate::shared::{Shared, State};
+use crate::{Limits, Pace, ServiceError, open_files, publish, worker};
 
 /// Connections the kernel keeps for us until we accept them.
 const BACKLOG: i32 = 4096;
@@ -41,6 +42,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A system that is ready to serve: its routes, and what belongs to them.
 pub struct System {
     router: Router,
+    services: Services,
     background: Vec<Background>,
     collectors: Vec<Box<dyn Collector>>,
     at_stop: Vec<AtStop>,
@@ -50,7 +52,20 @@ impl System {
     /// A system with these routes. Unknown paths and methods are answered by the server, as JSON reasons;
     /// fallbacks of the router itself are replaced.
     pub fn new(router: Router) -> Self {
-        System { router, background: Vec::new(), collectors: Vec::new(), at_stop: Vec::new() }
+        System {
+            router,
+            services: Services::new(),
+            background: Vec::new(),
+            collectors: Vec::new(),
+            at_stop: Vec::new(),
+        }
+    }
+
+    /// One more service, made of a trait by [`service`](crate::service): its REST routes, which come before those of
+    /// the router, and its methods for calls over WebSockets.
+    pub fn service(mut self, service: impl rpc::Service) -> Self {
+        self.services.push(Arc::new(service));
+        self
     }
 
     /// Work that goes on beside the requests until the server stops: sweeping, following the calendar.
@@ -70,6 +85,13 @@ impl System {
     pub fn at_stop(mut self, last: impl FnOnce() + Send + 'static) -> Self {
         self.at_stop.push(Box::new(last));
         self
+    }
+}
+
+impl Default for System {
+    /// A system without routes of its own, for services.
+    fn default() -> Self {
+        System::new(Router::new())
     }
 }
 
@@ -285,7 +307,10 @@ async fn accept_until(
                 let system = system.unwrap_or_else(|_| Err("it panicked; the log has the details".into()));
                 match system {
                     Ok(system) => {
-                        at_stop = ready(shared, system);
+                        match ready(shared, system) {
+                            Ok(last) => at_stop = last,
+                            Err(error) => return (Err(error), at_stop),
+                        }
                         announce.into_iter().for_each(say_listening);
                     }
                     Err(failure) => return (Err(ServiceError::Start(failure)), at_stop),
@@ -304,24 +329,21 @@ fn say_listening(local: SocketAddr) {
 }
 
 /// Makes a system that has started reachable.
-fn ready(shared: &Arc<Shared>, system: System) -> Vec<AtStop> {
-    let System { mut router, background, collectors, at_stop } = system;
-    if router.has_routes() {
-        router = router.route_layer(NoteRoute(shared.counts.clone()));
-    }
-    let router = router
-        .fallback(|| async { request::not_found() })
-        .method_not_allowed_fallback(|| async { request::method_not_allowed() })
-        .with_state(());
+fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceError> {
+    let System { router, services, background, collectors, at_stop } = system;
+    let published = publish::publish(shared, router, services)?;
     let mut registry = shared.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if !published.services.is_empty() {
+        registry.register_collector(Box::new(published.calls.clone()));
+    }
     collectors.into_iter().for_each(|collector| registry.register_collector(collector));
     drop(registry);
     background.into_iter().for_each(|work| drop(tokio::spawn(work)));
     // Set once only: a server starts one system.
-    let _ = shared.router.set(router);
+    let _ = shared.published.set(published);
     shared.advance(State::Ready);
     tracing::info!(system = shared.name, "ready");
-    at_stop
+    Ok(at_stop)
 }
 
 /// The worker threads, and the way to hand them connections.

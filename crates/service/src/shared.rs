@@ -11,8 +11,12 @@ use prometheus_client::registry::Registry;
 use std::sync::Arc;
 use tower::{Layer, Service};
 
+use bytes::Bytes;
+
 use crate::Limits;
 use crate::metrics::Counts;
+use crate::rpc::{Routes, Services};
+use crate::rpc_metrics::CallCounts;
 
 /// Where the server is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +26,19 @@ pub(crate) enum State {
     Stopping,
 }
 
+/// What the system offers.
+pub(crate) struct Published {
+    pub(crate) router: Router,
+    pub(crate) services: Services,
+    pub(crate) routes: Routes,
+    /// Service, and method within it, by the number that calls over WebSockets have.
+    pub(crate) methods: Arc<[(usize, usize)]>,
+    /// What these calls' connections begin with.
+    pub(crate) greeting: Vec<u8>,
+    pub(crate) openapi: Bytes,
+    pub(crate) calls: Arc<CallCounts>,
+}
+
 /// Shared by the accepting thread, the workers and the starting system.
 pub(crate) struct Shared {
     pub(crate) name: &'static str,
@@ -29,7 +46,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) counts: Arc<Counts>,
     /// There once the system has started.
-    pub(crate) router: OnceLock<Router>,
+    pub(crate) published: OnceLock<Published>,
     pub(crate) registry: Mutex<Registry>,
     state: AtomicU8,
 }
@@ -48,7 +65,7 @@ impl Shared {
             version,
             limits,
             counts,
-            router: OnceLock::new(),
+            published: OnceLock::new(),
             registry: Mutex::new(registry),
             state,
         }

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::net::TcpStream;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::metrics::Bound;
 use crate::request;
+use crate::rpc::{self, Upgrading};
 use crate::shared::Shared;
 use crate::timer::CheapTimer;
 
@@ -50,6 +51,8 @@ pub(crate) struct ConnectionState {
     requests: AtomicU64,
     /// A body was refused before it was all there.
     pub(crate) body_refused: AtomicBool,
+    /// It becomes a WebSocket for calls.
+    pub(crate) upgrading: Mutex<Option<Upgrading>>,
 }
 
 /// Serves the connections that arrive on `incoming` until the sender is dropped, lets them finish, and returns
@@ -106,7 +109,8 @@ async fn connection(shared: Arc<Shared>, index: usize, stream: TcpStream, stoppi
         .header_read_timeout(limits.head_timeout)
         .max_buf_size(limits.head_bytes_max)
         .max_headers(limits.headers_max)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
 
     let mut ended = until_stop(Pin::new(&mut served), &stopping, limits.head_timeout / 2).await;
     if ended.is_none() {
@@ -122,9 +126,35 @@ async fn connection(shared: Arc<Shared>, index: usize, stream: TcpStream, stoppi
         client_is_sending |= error.is_parse();
         note_end(&shared, index, &error);
     }
-    if client_is_sending {
-        linger(served.into_parts().io.into_inner()).await;
+    let upgrading = state.upgrading.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(upgrading) = upgrading {
+        drop(served);
+        return calls(&shared, index, upgrading, &stopping).await;
     }
+    if client_is_sending && let Some(parts) = served.into_parts() {
+        linger(parts.io.into_inner()).await;
+    }
+}
+
+/// A connection that has become a WebSocket.
+async fn calls(shared: &Shared, index: usize, upgrading: Upgrading, stopping: &Stopping) {
+    let Upgrading { on, form } = upgrading;
+    let upgraded =
+        on.await.ok().and_then(|upgraded| upgraded.downcast::<TokioIo<tokio::net::TcpStream>>().ok());
+    let (Some(parts), Some(published)) = (upgraded, shared.published.get()) else {
+        shared.counts.workers[index].broken_connections.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    let stop = async {
+        let mut stop = pin!(stopping.notify.notified());
+        stop.as_mut().enable();
+        if !stopping.flag.load(Ordering::Acquire) {
+            stop.await;
+        }
+    };
+    let connection = (parts.io.into_inner(), parts.read_buf.to_vec());
+    let stream = rpc::run(published, index, connection, form, shared.limits.head_timeout, stop).await;
+    linger(stream).await;
 }
 
 /// Drives a connection until it ends, or until the server stops: then `None`.

@@ -76,6 +76,12 @@ pub fn key(random: [u8; 16]) -> Key {
     key
 }
 
+/// Whether this is what a client may send as its key: 16 bytes in base64.
+pub fn is_key(key: &Key) -> bool {
+    let mut bytes = [0; 18];
+    STANDARD.decode_slice(key, &mut bytes) == Ok(16)
+}
+
 /// The answer to a key.
 pub fn accept(key: &Key) -> Accept {
     let hash = Sha1::new().chain_update(key).chain_update(MAGIC).finalize();
@@ -169,11 +175,7 @@ pub fn check_request(request: &RequestDecoder) -> Result<Offer<'_>, HandshakeErr
     }
     let key: &Key =
         request.header("sec-websocket-key").and_then(|key| key.try_into().ok()).ok_or(HandshakeError::Key)?;
-    let mut bytes = [0; 18];
-    match STANDARD.decode_slice(key, &mut bytes) {
-        Ok(16) => Ok(Offer { key, request }),
-        _ => Err(HandshakeError::Key),
-    }
+    if is_key(key) { Ok(Offer { key, request }) } else { Err(HandshakeError::Key) }
 }
 
 /// A server's answer that switches; `protocol` is one of those offered.

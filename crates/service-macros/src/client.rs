@@ -1,0 +1,92 @@
+//! The client's side: a method for each of the trait's, over either transport.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use crate::model::{Argument, Method, Place, Service, capital};
+
+pub(crate) fn write(service: &Service) -> TokenStream {
+    let kind = &service.definition.ident;
+    let visible = &service.definition.vis;
+    let client = format_ident!("{kind}Client");
+    let doc = format!("Calls a [`{kind}`] elsewhere, over a WebSocket or as REST.");
+    let name = &service.name;
+    let names = service.methods.iter().map(|method| format!("{name}.{}", method.ident));
+    let methods = service.methods.iter().enumerate().map(|(number, method)| call(visible, number, method));
+    quote! {
+        #[doc = #doc]
+        #[derive(Clone, Debug)]
+        #visible struct #client {
+            proxy: ::tidemark_service::rpc::Proxy,
+        }
+
+        impl #client {
+            /// A client that calls through a connection, which it may share with others.
+            #visible fn new(through: impl ::core::convert::Into<::tidemark_service::rpc::Through>) -> Self {
+                const NAMES: &[&str] = &[#(#names),*];
+                #client { proxy: ::tidemark_service::rpc::Proxy::new(through.into(), NAMES) }
+            }
+
+            /// The same with another time that each call has.
+            #visible fn deadline(self, deadline: ::core::time::Duration) -> Self {
+                #client { proxy: self.proxy.deadline(deadline) }
+            }
+
+            #(#methods)*
+        }
+    }
+}
+
+fn call(visible: &syn::Visibility, number: usize, method: &Method) -> TokenStream {
+    let (ident, doc, returns) = (&method.ident, &method.doc, &method.returns);
+    let doc = format!("{doc}\n\n# Errors\nWhy there is no answer.");
+    let names: Vec<_> = method.arguments.iter().map(|argument| &argument.ident).collect();
+    let kinds = method.arguments.iter().map(|argument| &argument.kind);
+    let arguments = match names.is_empty() {
+        true => quote!(&[false; 0]),
+        false => quote!(&(#(&#names,)*)),
+    };
+    let rest = rest(method);
+    quote! {
+        #[doc = #doc]
+        #visible async fn #ident(
+            &self,
+            #(#names: #kinds),*
+        ) -> ::core::result::Result<#returns, ::tidemark_service::rpc::CallError> {
+            match self.proxy.through() {
+                ::tidemark_service::rpc::Through::WebSocket(_) => self.proxy.call(#number, #arguments).await,
+                ::tidemark_service::rpc::Through::Rest(_) => #rest,
+            }
+        }
+    }
+}
+
+fn rest(method: &Method) -> TokenStream {
+    let Some(route) = &method.route else {
+        return quote!(::core::result::Result::Err(::tidemark_service::rpc::CallError::no_route()));
+    };
+    let verb = format_ident!("{}", capital(&route.verb));
+    let path = route.path.value();
+    let segments = path.split('/').skip(1).map(|segment| {
+        match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+            Some(name) => {
+                let name = format_ident!("{name}");
+                quote!(.parameter(&#name))
+            }
+            None => quote!(.segment(#segment)),
+        }
+    });
+    let others = method.arguments.iter().map(|Argument { ident, place, optional, .. }| {
+        let name = ident.to_string();
+        match (place, optional) {
+            (Place::Path, _) => quote!(),
+            (Place::Query, Some(_)) => quote!(.query_maybe(#name, #ident.as_ref())),
+            (Place::Query, None) => quote!(.query(#name, &#ident)),
+            (Place::Body, _) => quote!(.body(&#ident)?),
+        }
+    });
+    quote!({
+        let request = ::tidemark_service::rpc::RestCall::new(::tidemark_service::rpc::Verb::#verb);
+        self.proxy.send(request #(#segments)* #(#others)*).await
+    })
+}
