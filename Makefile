@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a convenience.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-needs web fuzz bench-airline bench-connections bench-driver bench-ingest bench-truth clean
+.PHONY: help demo build test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-truth clean
 
 help: ## what there is
 	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
@@ -20,6 +20,9 @@ test-needs:
 
 test: test-needs ## install what the tests need, then pass every check
 	@./tests/run
+
+matrix: ## break the message intake and its stores in every way under load; is anything lost? (25 minutes)
+	@./tests/matrix
 
 web: ## build the report page (web/dist/report.html) from its sources
 	@./tests/needs web

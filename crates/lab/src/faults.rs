@@ -201,7 +201,7 @@ impl Faults {
     }
 
     /// Starts again what is down though it was to come back, and the system in any case: it is to be asked what it
-    /// holds. Returns what happened.
+    /// holds. What was on its way up when all was over is waited for. Returns what happened.
     pub fn restore(&mut self, patience: Patience<'_>) -> Vec<Event> {
         let mut events = Vec::new();
         for handle in &self.started {
@@ -209,7 +209,15 @@ impl Faults {
             let name = handle.name().to_owned();
             let comes_back =
                 |fault: &Fault| fault.kind.ends_processes() && fault.lasts.is_some() && fault.is_about(&name);
-            if handle.process_id().is_some() || !(name == SYSTEM || self.plan.iter().any(comes_back)) {
+            let mut of_it = self.plan.iter().zip(&self.records).filter(|(fault, _)| fault.is_about(&name));
+            let is_half_up = of_it.any(|(_, record)| {
+                restarts(record)
+                    && record.healed_us.is_some()
+                    && record.ready_us.is_none()
+                    && record.error.is_none()
+            });
+            let is_down = handle.process_id().is_none();
+            if !(is_half_up || is_down && (name == SYSTEM || self.plan.iter().any(comes_back))) {
                 continue;
             }
             let text = match handle.restart(patience) {

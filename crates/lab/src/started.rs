@@ -45,7 +45,8 @@ pub trait Started: Send {
         self.process_mut().stop(patience)
     }
 
-    /// Starts it again, at the same address and with the same data, and waits until it is ready.
+    /// Starts it again, at the same address and with the same data, and waits until it is ready; where it is up
+    /// already, since somebody had no patience before, it only waits.
     ///
     /// # Errors
     /// Where it cannot be started or is not ready in time; [`LabError::Interrupted`] where there is no patience left.

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::child::{Child, Spec};
 use crate::process::Process;
 use crate::started::Started;
 
@@ -138,6 +139,24 @@ fn what_is_down_at_the_end_comes_back_to_be_asked_if_it_was_to() {
     faults.end();
     assert_eq!(faults.restore(&|| true).len(), 2);
     assert_eq!(nodes.each_ref().map(|node| held(node).done.len()), [0, 1, 1]);
+}
+
+#[test]
+fn what_was_on_its_way_up_at_the_end_is_waited_for_to_be_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Arc::new(Mutex::new(Stand { name: "cassandra", never_back: true, ..Stand::default() }));
+    let plan = [Fault { target: "cassandra".into(), ..fault(0, FaultKind::Kill, Some(0)) }];
+    let started = vec![Arc::clone(&node) as Handle];
+    let mut faults = Faults::begin(&plan, started, Means::default(), Instant::now(), 0).unwrap();
+    events(&mut faults, 2);
+    faults.end();
+    let command = ["sleep", "600"].map(str::to_owned).to_vec();
+    let log = folder.path().join("log");
+    let spec = Spec { name: "it".into(), command, log, cores: Vec::new(), yields: false, announces: false };
+    held(&node).process.up(Child::spawn(&spec).unwrap());
+    held(&node).never_back = false;
+    assert_eq!(faults.restore(&|| true)[0].text, "cassandra is started again, after the load");
+    assert_eq!(held(&node).done, ["kill", "restart", "restart"]);
 }
 
 #[test]

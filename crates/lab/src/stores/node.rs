@@ -171,7 +171,9 @@ impl Started for Node {
     }
 
     fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
-        self.spawn()?;
+        if self.process.id().is_none() {
+            self.spawn()?;
+        }
         // others of the store may be down meanwhile, on purpose
         self.wait(Instant::now(), None, patience)
     }
