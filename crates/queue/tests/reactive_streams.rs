@@ -457,7 +457,7 @@ fn a_multicast_drops_who_is_too_slow_by_choice() {
 
 #[test]
 fn a_stream_on_another_thread_gets_everything_in_order() {
-    let count = if cfg!(miri) { 100 } else { 50_000 };
+    let count = if cfg!(miri) { 100 } else { 5_000 };
     for prefetch in [1, 3, 64] {
         let (mut sender, receiver) = Options::new().capacity(64).queue();
         let (publisher, mut distribution) = multicast(receiver, Slow::SetsThePace);

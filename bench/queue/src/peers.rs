@@ -1,0 +1,5 @@
+//! The queues of others, each used the fastest way that its documentation shows: message by message, and in batches (in
+//! place where it can do that, of `Vec`s where it cannot).
+
+pub mod channels;
+pub mod rings;
