@@ -5,10 +5,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
+use tidemark_service::System;
 use tidemark_store::messages::{Message, Place, Query};
 
 use crate::app::App;
@@ -24,12 +25,26 @@ static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 type Shared = State<Arc<App>>;
 
 /// All routes of the intake.
-pub(crate) fn router(app: Arc<App>) -> Router {
+fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/m", get(take_query).post(take_body))
         .route("/count", get(count))
         .route("/messages/{user}", get(messages))
         .with_state(app)
+}
+
+/// The intake as it is served: its routes, and a short way for messages past them.
+pub(crate) fn system(app: Arc<App>) -> System {
+    let routes = router(app.clone());
+    System::new(routes).short_way("/m", move |method, query, body| {
+        let message = match *method {
+            Method::GET => message_of_query(query.unwrap_or_default()),
+            Method::POST => read_message(body),
+            _ => return None, // the router says what is allowed
+        };
+        let app = app.clone();
+        Some(async move { take(&app, message).await.into_response() })
+    })
 }
 
 fn plain(body: impl Into<Body>) -> Response {

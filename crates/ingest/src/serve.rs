@@ -4,13 +4,13 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tidemark_service::{BoundServer, Served, Server, System};
+use tidemark_service::{BoundServer, Served, Server};
 use tidemark_store::Durability;
 use tidemark_store::messages::MessageStore;
 
 use crate::app::App;
 use crate::error::IngestError;
-use crate::handlers::router;
+use crate::handlers::system;
 use crate::options::{Options, Values};
 use crate::store_metrics::StoreCollector;
 
@@ -58,7 +58,7 @@ impl Ingest {
         let workers = workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         let start = move || {
             let app = Arc::new(App::new(store(&values)?, values.waiting_max, workers));
-            Ok::<_, IngestError>(System::new(router(app.clone())).metrics(StoreCollector { app, durability }))
+            Ok::<_, IngestError>(system(app.clone()).metrics(StoreCollector { app, durability }))
         };
         let server = Server::starting(start).name("ingest").listen(listen).limits(limits);
         let server = server.announce(announce).workers(workers);

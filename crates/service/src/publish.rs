@@ -8,12 +8,14 @@ use tidemark_wire::rpc::Greeting;
 use crate::rpc::{self, IN_FLIGHT_MAX, Routes, Services};
 use crate::rpc_metrics::CallCounts;
 use crate::shared::{NoteRoute, Published, Shared};
+use crate::short_way::ShortWay;
 use crate::{ServiceError, request};
 
 /// Routes, description and greeting of a system.
 pub(crate) fn publish(
     shared: &Shared,
     mut router: Router,
+    short_way: Option<ShortWay>,
     services: Services,
 ) -> Result<Published, ServiceError> {
     if router.has_routes() {
@@ -44,5 +46,5 @@ pub(crate) fn publish(
     written.map_err(|error| ServiceError::Start(Box::new(error)))?;
     let openapi = rpc::document(shared.name, shared.version, &descriptions).to_string();
     let calls = Arc::new(calls);
-    Ok(Published { router, services, routes, methods, greeting, openapi: openapi.into(), calls })
+    Ok(Published { router, short_way, services, routes, methods, greeting, openapi: openapi.into(), calls })
 }

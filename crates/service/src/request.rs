@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Instant;
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use bytes::{Bytes, BytesMut};
@@ -19,7 +18,8 @@ use tower::Service;
 use crate::answer::{json, reason, typed};
 use crate::metrics::{self, Bound, NO_ROUTE, WorkerCounts};
 use crate::rpc::{self, Upgrading};
-use crate::shared::{Shared, State};
+use crate::shared::{Published, Shared, State};
+use crate::short_way::Begun;
 use crate::worker::ConnectionState;
 
 /// The content type of the OpenMetrics text form.
@@ -54,9 +54,7 @@ pub(crate) async fn answer(
         (rpc::OPENAPI_PATH, _, Some(published)) if !published.services.is_empty() => {
             own(shared, rpc::OPENAPI_PATH, &method, describe)
         }
-        (_, _, Some(published)) => {
-            routed(shared, counts, connection, published.router.clone(), request).await
-        }
+        (_, _, Some(published)) => routed(shared, counts, connection, published, request).await,
     };
     if shared.state() == State::Stopping {
         // So that the client does not send the next request into a connection that is about to go.
@@ -190,37 +188,61 @@ pub(crate) fn method_not_allowed() -> Response<Body> {
     )
 }
 
-/// Reads the body, then lets the router answer.
+/// Reads the body, then goes the short way or lets the router answer.
 async fn routed(
     shared: &Shared,
     counts: &WorkerCounts,
     connection: &ConnectionState,
-    mut router: Router,
+    published: &Published,
     request: Request<Incoming>,
 ) -> (Response<Body>, usize) {
     let (head, body) = request.into_parts();
     let body = match body_of(shared, counts, connection, body).await {
-        Ok(body) => Body::from(body),
+        Ok(body) => body,
         Err(answer) => return (answer, NO_ROUTE),
     };
-    let mut future = pin!(router.call(Request::from_parts(head, body)));
-    // A handler begins to run within the first poll, and the note that a route was matched is made there.
-    let mut route = None;
-    let outcome = poll_fn(|context| {
-        if route.is_none() {
-            metrics::clear_matched();
+    if let Some(way) = published.short_way.as_ref().filter(|way| way.path == head.uri.path()) {
+        shared.counts.note_matched(way.path);
+        let route = metrics::matched();
+        match way.begin(&head, body.clone()) {
+            Begun::Answering(answering) => {
+                // While the head is there the connection needs a second buffer to read into.
+                drop((head, body));
+                return (guarded(counts, answering, || ()).await, route);
+            }
+            Begun::NotHere => {}
+            Begun::Panicked => return (panicked(counts), route),
         }
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+    }
+    let answering = published.router.clone().call(Request::from_parts(head, Body::from(body)));
+    let answering = async { answering.await.unwrap_or_else(|never| match never {}) };
+    // A handler begins to run within the first poll, and the note that a route was matched is made there.
+    metrics::clear_matched();
+    let mut route = None;
+    let note_route = || {
         route.get_or_insert_with(metrics::matched);
-        match polled {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(Ok(response))) => Poll::Ready(Some(response)),
+    };
+    let response = guarded(counts, answering, note_route).await;
+    (response, route.unwrap_or(NO_ROUTE))
+}
+
+/// The answer, and 500 where who makes it panics. Calls `polled` each time that it was polled.
+async fn guarded(
+    counts: &WorkerCounts,
+    answering: impl Future<Output = Response<Body>>,
+    mut polled: impl FnMut(),
+) -> Response<Body> {
+    let mut answering = pin!(answering);
+    let outcome = poll_fn(|context| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context)));
+        polled();
+        match outcome {
+            Ok(outcome) => outcome.map(Some),
             Err(_panic) => Poll::Ready(None),
         }
     })
     .await;
-    let response = outcome.unwrap_or_else(|| panicked(counts));
-    (response, route.unwrap_or(NO_ROUTE))
+    outcome.unwrap_or_else(|| panicked(counts))
 }
 
 /// Why a body could not be read.

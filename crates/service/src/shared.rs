@@ -17,6 +17,7 @@ use crate::Limits;
 use crate::metrics::Counts;
 use crate::rpc::{Routes, Services};
 use crate::rpc_metrics::CallCounts;
+use crate::short_way::ShortWay;
 
 /// Where the server is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,7 @@ pub(crate) enum State {
 /// What the system offers.
 pub(crate) struct Published {
     pub(crate) router: Router,
+    pub(crate) short_way: Option<ShortWay>,
     pub(crate) services: Services,
     pub(crate) routes: Routes,
     /// Service, and method within it, by the number that calls over WebSockets have.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Path;
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use bytes::Bytes;
 use client::{Client, eventually};
@@ -180,6 +181,40 @@ fn a_panic_is_a_500_without_detail_and_the_connection_goes_on() {
     let metrics = client.get("/metrics");
     assert!(metrics.text().contains("\ntidemark_handler_panics_total 3\n"));
     assert!(metrics.text().contains("{route=\"/boom\",method=\"GET\",status=\"500\"} 3"));
+    running.end();
+}
+
+#[test]
+fn the_short_way_answers_its_path_and_leaves_the_rest_to_the_router() {
+    let system = System::new(routes()).short_way("/echo", |method, query, body| {
+        if method != "POST" {
+            return None;
+        }
+        assert_ne!(body, "boom at once", "on purpose");
+        let text = [query.unwrap_or("no query").as_bytes(), &body[..]].join(&b' ');
+        Some(async move {
+            assert_ne!(body, "boom later", "on purpose");
+            tidemark_service::text(StatusCode::OK, text)
+        })
+    });
+    let running = Running::start(Server::new(system).workers(1));
+    let mut client = running.ready_client();
+    assert_eq!(client.request("POST", "/echo", &[], b"x").text(), "no query x");
+    assert_eq!(client.request("POST", "/echo?a=1", &[], b"y").text(), "a=1 y");
+    assert_eq!(client.get("/hello/you").text(), "hello you");
+    let reply = client.get("/echo");
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")));
+    for body in ["boom at once", "boom later"] {
+        assert_eq!(client.request("POST", "/echo", &[], body.as_bytes()).status, 500, "{body}");
+    }
+    let metrics = client.get("/metrics");
+    for line in [
+        "tidemark_requests_total{route=\"/echo\",method=\"POST\",status=\"200\"} 2",
+        "tidemark_requests_total{route=\"/echo\",method=\"POST\",status=\"500\"} 2",
+        "tidemark_handler_panics_total 2",
+    ] {
+        assert!(metrics.text().lines().any(|l| l == line), "no {line} in\n{}", metrics.text());
+    }
     running.end();
 }
 
