@@ -10,23 +10,36 @@ import { colour } from './theme';
 
 const HEIGHT = 300;
 
+/** One curve of the chart. */
+export interface Curve {
+  label: string;
+  colour: string;
+  dash?: number[];
+  points: [nines: number, us: number][];
+}
+
 export function percentileChart(run: RunPage): HTMLElement | null {
   const { summary } = run.manifest;
   const failed = Object.values(summary.errors).reduce((sum, value) => sum + value, 0);
   const answered = Math.max(0, summary.requests - failed);
-  const lines = [
+  const { response_time_us: response } = summary;
+  const words = `Percentile curve of response and service time. Response time: median ${duration(response.p50)}, 99\u202f% within ${duration(response.p99)}, 99.9\u202f% within ${duration(response.p999)}, longest ${duration(response.max)}. Arrow keys move the cursor.`;
+  return percentileCurves([
     { label: 'response time', colour: 'p50', points: curve(run.percentiles.response_time_us, answered) },
     { label: 'service time', colour: 'service', dash: [6, 4], points: curve(run.percentiles.service_time_us, answered) },
-  ].filter((it) => it.points.length > 0);
+  ], 'Percentiles', words);
+}
+
+/** Percentile curves in one chart; null where none has a point. */
+export function percentileCurves(curves: Curve[], title: string, words: string): HTMLElement | null {
+  const lines = curves.filter((it) => it.points.length > 0);
   if (lines.length === 0) return null;
 
   const x = [...new Set(lines.flatMap((it) => it.points.map(([at]) => at)))].sort((a, b) => a - b);
   const ys = lines.map((it) => x.map((at) => valueAt(it.points, at)));
   const last = x.at(-1) || 1;
   const [low, high] = extent(ys, true) ?? [1, 1];
-  const { response_time_us: response } = summary;
-  const words = `Percentile curve of response and service time. Response time: median ${duration(response.p50)}, 99\u202f% within ${duration(response.p99)}, 99.9\u202f% within ${duration(response.p999)}, longest ${duration(response.max)}. Arrow keys move the cursor.`;
-  const { figure, host, legend, say } = frame('Percentiles', 'measured window, answered requests; both axes logarithmic', words, HEIGHT);
+  const { figure, host, legend, say } = frame(title, 'measured window, answered requests; both axes logarithmic', words, HEIGHT);
 
   let plot: uPlot | null = null;
   const items = lines.map((it, index) => legendItem({ ...it }, (show) => plot?.setSeries(index + 1, { show })));

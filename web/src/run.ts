@@ -277,15 +277,15 @@ export interface RunPage {
 
 type Loose = Record<string, unknown>;
 
-const object = (value: unknown): Loose =>
+export const object = (value: unknown): Loose =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {};
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const text = (value: unknown): string =>
+export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+export const text = (value: unknown): string =>
   typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 const textOrNull = (value: unknown): string | null => (value === null || value === undefined ? null : text(value));
 const numberOrNull = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
-const number = (value: unknown): number => numberOrNull(value) ?? 0;
+export const number = (value: unknown): number => numberOrNull(value) ?? 0;
 const numbers = (value: unknown): number[] => list(value).map(number);
 const texts = (value: unknown): string[] => list(value).map(text);
 
@@ -299,12 +299,16 @@ function series(value: unknown, length: number): Series {
   return Array.from({ length }, (_, index) => numberOrNull(given[index]));
 }
 
-function latency(value: unknown): Latency {
+export function latencyOf(value: unknown): Latency {
   const it = object(value);
   return {
     min: number(it.min), mean: number(it.mean), p50: number(it.p50), p90: number(it.p90),
     p99: number(it.p99), p999: number(it.p999), max: number(it.max),
   };
+}
+
+export function pointsOf(value: unknown): PercentilePoint[] {
+  return list(value).map((pair): PercentilePoint => [number(list(pair)[0]), number(list(pair)[1])]);
 }
 
 function latencySeries(value: unknown, length: number): LatencySeries {
@@ -320,7 +324,7 @@ function readStep(value: unknown): Step {
   return {
     label: text(it.label), requests: number(it.requests), share: number(it.share),
     achieved_per_s: number(it.achieved_per_s), errors: counts(it.errors),
-    response_time_us: latency(it.response_time_us), service_time_us: latency(it.service_time_us),
+    response_time_us: latencyOf(it.response_time_us), service_time_us: latencyOf(it.service_time_us),
   };
 }
 
@@ -382,8 +386,8 @@ function readSummary(value: unknown): Summary {
       : { status: 'invalid', reasons: ['the run holds no verdict', ...texts(verdict.reasons)] },
     offered_per_s: number(it.offered_per_s), achieved_per_s: number(it.achieved_per_s),
     measured_s: number(it.measured_s), requests: number(it.requests), errors: counts(it.errors),
-    dropped: number(it.dropped), response_time_us: latency(it.response_time_us),
-    service_time_us: latency(it.service_time_us), steps: list(it.steps).map(readStep),
+    dropped: number(it.dropped), response_time_us: latencyOf(it.response_time_us),
+    service_time_us: latencyOf(it.service_time_us), steps: list(it.steps).map(readStep),
     processes: list(it.processes).map((entry) => {
       const process = object(entry);
       return {
@@ -393,7 +397,7 @@ function readSummary(value: unknown): Summary {
     }),
     driver: {
       cpu_s: number(driver.cpu_s), threads: number(driver.threads),
-      busiest_thread_share: number(driver.busiest_thread_share), lag_us: latency(driver.lag_us),
+      busiest_thread_share: number(driver.busiest_thread_share), lag_us: latencyOf(driver.lag_us),
       lag_histogram: list(driver.lag_histogram).map((entry) => {
         const one = object(entry);
         return { from_us: number(one.from_us), to_us: number(one.to_us), count: number(one.count) };
@@ -470,8 +474,6 @@ export function readRun(source: string): RunPage {
   const percentiles = object(it.percentiles);
   const heatmap = object(it.heatmap);
   const bounds = numbers(heatmap.bounds_us);
-  const points = (value: unknown): PercentilePoint[] =>
-    list(value).map((pair): PercentilePoint => [number(list(pair)[0]), number(list(pair)[1])]);
   const named = <K extends string>(keys: readonly K[], from: Loose) =>
     Object.fromEntries(keys.map((key) => [key, series(from[key], length)])) as Record<K, Series>;
 
@@ -490,8 +492,8 @@ export function readRun(source: string): RunPage {
       return { label: text(step.label), ...named(['achieved_per_s', 'p50_us', 'p99_us'] as const, step) };
     }),
     percentiles: {
-      response_time_us: points(percentiles.response_time_us),
-      service_time_us: points(percentiles.service_time_us),
+      response_time_us: pointsOf(percentiles.response_time_us),
+      service_time_us: pointsOf(percentiles.service_time_us),
     },
     heatmap: {
       bounds_us: bounds,

@@ -104,6 +104,8 @@ pub struct ComparedRuns {
     pub dir: PathBuf,
     /// What was compared.
     pub comparison: Comparison,
+    /// The file that said what to compare; empty if it is not there.
+    pub source: String,
     /// The runs, as [`Comparison::runs`] has them.
     pub runs: Vec<Run>,
 }
@@ -135,7 +137,8 @@ impl ComparedRuns {
             }
             runs.push(Run::open(&dir.join(&of.dir))?);
         }
-        Ok(ComparedRuns { dir: dir.to_owned(), comparison, runs })
+        let source = fs::read_to_string(dir.join(files::SCENARIO)).unwrap_or_default();
+        Ok(ComparedRuns { dir: dir.to_owned(), comparison, source, runs })
     }
 
     /// The runs of one variant and part, in order.

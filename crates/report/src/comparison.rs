@@ -12,6 +12,7 @@ use serde::Serialize;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{ComparedRuns, Outcome, Part, RecordError, Run, latency, merge_merged, new_merged};
 
+use crate::page::curve;
 use resample::{Measure, Piece};
 
 /// The process whose CPU time is compared.
@@ -76,6 +77,9 @@ pub struct Figures {
     pub driver_cpu_us_per_request: f64,
     /// Where its runs are.
     pub run_dirs: Vec<String>,
+    /// Percentile (0 to 100) and response time (microseconds), ascending.
+    #[serde(skip)]
+    pub(crate) curve: Vec<(f64, u64)>,
     #[serde(skip)]
     pieces: Vec<Piece>,
 }
@@ -194,6 +198,7 @@ impl Figures {
                 .map(|all| all.into_iter().fold(0.0, f64::max) as u64),
             driver_cpu_us_per_request: per_request(total(&|summary| summary.driver.cpu_s)),
             run_dirs: runs.iter().map(|run| run.dir.display().to_string()).collect(),
+            curve: curve(&times),
             pieces: resample::few(&pieces),
         })
     }

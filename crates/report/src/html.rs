@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use tidemark_record::{RecordError, Run};
+use tidemark_record::{ComparedRuns, RecordError, Run};
 
+use crate::comparison::Compared;
 use crate::page::ReportPage;
 
 /// The page built from `web/`, with [`TOKEN`] where the run goes.
@@ -19,9 +20,35 @@ pub fn page(run: &Run) -> Result<String, RecordError> {
     Ok(TEMPLATE.replacen(TOKEN, &escape(&json), 1))
 }
 
+/// The page of several runs that are compared; it leads to their own pages, which stand beside it.
+pub fn comparison(compared: &Compared, runs: &ComparedRuns) -> String {
+    let mut page = serde_json::to_value(compared).expect("a comparison is plain JSON");
+    page["source"] = runs.source.as_str().into();
+    for (part, of_part) in compared.parts.iter().enumerate() {
+        for (variant, figures) in of_part.variants.iter().enumerate() {
+            let place = &mut page["parts"][part]["variants"][variant];
+            place["curve"] = serde_json::json!(figures.curve);
+            let pages = runs.comparison.runs.iter().filter(|run| {
+                run.part == of_part.part && runs.comparison.variants[run.variant] == figures.name
+            });
+            place["pages"] = pages.map(|run| format!("{}/report.html", run.dir)).collect();
+        }
+    }
+    let json = serde_json::json!({ "comparison": page }).to_string();
+    TEMPLATE.replacen(TOKEN, &escape(&json), 1)
+}
+
+/// Writes the page of a comparison to a file.
+pub fn write_comparison(compared: &Compared, runs: &ComparedRuns, path: &Path) -> Result<(), RecordError> {
+    put(comparison(compared, runs), path)
+}
+
 /// Writes the page to a file.
 pub fn write(run: &Run, path: &Path) -> Result<(), RecordError> {
-    let page = page(run)?;
+    put(page(run)?, path)
+}
+
+fn put(page: String, path: &Path) -> Result<(), RecordError> {
     fs::write(path, page).map_err(|source| RecordError::Io { action: "write", path: path.to_owned(), source })
 }
 
@@ -59,6 +86,21 @@ mod tests {
             serde_json::from_str(json).expect("the whole run is within the element");
         assert_eq!(value["scenario"], nasty);
         assert_eq!(value["manifest"]["error_examples"][0]["detail"], nasty);
+    }
+
+    #[test]
+    fn a_comparison_leads_to_the_pages_of_its_runs() {
+        let (_dir, mut runs) = crate::comparison::tests::runs();
+        runs.source = "</script>".into();
+        let page = comparison(&Compared::of(&runs).unwrap(), &runs);
+        let begin = page.find("id=\"run\">").unwrap() + "id=\"run\">".len();
+        let json = &page[begin..begin + page[begin..].find("</script").unwrap()];
+        let value: serde_json::Value = serde_json::from_str(json).expect("whole");
+        let variant = |part: usize, index: usize| &value["comparison"]["parts"][part]["variants"][index];
+        assert_eq!(variant(0, 0)["pages"], serde_json::json!(["1-x/report.html", "3-x/report.html"]));
+        assert_eq!(variant(1, 1)["pages"], serde_json::json!(["5-x/report.html"]));
+        assert!(variant(0, 1)["curve"].as_array().unwrap().len() > 2);
+        assert_eq!(value["comparison"]["source"], "</script>");
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl<'a> ReportPage<'a> {
     }
 }
 
-fn curve(histogram: &Merged) -> Vec<(f64, u64)> {
+pub(crate) fn curve(histogram: &Merged) -> Vec<(f64, u64)> {
     if histogram.is_empty() {
         return Vec::new();
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemark_lab::{EXIT_PASS, Turn};
 use tidemark_record::{ComparedRuns, Part};
 use tidemark_report::comparison::Compared;
-use tidemark_report::{text, units};
+use tidemark_report::{html, text, units};
 use tidemark_scenario::Comparison;
 
 use crate::args::{ReportArguments, RunArguments};
@@ -36,16 +36,23 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
             }
             run::carry_out(plan, options, arguments.wish()).map(|(finished, _)| finished)
         })?;
-    let figures = open(&compared.dir)?;
+    let (figures, runs) = open(&compared.dir)?;
+    write(&figures, &runs, &compared.dir.join(run::PAGE))?;
     output::print(&format!("{}\n", shown(&figures, arguments.json).trim_end()))?;
     Ok(compared.exit_status)
 }
 
 /// Shows a comparison again.
 pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
-    check(arguments.results.any().or(arguments.html.as_ref().map(|_| "--html")))?;
-    let figures = open(dir)?;
-    output::print(&format!("{}\n", shown(&figures, arguments.json).trim_end()))?;
+    check(arguments.results.any())?;
+    let (figures, runs) = open(dir)?;
+    if let Some(page) = &arguments.html {
+        write(&figures, &runs, page)?;
+    }
+    match &arguments.html {
+        Some(page) if !arguments.json => output::print(&format!("report: {}\n", page.display()))?,
+        _ => output::print(&format!("{}\n", shown(&figures, arguments.json).trim_end()))?,
+    }
     Ok(EXIT_PASS)
 }
 
@@ -59,9 +66,14 @@ fn check(wanted: Option<&'static str>) -> Result<(), Failure> {
     }
 }
 
-fn open(dir: &Path) -> Result<Compared, Failure> {
+fn open(dir: &Path) -> Result<(Compared, ComparedRuns), Failure> {
     let runs = ComparedRuns::open(dir).map_err(|error| Failure::usage(error.to_string()))?;
-    Compared::of(&runs).map_err(|error| Failure::broken(error.to_string()))
+    let figures = Compared::of(&runs).map_err(|error| Failure::broken(error.to_string()))?;
+    Ok((figures, runs))
+}
+
+fn write(figures: &Compared, runs: &ComparedRuns, page: &Path) -> Result<(), Failure> {
+    html::write_comparison(figures, runs, page).map_err(|error| Failure::unwritable(error.to_string()))
 }
 
 fn shown(figures: &Compared, json: bool) -> String {

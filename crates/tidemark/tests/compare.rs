@@ -42,6 +42,9 @@ fn all_run_and_the_last_word_is_how_they_compare() {
     assert_eq!(code(&again), 0, "{}", stderr(&again));
     let text = stdout(&again);
     assert!(text.contains("Each with its own load") && text.contains("Two / One"), "{text}");
+    let page =
+        fs::read_to_string(folder.path().join(compared["run_dir"].as_str().unwrap()).join("report.html"));
+    assert!(page.unwrap().contains("1-one/report.html"));
     // and one of its runs as any other
     let dir = own[1]["run_dirs"][0].as_str().unwrap();
     assert!(folder.path().join(dir).join("report.html").is_file(), "{dir}");

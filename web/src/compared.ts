@@ -1,0 +1,96 @@
+/** What a comparison is, as the page gets it; a missing part becomes empty, as in a run. */
+
+import { latencyOf, list, number, object, pointsOf, text, type Latency, type PercentilePoint, type Status } from './run';
+
+export interface Ratio {
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+}
+
+export interface Variant {
+  name: string;
+  rounds: number;
+  status: Status;
+  reasons: string[];
+  answered_per_s: number;
+  offered_per_s: number;
+  requests: number;
+  failed: number;
+  dropped: number;
+  response_time_us: Latency;
+  system_cpu_us_per_request: number | null;
+  system_cpu_share: number | null;
+  system_rss_bytes_max: number | null;
+  driver_cpu_us_per_request: number;
+  curve: PercentilePoint[];
+  /** Pages of its runs, beside this one. */
+  pages: string[];
+}
+
+export interface Ratios {
+  variant: string;
+  to: string;
+  answered_per_s: Ratio;
+  p50: Ratio;
+  p99: Ratio;
+  system_cpu_per_request: Ratio;
+}
+
+export interface Part {
+  equal: boolean;
+  variants: Variant[];
+  ratios: Ratios[];
+}
+
+export interface Comparison {
+  name: string;
+  description: string;
+  equal_rate_per_s: number | null;
+  stopped: string;
+  run_dir: string;
+  source: string;
+  parts: Part[];
+}
+
+/** The comparison that stands in the page; null where something else does. */
+export function readComparison(source: string): Comparison | null {
+  let it;
+  try {
+    it = object(object(JSON.parse(source)).comparison);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(it.parts)) return null;
+  return {
+    name: text(it.name), description: text(it.description), stopped: text(it.stopped), run_dir: text(it.run_dir), source: text(it.source),
+    equal_rate_per_s: maybe(it.equal_rate_per_s),
+    parts: list(it.parts).map(object).map((part) => ({
+      equal: part.part === 'equal-rate',
+      variants: list(part.variants).map(object).map((of): Variant => {
+        const verdict = object(of.verdict);
+        return {
+          name: text(of.name), rounds: number(of.rounds),
+          status: verdict.status === 'pass' || verdict.status === 'fail' ? verdict.status : 'invalid',
+          reasons: list(verdict.reasons).map(text),
+          answered_per_s: number(of.answered_per_s), offered_per_s: number(of.offered_per_s), requests: number(of.requests), dropped: number(of.dropped),
+          failed: Object.values(object(of.errors)).reduce((sum: number, value) => sum + number(value), 0),
+          response_time_us: latencyOf(of.response_time_us),
+          system_cpu_us_per_request: maybe(of.system_cpu_us_per_request), system_cpu_share: maybe(of.system_cpu_share), system_rss_bytes_max: maybe(of.system_rss_bytes_max),
+          driver_cpu_us_per_request: number(of.driver_cpu_us_per_request),
+          curve: pointsOf(of.curve), pages: list(of.pages).map(text),
+        };
+      }),
+      ratios: list(part.ratios).map(object).map((of): Ratios => ({
+        variant: text(of.variant), to: text(of.to), answered_per_s: ratioOf(of.answered_per_s), p50: ratioOf(of.p50), p99: ratioOf(of.p99), system_cpu_per_request: ratioOf(of.system_cpu_per_request),
+      })),
+    })),
+  };
+}
+
+const maybe = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+
+function ratioOf(value: unknown): Ratio {
+  const it = object(value);
+  return { ratio: maybe(it.ratio), low: maybe(it.low), high: maybe(it.high) };
+}

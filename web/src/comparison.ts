@@ -1,0 +1,110 @@
+/** The page of several scenarios that are held against each other. */
+
+import type { Comparison, Part, Ratio, Ratios, Variant } from './compared';
+import { el, svg, type Child } from './dom';
+import { cores, count, digits, duration, NOTHING, plural, quantity, rate, share, size } from './format';
+import { percentileCurves } from './percentiles';
+import { curve } from './scale';
+import { themeButton } from './theme';
+import type { Latency, Status } from './run';
+
+/** Colours of what is compared, in its order. */
+const COLOURS = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'];
+
+export function comparisonPage(it: Comparison): HTMLElement[] {
+  const rounds = Math.max(1, ...it.parts.flatMap((part) => part.variants.map((variant) => variant.rounds)));
+  return [
+    el('header', {},
+      el('div', { class: 'row' },
+        el('h1', {},
+          svg('svg', { viewBox: '0 0 16 16', 'aria-hidden': 'true', class: 'mark' }, svg('path', { d: 'M1 6q3.5-4 7 0t7 0M1 11q3.5-4 7 0t7 0' })),
+          'Tidemark ', el('span', {}, it.name || 'comparison')),
+        el('div', { class: 'tools' }, themeButton()))),
+    el('main', { id: 'main' },
+      el('section', {},
+        it.description && el('p', { class: 'lead' }, it.description.trim()),
+        it.stopped && el('p', { class: 'bad-text' }, `▲ Stopped early: ${it.stopped}`)),
+      it.parts.map((part) => section(part, it)),
+      el('section', { class: 'definitions', 'aria-labelledby': 'words' },
+        el('h2', { id: 'words', class: 'quiet-heading' }, 'How to read it'),
+        el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, by a bootstrap over stretches of the runs’ seconds. Where 1 lies between them, no difference was seen. ',
+          rounds === 1 ? 'Each ran once, and one round does not show what differs from run to run; “rounds” in the scenario does.' : `Each ran ${count(rounds)} times, in turn; its rounds count as one longer run.`,
+          ' Latencies compare only where all had the same to do.')),
+      it.source && el('section', { 'aria-labelledby': 'source' }, el('h2', { id: 'source' }, 'What was compared'), el('pre', { tabindex: 0 }, el('code', {}, it.source)))),
+    el('footer', {}, it.run_dir),
+  ];
+}
+
+function section(part: Part, it: Comparison): HTMLElement {
+  const id = part.equal ? 'equal' : 'own';
+  const title = part.equal ? `Each at ${it.equal_rate_per_s === null ? 'the same rate' : rate(it.equal_rate_per_s)}` : 'Each with its own load';
+  return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), table(part), curves(part), verdicts(part));
+}
+
+interface Row {
+  name: string;
+  of: (variant: Variant) => number | null;
+  show: (value: number) => string;
+  ratio?: (ratios: Ratios) => Ratio;
+}
+
+const ROWS: Row[] = [
+  { name: 'Answered', of: (it) => it.answered_per_s, show: rate, ratio: (it) => it.answered_per_s },
+  { name: 'Response time, median', of: (it) => time(it, 'p50'), show: duration, ratio: (it) => it.p50 },
+  { name: 'Response time, p99', of: (it) => time(it, 'p99'), show: duration, ratio: (it) => it.p99 },
+  { name: 'Response time, p99.9', of: (it) => time(it, 'p999'), show: duration },
+  { name: 'Response time, longest', of: (it) => time(it, 'max'), show: duration },
+  { name: 'System: CPU for each request', of: (it) => it.system_cpu_us_per_request, show: duration, ratio: (it) => it.system_cpu_per_request },
+  { name: 'System: cores in use', of: (it) => it.system_cpu_share, show: cores },
+  { name: 'System: memory, most', of: (it) => it.system_rss_bytes_max, show: size },
+  { name: 'Driver: CPU for each request', of: (it) => it.driver_cpu_us_per_request, show: duration },
+  { name: 'Requests', of: (it) => it.requests, show: quantity },
+];
+
+const time = (it: Variant, key: keyof Latency): number | null => (it.response_time_us.max > 0 ? it.response_time_us[key] : null);
+
+function table(part: Part): HTMLElement {
+  const head = [
+    ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, el('i', { class: 'swatch', style: `--swatch:var(--${COLOURS[index] ?? 'c0'})` }), ' ', it.name)),
+    ...part.ratios.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`)),
+  ];
+  const rows = ROWS.map(({ name, of, show, ratio }) => {
+    const values = part.variants.map(of);
+    const most = Math.max(...values.map((value) => value ?? 0));
+    return el('tr', {}, el('th', { scope: 'row' }, name),
+      values.map((value, index) => el('td', { class: 'number' },
+        value === null ? NOTHING : show(value),
+        value !== null && most > 0 && el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${((value / most) * 100).toFixed(1)}%;background:var(--${COLOURS[index] ?? 'c0'})` })))),
+      part.ratios.map((ratios) => el('td', { class: 'number' }, ratio ? shown(ratio(ratios)) : '')));
+  });
+  const failures = el('tr', {}, el('th', { scope: 'row' }, 'Errors'),
+    part.variants.map((it) => el('td', { class: 'number' }, it.failed === 0 ? 'none' : el('span', { class: 'bad-text' }, `▲ ${share(it.failed / Math.max(1, it.requests))}`),
+      it.dropped > 0 && el('span', { class: 'sub bad-text' }, `${count(it.dropped)} dropped`))),
+    part.ratios.map(() => el('td', {})));
+  return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures side by side' },
+    el('table', { class: 'labels' }, el('caption', { class: 'unseen' }, 'Figures side by side'),
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, ''), head)), el('tbody', {}, rows, failures)));
+}
+
+function shown({ ratio, low, high }: Ratio): Child {
+  if (ratio === null) return NOTHING;
+  const bounds = low !== null && high !== null && (low <= 1 && high >= 1 ? 'no difference seen' : `${digits(low)} to ${digits(high)}`);
+  return [el('b', {}, `${digits(ratio)} ×`), bounds && el('span', { class: 'sub' }, bounds)];
+}
+
+function curves(part: Part): Child {
+  const words = part.variants.map((it) => `${it.name}: median ${duration(it.response_time_us.p50)}, 99\u202f% within ${duration(it.response_time_us.p99)}`).join('; ');
+  return percentileCurves(part.variants.map((it, index) => ({
+    label: it.name, colour: COLOURS[index] ?? 'c0', points: curve(it.curve, Math.max(0, it.requests - it.failed)),
+  })), 'Response time', `Percentile curves of the response time. ${words}. Arrow keys move the cursor.`);
+}
+
+const WORDS: Record<Status, string> = { pass: '✓ Pass', fail: '✗ Fail', invalid: '▲ Invalid' };
+
+function verdicts(part: Part): HTMLElement {
+  return el('dl', { class: 'facts' }, part.variants.map((it) => el('div', {},
+    el('dt', {}, it.name),
+    el('dd', {}, el('span', { class: it.status === 'pass' ? 'good-text' : 'bad-text' }, WORDS[it.status]),
+      it.reasons.length > 0 && el('span', { class: 'sub' }, it.reasons.join('; ')),
+      el('span', { class: 'sub' }, plural(it.rounds, 'round'), ': ', it.pages.map((page, index) => [index > 0 && ', ', el('a', { href: page }, `report ${index + 1}`)]))))));
+}
