@@ -33,7 +33,7 @@ const TAIL_LINE_CHARS: usize = 300;
 /// What stands by while a process group is frozen: its standard input ends when we do.
 const STAND_BY: &str = "read -r _ || kill -s KILL -- \"-$0\"";
 /// The same for a mount.
-const STAND_BY_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\"; }";
+const STAND_BY_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\" \"${0%/*}\"; }";
 
 /// Process groups of the children that live; for the one way out that runs no destructor.
 static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());

@@ -20,7 +20,7 @@ use tidemark_store::Durability;
 
 use self::watching::{Driven, LOOK_EVERY, Tested, Watching};
 use crate::account::{self, Account};
-use crate::disk::Disk;
+use crate::disk::Disks;
 use crate::error::LabError;
 use crate::faults::{Faults, Means};
 use crate::finished::Finished;
@@ -120,10 +120,10 @@ impl Experiment {
         let mut events = Vec::new();
         let begin = Instant::now();
         // declared before what is on it, hence dropped after that
-        let disk = self.disk()?;
-        account.notes.extend(disk.as_ref().map(|disk| disk.note()));
+        let disks = Arc::new(self.disks()?);
+        account.notes.extend(disks.notes());
         // declared before the system, hence dropped after it
-        let mut stores = self.start_stores(progress)?;
+        let mut stores = self.start_stores(&disks, progress)?;
         for store in stores.manifest() {
             let text =
                 format!("{} at {} after {:.2?}", store.version, store.addresses.join(", "), begin.elapsed());
@@ -132,7 +132,7 @@ impl Experiment {
         account.stores(&stores);
         progress(Progress::Starting { system: system_name(&plan.system.origin) });
         let begin = Instant::now();
-        let mut system = self.start_system(&stores, disk.as_deref())?;
+        let mut system = self.start_system(&stores, &disks)?;
         events.push((Instant::now(), "ready", format!("{} after {:.2?}", system.url, begin.elapsed())));
         let mut monitor = Monitor::new();
         account.notes.extend(monitor.note());
@@ -154,6 +154,8 @@ impl Experiment {
                 link.address
             )
         }));
+        let of_system = link.map(|link| (SYSTEM.to_owned(), link));
+        let means = Means { links: of_system.into_iter().chain(stores.links()).collect(), disks };
 
         let before = self.probe(&system, progress)?;
         if let Some(part) = self.prepare(&mut system, progress)? {
@@ -172,10 +174,7 @@ impl Experiment {
         let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
         let drive = tidemark_drive::start(Arc::clone(plan), shared, drive_options).map_err(not_begun)?;
         self.begun(&account, &mut writer, drive.phases())?;
-        let faults = {
-            let means = Means { link, disk };
-            Faults::begin(&plan.faults, started, means, epoch, window_start_us(drive.phases()))
-        };
+        let faults = Faults::begin(&plan.faults, started, means, epoch, window_start_us(drive.phases()));
         let mut tested = Tested { system: &mut system, stores: &stores, faults: faults.map_err(driven)? };
         let watching = Watching {
             plan,
@@ -244,9 +243,11 @@ impl Experiment {
         self.interrupt.wish()
     }
 
-    fn start_stores(&self, progress: &mut dyn FnMut(Progress)) -> Result<Stores, LabError> {
+    fn start_stores(&self, disks: &Disks, progress: &mut dyn FnMut(Progress)) -> Result<Stores, LabError> {
         let setup = stores::Setup {
             run_dir: self.run_dir.clone(),
+            data_of: &|name| disks.data_of(name),
+            is_linked: &|name| self.has_link_faults(name),
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
         };
@@ -254,30 +255,36 @@ impl Experiment {
         Stores::start(&self.plan.stores, &setup, &|| self.wish(), &mut tell)
     }
 
-    /// A disk of its own for the system's data where faults are to fill it.
-    fn disk(&self) -> Result<Option<Arc<Disk>>, LabError> {
-        let disk_bytes =
-            |fault: &PlannedFault| fault.kind.disk_bytes().map(|bytes| (bytes, fault.to_string()));
-        let largest = self.plan.faults.iter().filter_map(disk_bytes).max_by_key(|(bytes, _)| *bytes);
-        let Some((bytes, fault)) = largest else { return Ok(None) };
-        if !matches!(self.plan.system.origin, SystemOrigin::Shipped(_)) {
+    /// Disks of their own for the data of whatever faults are to fill.
+    fn disks(&self) -> Result<Disks, LabError> {
+        let faults = &self.plan.faults;
+        let Some(fault) = faults.iter().find(|fault| fault.kind.disk_bytes().is_some()) else {
+            return Ok(Disks::default());
+        };
+        let of_system = |fault: &&PlannedFault| fault.kind.disk_bytes().is_some() && fault.is_about(SYSTEM);
+        if let Some(fault) = faults.iter().find(of_system)
+            && !matches!(self.plan.system.origin, SystemOrigin::Shipped(_))
+        {
             return Err(LabError::Usage(format!(
-                "`{fault}` cannot be: only of a system that is started with `serve` it is known where its data is"
+                "`{fault}` cannot be: only of a system that is started with `serve`, and of stores, it is known where its \
+                 data is"
             )));
         }
         if self.options.keep_data {
             return Err(LabError::Usage(format!(
-                "`{fault}` has the system's data in memory, where it cannot be kept; leave --keep-data or the fault out"
+                "`{fault}` has the data on a disk that goes with the run; leave --keep-data or the fault out"
             )));
         }
-        Disk::mount(&self.run_dir, bytes, &fault).map(|disk| Some(Arc::new(disk)))
+        let mut names = vec![SYSTEM.to_owned()];
+        names.extend(self.plan.stores.iter().flat_map(stores::names));
+        Disks::mount(&self.run_dir, faults, &names)
     }
 
-    fn start_system(&self, stores: &Stores, disk: Option<&Disk>) -> Result<Running, LabError> {
+    fn start_system(&self, stores: &Stores, disks: &Disks) -> Result<Running, LabError> {
         let setup = Setup {
             executable: self.options.executable.clone(),
             run_dir: self.run_dir.clone(),
-            disk: disk.map(|disk| disk.folder().to_owned()),
+            data: disks.data_of(SYSTEM),
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
             comes_back: self.plan.faults.iter().any(|fault| fault.kind.ends_processes()),
@@ -298,9 +305,13 @@ impl Experiment {
         Running::start(&system, &setup, &|| self.wish())
     }
 
+    fn has_link_faults(&self, name: &str) -> bool {
+        self.plan.faults.iter().any(|fault| fault.kind.is_of_link() && fault.is_about(name))
+    }
+
     /// Puts a link between the driver and the system where faults are to slow or cut it.
     fn link(&self, system: &mut Running) -> Result<Option<Arc<Link>>, LabError> {
-        if !self.plan.faults.iter().any(|fault| fault.kind.is_of_link()) {
+        if !self.has_link_faults(SYSTEM) {
             return Ok(None);
         }
         let connections = self.plan.limits.connections;

@@ -15,7 +15,7 @@ use tidemark_record::Event;
 use tidemark_record::fault::Fault as Record;
 use tidemark_scenario::plan::{Fault, FaultKind};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Disks};
 use crate::error::LabError;
 use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
@@ -75,10 +75,11 @@ impl Over {
 /// What faults need beside what was started.
 #[derive(Clone, Default)]
 pub struct Means {
-    /// Where any fault is one of the link. Stays to the end of the run: what the system holds is asked for through it.
-    pub link: Option<Arc<Link>>,
-    /// Where any fault fills the system's disk.
-    pub disk: Option<Arc<Disk>>,
+    /// Where faults are of a link, by the name of who is behind it. They stay to the end of the run: what there is is
+    /// asked for through them.
+    pub links: Vec<(String, Arc<Link>)>,
+    /// Where faults fill disks.
+    pub disks: Arc<Disks>,
 }
 
 /// The faults of a run, on their way.
@@ -187,6 +188,16 @@ impl Faults {
             let end_us = record.ready_us.or(record.healed_us.filter(|_| !restarts(record)));
             begin_us < to_us && end_us.is_none_or(|end_us| from_us < end_us.saturating_add(FELT_AFTER_US))
         })
+    }
+
+    /// Whether the end of a process is part of a fault: its disk was filled, which not everybody survives, and it is
+    /// to be killed or stopped and started again.
+    pub fn expect_the_end_of(&self, name: &str) -> bool {
+        let begun = |index: usize| self.records[index].begin_us.is_some();
+        let about = || self.plan.iter().enumerate().filter(|(_, fault)| fault.is_about(name));
+        let filled = about().any(|(index, fault)| fault.kind.disk_bytes().is_some() && begun(index));
+        let restarts = |fault: &Fault| fault.kind.ends_processes() && fault.lasts.is_some();
+        filled && about().any(|(index, fault)| restarts(fault) && !begun(index))
     }
 
     /// Ends all of them: what is frozen goes on; what is down stays down. Returns what happened meanwhile.
@@ -331,12 +342,19 @@ impl Breaker {
         }
     }
 
+    /// What there is of each target, by its name.
+    fn of_ours<T>(&self, find: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        self.handles.iter().filter_map(|handle| find(held(handle).name())).collect()
+    }
+
     fn impair(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
-        let Some(link) = &self.means.link else {
-            return tell(Instant::now(), News::Failed("the load does not go through a link".into()));
-        };
+        let links: Vec<&Arc<Link>> = self
+            .of_ours(|name| self.means.links.iter().find(|(owner, _)| owner == name).map(|(_, link)| link));
+        if links.is_empty() {
+            return tell(Instant::now(), News::Failed("nothing goes through a link".into()));
+        }
         tell(Instant::now(), News::Began);
-        link.set(|condition| match fault.kind {
+        let impair = |condition: &mut Condition| match fault.kind {
             FaultKind::Slow { latency, bandwidth } => {
                 (condition.latency, condition.bandwidth) = (latency, bandwidth);
             }
@@ -346,28 +364,35 @@ impl Breaker {
                 condition.cuts += u64::from(share >= 1.0);
             }
             FaultKind::Kill | FaultKind::Stop | FaultKind::Freeze | FaultKind::Fill { .. } => {}
-        });
+        };
+        links.iter().for_each(|link| link.set(impair));
         let _ = self.lasts(fault);
-        link.set(|condition| *condition = Condition { cuts: condition.cuts, ..Condition::default() });
+        let heal = |condition: &mut Condition| {
+            *condition = Condition { cuts: condition.cuts, ..Condition::default() }
+        };
+        links.iter().for_each(|link| link.set(heal));
         tell(Instant::now(), News::Healed("has its whole link again"));
     }
 
     fn fill(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
-        let Some(disk) = &self.means.disk else {
-            return tell(Instant::now(), News::Failed("the system's data has no disk of its own".into()));
-        };
+        let disks: Vec<&Disk> = self.of_ours(|name| self.means.disks.of(name));
+        if disks.is_empty() {
+            return tell(Instant::now(), News::Failed("its data has no disk of its own".into()));
+        }
         let until = self.zero + fault.until().unwrap_or(fault.at);
         let goes_on = || !self.over.is_over() && Instant::now() < until;
         let at = Instant::now();
-        let filled = disk.fill().and_then(|mut filling| {
-            filling.take_the_rest(&goes_on)?;
+        let fill = || -> io::Result<()> {
+            let mut fillings = disks.iter().map(|disk| disk.fill()).collect::<io::Result<Vec<_>>>()?;
+            fillings.iter_mut().try_for_each(|filling| filling.take_the_rest(&goes_on))?;
             tell(at, News::Began);
             while goes_on() {
                 self.over.wait_until(until.min(Instant::now() + FILL_EVERY));
-                filling.take_the_rest(&goes_on)?;
+                fillings.iter_mut().try_for_each(|filling| filling.take_the_rest(&goes_on))?;
             }
             Ok(())
-        });
+        };
+        let filled = fill();
         match filled {
             Ok(()) => tell(Instant::now(), News::Healed("has room on its disk again")),
             Err(error) => tell(Instant::now(), News::Failed(format!("the disk cannot be filled: {error}"))),

@@ -1,4 +1,5 @@
-//! The link between the driver and the system, for faults that slow or cut it: a proxy on the loopback interface.
+//! The link between the driver and the system, or a store and its clients, for faults that slow or cut it: a proxy on
+//! the loopback interface.
 //!
 //! Only a run with such faults goes through it. While none is on, it hands bytes on as they come; that costs a core's
 //! time (in the driver's figures) and some microseconds of each answer, also then. Everything in it is bounded: a
@@ -22,7 +23,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const CHUNKS: usize = 64;
 /// Most connections; more are reset.
 pub const CONNECTIONS_MAX: usize = 50_000;
-/// Longest time to reach the system.
+/// Longest time to reach what is behind it.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// How long the proxy waits before it accepts again where it could not.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
@@ -43,7 +44,7 @@ pub struct Condition {
 /// A link; it ends with this.
 #[derive(Debug)]
 pub struct Link {
-    /// Where the driver connects.
+    /// Where one connects to it.
     pub address: SocketAddr,
     condition: watch::Sender<Condition>,
     over: Option<oneshot::Sender<()>>,
@@ -51,17 +52,22 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link to a system.
+    /// A link to a system, at an address that the kernel chooses.
     pub fn to(system: SocketAddr) -> io::Result<Link> {
+        Link::between((Ipv4Addr::LOCALHOST, 0).into(), system)
+    }
+
+    /// A link from one address to another.
+    pub fn between(address: SocketAddr, to: SocketAddr) -> io::Result<Link> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
+        let listener = runtime.block_on(TcpListener::bind(address))?;
         let address = listener.local_addr()?;
         let (condition, seen) = watch::channel(Condition::default());
         let (over, is_over) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("link".into()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = accept(listener, system, seen) => {}
+                    () = accept(listener, to, seen) => {}
                     // an error is the sender's end, which says the same
                     _ = is_over => {}
                 }

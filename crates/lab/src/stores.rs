@@ -33,17 +33,25 @@ use self::ports::Ports;
 use crate::child::Spec;
 use crate::error::LabError;
 use crate::interrupt::Wish;
+use crate::link::Link;
 use crate::started::{Handle, Started, held, try_held};
 
+/// How much higher the address is at which a node behind a link listens for the clients that the link brings.
+const BEHIND: usize = 10;
+
 /// Where stores are started.
-#[derive(Debug, Clone)]
-pub struct Setup {
+pub struct Setup<'a> {
     /// The run directory: holds `stores/` with their configuration, `logs/` and `data/`.
     pub run_dir: PathBuf,
     /// Cores that they are held to; empty for all.
     pub cores: Vec<usize>,
     /// Whether their data stays after the run.
     pub keep_data: bool,
+    /// The folder of a node's data, by the node's name, where that is not in `data/`.
+    pub data_of: &'a dyn Fn(&str) -> Option<PathBuf>,
+    /// Whether there is to be a link between a node, by its name, and its clients. It has one then, as have the other
+    /// nodes of its store.
+    pub is_linked: &'a dyn Fn(&str) -> bool,
 }
 
 /// The stores of a run, ready; stopped, and their data removed, when dropped.
@@ -56,6 +64,8 @@ struct Cluster {
     // the order matters: the nodes go before their data
     nodes: Vec<Arc<Mutex<Node>>>,
     _data: Vec<DataDir>,
+    /// Between nodes and their clients, by the nodes' names.
+    links: Vec<(String, Arc<Link>)>,
     _ports: Ports,
     product: Product,
     manifest: manifest::Store,
@@ -84,7 +94,7 @@ impl Stores {
     /// Where a store cannot be fetched or started, with what to do; [`LabError::Interrupted`] on a wish to stop.
     pub fn start(
         stores: &[Store],
-        setup: &Setup,
+        setup: &Setup<'_>,
         wish: &dyn Fn() -> Wish,
         tell: &mut dyn FnMut(String),
     ) -> Result<Stores, LabError> {
@@ -109,6 +119,11 @@ impl Stores {
         Some((cluster.manifest.addresses.clone(), name))
     }
 
+    /// What stands between nodes and their clients, by the names of the nodes.
+    pub fn links(&self) -> Vec<(String, Arc<Link>)> {
+        self.0.iter().flat_map(|cluster| cluster.links.clone()).collect()
+    }
+
     fn nodes(&self) -> impl Iterator<Item = &Arc<Mutex<Node>>> {
         self.0.iter().flat_map(|cluster| &cluster.nodes)
     }
@@ -127,11 +142,12 @@ impl Stores {
         self.nodes().filter_map(process).collect()
     }
 
-    /// Which node ended by itself, and how. A node at which somebody is at work is not asked.
-    pub fn ended(&self) -> Option<(String, String)> {
+    /// Which node ended by itself, and how. A node at which somebody is at work is not asked, nor one whose end is
+    /// `expected`.
+    pub fn ended(&self, expected: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
         self.nodes().find_map(|node| {
             let mut node = try_held(node)?;
-            let ending = node.ended()?;
+            let ending = node.ended().filter(|_| !expected(&node.name))?;
             Some((node.name.clone(), ending))
         })
     }
@@ -166,17 +182,29 @@ impl Stores {
                 1 => format!("one node at {}", store.addresses[0]),
                 count => format!("{count} nodes at {}", store.addresses.join(", ")),
             };
-            format!("{} on Java {}: {nodes}; {}", store.version, store.java, cluster.remarks)
+            let mut note = format!("{} on Java {}: {nodes}; {}", store.version, store.java, cluster.remarks);
+            if !cluster.links.is_empty() {
+                let names: Vec<&str> = cluster.links.iter().map(|(name, _)| name.as_str()).collect();
+                note += "; clients reached ";
+                note += &names.join(", ");
+                note += " through a link of the lab's own, for the faults that slow or cut it: it takes part of a core, and \
+                         its time is in every answer";
+            }
+            note
         };
         self.0.iter().map(note).collect()
     }
 }
 
-/// The addresses of a store's nodes: 127.0.0.1 and on.
-fn addresses(nodes: usize) -> Vec<IpAddr> {
-    (1..=nodes)
-        .map(|number| Ipv4Addr::new(127, 0, 0, u8::try_from(number).unwrap_or(u8::MAX)).into())
-        .collect()
+/// The address of a node: 127.0.0.1 and on, or, behind a link, 127.0.0.11 and on.
+fn address(index: usize, behind: bool) -> IpAddr {
+    let number = index + if behind { 1 + BEHIND } else { 1 };
+    Ipv4Addr::new(127, 0, 0, u8::try_from(number).unwrap_or(u8::MAX)).into()
+}
+
+/// What the nodes of a store are called.
+pub fn names(store: &Store) -> Vec<String> {
+    (0..store.nodes).map(|index| name(store, index)).collect()
 }
 
 /// What a node is called: by its number only where there are several.
@@ -189,7 +217,7 @@ fn name(store: &Store, index: usize) -> String {
 
 fn start(
     store: &Store,
-    setup: &Setup,
+    setup: &Setup<'_>,
     wish: &dyn Fn() -> Wish,
     tell: &mut dyn FnMut(String),
 ) -> Result<Cluster, LabError> {
@@ -198,13 +226,17 @@ fn start(
     let java = java::find(jars.title)?;
     let cache = cache()?;
     let lib = jars.get(&cache, wish, tell)?;
-    let addresses = addresses(store.nodes);
-    let ports = Ports::choose(jars.title, &addresses, &kit.ports(), &cache)?;
+    let addresses: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, false)).collect();
+    // all of them or none: brokers want the same of each, and no node is slower than another without its fault
+    let linked = names(store).iter().any(|name| (setup.is_linked)(name));
+    let listen: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, linked)).collect();
+    let all: Vec<IpAddr> = addresses.iter().chain(&listen).copied().collect();
+    let ports = Ports::choose(jars.title, &all, kit.ports(), &cache)?;
     let run_dir = absolute(&setup.run_dir)?;
     let logs = run_dir.join("logs");
     fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
     let cluster = kit.cluster(&unique());
-    let (mut nodes, mut data, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut nodes, mut data, mut firsts, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for index in 0..store.nodes {
         let name = name(store, index);
         let one = NodeSetup {
@@ -212,9 +244,10 @@ fn start(
             index,
             cluster: &cluster,
             addresses: &addresses,
-            ports: [ports.numbers[0], ports.numbers[1]],
+            listen: listen[index],
+            ports: &ports.numbers,
             configuration: run_dir.join("stores").join(&name),
-            data: run_dir.join("data").join(&name),
+            data: (setup.data_of)(&name).unwrap_or_else(|| run_dir.join("data").join(&name)),
             lib: lib.clone(),
         };
         data.push(DataDir(one.data.clone(), setup.keep_data));
@@ -225,7 +258,13 @@ fn start(
         let spec = Spec { name, command, log, cores, yields, announces: false };
         firsts.extend(kit.before_first_start(&one, &java).map(|command| Spec { command, ..spec.clone() }));
         let address = SocketAddr::new(addresses[index], ports.numbers[0]);
-        let node = Node::new(spec, address, one.data.clone(), kit, cluster.clone(), store.ready_within);
+        let mut node = Node::new(spec, address, one.data.clone(), kit, cluster.clone(), store.ready_within);
+        if linked {
+            node.listens = SocketAddr::new(listen[index], ports.numbers[0]);
+            let link = Link::between(address, node.listens);
+            let link = link.map_err(|error| LabError::Start(format!("no link at {address}: {error}")))?;
+            links.push((node.name.clone(), Arc::new(link)));
+        }
         nodes.push(Arc::new(Mutex::new(node)));
     }
     let manifest = manifest::Store {
@@ -238,7 +277,8 @@ fn start(
         command: held(&nodes[0]).spec.command.clone(),
     };
     let remarks = kit.remarks(store);
-    let cluster = Cluster { nodes, _data: data, _ports: ports, product: store.product, manifest, remarks };
+    let cluster =
+        Cluster { nodes, _data: data, links, _ports: ports, product: store.product, manifest, remarks };
     cluster.begin(jars.title, &firsts, wish, tell)?;
     Ok(cluster)
 }

@@ -31,8 +31,8 @@ pub struct Setup {
     pub executable: PathBuf,
     /// The run directory: holds `logs/` and `data/`.
     pub run_dir: PathBuf,
-    /// A place of its own for `data/`.
-    pub disk: Option<PathBuf>,
+    /// The folder of its data, where that is not `data/` in the run directory.
+    pub data: Option<PathBuf>,
     /// Cores that the system is held to; empty for all.
     pub cores: Vec<usize>,
     /// Whether the data directory stays after the run.
@@ -133,7 +133,7 @@ fn start_shipped(
     setup: &Setup,
     wish: &dyn Fn() -> Wish,
 ) -> Result<Running, LabError> {
-    let data = setup.disk.as_ref().unwrap_or(&setup.run_dir).join("data");
+    let data = setup.data.clone().unwrap_or_else(|| setup.run_dir.join("data"));
     let durability = system.durability.clone().unwrap_or_else(|| DEFAULT_DURABILITY.into());
     let mut command: Vec<String> = vec![setup.executable.display().to_string(), "serve".into(), name.into()];
     let listen = match setup.comes_back {
@@ -248,7 +248,7 @@ mod tests {
         Setup {
             executable: executable.into(),
             run_dir: folder.to_owned(),
-            disk: None,
+            data: None,
             cores: Vec::new(),
             keep_data: false,
             comes_back: false,

@@ -81,6 +81,25 @@ fn a_disk_that_is_filled_has_a_size() {
 }
 
 #[test]
+fn stores_have_links_and_disks_too() {
+    let text = "stores: {cassandra: {nodes: 3}}\nsystem: {command: 'x {port} {contact}'}\nsettings: {s: none}\n\
+                sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 60s}\nfaults:\n  \
+                - {at: 1s, slow: cassandra, latency: 5ms, for: 1s}\n  - {at: 9s, cut: cassandra.2, for: 1s}\n  \
+                - {at: 19s, fill: cassandra.3, disk: 256MiB, for: 1s}\n";
+    let (plan, diagnostics) = check_text("t.yaml", text, Path::new("."), &[]);
+    assert_eq!(plan.unwrap().faults.len(), 3, "{diagnostics}");
+    let wrong = text.replace("cassandra.3", "cassandra.4");
+    let (plan, diagnostics) = check_text("t.yaml", &wrong, Path::new("."), &[]);
+    assert!(
+        plan.is_none() && diagnostics.to_string().contains("nothing named \"cassandra.4\""),
+        "{diagnostics}"
+    );
+    let small = text.replace("256MiB", "64MiB");
+    let (plan, diagnostics) = check_text("t.yaml", &small, Path::new("."), &[]);
+    assert!(plan.is_none() && diagnostics.to_string().contains("has no room for a store"), "{diagnostics}");
+}
+
+#[test]
 fn settings_choose_the_faults_that_happen() {
     let text = "  - {at: 1s, kill: system, restart after: 1s, when: \"${how == 'kill'}\"}\n  \
                 - {at: 1s, freeze: cassandra, for: 1s, when: \"${how == 'store'}\"}\n";

@@ -150,7 +150,7 @@ fn a_link_is_slowed_and_cut() {
 }
 
 #[test]
-fn data_on_a_disk_in_memory_cannot_be_kept() {
+fn data_on_a_disk_that_goes_with_the_run_cannot_be_kept() {
     let folder = tempfile::tempdir().unwrap();
     let system = "{serve: airline, settings: {customers: 10}}";
     let fill = "  - {at: 300ms, fill: system, disk: 64MiB, for: 500s}\n";
@@ -194,14 +194,15 @@ fn a_full_disk_goes_with_its_run() {
         }
         std::thread::spawn(move || news.read_to_string(&mut String::new()));
         assert_eq!(mounts(folder.path()).len(), 1);
-        let disk = folder.path().join("out/disk");
+        let disk = folder.path().join("out/disk/system");
         assert!(fs::metadata(disk.join("filler")).unwrap().len() > 32 << 20);
         assert_eq!(fs::write(disk.join("more"), [1; 8192]).unwrap_err().kind(), ErrorKind::StorageFull);
         let others: Vec<u32> = children(child.id());
         send(child.id(), signal);
         child.wait().unwrap();
         wait_until("nothing is mounted", || mounts(folder.path()).is_empty());
-        wait_until("nothing is left", || !others.iter().any(|id| is_alive(*id)) && !disk.exists());
+        wait_until("nothing is left", || !others.iter().any(|id| is_alive(*id)));
+        wait_until("no folder is left", || !folder.path().join("out/disk").exists());
     }
 }
 

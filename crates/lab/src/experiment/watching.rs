@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::faults::Faults;
 use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::Wish;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, SYSTEM};
 use crate::progress::Progress;
 use crate::silence::Silence;
 use crate::started::try_held;
@@ -255,14 +255,14 @@ impl Tested<'_> {
         if let Some(gone) = self.faults.gone() {
             return Some((gone.lines().next().unwrap_or_default().to_owned(), gone));
         }
-        if let Some((name, ending)) = self.stores.ended() {
+        if let Some((name, ending)) = self.stores.ended(&|name| self.faults.expect_the_end_of(name)) {
             let text = format!("{name}: {ending}");
             let reason = format!(
                 "the store {name} ended by itself: {ending} after {at_s:.1} s; see logs/{name}.log of the run"
             );
             return Some((text, reason));
         }
-        let ending = self.system.ended()?;
+        let ending = self.system.ended().filter(|_| !self.faults.expect_the_end_of(SYSTEM))?;
         let reason = format!(
             "the system ended by itself: {ending} after {at_s:.1} s; see logs/{}.log of the run",
             self.system.name

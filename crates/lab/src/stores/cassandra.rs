@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use tidemark_scenario::plan::Store;
@@ -15,7 +15,7 @@ use tidemark_scenario::plan::Store;
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
 use super::java::Java;
-use super::kit::{Kit, NodeSetup, NotReady};
+use super::kit::{Kit, NodeSetup, NotReady, Place};
 
 /// Tokens of each node, Cassandra's default.
 const TOKENS: i128 = 16;
@@ -104,8 +104,8 @@ impl Kit for Cassandra {
         }
     }
 
-    fn ports(&self) -> [u16; 2] {
-        [9042, 7000]
+    fn ports(&self) -> &'static [u16] {
+        &[9042, 7000]
     }
 
     fn setting(&self) -> &'static str {
@@ -143,8 +143,8 @@ impl Kit for Cassandra {
         command(node, java)
     }
 
-    fn ask(&self, address: SocketAddr, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
-        let mut connection = Connection::open(address)?;
+    fn ask(&self, place: Place, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
+        let mut connection = Connection::open(place.listens)?;
         let found = connection.text("SELECT cluster_name FROM system.local", Consistency::One)?;
         NotReady::unless_same(found, cluster)?;
         let Some(nodes) = all.filter(|nodes| *nodes > 1) else { return Ok(()) };
@@ -169,7 +169,7 @@ fn write(node: &NodeSetup<'_>) -> io::Result<()> {
 fn yaml(node: &NodeSetup<'_>) -> String {
     let store = node.store;
     let place = |name: &str| quoted(&node.data.join(name));
-    let address = node.addresses[node.index];
+    let (address, listen) = (node.addresses[node.index], node.listen);
     let seeds: Vec<String> = node.addresses.iter().map(IpAddr::to_string).collect();
     let (writers, mode) = (if store.synced { WRITERS.1 } else { WRITERS.0 }, commit_log(store));
     let period = if store.synced { "" } else { "commitlog_sync_period: 10000ms\n" };
@@ -185,7 +185,8 @@ fn yaml(node: &NodeSetup<'_>) -> String {
          - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n  \
            parameters: [{{seeds: '{}'}}]\n\
          listen_address: {address}\n\
-         rpc_address: {address}\n\
+         rpc_address: {listen}\n\
+         broadcast_rpc_address: {address}\n\
          native_transport_port: {}\n\
          storage_port: {}\n\
          start_native_transport: true\n\
@@ -323,7 +324,8 @@ mod tests {
             index: addresses.len() - 1,
             cluster: "tidemark-0123",
             addresses,
-            ports: [9142, 7100],
+            listen: addresses[addresses.len() - 1],
+            ports: &[9142, 7100],
             configuration: folder.join("it's here"),
             data: folder.join("data"),
             lib: folder.join("lib"),

@@ -12,7 +12,7 @@ use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
 use super::java::Java;
-use super::kit::{Kit, NodeSetup, NotReady};
+use super::kit::{Kit, NodeSetup, NotReady, Place};
 
 /// How long a node may take to connect, and for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,8 +34,9 @@ impl Kit for Kafka {
         Jars { title: "Kafka 4.3.1", folder: "kafka-4.3.1", pom: include_str!("poms/kafka-4.3.xml") }
     }
 
-    fn ports(&self) -> [u16; 2] {
-        [9092, 9093]
+    fn ports(&self) -> &'static [u16] {
+        // clients, controllers, brokers
+        &[9092, 9093, 9094]
     }
 
     fn setting(&self) -> &'static str {
@@ -76,11 +77,11 @@ impl Kit for Kafka {
         Ok(java_command(node, java, node.store.heap_bytes / MIB, &["kafka.Kafka", &file]))
     }
 
-    fn ask(&self, address: SocketAddr, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
-        let (brokers, found) = metadata(address)?;
+    fn ask(&self, place: Place, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
+        let (brokers, found) = metadata(place.listens)?;
         NotReady::unless_same(found, cluster)?;
         // It answers before the controller lets it serve; only from then on it counts itself in.
-        if !brokers.contains(&address) {
+        if !brokers.contains(&place.address) {
             return Err(io::Error::other("it does not serve yet").into());
         }
         match all.filter(|nodes| brokers.len() < *nodes) {
@@ -122,13 +123,18 @@ fn text(path: &Path) -> String {
 }
 
 fn properties(node: &NodeSetup<'_>) -> String {
-    let [client, controller] = node.ports;
-    let address = node.addresses[node.index];
+    let [client, controller, broker] = [0, 1, 2].map(|which| node.ports[which]);
+    let (address, listen) = (node.addresses[node.index], node.listen);
     let id = |index: usize| index + 1;
     let voters: Vec<String> = (0..node.addresses.len())
         .map(|index| format!("{}@{}:{controller}", id(index), node.addresses[index]))
         .collect();
     let nodes = node.addresses.len();
+    // brokers are no clients: what a link does is not done to them
+    let (brokers, between) = match listen == address {
+        true => (String::new(), "PLAINTEXT"),
+        false => (format!(",BROKERS://{listen}:{broker}"), "BROKERS"),
+    };
     // one message at a time is flushed as one batch: all that a request brought
     let flush = if node.store.synced { "log.flush.interval.messages=1\n" } else { "" };
     // in this form of file a backslash begins an escape
@@ -138,9 +144,10 @@ fn properties(node: &NodeSetup<'_>) -> String {
          node.id={}\n\
          controller.quorum.voters={}\n\
          controller.listener.names=CONTROLLER\n\
-         listeners=PLAINTEXT://{address}:{client},CONTROLLER://{address}:{controller}\n\
-         advertised.listeners=PLAINTEXT://{address}:{client}\n\
-         listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+         listeners=PLAINTEXT://{listen}:{client},CONTROLLER://{address}:{controller}{brokers}\n\
+         advertised.listeners=PLAINTEXT://{address}:{client}{brokers}\n\
+         listener.security.protocol.map=PLAINTEXT:PLAINTEXT,BROKERS:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+         inter.broker.listener.name={between}\n\
          log.dirs={data}\n\
          {flush}\
          num.partitions={nodes}\n\
@@ -255,7 +262,8 @@ mod tests {
             index: 1,
             cluster: "store0123456789abcdefA",
             addresses: &addresses,
-            ports: [9192, 9193],
+            listen: addresses[1],
+            ports: &[9192, 9193, 9194],
             configuration: "/run/stores/kafka.2".into(),
             data: "/run/data/kafka.2".into(),
             lib: "/lib".into(),
@@ -317,7 +325,7 @@ mod tests {
             stream.write_all(&(answer.len() as u32).to_be_bytes()).unwrap();
             stream.write_all(&answer).unwrap();
         });
-        let said = Kafka.ask(address, "ours", None);
+        let said = Kafka.ask(address.into(), "ours", None);
         server.join().unwrap();
         said
     }

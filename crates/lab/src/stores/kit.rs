@@ -19,8 +19,8 @@ pub trait Kit: Sync {
     /// The jars of a line of versions.
     fn jars(&self, version: &str) -> Jars;
 
-    /// Usual ports: for clients, and between nodes.
-    fn ports(&self) -> [u16; 2];
+    /// Usual ports: for clients, then those between nodes.
+    fn ports(&self) -> &'static [u16];
 
     /// The setting by which a shipped system learns where it is.
     fn setting(&self) -> &'static str;
@@ -42,7 +42,23 @@ pub trait Kit: Sync {
 
     /// Asks a node whether it serves and is of `cluster`, and, where `all` says so, whether it holds that many nodes
     /// for alive, itself included.
-    fn ask(&self, address: SocketAddr, cluster: &str, all: Option<usize>) -> Result<(), NotReady>;
+    fn ask(&self, place: Place, cluster: &str, all: Option<usize>) -> Result<(), NotReady>;
+}
+
+/// Where a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Where it listens.
+    pub listens: SocketAddr,
+    /// Where its clients connect, and what it says that its address is.
+    pub address: SocketAddr,
+}
+
+impl From<SocketAddr> for Place {
+    /// Without a link it is the same.
+    fn from(address: SocketAddr) -> Place {
+        Place { listens: address, address }
+    }
 }
 
 /// Why a node is not ready.
@@ -99,10 +115,12 @@ pub struct NodeSetup<'a> {
     pub index: usize,
     /// Its cluster's name, which no other run has.
     pub cluster: &'a str,
-    /// Addresses of all nodes.
+    /// Addresses of all nodes, as they and their clients know them.
     pub addresses: &'a [IpAddr],
-    /// Ports for clients, and between nodes.
-    pub ports: [u16; 2],
+    /// The address at which it takes clients: its own, or another where a link stands there.
+    pub listen: IpAddr,
+    /// Its ports, in the order of [`Kit::ports`].
+    pub ports: &'a [u16],
     /// Its folder of configuration.
     pub configuration: PathBuf,
     /// Its folder of data.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::kit::{Kit, NotReady};
+use super::kit::{Kit, NotReady, Place};
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::process::Process;
@@ -26,6 +26,8 @@ pub struct Node {
     pub spec: Spec,
     /// Where its clients connect.
     pub address: SocketAddr,
+    /// Where it listens for them: there, or behind a link.
+    pub listens: SocketAddr,
     /// The folder of its data.
     pub data: PathBuf,
     /// How it is asked whether it serves.
@@ -51,6 +53,7 @@ impl Node {
             name: spec.name.clone(),
             spec,
             address,
+            listens: address,
             data,
             kit,
             cluster,
@@ -83,14 +86,15 @@ impl Node {
         all: Option<usize>,
         patience: Patience<'_>,
     ) -> Result<(), LabError> {
+        let place = Place { listens: self.listens, address: self.address };
         loop {
             if !patience() {
                 return Err(LabError::Interrupted(None));
             }
-            let last = match self.kit.ask(self.address, &self.cluster, all) {
+            let last = match self.kit.ask(place, &self.cluster, all) {
                 Ok(()) => return Ok(()),
                 Err(NotReady::Another(other)) => return Err(self.port_taken(&other)),
-                Err(NotReady::Yet(error)) => format!("{}: {error}", self.address),
+                Err(NotReady::Yet(error)) => format!("{}: {error}", self.listens),
             };
             let (name, within) = (&self.name, self.within);
             let reason = match self.process.child().map(Child::ending) {
@@ -110,7 +114,7 @@ impl Node {
     }
 
     fn port_taken(&self, other: &str) -> LabError {
-        let (name, address) = (&self.name, self.address);
+        let (name, address) = (&self.name, self.listens);
         LabError::Start(format!(
             "{name} is to be at {address}, but a node of another cluster, `{other}`, took that port and answers there; \
              run again, and the next free ports are chosen, or end what listens there (`ss -ltnp 'sport = :{}'`)",

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use super::cql::{Connection, Consistency};
 use super::kit::NotReady;
+use tidemark_scenario::plan::{Fault, FaultKind};
+
 use super::*;
+use crate::disk::Disks;
+use crate::link::Condition;
 use crate::started::Started as _;
 
 const MIB: u64 = 1 << 20;
@@ -26,8 +30,9 @@ fn one_node(product: Product) -> Store {
     }
 }
 
-fn setup(folder: &Path) -> Setup {
-    Setup { run_dir: folder.join("run"), cores: Vec::new(), keep_data: false }
+fn setup(folder: &Path) -> Setup<'static> {
+    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
+    Setup { run_dir: folder.join("run"), cores: Vec::new(), keep_data: false, data_of, is_linked }
 }
 
 fn gone(id: u32) -> bool {
@@ -52,7 +57,7 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
     let mut connection = Connection::open(address).unwrap();
     let cluster = connection.text("SELECT cluster_name FROM system.local", Consistency::One).unwrap();
     assert_eq!(cluster, held(&stores.0[0].nodes[0]).cluster);
-    let foreign = kit(Product::Cassandra).ask(address, "ours", Some(1)).unwrap_err();
+    let foreign = kit(Product::Cassandra).ask(address.into(), "ours", Some(1)).unwrap_err();
     assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
     let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
     for statement in [
@@ -65,7 +70,7 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
     }
     let node = stores.started().remove(0);
     assert_eq!(held(&node).kill(), "killed by signal 9");
-    assert!(stores.ended().is_none() && stores.processes().is_empty(), "that is not its own end");
+    assert!(stores.ended(&|_| false).is_none() && stores.processes().is_empty(), "that is not its own end");
     assert!(gone(first) && Connection::open(address).is_err());
     held(&node).restart(&|| true).unwrap();
     let mut connection = Connection::open(address).unwrap();
@@ -93,10 +98,10 @@ fn a_broker_comes_back_where_it_was_with_its_data() {
     let address: SocketAddr = address.parse().unwrap();
     assert_eq!(name, "brokers");
     let cluster = held(&stores.0[0].nodes[0]).cluster.clone();
-    let ask = |all| kit(Product::Kafka).ask(address, &cluster, all);
+    let ask = |all| kit(Product::Kafka).ask(address.into(), &cluster, all);
     assert!(ask(Some(1)).is_ok());
     assert_eq!(ask(Some(2)).unwrap_err().to_string(), "it knows 1 of 2 nodes");
-    let foreign = kit(Product::Kafka).ask(address, "ours", None).unwrap_err();
+    let foreign = kit(Product::Kafka).ask(address.into(), "ours", None).unwrap_err();
     assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
 
     let node = stores.started().remove(0);
@@ -116,7 +121,7 @@ fn a_broker_comes_back_where_it_was_with_its_data() {
     rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
     let begin = Instant::now();
     let ended = loop {
-        match stores.ended() {
+        match stores.ended(&|_| false) {
             None if begin.elapsed() < Duration::from_secs(60) => std::thread::sleep(Duration::from_millis(5)),
             ended => break ended,
         }
@@ -203,4 +208,101 @@ fn every_cluster_has_a_name_of_its_own() {
         assert_ne!(names[0], names[1]);
     }
     assert_eq!(kit(Product::Kafka).cluster(&unique()).len(), 22, "16 bytes in base64");
+}
+
+fn fill_faults(target: &str) -> Vec<Fault> {
+    let (at, lasts) = (Duration::ZERO, Some(Duration::from_secs(1)));
+    vec![Fault { at, target: target.into(), kind: FaultKind::Fill { disk_bytes: 256 * MIB }, lasts }]
+}
+
+/// Disks that `faults` fill; none, and a word about that, where this process may not mount.
+fn disks(folder: &Path, faults: &[Fault], store: &Store) -> Disks {
+    Disks::mount(folder, faults, &names(store)).unwrap_or_else(|error| {
+        eprintln!("skipped: {error}");
+        Disks::default()
+    })
+}
+
+/// What goes through a link is felt by whoever asks, and only as long as it lasts.
+fn link_is_felt(link: &Link, ask: &mut dyn FnMut() -> io::Result<()>) {
+    ask().unwrap();
+    link.set(|condition| condition.latency = Duration::from_millis(150));
+    let begin = Instant::now();
+    ask().unwrap();
+    assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
+    link.set(|condition| *condition = Condition { refused: 1.0, cuts: 1, ..Condition::default() });
+    assert!(ask().is_err());
+    link.set(|condition| condition.refused = 0.0);
+}
+
+#[test]
+fn cassandra_is_reached_through_its_link_and_loses_nothing_by_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = one_node(Product::Cassandra);
+    let disks = disks(folder.path(), &fill_faults("cassandra"), &store);
+    let (data_of, is_linked) = (&|name: &str| disks.data_of(name), &|name: &str| name == "cassandra");
+    let setup = Setup { data_of, is_linked, ..setup(folder.path()) };
+    let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
+    let address: SocketAddr = stores.settings().remove(0).1.parse().unwrap();
+    let (name, link) = stores.links().remove(0);
+    assert_eq!((name.as_str(), link.address), ("cassandra", address));
+    assert!(stores.notes()[0].contains("clients reached cassandra through a link"), "{:?}", stores.notes());
+    let mut connection = Connection::open(address).unwrap();
+    // clients find nodes by what these say of themselves
+    let own = "SELECT CAST(rpc_address AS text) FROM system.local";
+    assert_eq!(connection.text(own, Consistency::One).unwrap(), address.ip().to_string());
+    link_is_felt(&link, &mut || connection.text(own, Consistency::One).map(drop));
+
+    let mut connection = Connection::open(address).unwrap();
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    connection.execute(&format!("CREATE KEYSPACE k WITH replication = {replication}")).unwrap();
+    connection.execute("CREATE TABLE k.t (id int PRIMARY KEY, text text)").unwrap();
+    let text = "x".repeat(20_000);
+    let mut insert =
+        |id: u64| connection.execute(&format!("INSERT INTO k.t (id, text) VALUES ({id}, '{text}')"));
+    (0..10).for_each(|id| insert(id).unwrap());
+    let Some(disk) = disks.of("cassandra") else { return };
+    let mut filling = disk.fill().unwrap();
+    let refused = (10..20_000).find(|id| {
+        filling.take_the_rest(&|| true).unwrap();
+        insert(*id).is_err()
+    });
+    let acknowledged = refused.expect("without room nothing is acknowledged for ever");
+    drop(filling);
+    let node = stores.started().remove(0);
+    held(&node).kill();
+    held(&node).restart(&|| true).unwrap();
+    let mut connection = Connection::open(address).unwrap();
+    let found = connection.count("SELECT count(*) FROM k.t", Consistency::One).unwrap();
+    // the refused one may be there, too
+    assert!((acknowledged..=acknowledged + 1).contains(&found), "{found} of {acknowledged}");
+}
+
+#[test]
+fn kafka_is_reached_through_its_link_and_comes_back_after_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = one_node(Product::Kafka);
+    let disks = disks(folder.path(), &fill_faults("kafka"), &store);
+    let (data_of, is_linked) = (&|name: &str| disks.data_of(name), &|name: &str| name == "kafka");
+    let setup = Setup { data_of, is_linked, ..setup(folder.path()) };
+    let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
+    let address: SocketAddr = stores.settings().remove(0).1.parse().unwrap();
+    let link = stores.links().remove(0).1;
+    let cluster = held(&stores.0[0].nodes[0]).cluster.clone();
+    // it names the link as its address, which is what its clients go by
+    let mut ask = || match kit(Product::Kafka).ask(address.into(), &cluster, Some(1)) {
+        Ok(()) => Ok(()),
+        Err(NotReady::Yet(error)) => Err(error),
+        Err(NotReady::Another(name)) => panic!("another: {name}"),
+    };
+    link_is_felt(&link, &mut ask);
+    let Some(disk) = disks.of("kafka") else { return };
+    let mut filling = disk.fill().unwrap();
+    filling.take_the_rest(&|| true).unwrap();
+    assert!(fs::write(disks.data_of("kafka").unwrap().join("more"), [1; 8192]).is_err());
+    drop(filling);
+    let node = stores.started().remove(0);
+    held(&node).kill();
+    held(&node).restart(&|| true).unwrap();
+    ask().unwrap();
 }

@@ -11,8 +11,11 @@ use crate::yaml::Node;
 
 /// What faults call the system.
 const SYSTEM: &str = "system";
-/// Size of the disk that is filled, where nothing is said, and the least.
-const DISK_BYTES: (u64, u64) = (512 << 20, 1 << 20);
+/// Size of the disk that is filled, where nothing is said.
+const DISK_BYTES: u64 = 512 << 20;
+/// The least of the system's, and of a store's, which has files of tens of megabytes from the beginning.
+const SYSTEM_DISK_BYTES_MIN: u64 = 1 << 20;
+const STORE_DISK_BYTES_MIN: u64 = 128 << 20;
 /// Durability that needs no disk.
 const MEMORY: &str = "memory";
 /// Most faults of a run.
@@ -103,35 +106,33 @@ fn cut(node: &Node, reader: &Reader<'_>) -> FaultKind {
 }
 
 fn fill(node: &Node, reader: &Reader<'_>) -> FaultKind {
-    let (default, least) = DISK_BYTES;
+    let (least, whom) = match node.get("fill").and_then(|target| reader.text(target)) {
+        Some(target) if target != SYSTEM => (STORE_DISK_BYTES_MIN, "store"),
+        _ => (SYSTEM_DISK_BYTES_MIN, "system"),
+    };
     let disk_bytes = node.get("disk").and_then(|disk| {
         let bytes = reader.size(disk)?;
         if bytes < least {
-            reader.sink.error(disk, format!("a disk of less than {} has no room for a system", Size(least)));
+            reader.sink.error(disk, format!("a disk of less than {} has no room for a {whom}", Size(least)));
         }
         Some(bytes)
     });
-    FaultKind::Fill { disk_bytes: disk_bytes.unwrap_or(default) }
+    FaultKind::Fill { disk_bytes: disk_bytes.unwrap_or(DISK_BYTES) }
 }
 
 fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String], reader: &Reader<'_>) {
-    let target = fault.target.as_str();
+    let (target, fills) = (fault.target.as_str(), fault.kind.disk_bytes().is_some());
     let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
     if target == SYSTEM && !is_ours {
         let message =
             "only what a run itself starts can be broken: start the system with `serve` or `command`";
         reader.sink.error(node, message);
-    } else if fault.kind.disk_bytes().is_some()
-        && !(target == SYSTEM && matches!(system.origin, SystemOrigin::Shipped(_)))
-    {
-        let message = "only the disk of a system that is started with `serve` can be filled";
+    } else if target == SYSTEM && fills && !matches!(system.origin, SystemOrigin::Shipped(_)) {
+        let message = "only the disk of a system that is started with `serve` can be filled, or of a store that the run starts";
         reader.sink.error(node, message);
-    } else if fault.kind.disk_bytes().is_some() && system.durability.as_deref() == Some(MEMORY) {
+    } else if target == SYSTEM && fills && system.durability.as_deref() == Some(MEMORY) {
         let message = "a system that keeps everything in memory does not feel a full disk";
         reader.sink.warn(node.place, message.into());
-    } else if target != SYSTEM && fault.kind.is_of_link() {
-        let message = "only the link between the driver and the system can be slowed or cut";
-        reader.sink.error(node, message);
     } else if target != SYSTEM && !started.iter().any(|name| name == target) {
         let names = || std::iter::once(SYSTEM).chain(started.iter().map(String::as_str));
         let mut hint = did_you_mean(target, names());

@@ -15,12 +15,20 @@ pub(crate) static FAULT: Record = Record {
         key("kill", Scalar(Text), "Kills the named process and its children (SIGKILL)."),
         key("stop", Scalar(Text), "Asks the named process to end (SIGTERM), as it does at the end of a run."),
         key("freeze", Scalar(Text), "Stops the named process and its children where they stand (SIGSTOP)."),
-        key("slow", Scalar(Text), "Slows the link between the driver and the system."),
-        key("cut", Scalar(Text), "Resets all connections between the driver and the system, and new ones."),
+        key(
+            "slow",
+            Scalar(Text),
+            "Slows the link between the system and the driver, or between a store and its clients.",
+        ),
+        key(
+            "cut",
+            Scalar(Text),
+            "Resets all connections between the system and the driver, or a store and its clients, and new ones.",
+        ),
         key(
             "fill",
             Scalar(Text),
-            "Fills the disk of the system, which gets a small one of its own for its data.",
+            "Fills the disk of the system or a store, which gets a small one of its own for its data.",
         ),
         key("latency", Scalar(Duration), "Of `slow`: added to what goes either way."),
         key(
@@ -33,7 +41,7 @@ pub(crate) static FAULT: Record = Record {
             Scalar(Share),
             "Of `cut`: only new connections are reset, and of them this share; those that there are stay.",
         ),
-        key("disk", Scalar(Size), "Of `fill`: size of the system's own disk, in memory; 512 MiB by default."),
+        key("disk", Scalar(Size), "Of `fill`: size of that disk; 512 MiB by default."),
         key(
             "restart after",
             Scalar(Duration),

@@ -27,7 +27,7 @@ pub enum FaultKind {
     Stop,
     /// Stopped where it stands (SIGSTOP), and let go on.
     Freeze,
-    /// The link between the driver and it made slow.
+    /// The link between it and its clients made slow: the driver for the system, the system for a store.
     Slow {
         /// Added each way.
         latency: Duration,
@@ -59,7 +59,8 @@ impl FaultKind {
         }
     }
 
-    /// Whether it is about the link between the driver and its target, which then goes through the lab's own proxy.
+    /// Whether it is about the link between its target and that one's clients, which then goes through the lab's own
+    /// proxy.
     pub fn is_of_link(self) -> bool {
         matches!(self, FaultKind::Slow { .. } | FaultKind::Cut { .. })
     }
