@@ -44,7 +44,8 @@ fn carry_out(arguments: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     );
     let plan = tidemark_scenario::load_text("the command line", &text, Path::new("."), &[])?;
     let folder = Folder::new()?;
-    let setup = Setup { run_dir: folder.0.clone(), cores: Vec::new(), keep_data: false };
+    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
+    let setup = Setup { run_dir: folder.0.clone(), cores: Vec::new(), keep_data: false, data_of, is_linked };
     // a signal ends this process, and with it its stores
     let stores = Stores::start(&plan.stores, &setup, &|| Wish::GoOn, &mut |text| eprintln!("{text}"))?;
     let addresses = stores.manifest().iter().flat_map(|store| store.addresses.clone()).collect::<Vec<_>>();
