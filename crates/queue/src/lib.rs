@@ -40,7 +40,7 @@
 //! sender stores *written* with each message and *published* with each full batch. A busy receiver looks at *published* only,
 //! so the line of *written* stays with the sender's core, where storing to it is next to free. A receiver that finds nothing
 //! published for as long as a batch takes looks at *written*, and takes what there is. So nobody has to flush for a message
-//! to arrive; [`Sender::flush`] and [`Options::linger`] are about the size of batches, not about their coming at all.
+//! to arrive (a single one to an idle receiver within some two microseconds); [`Sender::flush`] and [`Options::linger`] are about the size of batches, not about their coming at all.
 //!
 //! **Sleeping without a fence for each message.** A receiver that goes to sleep and a sender that has just written must not
 //! miss each other, which takes a full fence on both sides, and one for each message would cost more than all the rest. On

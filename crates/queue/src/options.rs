@@ -27,9 +27,9 @@ impl Options {
     pub const CAPACITY_MAX: usize = 1 << 26;
     const CAPACITY_MIN: usize = 2;
     const CAPACITY: usize = 4096;
-    const BATCH: usize = 128;
+    const BATCH: usize = 256;
 
-    /// Room for 4,096 messages, batches of 128, [`Wait::Auto`], no lingering.
+    /// Room for 4,096 messages, batches of 256, [`Wait::Auto`], no lingering.
     pub const fn new() -> Options {
         Options {
             capacity: Options::CAPACITY,

@@ -216,15 +216,29 @@ impl<T> Sender<T> {
         self.written += 1;
         self.ring.set_written(self.written);
         if self.written >= self.publish_at {
-            self.publish_at = self.written + self.batch;
-            self.ring.set_published(self.written);
-            count(&self.ring.counts().batches_full, 1);
+            self.publish_full();
         }
         self.fence.light();
         if self.hub.receivers.is_raised() {
             return self.answer_one();
         }
         Ok(())
+    }
+
+    /// Hands a full batch over, and has the memory of the one after the next fetched meanwhile.
+    #[inline]
+    fn publish_full(&mut self) {
+        self.publish_at = self.written + self.batch;
+        self.ring.set_published(self.written);
+        count(&self.ring.counts().batches_full, 1);
+        let fetched_up_to = self.publish_at + self.batch;
+        // not what the receiver has still to read
+        if fetched_up_to > self.full_at {
+            self.find_room();
+        }
+        if fetched_up_to <= self.full_at {
+            self.ring.slots().fetch_for_writing(self.publish_at, self.batch);
+        }
     }
 
     /// Writes what there is and what there is known room for; says how many, and whether there may be more.

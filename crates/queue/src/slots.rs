@@ -6,6 +6,13 @@ use loom::cell::UnsafeCell;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
+/// Memory moves between cores in lines of so many bytes.
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+const CACHE_LINE_BYTES: usize = 64;
+/// About as much as a core can have in flight at a time.
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+const FETCH_BYTES_MAX: usize = 32 * CACHE_LINE_BYTES;
+
 /// A power of two of slots, addressed by positions that only grow.
 pub(crate) struct Slots<T> {
     cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
@@ -53,6 +60,30 @@ impl<T> Slots<T> {
         #[allow(unsafe_code)]
         let cell = unsafe { self.cells.as_ptr().add(index) };
         UnsafeCell::raw_get(cell)
+    }
+
+    /// Asks for the memory of `count` slots from here on, to be written soon. It is in the cache of whoever took out of them,
+    /// and a core that asks for one line after the other, at its first write, waits for each.
+    #[inline]
+    pub(crate) fn fetch_for_writing(&self, from: u64, count: u64) {
+        #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+        {
+            let piece = self.contiguous(from, from + count.min(self.capacity())) as usize * size_of::<T>();
+            let start = self.cell(from).cast::<u8>();
+            for offset in (0..piece.min(FETCH_BYTES_MAX)).step_by(CACHE_LINE_BYTES) {
+                // SAFETY: a hint, which touches neither memory nor flags; a processor that does not know it does nothing.
+                #[allow(unsafe_code)]
+                unsafe {
+                    std::arch::asm!(
+                        "prefetchw [{}]",
+                        in(reg) start.wrapping_add(offset),
+                        options(nostack, preserves_flags, readonly)
+                    );
+                }
+            }
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+        let _ = (from, count);
     }
 
     /// Puts a message into a slot.

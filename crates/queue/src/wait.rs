@@ -34,7 +34,7 @@ pub(crate) enum Look {
 
 /// Looks at finished batches only before an idle receiver takes what there is of an unfinished one: as long as a batch
 /// takes a busy sender, so that looking does not slow it down.
-const PATIENCE_LOOKS: u32 = if cfg!(loom) { 0 } else { 24 };
+const PATIENCE_LOOKS: u32 = if cfg!(loom) { 0 } else { 80 };
 /// Bounds of the adaptive spinning of `Auto`, in looks; between two there is one pause of the processor (some 15 to 40 ns).
 const SPIN_LOOKS_MIN: u32 = if cfg!(loom) { 0 } else { PATIENCE_LOOKS };
 const SPIN_LOOKS_MAX: u32 = if cfg!(loom) { 0 } else { 512 };

@@ -10,8 +10,8 @@ use crate::stream::subscription::State;
 pub struct Messages<'a, T> {
     from: From<'a, T>,
     state: &'a State,
-    /// Taken by the subscriber.
-    signalled: u64,
+    /// How many it began with.
+    offered: usize,
     /// The subscriber returned, as it should.
     returned: bool,
 }
@@ -26,7 +26,7 @@ enum From<'a, T> {
 impl<'a, T> Messages<'a, T> {
     /// Out of the queue. What is not taken stays there.
     pub(crate) fn of(batch: Batch<'a, T>, state: &'a State) -> Messages<'a, T> {
-        Messages { from: From::Queue(batch), state, signalled: 0, returned: false }
+        Messages { offered: batch.len(), from: From::Queue(batch), state, returned: false }
     }
 
     /// Copies. What the subscriber that takes most of them takes is noted.
@@ -35,7 +35,14 @@ impl<'a, T> Messages<'a, T> {
         T: Clone,
     {
         let from = From::Copies { left: messages.iter(), copy: T::clone, most };
-        Messages { from, state, signalled: 0, returned: false }
+        Messages { offered: messages.len(), from, state, returned: false }
+    }
+
+    fn left(&self) -> usize {
+        match &self.from {
+            From::Queue(batch) => batch.len(),
+            From::Copies { left, .. } => left.len(),
+        }
     }
 
     /// The subscriber has returned.
@@ -52,33 +59,28 @@ impl<T> Iterator for Messages<'_, T> {
         if self.state.is_cancelled() {
             return None;
         }
-        let message = match &mut self.from {
+        match &mut self.from {
             From::Queue(batch) => batch.next(),
             From::Copies { left, copy, .. } => left.next().map(*copy),
-        };
-        self.signalled += u64::from(message.is_some());
-        message
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = match &self.from {
-            From::Queue(batch) => batch.len(),
-            From::Copies { left, .. } => left.len(),
-        };
         // a cancel makes it fewer
-        (0, Some(left))
+        (0, Some(self.left()))
     }
 }
 
 /// What was taken counts against the demand, and a panic of the subscriber is the end of its subscription (rule 2.13).
 impl<T> Drop for Messages<'_, T> {
     fn drop(&mut self) {
-        self.state.spend(self.signalled);
+        let signalled = (self.offered - self.left()) as u64;
+        self.state.spend(signalled);
         if !self.returned {
             self.state.cancel();
         }
         if let From::Copies { most, .. } = &self.from {
-            most.set(most.get().max(self.signalled));
+            most.set(most.get().max(signalled));
         }
     }
 }
