@@ -122,7 +122,9 @@ sessions: {a: {steps: [{GET: /}]}}
 load: {users: 1, hold: 1s}
 ";
     let plan = load_text("store.yaml", store, Path::new("."), &[]).expect("a plan");
-    let setup = Setup { run_dir: folder.path().join("store"), cores: Vec::new(), keep_data: false };
+    let run_dir = folder.path().join("store");
+    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
+    let setup = Setup { run_dir, cores: Vec::new(), keep_data: false, data_of, is_linked };
     let stores = Stores::start(&plan.stores, &setup, &|| Wish::GoOn, &mut |_| {}).expect("Cassandra starts");
     let contact = stores.settings().remove(0).1;
 
