@@ -24,16 +24,18 @@ pub enum IngestError {
         feature: &'static str,
     },
     /// The store's servers keep less than was asked for.
-    #[error(
-        "what the store acknowledges is {given}, not {wanted}; ask for durability {given}, or let Cassandra's commit \
-         log be synced before it answers (commitlog_sync: batch or group)"
-    )]
+    #[error("what its servers acknowledge is {given}, not {wanted}; ask for durability {given}, or {remedy}")]
     LessDurable {
         /// What they keep.
         given: tidemark_store::Durability,
         /// What was asked for.
         wanted: tidemark_store::Durability,
+        /// What would make them keep it.
+        remedy: &'static str,
     },
+    /// A buffer keeps more than was asked for.
+    #[error("a buffer has messages on disk; with it, ask for durability buffered or synced")]
+    BufferOnDisk,
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),

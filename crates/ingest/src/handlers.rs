@@ -29,6 +29,7 @@ fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/m", get(take_query).post(take_body))
         .route("/count", get(count))
+        .route("/behind", get(behind))
         .route("/messages/{user}", get(messages))
         .with_state(app)
 }
@@ -68,6 +69,10 @@ async fn take_body(State(app): Shared, body: Bytes) -> Result<Response, Refusal>
 
 async fn count(State(app): Shared) -> Result<Response, Refusal> {
     Ok(plain(app.store.count().await?.to_string()))
+}
+
+async fn behind(State(app): Shared) -> Result<Response, Refusal> {
+    Ok(plain(app.store.behind().await?.to_string()))
 }
 
 /// A field of the query that is a whole number.

@@ -41,9 +41,17 @@
 //! - `GET /m?c=TEXT`, `POST /m` with the text as the body: 200 `OK`; 400 with the reason for what is no message; 503
 //!   with `Retry-After` when too many wait already.
 //! - `GET /count`: how many different messages there are.
+//! - `GET /behind`: how many were acknowledged and are not counted and shown yet; 0 without a buffer.
 //! - `GET /messages/USER?from=&to=&limit=&cursor=`: the user's messages in order of time, from `from` on and before
 //!   `to` (milliseconds), as a JSON array. A page that is not the last has the cursor of the next one in the header
 //!   `next-cursor`; it may be shorter than the limit, when its messages are large.
+//!
+//! # Buffer
+//!
+//! With `buffer=kafka` (in a build with the feature of that name) `200 OK` means that Apache Kafka has the message, with
+//! the durability that was asked for; a consumer in this process stores it into the store behind, in its own time.
+//! `/count` and `/messages` answer from the store behind, so what they show is everything only once `/behind` is 0. After
+//! a restart the consumer goes on where it was.
 //!
 //! # Bounds
 //!
@@ -64,6 +72,7 @@
 //! measured by `bench/ingest/run overload`.
 
 mod app;
+mod buffer;
 mod error;
 mod handlers;
 mod options;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tidemark_service::{Limits, Setting, Settings};
 use tidemark_store::Durability;
 
+use crate::buffer::Buffer;
 use crate::error::IngestError;
 use crate::stores::Kind;
 
@@ -110,6 +111,62 @@ const SETTINGS: &[Setting] = &[
         help: "store=cassandra: how many seconds an answer is waited for, retries included",
     },
     Setting {
+        name: "buffer",
+        default: "none",
+        allowed: "none or kafka",
+        help: "what acknowledges messages before the store has them: nothing, or Apache Kafka; see /behind",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "brokers",
+        default: "127.0.0.1:9092",
+        allowed: "HOST:PORT, several with commas between",
+        help: "buffer=kafka: addresses of some of its brokers; the others are learnt from them",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "topic",
+        default: "tidemark-messages",
+        allowed: "up to 249 letters, digits, dots, underscores and hyphens",
+        help: "buffer=kafka: the topic; made if it is not there",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "topic_partitions",
+        default: "auto",
+        allowed: "1 to 128, or auto",
+        help: "buffer=kafka: partitions that the topic is made with; auto: one for each broker",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "topic_replication",
+        default: "auto",
+        allowed: "1 to 9, or auto",
+        help: "buffer=kafka: on how many brokers each message is kept, at least a majority of which has it when it is acknowledged; \
+               auto: on all, at most 3",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "group",
+        default: "tidemark",
+        allowed: "up to 249 letters, digits, dots, underscores and hyphens",
+        help: "buffer=kafka: the consumer group; intakes of one group and one store share the work of storing",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "behind_max",
+        default: "10000000",
+        allowed: "1 to 18446744073709551615",
+        help: "buffer=kafka: messages that the store may lack; when it lacks more, the next are answered 503",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "buffer_timeout_s",
+        default: "10",
+        allowed: "1 to 3600",
+        help: "buffer=kafka: how many seconds it has to take a message, retries included, and to be reached at the start",
+    },
+    Setting {
         name: "connections_max",
         default: "16384",
         allowed: "1 to 1000000",
@@ -151,6 +208,7 @@ pub(crate) struct Values {
     pub(crate) waiting_max: usize,
     pub(crate) memory_bytes: u64,
     pub(crate) store: Kind,
+    pub(crate) buffer: Buffer,
     pub(crate) limits: Limits,
 }
 
@@ -161,6 +219,7 @@ impl Values {
         let waiting_max = settings.value("waiting_max", 1..=1_000_000)?;
         // before the names, since the settings of a store that was not built in are unknown
         let store = Kind::read(&settings, waiting_max)?;
+        let buffer = Buffer::read(&settings, waiting_max)?;
         settings.check_names()?;
         let limits = Limits {
             connections_max: settings.value("connections_max", 1..=1_000_000)?,
@@ -170,7 +229,7 @@ impl Values {
             ..Limits::default()
         };
         let memory_mb: u64 = settings.value("memory_mb", 1..=1_000_000)?;
-        Ok(Values { waiting_max, store, memory_bytes: memory_mb * 1024 * 1024, limits })
+        Ok(Values { waiting_max, store, buffer, memory_bytes: memory_mb * 1024 * 1024, limits })
     }
 }
 

@@ -30,13 +30,15 @@ pub struct Ingest {
 impl Ingest {
     /// Checks the options and takes the address.
     pub fn bind(options: Options) -> Result<Self, IngestError> {
-        let here = Values::read(&options.settings)?.store.is_here();
-        if here && options.data_dir.is_none() && options.durability != Durability::Memory {
+        let values = Values::read(&options.settings)?;
+        values.buffer.check(options.durability)?;
+        if values.store.is_here() && options.data_dir.is_none() && options.durability != Durability::Memory {
             return Err(IngestError::NoDirectory(options.durability));
         }
         let (data_dir, durability) = (options.data_dir.clone(), options.durability);
         Self::bind_with_store(options, move |values| {
-            values.store.clone().open(data_dir.as_deref(), durability, values)
+            let store = values.store.clone().open(data_dir.as_deref(), durability, values)?;
+            values.buffer.clone().before(store, durability)
         })
     }
 

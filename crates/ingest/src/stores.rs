@@ -91,7 +91,11 @@ impl Kind {
                 let given = store.durability();
                 match given == durability || durability != Durability::Synced {
                     true => Ok(store),
-                    false => Err(IngestError::LessDurable { given, wanted: durability }),
+                    false => Err(IngestError::LessDurable {
+                        given,
+                        wanted: durability,
+                        remedy: "let Cassandra's commit log be synced before it answers (commitlog_sync: batch or group)",
+                    }),
                 }
             }
         }

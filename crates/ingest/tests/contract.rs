@@ -26,6 +26,7 @@ fn a_message_is_taken_counted_and_given_back_as_it_was_sent() {
     assert_eq!(client.request("POST", "/m", &[], posted.as_bytes()).status, 200);
     assert_eq!(client.get("/m?x=1&c=00000000071425000000124DEF%22%C3%A4%22+%2B").status, 200);
     assert_eq!(client.get("/count").text(), "3");
+    assert_eq!(client.get("/behind").text(), "0", "without a buffer everything is there at once");
     let reply = client.get("/messages/0000000007");
     assert_eq!((reply.status, reply.header("next-cursor")), (200, None));
     assert_eq!(reply.header("content-type"), Some("application/json"));

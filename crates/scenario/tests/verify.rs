@@ -115,6 +115,7 @@ fn the_shipped_intakes_own_store_is_read_straight_where_there_is_a_directory() {
     for (settings, said) in [
         ("durability: memory", "t.yaml:6:17: with durability memory nothing is kept in a directory"),
         ("settings: {store: cassandra}", "t.yaml:6:17: this system's store is cassandra and not embedded"),
+        ("settings: {buffer: kafka}", "t.yaml:6:17: with a buffer the store lacks some"),
     ] {
         let told = load(settings).unwrap_err().to_string();
         assert!(told.contains(said), "{told}");

@@ -44,7 +44,7 @@ mod retry;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use scylla::errors::ExecutionError;
 use tokio::runtime::Runtime;
@@ -54,7 +54,7 @@ use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::messages::{DAY_MS, Message, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
-use crate::metrics::SYNC_BOUNDS_US;
+use crate::remote::Writes;
 
 use kept::KeptLink;
 use link::Link;
@@ -88,6 +88,7 @@ pub struct Cassandra {
     counting: Mutex<()>,
     days: KnownDays,
     stamps: Stamps,
+    writes: Writes,
     counters: Counters,
     /// Reads and writes the connections. `None` only while dropping.
     runtime: Option<Runtime>,
@@ -126,6 +127,7 @@ impl Cassandra {
             counting: Mutex::new(()),
             days: KnownDays::new(),
             stamps: Stamps::default(),
+            writes: Writes::default(),
             counters: Counters::default(),
             runtime: Some(runtime),
         }))
@@ -146,7 +148,7 @@ impl Cassandra {
             Ok(_turn) => self.send(&message).await,
             Err(error) => Err(error),
         };
-        self.counters.answered(begun.elapsed(), outcome.is_ok());
+        self.writes.answered(begun.elapsed(), outcome.is_ok());
         outcome
     }
 
@@ -225,7 +227,7 @@ impl Messages for Cassandra {
         match self.room.try_acquire() {
             Ok(room) => Answer::boxed(self.write(message, room)),
             Err(_) => {
-                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                self.writes.refused();
                 Answer::ready(Err(StoreError::Busy { what: "as many writes wait as may" }))
             }
         }
@@ -253,7 +255,7 @@ impl Messages for Cassandra {
             waiting: waiting_max - self.room.available_permits() as u64,
             waiting_max,
             own: self.own_metrics(),
-            ..self.counters.snapshot()
+            ..self.writes.snapshot()
         }
     }
 }
@@ -281,7 +283,7 @@ impl Cassandra {
         let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
         let (nodes, connected) = self.link.now().nodes();
         let in_flight = self.link.options.in_flight - self.turns.available_permits();
-        let Counters { timeouts, unreachable, .. } = &self.counters;
+        let Counters { timeouts, unreachable } = &self.counters;
         let attempts = &*self.link.attempts;
         vec![
             gauge("cassandra_in_flight", "Writes sent and not answered", in_flight as u64),
@@ -311,46 +313,11 @@ impl Cassandra {
     }
 }
 
-/// What is counted about writes.
+/// What is counted about requests that failed.
 #[derive(Default)]
 struct Counters {
-    written: AtomicU64,
-    failed: AtomicU64,
-    refused: AtomicU64,
-    buckets: [AtomicU64; SYNC_BOUNDS_US.len() + 1],
-    sum_us: AtomicU64,
-    us_max: AtomicU64,
     timeouts: AtomicU64,
     unreachable: AtomicU64,
-}
-
-impl Counters {
-    fn answered(&self, took: Duration, well: bool) {
-        if !well {
-            self.failed.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        let us = took.as_micros() as u64;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        self.buckets[SYNC_BOUNDS_US.partition_point(|bound| *bound < us)].fetch_add(1, Ordering::Relaxed);
-        self.sum_us.fetch_add(us, Ordering::Relaxed);
-        if us > self.us_max.load(Ordering::Relaxed) {
-            self.us_max.fetch_max(us, Ordering::Relaxed);
-        }
-    }
-
-    fn snapshot(&self) -> MessagesMetrics {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        MessagesMetrics {
-            written: read(&self.written),
-            failed: read(&self.failed),
-            refused: read(&self.refused),
-            sync_buckets: std::array::from_fn(|bucket| read(&self.buckets[bucket])),
-            sync_sum_us: read(&self.sum_us),
-            sync_us_max: read(&self.us_max),
-            ..MessagesMetrics::default()
-        }
-    }
 }
 
 /// The days that were entered in the table by this process: a bit for each that there can be.

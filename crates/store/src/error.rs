@@ -91,4 +91,10 @@ impl StoreError {
     pub(crate) fn invalid(what: &'static str, reason: impl Into<Arc<str>>) -> Self {
         StoreError::Invalid { what, reason: reason.into() }
     }
+
+    /// A question to servers that failed in whatever way.
+    #[cfg(any(feature = "cassandra", feature = "kafka"))]
+    pub(crate) fn no_answer(error: impl std::fmt::Display) -> Self {
+        StoreError::NoAnswer { reason: error.to_string().into() }
+    }
 }

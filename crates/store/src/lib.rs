@@ -4,7 +4,8 @@
 //! traits of the airline: [`Sessions`](airline::Sessions), [`Customers`](airline::Customers) and
 //! [`Bookings`](airline::Bookings); [`messages`] that of a message intake,
 //! [`Messages`](messages::Messages), which Apache Cassandra
-//! implements too (`cassandra`, with the cargo feature of this name). Every method returns an [`Answer`], a future that costs nothing when
+//! implements too (`cassandra`, with the cargo feature of this name), and so does a buffer in Apache Kafka in front of
+//! any of them (`kafka`, likewise). Every method returns an [`Answer`], a future that costs nothing when
 //! the answer is known at once. What an acknowledged write is worth is said by [`Durability`].
 //!
 //! [`Embedded`] is the store that needs no server:
@@ -79,9 +80,13 @@ mod embedded;
 mod error;
 mod fjall_log;
 mod index;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod messages;
 mod metrics;
 mod record;
+#[cfg(any(feature = "cassandra", feature = "kafka"))]
+mod remote;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};

@@ -87,6 +87,11 @@ pub trait Messages: Send + Sync {
     /// How many messages (different keys) there are.
     fn count(&self) -> Answer<'_, u64>;
 
+    /// How many messages were acknowledged and cannot be counted and read yet; none where they can at once.
+    fn behind(&self) -> Answer<'_, u64> {
+        Answer::ready(Ok(0))
+    }
+
     /// A page of a user's messages.
     fn of_user(&self, query: Query) -> Answer<'_, Page>;
 

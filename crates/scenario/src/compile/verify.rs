@@ -117,7 +117,12 @@ pub(super) fn check_store(
     let is_named = |table: &CassandraTable| {
         table.contact.is_some() || stores.iter().any(|store| store.product == Product::Cassandra)
     };
+    let has_buffer = system.settings.get("buffer").is_some_and(|buffer| buffer.trim() != "none");
     let message = match from {
+        Some(_) if is_intake && has_buffer => {
+            "with a buffer the store lacks some when the load ends; use \"contents\" with \"behind\""
+                .to_owned()
+        }
         Some(ReadFrom::Cassandra(table)) if !is_intake && !is_named(table) => {
             "where this system's Cassandra is, nobody knows; name some of its nodes with \"contact\""
                 .to_owned()

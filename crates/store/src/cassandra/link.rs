@@ -226,11 +226,6 @@ fn least(factors: &HashMap<String, usize>) -> Option<usize> {
 }
 
 impl StoreError {
-    /// A request that failed in whatever way.
-    pub(super) fn no_answer(error: impl std::fmt::Display) -> Self {
-        StoreError::NoAnswer { reason: error.to_string().into() }
-    }
-
     /// A statement that failed.
     pub(super) fn of_statement(error: &ExecutionError) -> Self {
         Self::no_answer(error)

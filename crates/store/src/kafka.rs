@@ -1,0 +1,238 @@
+//! Apache Kafka as a buffer in front of a store for messages.
+//!
+//! ```no_run
+//! use tidemark_store::kafka::{Buffer, Options};
+//! use tidemark_store::messages::{Message, Messages, Tree, TreeOptions};
+//!
+//! # async fn example() -> Result<(), tidemark_store::StoreError> {
+//! let behind = Tree::open("data".as_ref(), TreeOptions::default())?;
+//! let store = Buffer::open(Options { brokers: vec!["127.0.0.1:9092".into()], ..Options::default() }, behind)?;
+//! let message = Message { user: 1, time_ms: 7, kind: *b"ABC", payload: "0000000001…".into() };
+//! store.add(message).await?; // Kafka has it
+//! while store.behind().await? > 0 {} // until the store behind has it, too
+//! assert_eq!(store.count().await?, 1);
+//! # Ok(()) }
+//! ```
+//!
+//! ```text
+//! add ─▶ producer ─▶ topic: acknowledged ─▶ consumer ─▶ store behind ─▶ offset committed
+//! count, of_user ──────────────────────────────────────▶ store behind
+//! ```
+//!
+//! **Nothing lost.** The producer is idempotent and waits for all replicas in sync (`acks=all`). The consumer commits
+//! an offset only after the store behind has acknowledged everything before it, so what a crash interrupts is stored
+//! again; the same message twice is one. Of several messages with one key, which are in one partition, the last stays:
+//! a batch is stored before the next is begun, and within it only the last of a key.
+//!
+//! **Bounds.** When [`Options::waiting_max`] messages were taken and Kafka has not answered, the next is refused at once
+//! as [`StoreError::Busy`], and so it is while the store behind lacks [`Options::behind_max`] messages, roughly: that
+//! is looked at once a second. Kafka deletes nothing of the topic by itself; what is stored is deleted every few
+//! seconds, so the brokers' disks need room for as much as the store behind lacks, and for a segment of each partition.
+//!
+//! **Durability.** With `synced` the topic is made so that each replica flushes a batch to its disk before it counts
+//! (`flush.messages=1`); Kafka's default leaves that to the operating system, which is `buffered`. A topic that is there
+//! already is asked what it does: [`Buffer::durability`].
+
+mod drain;
+mod link;
+mod options;
+mod produce;
+mod record;
+#[cfg(test)]
+mod tests;
+mod topic;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::answer::Answer;
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::messages::{Message, MessageStore, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
+
+use drain::Drain;
+pub use options::{BATCH_MESSAGES_MAX, Options, PARTITIONS_MAX, REPLICATION_MAX};
+use produce::Producing;
+use topic::Topic;
+use watch::Watch;
+
+/// How long the threads may take to end: the consumer says good-bye to its group, of which the brokers may be gone.
+const END_MAX: Duration = Duration::from_secs(5);
+/// How often is looked whether a thread has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A buffer in front of a store: it acknowledges a message once Kafka has it.
+pub struct Buffer {
+    shared: Arc<Shared>,
+    producing: Arc<Producing>,
+    watch: Watch,
+    durability: Durability,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the threads of a buffer share.
+struct Shared {
+    options: Options,
+    behind: MessageStore,
+    counters: Counters,
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    fn stops(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// What is counted beside writes.
+#[derive(Default)]
+struct Counters {
+    /// Messages that Kafka has and the store behind lacks.
+    lacking: AtomicU64,
+    /// Messages that the store behind has acknowledged.
+    stored: AtomicU64,
+    /// Attempts to store one after the first.
+    retries: AtomicU64,
+    /// Records of the topic that are no message.
+    unreadable: AtomicU64,
+    /// Messages that Kafka deleted before they were stored.
+    deleted_early: AtomicU64,
+    /// Times that the producer was made anew.
+    producers: AtomicU64,
+}
+
+impl Buffer {
+    /// Connects, makes the topic where it is not there, and begins to store what it holds. Blocks; not to be called on
+    /// a thread of an async runtime.
+    ///
+    /// # Errors
+    /// Options that cannot work, brokers that cannot be reached, a topic that is not as asked for.
+    pub fn open(options: Options, behind: MessageStore) -> Result<Arc<Self>, StoreError> {
+        options.check()?;
+        let topic = Topic::prepare(&options)?;
+        Self::on(topic, options, behind)
+    }
+
+    /// The same on a topic that is there.
+    fn on(topic: Topic, options: Options, behind: MessageStore) -> Result<Arc<Self>, StoreError> {
+        let shared = Arc::new(Shared {
+            options,
+            behind,
+            counters: Counters::default(),
+            stopping: AtomicBool::new(false),
+        });
+        let durability = topic.durability;
+        let producing = Arc::new(Producing::new(shared.clone())?);
+        // looks before the consumer moves on, so that it sees a gap behind what was stored last
+        let (watch, watching) = Watch::start(shared.clone(), topic)?;
+        let mut buffer = Buffer { shared, producing, watch, durability, threads: vec![watching] };
+        let (answers, drain) = (buffer.producing.clone(), Drain::new(buffer.shared.clone())?);
+        buffer.threads.push(link::thread("kafka-answers", move || answers.serve())?);
+        buffer.threads.push(link::thread("kafka-drain", move || drain.run())?);
+        Ok(Arc::new(buffer))
+    }
+
+    /// What a message that Kafka has acknowledged is worth.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.watch.wake();
+        let begun = Instant::now();
+        for thread in std::mem::take(&mut self.threads) {
+            while !thread.is_finished() && begun.elapsed() < END_MAX {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            if thread.is_finished() && thread.join().is_err() {
+                tracing::error!("a thread of the buffer panicked");
+            }
+        }
+    }
+}
+
+impl Messages for Buffer {
+    fn add(&self, message: Message) -> Answer<'_, ()> {
+        if let Err(error) = check(&message) {
+            return Answer::ready(Err(error));
+        }
+        if self.shared.counters.lacking.load(Ordering::Relaxed) >= self.shared.options.behind_max {
+            self.producing.writes.refused();
+            return Answer::ready(Err(StoreError::Busy {
+                what: "the store behind the buffer lacks too much",
+            }));
+        }
+        match self.producing.add(&message) {
+            Ok(answer) => Answer::committing(answer, |_| ()),
+            Err(error) => Answer::ready(Err(error)),
+        }
+    }
+
+    fn count(&self) -> Answer<'_, u64> {
+        self.shared.behind.count()
+    }
+
+    fn behind(&self) -> Answer<'_, u64> {
+        let lacking = self.watch.look();
+        Answer::boxed(async move {
+            let lacking = lacking?.await.map_err(|_| StoreError::Closed)??;
+            Ok(lacking + self.shared.behind.behind().await?)
+        })
+    }
+
+    fn of_user(&self, query: Query) -> Answer<'_, Page> {
+        self.shared.behind.of_user(query)
+    }
+
+    fn metrics(&self) -> MessagesMetrics {
+        let behind = self.shared.behind.metrics();
+        let mut own = self.own_metrics(&behind);
+        own.extend(behind.own);
+        MessagesMetrics {
+            waiting: self.producing.waiting(),
+            waiting_max: self.shared.options.waiting_max as u64,
+            groups: behind.groups,
+            group_messages_max: behind.group_messages_max,
+            own,
+            ..self.producing.writes.snapshot()
+        }
+    }
+}
+
+impl Buffer {
+    fn own_metrics(&self, behind: &MessagesMetrics) -> Vec<OwnMetric> {
+        let metric = |name, help, is_counter, value| OwnMetric { name, help, is_counter, value };
+        let counter =
+            |name, help, counter: &AtomicU64| metric(name, help, true, counter.load(Ordering::Relaxed));
+        let counters = &self.shared.counters;
+        let lacking = counters.lacking.load(Ordering::Relaxed);
+        vec![
+            metric("behind", "Messages acknowledged that the store behind the buffer lacks", false, lacking),
+            metric(
+                "behind_stopped",
+                "1 after a write has failed: the store behind the buffer takes no more",
+                false,
+                u64::from(behind.stopped),
+            ),
+            counter("kafka_stored", "Messages taken from the buffer and stored", &counters.stored),
+            counter("kafka_store_retries", "Attempts to store a message after the first", &counters.retries),
+            counter("kafka_unreadable", "Records of the topic that are no message", &counters.unreadable),
+            counter(
+                "kafka_deleted_early",
+                "Messages that Kafka deleted before they were stored",
+                &counters.deleted_early,
+            ),
+            counter(
+                "kafka_producers",
+                "Times that the producer was made anew, since its order could not be kept",
+                &counters.producers,
+            ),
+        ]
+    }
+}

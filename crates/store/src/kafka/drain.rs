@@ -1,0 +1,162 @@
+//! From the topic into the store behind: a batch is stored, then its offsets are handed over to be committed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rdkafka::Message as _;
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::message::BorrowedMessage;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use super::Shared;
+use super::link::{Quiet, config};
+use super::record;
+use crate::error::StoreError;
+use crate::messages::Message;
+
+/// Longest wait for a message before it is looked whether to go on.
+const TURN: Duration = Duration::from_millis(100);
+/// Wait before a message is stored once more; doubled each time, up to the next constant.
+const PAUSE_FIRST: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How often offsets are committed, milliseconds. What was stored since then is stored again after a crash.
+const COMMIT_EVERY_MS: u32 = 500;
+/// After so long without a sign of life, milliseconds, others get a consumer's partitions; the least that brokers take
+/// unless told otherwise. A restarted intake waits for its predecessor so long if that was killed.
+const SESSION_MS: u32 = 6000;
+const HEARTBEAT_MS: u32 = 1500;
+/// Messages fetched ahead, bytes.
+const FETCHED_KIB_MAX: u32 = 16 * 1024;
+
+/// The consumer.
+pub(super) struct Drain {
+    shared: Arc<Shared>,
+    consumer: BaseConsumer<Quiet>,
+    runtime: Runtime,
+}
+
+/// Messages of the topic, not stored yet.
+#[derive(Default)]
+struct Batch {
+    messages: Vec<Message>,
+    /// How many records that was.
+    records: u64,
+    /// The last offset of each partition.
+    last: HashMap<i32, i64>,
+}
+
+impl Drain {
+    pub(super) fn new(shared: Arc<Shared>) -> Result<Self, StoreError> {
+        let mut config = config(&shared.options);
+        config
+            .set("group.id", &shared.options.group)
+            // only offsets that were handed over are committed: after their messages were stored
+            .set("enable.auto.offset.store", "false")
+            .set("enable.auto.commit", "true")
+            .set("auto.commit.interval.ms", COMMIT_EVERY_MS.to_string())
+            .set("auto.offset.reset", "earliest")
+            .set("session.timeout.ms", SESSION_MS.to_string())
+            .set("heartbeat.interval.ms", HEARTBEAT_MS.to_string())
+            .set("queued.max.messages.kbytes", FETCHED_KIB_MAX.to_string())
+            .set("fetch.wait.max.ms", TURN.as_millis().to_string());
+        let consumer: BaseConsumer<Quiet> =
+            BaseConsumer::from_config_and_context(&config, Quiet).map_err(StoreError::no_answer)?;
+        consumer.subscribe(&[&shared.options.topic]).map_err(StoreError::no_answer)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        Ok(Drain { consumer, runtime: runtime.map_err(StoreError::no_answer)?, shared })
+    }
+
+    /// Stores what comes until the buffer is dropped.
+    pub(super) fn run(self) {
+        let mut batch = Batch::default();
+        while !self.shared.stops() {
+            self.gather(&mut batch);
+            if !self.runtime.block_on(store(&self.shared, &mut batch)) {
+                break;
+            }
+            self.shared.counters.stored.fetch_add(std::mem::take(&mut batch.records), Ordering::Relaxed);
+            for (partition, offset) in batch.last.drain() {
+                // others may have the partition by now: they store it again
+                if let Err(error) = self.consumer.store_offset(&self.shared.options.topic, partition, offset)
+                {
+                    tracing::debug!(%error, partition, offset, "the offset stays where it was");
+                }
+            }
+        }
+    }
+
+    /// Waits for messages and takes what is there.
+    fn gather(&self, batch: &mut Batch) {
+        let mut wait = TURN;
+        while batch.records < self.shared.options.batch_max as u64 {
+            match self.consumer.poll(wait) {
+                Some(Ok(record)) => self.take(&record, batch),
+                Some(Err(error)) => tracing::debug!(%error, "no message"),
+                None => return,
+            }
+            wait = Duration::ZERO;
+        }
+    }
+
+    fn take(&self, record: &BorrowedMessage<'_>, batch: &mut Batch) {
+        let (partition, offset) = (record.partition(), record.offset());
+        batch.records += 1;
+        batch.last.insert(partition, offset);
+        match record::message(record.key(), record.payload()) {
+            Some(message) => batch.messages.push(message),
+            None => {
+                if self.shared.counters.unreadable.fetch_add(1, Ordering::Relaxed) == 0 {
+                    tracing::error!(
+                        partition,
+                        offset,
+                        "the topic holds what is no message; it is passed over"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Stores a batch, all of it at once, each message as often as it takes. False where it was left, to be stopped.
+async fn store(shared: &Arc<Shared>, batch: &mut Batch) -> bool {
+    let mut tasks = JoinSet::new();
+    let mut known = HashSet::with_capacity(batch.messages.len());
+    // of several with one key the last stays, whichever the store behind would be done with last
+    while let Some(message) = batch.messages.pop() {
+        if known.insert((message.user, message.place())) {
+            let shared = shared.clone();
+            tasks.spawn(async move { store_one(&shared, message).await });
+        }
+    }
+    let mut all = true;
+    while let Some(stored) = tasks.join_next().await {
+        all &= stored.unwrap_or(false);
+    }
+    all
+}
+
+async fn store_one(shared: &Shared, message: Message) -> bool {
+    let mut pause = PAUSE_FIRST;
+    loop {
+        let error = match shared.behind.add(message.clone()).await {
+            Ok(()) => return true,
+            Err(error @ StoreError::Invalid { .. }) => {
+                shared.counters.unreadable.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(%error, user = message.user, time_ms = message.time_ms, "it is passed over");
+                return true;
+            }
+            Err(error) => error,
+        };
+        if shared.stops() {
+            return false;
+        }
+        shared.counters.retries.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(%error, "it is stored once more");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
