@@ -8,7 +8,7 @@
 //! The command finds the addresses of the store's clients in `TIDEMARK_TEST_CASSANDRA` (or `_KAFKA`), with commas
 //! between, and the processes of its nodes in `TIDEMARK_STORE_PIDS`. What stands before `--` behind the store's name is
 //! what `stores:` of a scenario says about it. The exit status is the command's; logs and data are in a folder below
-//! `TMPDIR` that is removed.
+//! `TMPDIR` that is removed, unless this is killed.
 
 use std::env;
 use std::error::Error;
@@ -45,7 +45,9 @@ fn carry_out(arguments: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     let plan = tidemark_scenario::load_text("the command line", &text, Path::new("."), &[])?;
     let folder = Folder::new()?;
     let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
-    let setup = Setup { run_dir: folder.0.clone(), cores: Vec::new(), keep_data: false, data_of, is_linked };
+    // named cores, all of them: what shares those of a driver would yield to it
+    let cores = tidemark_lab::available_cores();
+    let setup = Setup { run_dir: folder.0.clone(), cores, keep_data: false, data_of, is_linked };
     // a signal ends this process, and with it its stores
     let stores = Stores::start(&plan.stores, &setup, &|| Wish::GoOn, &mut |text| eprintln!("{text}"))?;
     let addresses = stores.manifest().iter().flat_map(|store| store.addresses.clone()).collect::<Vec<_>>();
