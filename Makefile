@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a convenience.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-queue bench-truth clean
+.PHONY: help demo build test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-queue bench-trade bench-truth clean
 
 help: ## what there is
 	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
@@ -45,6 +45,9 @@ bench-ingest: ## what the message intake holds for five minutes, every message l
 
 bench-queue: ## the batching queue and its streams beside seven others, on two cores
 	@./bench/queue/run
+
+bench-trade: ## calls/s of the trade service, as REST and over WebSockets
+	@./bench/trade/run
 
 bench-truth: ## who tells the truth about a server that misbehaves
 	@./bench/truth/run

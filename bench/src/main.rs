@@ -7,6 +7,7 @@
 //! `serve` is the server of the first, and `bare` the least loops that could drive it.
 
 mod bare;
+mod calls;
 mod driver;
 mod job;
 mod machine;
@@ -38,6 +39,8 @@ enum Verb {
     Driver(driver::Options),
     /// What each tool reports of a server whose behaviour is known
     Truth(truth::Options),
+    /// Calls the trade service over WebSockets with our typed client
+    Calls(calls::Options),
     /// The server: answers until its standard input ends, then prints what it saw
     Serve(server::Options),
     /// The least client: sends a fixed request, reads, counts
@@ -60,6 +63,7 @@ fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().verb {
         Verb::Driver(options) => driver::run(&options),
         Verb::Truth(options) => truth::run(&options),
+        Verb::Calls(options) => calls::run(&options),
         Verb::Serve(options) => server::run(&options),
         Verb::Bare { io, address, connections, seconds } => bare::run(io, address, connections, seconds),
     };

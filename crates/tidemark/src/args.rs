@@ -120,6 +120,7 @@ Examples:
   tidemark serve airline
   tidemark serve airline --listen 127.0.0.1:0 --data ./data --durability buffered --set customers=10000
   tidemark serve ingest --data ./data --set waiting_max=4096
+  tidemark serve trade --workers 1
 
 {}
 Once it is ready it prints one line on standard output: listening http://ADDRESS; until then /health is 503.

@@ -9,6 +9,7 @@ use tidemark_airline as airline;
 use tidemark_ingest as ingest;
 use tidemark_scenario::WrongSetting;
 use tidemark_service::{LogForm, Setting, SettingError, Stop, start_logs};
+use tidemark_trade as trade;
 
 use crate::args::{Durability, ServeArguments};
 use crate::failure::Failure;
@@ -58,7 +59,35 @@ macro_rules! shipped {
 }
 
 /// Every shipped system.
-const SYSTEMS: &[Shipped] = &[shipped!(airline, AirlineError), shipped!(ingest, IngestError)];
+const SYSTEMS: &[Shipped] = &[shipped!(airline, AirlineError), shipped!(ingest, IngestError), TRADE];
+
+/// The one that keeps nothing.
+const TRADE: Shipped = Shipped {
+    name: "trade",
+    settings: trade::settings,
+    check_setting: |name, value| {
+        trade::check_setting(name, value).map_err(|error| match error {
+            trade::TradeError::Setting(SettingError::Unknown { .. }) => WrongSetting::Name(error.to_string()),
+            error => WrongSetting::Value(error.to_string()),
+        })
+    },
+    serve: |arguments, stop| {
+        if arguments.data.is_some() {
+            let text = "trade counts in memory and keeps nothing; leave --data out";
+            return Err(Failure::usage(text.to_owned()));
+        }
+        let options = trade::Options {
+            listen: arguments.listen,
+            workers: arguments.workers.map(usize::from),
+            settings: arguments.settings.into_iter().collect(),
+            announce: true,
+        };
+        trade::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
+            trade::TradeError::Setting(error) => Failure::usage(format!("--set: {error}")),
+            error => Failure::usage(error.to_string()),
+        })
+    },
+};
 
 /// Serves a system until SIGTERM or SIGINT.
 pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {

@@ -74,6 +74,8 @@ fn wrong_use_is_status_2_and_says_what_to_do() {
         (vec!["serve", "ingest", "--set", "waitingmax=3"], "did you mean waiting_max?"),
         (vec!["serve", "airline", "--set", "dyas=3"], "did you mean days?"),
         (vec!["serve", "airline", "--durability", "some"], "synced"),
+        (vec!["serve", "trade", "--data", "here"], "leave --data out"),
+        (vec!["serve", "trade", "--set", "body_byte_max=3"], "did you mean body_bytes_max?"),
         (vec!["report", "last"], "tidemark run"),
         (vec!["report", "nowhere"], "nowhere"),
         (vec!["report", "full"], "full"),
@@ -299,20 +301,30 @@ fn a_run_that_lost_files_is_shown_with_what_is_there() {
 #[test]
 fn a_system_is_served_until_it_is_asked_to_stop() {
     let folder = folder();
-    let arguments = ["serve", "airline", "--listen", "127.0.0.1:0", "--durability", "memory", "--log-json"];
-    let mut child =
-        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    out.read_line(&mut line).unwrap();
-    assert!(line.starts_with("listening http://127.0.0.1:"), "{line}");
-    send(child.id(), Signal::TERM);
-    let mut rest = String::new();
-    out.read_to_string(&mut rest).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((code(&output), rest.as_str()), (0, ""), "one line on standard output: {}", stderr(&output));
-    for line in stderr(&output).lines() {
-        assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+    for system in ["airline", "trade"] {
+        let arguments = ["serve", system, "--listen", "127.0.0.1:0", "--durability", "memory", "--log-json"];
+        let mut child = tidemark(folder.path(), &arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert!(line.starts_with("listening http://127.0.0.1:"), "{line}");
+        send(child.id(), Signal::TERM);
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (code(&output), rest.as_str()),
+            (0, ""),
+            "one line on standard output: {}",
+            stderr(&output)
+        );
+        for line in stderr(&output).lines() {
+            assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+        }
     }
 }
 

@@ -1,0 +1,42 @@
+//! The trade service: takes trades and counts them. It does next to nothing, so that what is measured is how it is
+//! called: over REST, or with many calls in a frame of a WebSocket.
+//!
+//! ```
+//! use tidemark_service::Stop;
+//! use tidemark_service::rpc::{CallError, Client, ClientOptions, RestClient};
+//! use tidemark_trade::{Options, Server, Trade, TradesClient};
+//!
+//! let listen = "127.0.0.1:0".parse()?;
+//! let server = Server::bind(Options { listen, workers: Some(1), announce: false, ..Options::default() })?;
+//! let (addr, stop) = (server.addr(), Stop::new());
+//! let serving = std::thread::spawn({
+//!     let stop = stop.clone();
+//!     move || server.serve(stop.triggered())
+//! });
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! runtime.block_on(async {
+//!     let calls = TradesClient::new(Client::connect(addr, ClientOptions::default()));
+//!     let rest = TradesClient::new(RestClient::new(addr));
+//!     assert!(calls.trade(Trade { name: "ibm".into(), amount: 1 }).await?);
+//!     assert!(rest.trade(Trade { name: "ibm".into(), amount: 1 }).await?);
+//!     assert_eq!(rest.count().await?, 2);
+//!     Ok::<(), CallError>(())
+//! })?;
+//! stop.trigger();
+//! serving.join().unwrap()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it answers
+//!
+//! - `PUT /trade` with `{"name":"ibm","amount":1}`: `true`; 400 with the reason for what is no trade.
+//! - `GET /count`: how many trades there were since it started. They are counted and not kept.
+//! - the same as calls `trade.trade` and `trade.count` over a WebSocket at `/rpc`; `/openapi.json` describes both.
+
+mod options;
+mod serve;
+mod trades;
+
+pub use options::{Options, check_setting, settings};
+pub use serve::{Server, TradeError, serve};
+pub use trades::{Trade, Trades, TradesClient, TradesService};

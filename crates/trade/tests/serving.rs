@@ -1,0 +1,96 @@
+//! The trade service by real connections: both ways to call it count the same trades.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread::JoinHandle;
+
+use tidemark_service::rpc::{Client, ClientOptions, Form, RestClient};
+use tidemark_service::{Served, Stop};
+use tidemark_trade::{Options, Server, Trade, TradeError, TradesClient};
+
+struct Running {
+    addr: SocketAddr,
+    stop: Stop,
+    thread: JoinHandle<Result<Served, TradeError>>,
+}
+
+impl Running {
+    fn start() -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let options = Options { listen, workers: Some(2), announce: false, ..Options::default() };
+        let server = Server::bind(options).unwrap();
+        let (addr, stop) = (server.addr(), Stop::new());
+        let triggered = stop.triggered();
+        let running = Running { addr, stop, thread: std::thread::spawn(move || server.serve(triggered)) };
+        while !running.ask("GET /health", "").starts_with("HTTP/1.1 200") {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        running
+    }
+
+    fn ask(&self, line: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(self.addr).unwrap();
+        let length = body.len();
+        let request = format!(
+            "{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
+            content-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn end(self) {
+        self.stop.trigger();
+        assert_eq!(self.thread.join().unwrap().unwrap().connections_cut, 0);
+    }
+}
+
+#[test]
+fn trades_are_counted_however_they_come() {
+    let running = Running::start();
+    let answer = running.ask("PUT /trade", r#"{"name":"ibm","amount":1}"#);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\ntrue"), "{answer}");
+    assert!(answer.contains("content-type: application/json"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let binary = ClientOptions { form: Form::Binary, ..ClientOptions::default() };
+        let ways = [
+            TradesClient::new(Client::connect(running.addr, ClientOptions::default())),
+            TradesClient::new(Client::connect(running.addr, binary)),
+            TradesClient::new(RestClient::new(running.addr)),
+        ];
+        for way in &ways {
+            assert_eq!(way.trade(Trade { name: "ibm".into(), amount: -7 }).await, Ok(true));
+        }
+        assert_eq!(ways[0].count().await, Ok(4));
+    });
+    drop(runtime);
+    assert!(running.ask("GET /count", "").ends_with("\r\n\r\n4"));
+    let metrics = running.ask("GET /metrics", "");
+    for line in [
+        "trade_trades_total 4",
+        "tidemark_calls_total{method=\"trade.trade\",outcome=\"done\"} 2",
+        "tidemark_requests_total{route=\"/trade\",method=\"PUT\",status=\"200\"} 2",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "no {line} in\n{metrics}");
+    }
+    running.end();
+}
+
+#[test]
+fn what_is_no_trade_is_refused_with_a_reason() {
+    let running = Running::start();
+    for (body, reason) in [
+        (r#"{"name":"ibm"}"#, "missing field `amount`"),
+        (r#"{"name":"ibm","amount":"1"}"#, "invalid type"),
+        ("ibm", "expected value"),
+    ] {
+        let answer = running.ask("PUT /trade", body);
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(reason), "{answer}");
+    }
+    assert!(running.ask("PATCH /trade", "{}").starts_with("HTTP/1.1 405"));
+    assert!(running.ask("GET /count", "").ends_with("\r\n\r\n0"));
+    running.end();
+}
