@@ -212,6 +212,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             base_path: String::new(),
             tls: secure.then(|| Tls::new(&settings, "localhost")).transpose()?,
             http2: None,
+            rpc: None,
         },
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),

@@ -87,6 +87,9 @@ pub enum DriveError {
     /// A WebSocket begins with a request of HTTP/1.1.
     #[error("ws steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
     WebSocketOverHttp2,
+    /// Calls and requests are not made over the same connections.
+    #[error("all requests are calls where the server takes calls, and none is where it does not")]
+    Calls,
     /// There is no room for a connection for each user.
     #[error(
         "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"
@@ -498,12 +501,13 @@ fn phase_times(plan: &Plan, begin_ns: u64) -> Vec<PhaseTimes> {
     times.collect()
 }
 
-/// Requests at once on a connection: over HTTP/2 as many streams as the plan wants and the server takes, else as many
-/// as are pipelined.
+/// Requests at once on a connection: over HTTP/2, or where they are calls, as many as the plan wants and the server
+/// takes, else as many as are pipelined.
 fn depth(plan: &Plan, target: &Target) -> usize {
-    match target.http2 {
-        Some(server) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
-        None => plan.limits.pipeline.max(1),
+    match (&target.rpc, target.http2) {
+        (Some(server), _) => plan.limits.streams.clamp(1, server.most_calls.max(1)),
+        (None, Some(server)) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
+        (None, None) => plan.limits.pipeline.max(1),
     }
 }
 
@@ -525,6 +529,9 @@ fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
         return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
     }
     plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))?;
+    if plan.requests.iter().any(|request| request.is_call() != options.target.rpc.is_some()) {
+        return Err(DriveError::Calls);
+    }
     match options.target.http2.is_some() && plan.has_websockets() {
         true => Err(DriveError::WebSocketOverHttp2),
         false => Ok(()),

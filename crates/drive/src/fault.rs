@@ -8,7 +8,7 @@ use tidemark_record::Outcome;
 use tidemark_wire::http1::HttpError;
 
 use crate::answer::Flaw;
-use crate::http2;
+use crate::stream_fault;
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Fault {
         match self {
             Fault::Connect(_) | Fault::ConnectTimeout => Outcome::Connect,
             Fault::Timeout | Fault::CutOff => Outcome::Timeout,
-            Fault::Broken(error) if http2::fault_of(error).is_some_and(|fault| fault.is_violation) => {
+            Fault::Broken(error) if stream_fault::of(error).is_some_and(|fault| fault.is_violation) => {
                 Outcome::Protocol
             }
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
@@ -64,7 +64,7 @@ impl fmt::Display for Fault {
             Fault::ConnectTimeout => f.write_str("no connection was made in time"),
             Fault::Timeout => f.write_str("no whole answer in time"),
             Fault::CutOff => f.write_str("no whole answer when the drain after the last phase was over"),
-            Fault::Broken(error) if http2::fault_of(error).is_some() => write!(f, "{error}"),
+            Fault::Broken(error) if stream_fault::of(error).is_some() => write!(f, "{error}"),
             Fault::Broken(error) => write!(f, "the connection broke: {error}"),
             Fault::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
             Fault::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),

@@ -23,8 +23,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::io::{Event, Handshakes, Io};
+use crate::stream_fault;
 use bell::{Rung, bells};
-pub(crate) use fault::of as fault_of;
 pub(crate) use greet::greet;
 use link::{Link, State};
 use message::Reader;
@@ -139,7 +139,7 @@ impl<I: Io> Http2Io<I> {
         let (request, body) = match self.reader.read(&stream.output) {
             Ok(read) => read,
             Err(words) => {
-                self.told.push_back((s as u32, Event::Failed(fault::unsendable(words)), false));
+                self.told.push_back((s as u32, Event::Failed(stream_fault::unsendable(words)), false));
                 return;
             }
         };
@@ -282,7 +282,9 @@ impl<I: Io> Http2Io<I> {
                     self.woken.push_back(*s);
                     continue;
                 }
-                None if was == State::Connecting || held.contains(s) => Event::Failed(fault::again(&why)),
+                None if was == State::Connecting || held.contains(s) => {
+                    Event::Failed(stream_fault::again(&why))
+                }
                 None => Event::Ended,
             };
             self.told.push_back((*s, event, false));

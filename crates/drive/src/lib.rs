@@ -6,8 +6,9 @@
 //!
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
 //! the `io` back end out and back, is looked at in `answer`, and leaves its mark in `record`. The loop around it is
-//! `thread`; what differs for a session's WebSocket is in `websocket`; over HTTP/2 (`http2`)
-//! a stream is what a connection is otherwise. Response times count from when a request was *due*, so that a system that stands still cannot hide it;
+//! `thread`; what differs for a session's WebSocket is in `websocket`. Over HTTP/2 (`http2`) a
+//! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
+//! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
 //!
 //! A thread that begins more than some 33,000 requests a second by the clock (arrivals of an open load, ends of think
@@ -38,6 +39,7 @@
 //!         base_path: String::new(),
 //!         tls: None,
 //!         http2: None,
+//!         rpc: None,
 //!     },
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
@@ -69,7 +71,9 @@ mod record;
 mod request;
 mod rests;
 mod room;
+mod rpc;
 mod session;
+mod stream_fault;
 mod target;
 #[cfg(test)]
 mod testing;
@@ -84,7 +88,7 @@ pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run
 pub use io::{Handshakes, IoChoice};
 pub use ledger::{ONCE_THREAD, forms};
 pub use room::Bound;
-pub use target::{Address, Http2, Target};
+pub use target::{Address, Http2, Rpc, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]

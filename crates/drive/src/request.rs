@@ -197,6 +197,7 @@ mod tests {
             base_path: base_path.into(),
             tls: None,
             http2: None,
+            rpc: None,
         };
         let head = aimed(request, &target, true).expect("a right head");
         let whole = head.as_literal().is_some();
@@ -253,7 +254,8 @@ mod tests {
     #[test]
     fn a_head_without_a_request_line_is_an_error() {
         let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
-        let target = Target { address, authority: "h".into(), base_path: "".into(), tls: None, http2: None };
+        let (authority, base_path) = ("h".into(), String::new());
+        let target = Target { address, authority, base_path, tls: None, http2: None, rpc: None };
         for head in ["", "GET /", "POST / HTTP/1.1\r\n", "GET"] {
             let request = request("GET", Template::literal(head), None);
             assert!(aimed(&request, &target, true).is_none(), "{head:?}");

@@ -97,6 +97,7 @@ mod tests {
             base_path: String::new(),
             tls: None,
             http2: None,
+            rpc: None,
         };
         let room = Room::make(10, &target(Address::Unix("/x".into())));
         assert_eq!((room.connections, room.sources), (10, 1));

@@ -12,6 +12,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use tidemark_scenario::plan::HttpVersion;
 
 use crate::http2;
+use crate::rpc;
 use crate::tls::{ALPN_2, Tls};
 
 /// An address that connections are made to.
@@ -51,6 +52,8 @@ pub struct Target {
     pub tls: Option<Tls>,
     /// Where HTTP/2 is spoken.
     pub http2: Option<Http2>,
+    /// Where requests are remote calls.
+    pub rpc: Option<Rpc>,
 }
 
 impl Target {
@@ -79,6 +82,44 @@ impl Target {
         let _ = session.complete_io(stream);
         Ok(())
     }
+
+    /// Begins to speak with a server that takes remote calls at `path`, over a connection that blocks. It must have
+    /// these methods.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to call this server.
+    pub fn greet_calls<'m>(
+        &mut self,
+        path: &str,
+        methods: impl Iterator<Item = &'m str>,
+        stream: &mut (impl Read + Write),
+    ) -> io::Result<()> {
+        let path = format!("{}{path}", self.base_path);
+        let greeting = match &mut self.tls {
+            None => rpc::greet(stream, &self.authority, &path, methods)?,
+            Some(tls) => {
+                let mut session = tls.greet(HttpVersion::One, stream)?;
+                let mut secured = rustls::Stream::new(&mut session, stream);
+                let greeting = rpc::greet(&mut secured, &self.authority, &path, methods)?;
+                tls.offer(HttpVersion::One);
+                session.send_close_notify();
+                // A last word; whether anybody still hears it does not matter.
+                let _ = session.complete_io(stream);
+                greeting
+            }
+        };
+        self.rpc = Some(Rpc { path, most_calls: greeting.in_flight_max.max(1) });
+        Ok(())
+    }
+}
+
+/// What is known of a server that takes remote calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rpc {
+    /// The path of the WebSocket.
+    pub path: String,
+    /// Most calls that it works on at once for a connection.
+    pub most_calls: usize,
 }
 
 /// What is known of a server that speaks HTTP/2.

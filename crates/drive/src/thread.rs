@@ -22,8 +22,9 @@ use crate::io::{Handshakes, Io};
 use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
 use crate::rests::Rests;
+use crate::rpc::{self, RpcIo};
 use crate::session::{Session, Weights};
-use crate::target::Target;
+use crate::target::{Rpc, Target};
 use crate::timers::{Alarm, Timers};
 
 /// Most arrivals that are begun before sockets have their turn again.
@@ -166,10 +167,13 @@ impl<'a, I: Io> Thread<'a, I> {
         }
     }
 
-    /// As [`run`](Thread::run), in the version of HTTP that the target speaks, with every connection secured where it
+    /// As [`run`](Thread::run), by calls or in the version of HTTP that the target speaks, with every connection secured where it
     /// wants that, and with `depth` requests at once on each.
     pub fn run_to(self, target: &Target, depth: usize) -> (ThreadEnd, Recorder) {
         let connections = self.pool.most().div_ceil(depth);
+        if let Some(rpc) = &target.rpc {
+            return self.run_calls(target, rpc, connections, depth);
+        }
         let (is_secure, keep_alive) = (target.tls.is_some(), self.keep_alive);
         let streams = |io| Http2Io::new(io, connections, depth, is_secure, keep_alive);
         match (&target.tls, target.http2) {
@@ -181,6 +185,29 @@ impl<'a, I: Io> Thread<'a, I> {
             (Some(tls), Some(_)) => {
                 let thread = self.over(|io| TlsIo::new(io, tls, connections));
                 thread.over(|io| Http2Io::new(io, connections, depth, is_secure, keep_alive)).run()
+            }
+        }
+    }
+
+    /// Requests are remote calls.
+    fn run_calls(
+        mut self,
+        target: &Target,
+        rpc: &Rpc,
+        connections: usize,
+        depth: usize,
+    ) -> (ThreadEnd, Recorder) {
+        let place = rpc::Place {
+            authority: target.authority.clone(),
+            path: rpc.path.clone(),
+            payload_bytes: self.pool.body_bytes(),
+        };
+        let random = self.random.fork();
+        match &target.tls {
+            None => self.over(|io| RpcIo::new(io, place, connections, depth, random)).run(),
+            Some(tls) => {
+                let thread = self.over(|io| TlsIo::new(io, tls, connections));
+                thread.over(|io| RpcIo::new(io, place, connections, depth, random)).run()
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes, Http2};
+use tidemark_drive::{DriveEnd, Handshakes, Http2, Rpc};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
@@ -36,7 +36,7 @@ pub struct Account {
     /// Whether any certificate was good enough.
     unchecked: bool,
     driver_io: String,
-    /// Streams of a connection of HTTP/2 that are asked for.
+    /// Streams of a connection of HTTP/2, or calls at once, that are asked for.
     streams: usize,
 }
 
@@ -69,7 +69,13 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
-        self.system.http = if system.target.http2.is_some() { "HTTP/2" } else { "HTTP/1.1" }.into();
+        self.system.http = match (&system.target.rpc, system.target.http2) {
+            (Some(_), _) => "RPC over WebSocket (JSON)",
+            (None, Some(_)) => "HTTP/2",
+            (None, None) => "HTTP/1.1",
+        }
+        .into();
+        self.notes.extend(system.target.rpc.as_ref().map(|server| called(server, self.streams)));
         self.notes.extend(
             system.target.http2.map(|server| spoken(server, system.target.tls.is_some(), self.streams)),
         );
@@ -143,7 +149,7 @@ impl Account {
             ),
             (
                 end.held,
-                "requests waited in the driver for a stream, as the server came to take fewer; service times contain it",
+                "requests waited in the driver, as the server came to take fewer at once; service times contain it",
             ),
             (end.unexpected_messages, "messages came over WebSockets that no step took"),
         ];
@@ -231,6 +237,19 @@ fn spoken(server: Http2, is_secure: bool, wanted: usize) -> String {
     format!("HTTP/2 {how}, {streams} on each connection{fewer}")
 }
 
+/// How calls were made.
+fn called(server: &Rpc, wanted: usize) -> String {
+    let calls = match wanted.min(server.most_calls) {
+        1 => "one call at a time".to_owned(),
+        calls => format!("up to {calls} calls at once"),
+    };
+    let fewer = match server.most_calls < wanted {
+        true => format!("; {wanted} were wanted, but the server takes no more"),
+        false => String::new(),
+    };
+    format!("calls over a WebSocket at {}, {calls} on each connection{fewer}", server.path)
+}
+
 /// The labels that the load can show; those that only `prepare` has are in no figure.
 pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     let ops = plan.sessions.iter().flat_map(|kind| &kind.ops);
@@ -271,6 +290,21 @@ mod tests {
         assert_eq!(
             text,
             "HTTP/2 agreed to by ALPN, up to 100 requests at once on each connection; 250 were wanted, but the \
+             server takes no more"
+        );
+    }
+
+    #[test]
+    fn how_calls_were_made_is_said() {
+        let server = Rpc { path: "/rpc".into(), most_calls: 100 };
+        assert_eq!(
+            called(&server, 1),
+            "calls over a WebSocket at /rpc, one call at a time on each connection"
+        );
+        let text = called(&server, 250);
+        assert_eq!(
+            text,
+            "calls over a WebSocket at /rpc, up to 100 calls at once on each connection; 250 were wanted, but the \
              server takes no more"
         );
     }

@@ -14,7 +14,7 @@ use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
 use tidemark_record::summary::{Driver, Ledger, Summary};
 use tidemark_record::{Event, RunWriter, Totals, summarize};
-use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, SystemOrigin};
+use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 use tidemark_store::Durability;
 
@@ -290,7 +290,8 @@ impl Experiment {
             comes_back: self.plan.faults.iter().any(|fault| fault.kind.ends_processes()),
         };
         let mut system = self.plan.system.clone();
-        if system.http == HttpVersion::Auto && self.plan.has_websockets() {
+        let has_websockets = self.plan.has_websockets() || self.plan.has_calls();
+        if system.http == HttpVersion::Auto && has_websockets {
             // A WebSocket begins with a request of HTTP/1.1.
             system.http = HttpVersion::One;
         }
@@ -302,7 +303,12 @@ impl Experiment {
             }
             system.settings.entry(name.into()).or_insert(value);
         }
-        Running::start(&system, &setup, &|| self.wish())
+        let mut running = Running::start(&system, &setup, &|| self.wish())?;
+        if self.plan.has_calls() {
+            let path = system.rpc.as_deref().unwrap_or(RPC_PATH);
+            running.greet_calls(path, self.plan.called())?;
+        }
+        Ok(running)
     }
 
     fn has_link_faults(&self, name: &str) -> bool {

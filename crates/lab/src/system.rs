@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::interrupt::Wish;
 use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_wish};
 use crate::started::{Handle, Started, held, try_held};
-use crate::target::{knock, target};
+use crate::target::{greet_calls, knock, target};
 
 /// How long a URL is tried that nobody answers at.
 const URL_PATIENCE: Duration = Duration::from_secs(2);
@@ -71,6 +71,17 @@ impl Running {
                     .into(),
             )),
         }
+    }
+
+    /// Asks for its greeting where it takes calls, and whether it has these methods.
+    pub fn greet_calls<'m>(
+        &mut self,
+        path: &str,
+        methods: impl Iterator<Item = &'m str>,
+    ) -> Result<(), LabError> {
+        greet_calls(&mut self.target, path, methods, URL_PATIENCE).map_err(|error| {
+            LabError::Start(format!("no calls to {} ({}) at {path}: {error}", self.url, self.target.address))
+        })
     }
 
     /// What was started, for whoever breaks it on purpose.

@@ -43,6 +43,7 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
         address,
         tls,
         http2: None,
+        rpc: None,
         authority: url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
         base_path: url.path().trim_end_matches('/').to_owned(),
     })
@@ -100,6 +101,29 @@ pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io:
             stream.set_read_timeout(Some(within))?;
             stream.set_write_timeout(Some(within))?;
             Ok(target.greet(version, &mut stream))
+        }
+    }
+}
+
+/// Asks a server that takes calls for its greeting.
+pub fn greet_calls<'m>(
+    target: &mut Target,
+    path: &str,
+    methods: impl Iterator<Item = &'m str>,
+    within: Duration,
+) -> io::Result<()> {
+    match target.address.clone() {
+        Address::Tcp(address) => {
+            let mut stream = TcpStream::connect_timeout(&address, within)?;
+            stream.set_read_timeout(Some(within))?;
+            stream.set_write_timeout(Some(within))?;
+            target.greet_calls(path, methods, &mut stream)
+        }
+        Address::Unix(path_of_socket) => {
+            let mut stream = UnixStream::connect(path_of_socket)?;
+            stream.set_read_timeout(Some(within))?;
+            stream.set_write_timeout(Some(within))?;
+            target.greet_calls(path, methods, &mut stream)
         }
     }
 }

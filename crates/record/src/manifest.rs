@@ -54,7 +54,7 @@ pub struct System {
     /// The one address that connections were made to: `127.0.0.1:9080`, `[::1]:80`, `unix:/run/system.sock`.
     #[serde(default)]
     pub address: String,
-    /// The version of HTTP that was spoken: `HTTP/1.1`, `HTTP/2`.
+    /// The version of HTTP that was spoken: `HTTP/1.1`, `HTTP/2`; or how calls were made, `RPC over WebSocket (JSON)`.
     #[serde(default)]
     pub http: String,
     /// The command that started it; empty if it was there already.

@@ -3,6 +3,7 @@
 //! Shapes were checked before, so whatever is missing or of the wrong kind here has been reported and is passed over
 //! in silence; what is reported here is what shapes cannot know: names, expressions, and how parts fit together.
 
+mod call;
 mod control;
 mod define;
 mod fault;
@@ -60,6 +61,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     verify::warn_of_unentered(root, &requests, &objectives, reader);
     let limits = limits(root.get("limits"), &load, &sessions, reader);
     let system = system.unwrap_or_default();
+    call::check(root, &requests, system.http, reader);
     let stores = store::read(root.get("stores"), reader);
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();

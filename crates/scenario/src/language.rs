@@ -8,6 +8,7 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Step, Tree}
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
 use crate::plan::{HttpVersion, Resolve};
 
+mod call;
 pub(crate) mod comparison;
 mod faults;
 mod store;
@@ -123,6 +124,11 @@ static SYSTEM: Record = Record {
             "http",
             Scalar(Word(&HttpVersion::WORDS)),
             "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.",
+        ),
+        key(
+            "rpc",
+            Scalar(Text),
+            "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.",
         ),
     ],
     rule: Rule::OneOf(&["serve", "command", "url"]),
@@ -379,14 +385,14 @@ static LIMITS: Record = Record {
         key(
             "streams",
             Scalar(Whole(1)),
-            "Requests under way at once on a connection of HTTP/2, if the server takes as many; 1 by default.",
+            "Requests at once on a connection of HTTP/2, or calls on a WebSocket, if the server takes as many; 1 by default.",
         ),
     ],
     rule: Rule::Free,
 };
 
 /// The kinds of steps, told apart by their verb.
-pub(crate) static STEP_KINDS: [Record; 15] = [
+pub(crate) static STEP_KINDS: [Record; 16] = [
     Record {
         what: "a request",
         schema: "request",
@@ -506,6 +512,7 @@ pub(crate) static STEP_KINDS: [Record; 15] = [
         keys: &[],
         rule: Rule::Free,
     },
+    call::CALL,
     websocket::CONNECT,
     websocket::SEND,
     websocket::EXPECT,

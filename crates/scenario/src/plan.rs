@@ -24,6 +24,13 @@ pub use verify::{
     ReadFrom, Verify,
 };
 
+/// The method of a request that is a remote call; its path is a slash and the called method's name.
+pub const CALL: &str = "CALL";
+/// The header with the time that a remote call has, in milliseconds.
+pub const DEADLINE_HEADER: &str = "Deadline-Ms";
+/// Where remote calls are taken if a scenario does not say.
+pub const RPC_PATH: &str = "/rpc";
+
 /// Index of a variable in a session.
 pub type SlotIndex = u16;
 
@@ -75,6 +82,16 @@ impl Plan {
             let label = self.labels.get(usize::from(request.label)).map_or("", String::as_str);
             request.ledger.as_ref().map(|ledger| (label, ledger))
         })
+    }
+
+    /// Whether the requests are remote calls: all are, or none is.
+    pub fn has_calls(&self) -> bool {
+        self.requests.iter().any(RequestPlan::is_call)
+    }
+
+    /// The methods that are called, `service.method`; some more than once.
+    pub fn called(&self) -> impl Iterator<Item = &str> {
+        self.requests.iter().filter_map(RequestPlan::called)
     }
 
     /// Whether any session, or what prepares them, has a step over a WebSocket.
@@ -174,7 +191,7 @@ pub enum WebSocketStep {
 pub struct RequestPlan {
     /// Index into [`Plan::labels`].
     pub label: u16,
-    /// `GET`, `POST`, …
+    /// `GET`, `POST`, …, or [`CALL`].
     pub method: String,
     /// Request line and headers, each line ended by CRLF, without `Host`, `Cookie`, `Content-Length`, the headers of
     /// a WebSocket's handshake, and without the blank line: the driver adds those. Empty for messages.
@@ -192,6 +209,17 @@ pub struct RequestPlan {
 }
 
 impl RequestPlan {
+    /// Whether it is a remote call.
+    pub fn is_call(&self) -> bool {
+        self.method == CALL
+    }
+
+    /// The method that it calls, if it is a remote call.
+    pub fn called(&self) -> Option<&str> {
+        let head = std::str::from_utf8(self.head.as_literal()?).ok()?;
+        head.strip_prefix(CALL)?.strip_prefix(" /")?.split(' ').next()
+    }
+
     /// Whether it is a message over a WebSocket, and no request of HTTP.
     pub fn is_message(&self) -> bool {
         self.head.parts.is_empty()
@@ -325,7 +353,7 @@ pub struct Limits {
     /// Requests at once on a connection, each of another session: HTTP/1.1 pipelining where it is more than 1. At most
     /// [`PIPELINE_MAX`].
     pub pipeline: usize,
-    /// Requests under way at once on a connection of HTTP/2.
+    /// Requests under way at once on a connection of HTTP/2, or remote calls on a WebSocket.
     pub streams: usize,
 }
 
@@ -443,6 +471,8 @@ pub struct System {
     pub tls: TlsSettings,
     /// Which version of HTTP is spoken.
     pub http: HttpVersion,
+    /// Where remote calls are taken; [`RPC_PATH`] where a scenario does not say.
+    pub rpc: Option<String>,
 }
 
 /// A version of HTTP.

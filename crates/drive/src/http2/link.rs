@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 
-use super::fault;
 use super::pipe::Pipe;
+use crate::stream_fault;
 
 /// What a server may send on a stream before more is granted.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -123,6 +123,6 @@ impl Link {
 
     /// The error of its loss, for one of those on it.
     pub fn lost(&self) -> io::Error {
-        self.loss.as_ref().map_or_else(|| ErrorKind::ConnectionReset.into(), fault::again)
+        self.loss.as_ref().map_or_else(|| ErrorKind::ConnectionReset.into(), stream_fault::again)
     }
 }

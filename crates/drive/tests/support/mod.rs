@@ -230,6 +230,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
             base_path: String::new(),
             tls: None,
             http2: None,
+            rpc: None,
         },
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),

@@ -32,6 +32,9 @@ pub(super) struct Label {
 pub(super) struct Requests {
     pub(super) labels: Vec<Label>,
     pub(super) plans: Vec<RequestPlan>,
+    /// Where the first call stands, and the first request or message that is none.
+    pub(super) first_call: Option<Place>,
+    pub(super) first_other: Option<Place>,
     default_headers: Vec<(Node, Node)>,
     default_timeout: Duration,
 }
@@ -42,6 +45,8 @@ impl Requests {
         Requests {
             labels: Vec::new(),
             plans: Vec::new(),
+            first_call: None,
+            first_other: None,
             default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
             default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
         }
@@ -140,6 +145,11 @@ impl Session<'_, '_> {
         if index.is_none() {
             self.reader.sink.error(step, "this scenario has too many requests");
         }
+        let first = match plan.is_call() {
+            true => &mut self.requests.first_call,
+            false => &mut self.requests.first_other,
+        };
+        first.get_or_insert(step.place);
         self.requests.plans.push(plan);
         index
     }

@@ -91,6 +91,13 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         }
         system.tls = tls(node, base, reader);
     }
+    if let Some(node) = node.get("rpc") {
+        let path = reader.text(node)?;
+        if !path.starts_with('/') {
+            reader.sink.error(node, "a path begins with a slash");
+        }
+        system.rpc = Some(path);
+    }
     if let Some(node) = node.get("http") {
         let word = reader.word(node, &HttpVersion::WORDS);
         system.http = word.and_then(HttpVersion::from_word).unwrap_or_default();

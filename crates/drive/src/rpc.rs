@@ -1,0 +1,521 @@
+//! Remote calls behind the seam of I/O back ends: a place for a call is a connection to whoever stands above.
+//!
+//! A session sends the text of an HTTP/1.1 request (`CALL /service.method`) on what it takes for its connection, and
+//! reads such an answer; here it becomes a call among many on one of few WebSockets, in the format of `docs/rpc.md`,
+//! and back. So due times, time-outs, checks, bounds and the ledger are the same ones. What sessions send in one turn
+//! of the loop leaves together, in as few frames as the server takes; nothing waits for more.
+//!
+//! Each stream has a slot of its own on one link. A call's id is its slot, and how many calls the stream has made
+//! before: ids of neighbours follow one another, nothing grows, and the late answer to a call that was given up is
+//! told from that to the next one.
+//!
+//! What is said about one call ends that one. What is said about the connection ends all calls on it, each with its
+//! own failure; none is sent again. When nothing at all came for the whole time of a call that is given up, its
+//! connection takes no further call.
+
+mod call;
+mod greet;
+mod link;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use crate::io::{Event, Handshakes, Io};
+use crate::stream_fault::{self, broken, violation};
+use call::Heads;
+pub(crate) use greet::greet;
+pub(crate) use link::Place;
+use link::{Link, Loss, News, State};
+
+/// What a stream is at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stand {
+    /// Nobody uses it, or its connection is gone.
+    #[default]
+    Closed,
+    /// It waits until its link takes calls.
+    Opening,
+    /// It can make a call.
+    Idle,
+    /// Its call waits until the server takes one more.
+    Held,
+    /// Its call is under way; when it was sent, its link had received so often.
+    Calling { receptions: u64 },
+}
+
+/// What stands above takes it for a connection.
+#[derive(Default)]
+struct Stream {
+    stand: Stand,
+    /// Whether its connection was made for it; others came to it later.
+    is_first: bool,
+    /// Counts its openings, so that news of an earlier one are passed over.
+    opening: u32,
+    /// Counts its calls.
+    calls: u64,
+    /// The text of its request.
+    output: Vec<u8>,
+}
+
+/// What is to be told to a stream.
+struct Told {
+    stream: u32,
+    opening: u32,
+    event: Event,
+    /// Whether its connection was made for it.
+    made: bool,
+}
+
+/// Calls over another back end's connections.
+pub(crate) struct RpcIo<I> {
+    inner: I,
+    place: Place,
+    random: fastrand::Rng,
+    heads: Heads,
+    links: Vec<Link>,
+    /// Most calls at once on a link.
+    each: usize,
+    /// Stream `s` has slot `s / links` of link `s % links`.
+    streams: Vec<Stream>,
+    told: VecDeque<Told>,
+    /// The link whose bytes are being read, and how far they are.
+    reading: Option<(usize, usize)>,
+    /// Links with something to be sent.
+    dirty: Vec<u32>,
+    /// Links whose socket had no room.
+    unsent: Vec<u32>,
+    /// The answer of the last event.
+    received: Vec<u8>,
+    open: u64,
+    held: u64,
+}
+
+impl<I: Io> RpcIo<I> {
+    /// `each` calls at once on each of `inner`'s `connections` connections.
+    pub fn new(inner: I, place: Place, connections: usize, each: usize, random: fastrand::Rng) -> Self {
+        let payload_bytes = place.payload_bytes;
+        RpcIo {
+            inner,
+            place,
+            random,
+            heads: Heads::default(),
+            links: (0..connections).map(|_| Link::new(payload_bytes)).collect(),
+            each,
+            streams: (0..connections * each).map(|_| Stream::default()).collect(),
+            told: VecDeque::new(),
+            reading: None,
+            dirty: Vec::new(),
+            unsent: Vec::new(),
+            received: Vec::new(),
+            open: 0,
+            held: 0,
+        }
+    }
+
+    fn link_of(&self, s: usize) -> usize {
+        s % self.links.len()
+    }
+
+    /// The streams of a link.
+    fn streams_of(&self, l: usize) -> impl Iterator<Item = usize> + use<I> {
+        (l..self.streams.len()).step_by(self.links.len())
+    }
+
+    fn tell(&mut self, s: usize, event: Event, made: bool) {
+        let opening = self.streams[s].opening;
+        self.told.push_back(Told { stream: s as u32, opening, event, made });
+    }
+
+    fn mark(&mut self, l: usize) {
+        if !std::mem::replace(&mut self.links[l].is_dirty, true) {
+            self.dirty.push(l as u32);
+        }
+    }
+
+    /// The id of a stream's call.
+    fn id(&self, s: usize) -> u64 {
+        let slot = (s / self.links.len()) as u64;
+        self.streams[s].calls.wrapping_mul(self.each as u64).wrapping_add(slot)
+    }
+
+    /// Begins the call that a stream's output holds.
+    fn begin(&mut self, s: usize, l: usize) {
+        self.streams[s].calls += 1;
+        let id = self.id(s);
+        let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
+        let begun = match self.heads.read(&stream.output) {
+            Ok(call) => link.call(id, call, &self.heads, &mut self.random),
+            Err(words) => Err(stream_fault::unsendable(words)),
+        };
+        match begun {
+            Ok(()) => {
+                stream.stand = Stand::Calling { receptions: link.receptions };
+                link.active += 1;
+                self.mark(l);
+            }
+            Err(error) => {
+                stream.stand = Stand::Idle;
+                self.tell(s, Event::Failed(error), false);
+            }
+        }
+    }
+
+    /// Begins calls that were held, as far as there is room.
+    fn release(&mut self, l: usize) {
+        while !self.links[l].held.is_empty() && self.links[l].has_room() {
+            let Some((s, opening)) = self.links[l].held.pop_front() else { return };
+            let stream = &self.streams[s as usize];
+            if stream.opening == opening && stream.stand == Stand::Held {
+                self.begin(s as usize, l);
+            }
+        }
+    }
+
+    /// Lets a call wait until the server takes one more.
+    fn hold(&mut self, s: usize, l: usize) {
+        self.held += 1;
+        self.streams[s].stand = Stand::Held;
+        let (links, streams) = (&mut self.links, &self.streams);
+        let held = &mut links[l].held;
+        if held.len() >= 2 * self.each {
+            held.retain(|(s, opening)| streams[*s as usize].opening == *opening);
+        }
+        held.push_back((s as u32, streams[s].opening));
+    }
+
+    /// An answer came; the stream whose call it answers, if somebody still waits for it.
+    fn answered(&mut self, l: usize, id: u64) -> Result<Option<usize>, Loss> {
+        let (slot, calls) = (id % self.each as u64, id / self.each as u64);
+        let s = slot as usize * self.links.len() + l;
+        let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
+        if stream.calls == calls && matches!(stream.stand, Stand::Calling { .. }) {
+            stream.stand = Stand::Idle;
+            link.active -= 1;
+            self.release(l);
+            return Ok(Some(s));
+        }
+        if calls <= stream.calls && link.owed > 0 {
+            link.owed -= 1;
+            self.release(l);
+            return Ok(None);
+        }
+        let error = violation(format!("the server answered {id}, which is no call that it has not answered"));
+        Err(Loss { error, close_code: Some(tidemark_wire::websocket::PROTOCOL_ERROR) })
+    }
+
+    /// Goes on with the bytes that a link has received.
+    fn read(&mut self) -> Option<(usize, Event)> {
+        while let Some((l, mut at)) = self.reading {
+            let link = &mut self.links[l];
+            let was_out = link.out.len();
+            let news = link.read(self.inner.received(), &mut at, &mut self.received, &mut self.random);
+            self.reading = Some((l, at));
+            if self.links[l].out.len() > was_out {
+                self.mark(l);
+            }
+            match news {
+                Ok(None) => self.reading = None,
+                Ok(Some(News::Opened)) => self.opened(l),
+                Ok(Some(News::Answered(id))) => match self.answered(l, id) {
+                    Ok(Some(s)) => {
+                        let closing = self.links[l].state == State::Retired;
+                        return Some((s, Event::Received { closing }));
+                    }
+                    Ok(None) => {}
+                    Err(loss) => self.lose(l, loss),
+                },
+                Err(loss) => self.lose(l, loss),
+            }
+        }
+        None
+    }
+
+    /// A link takes calls: so do its streams.
+    fn opened(&mut self, l: usize) {
+        self.open += 1;
+        self.links[l].opening = 0;
+        let mut made = true;
+        for s in self.streams_of(l) {
+            if self.streams[s].stand == Stand::Opening {
+                self.streams[s].stand = Stand::Idle;
+                self.tell(s, Event::Opened, std::mem::take(&mut made));
+            }
+        }
+    }
+
+    /// Something happened to a connection.
+    fn on_inner(&mut self, l: usize, event: Event) {
+        match event {
+            Event::Opened => match self.links[l].ask(&self.place, &mut self.random) {
+                Ok(()) => self.mark(l),
+                Err(loss) => self.lose(l, loss),
+            },
+            Event::Received { .. } => {
+                self.links[l].receptions += 1;
+                self.reading = Some((l, 0));
+            }
+            Event::Ended => self.lose(l, broken("the server closed the connection of the calls").into()),
+            Event::Failed(error) | Event::Unsent(error) => self.lose(l, error.into()),
+        }
+    }
+
+    /// It takes no further call; those under way go on.
+    fn retire(&mut self, l: usize) {
+        self.links[l].state = State::Retired;
+        self.links[l].held.clear();
+        for s in self.streams_of(l) {
+            let event = match self.streams[s].stand {
+                Stand::Idle => Event::Ended,
+                Stand::Held => Event::Failed(broken("the connection takes no further call")),
+                Stand::Closed | Stand::Opening | Stand::Calling { .. } => continue,
+            };
+            self.streams[s].stand = Stand::Closed;
+            self.tell(s, event, false);
+        }
+    }
+
+    /// It is gone; those on it are told, behind what they have already got.
+    fn lose(&mut self, l: usize, loss: Loss) {
+        for s in self.streams_of(l) {
+            let event = match std::mem::take(&mut self.streams[s].stand) {
+                Stand::Closed => continue,
+                Stand::Idle => Event::Ended,
+                Stand::Opening | Stand::Held | Stand::Calling { .. } => {
+                    Event::Failed(stream_fault::again(&loss.error))
+                }
+            };
+            self.tell(s, event, false);
+        }
+        if let Some(code) = loss.close_code
+            && !self.inner.is_sending(l)
+        {
+            Link::write_last_word(code, self.inner.output(l), &mut self.random);
+            // Whether anybody still hears it does not matter.
+            let _ = self.inner.send(l);
+        }
+        self.drop_link(l);
+    }
+
+    /// Closes a connection on which nobody is any more.
+    fn drop_link(&mut self, l: usize) {
+        if matches!(self.links[l].state, State::Open | State::Retired) {
+            self.open -= 1;
+        }
+        self.reading = self.reading.filter(|(reading, _)| *reading != l);
+        self.inner.close(l);
+        self.links[l].reset();
+    }
+
+    /// Makes the place of a connection free that nobody needs: one that is not made yet, or takes no further call.
+    fn drop_if_left(&mut self, l: usize) {
+        let link = &self.links[l];
+        match link.state {
+            State::Connecting | State::Upgrading | State::Greeting if link.opening == 0 => self.drop_link(l),
+            State::Retired if link.active == 0 => {
+                let opening = link.opening;
+                self.drop_link(l);
+                if opening > 0
+                    && let Err(error) = self.connect(l, opening)
+                {
+                    self.lose(l, error.into());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins to make a connection, for so many streams.
+    fn connect(&mut self, l: usize, opening: usize) -> io::Result<()> {
+        self.inner.open(l)?;
+        self.links[l].state = State::Connecting;
+        self.links[l].opening = opening;
+        Ok(())
+    }
+
+    /// Sends what a connection has to say, as far as its socket takes it.
+    fn flush(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        link.end_frame(&mut self.random);
+        if link.out.is_empty() {
+            return;
+        }
+        if self.inner.is_sending(l) {
+            if let Err(error) = self.inner.push(l) {
+                return self.lose(l, error.into());
+            }
+            if self.inner.is_sending(l) {
+                self.unsent.push(l as u32);
+                return;
+            }
+        }
+        std::mem::swap(self.inner.output(l), &mut link.out);
+        match self.inner.send(l) {
+            // What waited for room finds some.
+            Ok(()) => self.release(l),
+            Err(error) => self.lose(l, error.into()),
+        }
+    }
+
+    /// Sends what all connections have to say.
+    fn flush_all(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for l in dirty.drain(..) {
+            self.links[l as usize].is_dirty = false;
+            self.flush(l as usize);
+        }
+        // What came up in between stays for the next time, in the same buffer.
+        std::mem::swap(&mut dirty, &mut self.dirty);
+        self.dirty.append(&mut dirty);
+    }
+
+    /// A stream's call is given up: the server need not go on with it.
+    fn give_up(&mut self, s: usize, l: usize, receptions: u64) {
+        let id = self.id(s);
+        let link = &mut self.links[l];
+        link.active -= 1;
+        link.owed += 1;
+        let is_silent = link.receptions == receptions;
+        link.cancel(id, &mut self.random);
+        self.mark(l);
+        if is_silent && self.links[l].state == State::Open {
+            self.retire(l);
+        }
+    }
+}
+
+impl<I: Io> Io for RpcIo<I> {
+    fn open(&mut self, s: usize) -> io::Result<()> {
+        debug_assert_eq!(self.streams[s].stand, Stand::Closed, "closed before it is opened again");
+        let l = self.link_of(s);
+        match self.links[l].state {
+            State::Closed => self.connect(l, 1)?,
+            State::Open => {
+                self.streams[s].stand = Stand::Idle;
+                self.tell(s, Event::Opened, false);
+                return Ok(());
+            }
+            State::Connecting | State::Upgrading | State::Greeting | State::Retired => {
+                self.links[l].opening += 1;
+            }
+        }
+        self.streams[s].stand = Stand::Opening;
+        Ok(())
+    }
+
+    fn output(&mut self, s: usize) -> &mut Vec<u8> {
+        let output = &mut self.streams[s].output;
+        output.clear();
+        output
+    }
+
+    fn send(&mut self, s: usize) -> io::Result<()> {
+        if self.streams[s].stand != Stand::Idle {
+            return Err(ErrorKind::NotConnected.into());
+        }
+        let l = self.link_of(s);
+        if !self.links[l].has_room() {
+            self.hold(s, l);
+            return Ok(());
+        }
+        self.begin(s, l);
+        // With several, what is sent in one turn leaves together.
+        if self.each == 1 {
+            self.flush(l);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, s: usize) -> io::Result<()> {
+        let l = self.link_of(s);
+        self.flush(l);
+        if self.streams[s].stand == Stand::Closed { Ok(()) } else { self.inner.push(l) }
+    }
+
+    fn is_sending(&self, _: usize) -> bool {
+        false
+    }
+
+    fn close(&mut self, s: usize) {
+        let l = self.link_of(s);
+        let stream = &mut self.streams[s];
+        stream.opening = stream.opening.wrapping_add(1);
+        stream.is_first = false;
+        match std::mem::take(&mut stream.stand) {
+            Stand::Closed => return,
+            Stand::Opening => self.links[l].opening -= 1,
+            Stand::Idle | Stand::Held => {}
+            Stand::Calling { receptions } => self.give_up(s, l, receptions),
+        }
+        self.drop_if_left(l);
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.flush_all();
+        let more = !self.told.is_empty() || !self.dirty.is_empty();
+        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
+    }
+
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        self.flush_all();
+        self.inner.rest(time)
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            while let Some(Told { stream, opening, event, made }) = self.told.pop_front() {
+                let s = stream as usize;
+                if self.streams[s].opening == opening {
+                    self.streams[s].is_first |= made;
+                    return Some((s, event));
+                }
+            }
+            if let Some(found) = self.read() {
+                return Some(found);
+            }
+            if !self.told.is_empty() {
+                continue;
+            }
+            if !self.dirty.is_empty() {
+                // What is to be said leaves before the next connection is heard.
+                self.flush_all();
+                continue;
+            }
+            if let Some((l, event)) = self.inner.next() {
+                self.on_inner(l, event);
+                continue;
+            }
+            for l in std::mem::take(&mut self.unsent) {
+                self.mark(l as usize);
+            }
+            self.flush_all();
+            if self.told.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.inner.traffic()
+    }
+
+    fn handshakes(&self) -> Handshakes {
+        self.inner.handshakes()
+    }
+
+    fn is_first(&self, s: usize) -> bool {
+        self.streams[s].is_first
+    }
+
+    fn connections(&self, _: u64) -> u64 {
+        self.open
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+}

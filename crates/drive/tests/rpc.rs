@@ -1,0 +1,494 @@
+//! Remote calls, from the scenario to the figures, against a server made of the codec's other side.
+
+mod support;
+
+use std::collections::{BTreeSet, HashSet};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use support::identity::{NAME, identity_13};
+use support::{Sum, begin, finish, options};
+use tidemark_drive::{DriveOptions, Tls};
+use tidemark_record::Outcome;
+use tidemark_scenario::Plan;
+use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
+use tidemark_wire::rpc::{AnswerWriter, Call, CallReader, Greeting, JSON, Limits, Request};
+use tidemark_wire::websocket::{
+    self, Decoder, Event, Kind, Role, handshake, write_close, write_message, write_ping,
+};
+
+const METHODS: [&str; 2] = ["trade.trade", "trade.price"];
+const ONE_CALL: &str = "- CALL: trade.trade\n  args: [{name: ibm, amount: 1}]";
+
+/// What the server saw.
+#[derive(Default)]
+struct Seen {
+    connections: AtomicUsize,
+    calls: AtomicUsize,
+    frames: AtomicUsize,
+    cancels: AtomicUsize,
+    pongs: AtomicUsize,
+    most_items: AtomicUsize,
+    most_frame_bytes: AtomicUsize,
+    /// Methods with their deadlines and arguments, each once.
+    payloads: Mutex<BTreeSet<String>>,
+}
+
+/// What a server does with a call: it answers with `writer` into `frame`, or lets it be.
+type Behave = fn(&Call<'_>, &mut AnswerWriter, &mut Vec<u8>) -> Then;
+
+/// What is done behind the frame of a call.
+#[derive(PartialEq)]
+enum Then {
+    GoOn,
+    /// The call's answers of this turn, then bytes as they are, then an end without a word.
+    Raw(&'static [u8]),
+    Hang,
+    Close(u16, &'static str),
+    Ping,
+}
+
+struct Server {
+    address: SocketAddr,
+    seen: Arc<Seen>,
+}
+
+#[derive(Clone)]
+struct Offered {
+    limits: Limits,
+    in_flight_max: usize,
+    methods: Vec<String>,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+fn offered() -> Offered {
+    let methods = METHODS.map(str::to_owned).to_vec();
+    Offered { limits: Limits::default(), in_flight_max: 8192, methods, tls: None }
+}
+
+fn server(offered: Offered, behave: Behave) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::new(Seen::default());
+    let counts = seen.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, counts, offered) = (stream.unwrap(), counts.clone(), offered.clone());
+            let _ = stream.set_nodelay(true);
+            std::thread::spawn(move || match &offered.tls {
+                None => serve(stream, &offered, behave, &counts),
+                Some(config) => {
+                    let session = ServerConnection::new(config.clone()).unwrap();
+                    serve(StreamOwned::new(session, stream), &offered, behave, &counts)
+                }
+            });
+        }
+    });
+    Server { address, seen }
+}
+
+fn serve(mut stream: impl Read + Write, offered: &Offered, behave: Behave, seen: &Seen) -> Option<()> {
+    let mut input = vec![0; 256 << 10];
+    let mut out = Vec::new();
+    let mut request = RequestDecoder::new(DecoderLimits::default());
+    loop {
+        let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
+        if request.decode(&input[..have]).unwrap().complete {
+            break;
+        }
+    }
+    assert_eq!(request.target(), b"/rpc");
+    let offer = handshake::check_request(&request).unwrap();
+    assert_eq!(offer.protocols().collect::<Vec<_>>(), [JSON]);
+    handshake::write_answer(&mut out, offer.key, Some(JSON)).unwrap();
+    let Offered { limits, in_flight_max, methods, .. } = offered.clone();
+    let mut greeting = Vec::new();
+    Greeting { limits, in_flight_max, methods }.write(&mut greeting).unwrap();
+    // In one piece with the answer.
+    write_message(&mut out, Kind::Binary, &greeting, None);
+    stream.write_all(&out).ok()?;
+    let mut is_counted = false;
+    let mut decoder = Decoder::new(Role::Server, websocket::Limits::default());
+    let (mut writer, mut frame, mut unanswered) = (AnswerWriter::new(), Vec::new(), HashSet::new());
+    loop {
+        let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
+        let mut at = 0;
+        out.clear();
+        while at < have {
+            let decoded = decoder.decode(&input[at..have]).expect("the driver's frames are right");
+            at += decoded.consumed;
+            match decoded.event {
+                Some(Event::Message(kind)) => {
+                    assert_eq!(kind, Kind::Binary);
+                    // The connection that only greets is not one that calls.
+                    if !std::mem::replace(&mut is_counted, true) {
+                        seen.connections.fetch_add(1, Ordering::SeqCst);
+                    }
+                    let to = (&mut writer, &mut frame, &mut unanswered);
+                    let then = answer(decoder.message(), limits, behave, seen, to);
+                    if !frame.is_empty() {
+                        write_message(&mut out, Kind::Binary, &frame, None);
+                    }
+                    (writer, frame) = (AnswerWriter::new(), Vec::new());
+                    match then {
+                        Then::GoOn => {}
+                        Then::Ping => write_ping(&mut out, b"p", None),
+                        Then::Raw(bytes) => out.extend_from_slice(bytes),
+                        Then::Close(code, reason) => write_close(&mut out, Some(code), reason, None),
+                        Then::Hang => {}
+                    }
+                    if !matches!(then, Then::GoOn | Then::Ping) {
+                        let _ = stream.write_all(&out);
+                        return None;
+                    }
+                }
+                Some(Event::Pong) => drop(seen.pongs.fetch_add(1, Ordering::SeqCst)),
+                Some(Event::Close) => return None,
+                Some(Event::Ping) | None => {}
+            }
+        }
+        stream.write_all(&out).ok()?;
+    }
+}
+
+/// Works a frame through; the first call that is to end the connection does so behind it.
+fn answer(
+    message: &[u8],
+    limits: Limits,
+    behave: Behave,
+    seen: &Seen,
+    (writer, frame, unanswered): (&mut AnswerWriter, &mut Vec<u8>, &mut HashSet<u64>),
+) -> Then {
+    let mut then = Then::GoOn;
+    seen.frames.fetch_add(1, Ordering::SeqCst);
+    seen.most_frame_bytes.fetch_max(message.len(), Ordering::SeqCst);
+    let mut items = 0;
+    for item in CallReader::new(limits).all(message) {
+        items += 1;
+        match item.expect("the driver's items are right") {
+            Request::Call(call) => {
+                seen.calls.fetch_add(1, Ordering::SeqCst);
+                let payload = String::from_utf8(call.payload.to_vec()).unwrap();
+                let method = METHODS[call.method as usize];
+                seen.payloads.lock().unwrap().insert(format!("{method} {} {payload}", call.deadline_ms));
+                let items_before = writer.items();
+                let one = behave(&call, writer, frame);
+                if writer.items() == items_before {
+                    unanswered.insert(call.id);
+                }
+                if then == Then::GoOn {
+                    then = one;
+                }
+            }
+            Request::Cancel { id } => {
+                seen.cancels.fetch_add(1, Ordering::SeqCst);
+                if unanswered.remove(&id) {
+                    writer.failure(frame, id, 499, "cancelled");
+                }
+            }
+        }
+    }
+    seen.most_items.fetch_max(items, Ordering::SeqCst);
+    then
+}
+
+fn well(call: &Call<'_>, writer: &mut AnswerWriter, frame: &mut Vec<u8>) -> Then {
+    writer.answer(frame, call.id, b"{\"done\":true}");
+    Then::GoOn
+}
+
+/// So many sessions of these steps, however long a busy machine takes for them.
+fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    let text = format!(
+        "sessions:\n  a:\n    steps:\n{steps}load: {{{load}, hold: 60s}}\n\
+         limits: {{sessions: {sessions}, drain: 5s, {limits}}}\n"
+    );
+    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+}
+
+fn calling(address: SocketAddr, tls: Option<Tls>, plan: &Plan) -> DriveOptions {
+    let mut options = options(address, 1);
+    options.target.tls = tls;
+    let mut stream = TcpStream::connect(address).unwrap();
+    let greeted = options.target.greet_calls("/rpc", plan.called(), &mut stream);
+    greeted.unwrap_or_else(|error| panic!("{error}"));
+    options
+}
+
+fn run(plan: Plan, address: SocketAddr) -> Sum {
+    let options = calling(address, None, &plan);
+    finish(begin(plan, options))
+}
+
+fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
+    let all = Outcome::ALL.map(|outcome| (outcome, sum.outcome(outcome)));
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+fn details(sum: &Sum) -> String {
+    sum.examples().iter().map(|example| example.detail.as_str()).collect::<Vec<_>>().join(" | ")
+}
+
+fn at(counter: &AtomicUsize) -> usize {
+    counter.load(Ordering::SeqCst)
+}
+
+#[test]
+fn many_calls_share_few_connections_and_frames() {
+    let server = server(offered(), well);
+    let steps = "- CALL: trade.trade\n  args: [{name: ibm, amount: 1}]\n  timeout: 2s\n  check: {status: 200, json: \
+                 {$.done: \"true\"}}\n  extract: {done: $.done}\n- CALL: trade.price\n  args: ${done}\n- CALL: \
+                 trade.price\n  label: All";
+    let sum = run(plan(steps, 2_000, "users: 100", "connections: 3, streams: 50"), server.address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 6_000)], "{}", details(&sum));
+    let seen = &server.seen;
+    assert_eq!((at(&seen.calls), at(&seen.connections), sum.connects()), (6_000, 3, 3));
+    assert!(at(&seen.frames) < 3_000, "{} frames", at(&seen.frames));
+    assert!(at(&seen.most_items) > 10, "{} calls in a frame", at(&seen.most_items));
+    let open: Vec<u64> = sum.intervals.iter().map(|interval| interval.connections).collect();
+    assert!(open.iter().all(|open| *open <= 3), "connections, not calls: {open:?}");
+    let payloads = seen.payloads.lock().unwrap();
+    let expected = [
+        "trade.price 30000 [\"true\"]",
+        "trade.price 30000 []",
+        "trade.trade 2000 [{\"name\":\"ibm\",\"amount\":1}]",
+    ];
+    assert!(payloads.iter().eq(&expected), "{payloads:?}");
+}
+
+#[test]
+fn a_failure_is_a_status_with_its_words() {
+    let server = server(offered(), |call, writer, frame| {
+        match call.id % 2 {
+            0 => writer.answer(frame, call.id, b"1"),
+            _ => writer.failure(frame, call.id, 409, "no such share"),
+        }
+        Then::GoOn
+    });
+    let steps = "- CALL: trade.trade\n- CALL: trade.price\n  check: {status: [200, 409]}";
+    let sum = run(plan(steps, 100, "users: 2", "connections: 1, streams: 2"), server.address);
+    let found = outcomes(&sum);
+    assert_eq!(found.iter().map(|(_, count)| count).sum::<u64>(), 200);
+    assert!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok) == 100);
+    assert!(sum.outcome(Outcome::Status) > 0, "{found:?}");
+    assert!(details(&sum).contains("409") && details(&sum).contains("no such share"), "{}", details(&sum));
+}
+
+#[test]
+fn the_server_is_not_sent_more_than_it_takes() {
+    let limits = Limits { frame_bytes: 256, items: 3, payload_bytes: 200 };
+    let server = server(Offered { limits, in_flight_max: 4, ..offered() }, well);
+    let plan = plan(ONE_CALL, 400, "users: 20", "connections: 1, streams: 20");
+    let mut options = calling(server.address, None, &plan);
+    // as if it had said more when it was asked: what it says to each connection holds
+    options.target.rpc.as_mut().unwrap().most_calls = 20;
+    let sum = finish(begin(plan, options));
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
+    assert!(sum.end.held > 100, "{} were held", sum.end.held);
+    assert!(at(&server.seen.most_items) <= 3 && at(&server.seen.most_frame_bytes) <= 256);
+}
+
+#[test]
+fn what_it_takes_is_known_from_its_greeting() {
+    let server = server(Offered { in_flight_max: 3, ..offered() }, well);
+    let plan = plan(ONE_CALL, 60, "users: 6", "connections: 1, streams: 6");
+    let options = calling(server.address, None, &plan);
+    assert_eq!(options.target.rpc.as_ref().unwrap().most_calls, 3);
+    let sum = finish(begin(plan, options));
+    assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
+    assert_eq!(at(&server.seen.connections), 2, "for six users");
+}
+
+#[test]
+fn arguments_that_the_server_does_not_take_are_not_sent() {
+    let limits = Limits { payload_bytes: 20, ..Limits::default() };
+    let server = server(Offered { limits, ..offered() }, well);
+    let steps = "- CALL: trade.trade\n  args: [\"123456789012345678901234567890\"]\n- CALL: trade.trade";
+    let sum = run(plan(steps, 20, "users: 2", "connections: 1, streams: 2"), server.address);
+    let expected = [(Outcome::Ok, 20), (Outcome::Protocol, 20)];
+    assert!(expected.iter().all(|one| outcomes(&sum).contains(one)), "{:?}", outcomes(&sum));
+    assert!(details(&sum).contains("34 bytes; the server takes at most 20"), "{}", details(&sum));
+    assert_eq!(at(&server.seen.connections), 1);
+}
+
+#[test]
+fn a_time_out_cancels_and_its_late_answer_is_nobody_elses() {
+    // The first of each session is answered only when it is taken back; meanwhile the connection is not silent.
+    let server = server(offered(), |call, writer, frame| match call.payload {
+        b"[1]" => Then::Ping,
+        payload => {
+            writer.answer(frame, call.id, payload);
+            Then::GoOn
+        }
+    });
+    let steps = "- CALL: trade.trade\n  args: [1]\n  timeout: 300ms\n- CALL: trade.trade\n  label: Second\n  args: [2]\n  check: {body: \
+                 \"[2]\"}";
+    let sum = run(plan(steps, 12, "users: 3", "connections: 1, streams: 3"), server.address);
+    let first = sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Timeout);
+    let second = sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok);
+    assert_eq!((first, second), (12, 12), "{:?}: {}", outcomes(&sum), details(&sum));
+    assert!(at(&server.seen.cancels) > 0);
+}
+
+#[test]
+fn after_a_silence_calls_take_a_new_connection() {
+    let server = server(offered(), |_, _, _| Then::GoOn);
+    let steps = "- CALL: trade.trade\n  timeout: 50ms";
+    let sum = run(plan(steps, 12, "users: 4", "connections: 1, streams: 4"), server.address);
+    assert_eq!(outcomes(&sum), [(Outcome::Timeout, 12)], "{}", details(&sum));
+    assert_eq!((at(&server.seen.connections), sum.connects()), (3, 3));
+    assert!(sum.response().min() >= 49_500);
+}
+
+#[test]
+fn a_cut_ends_all_calls_under_way_and_the_connection_is_made_again() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let server = server(offered(), |call, writer, frame| match CALLS.fetch_add(1, Ordering::SeqCst) % 50 {
+        49 => Then::Hang,
+        _ => well(call, writer, frame),
+    });
+    let sum = run(plan(ONE_CALL, 500, "users: 5", "connections: 1, streams: 5"), server.address);
+    let (well, lost) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
+    assert_eq!(well + lost, 500, "{:?}: {}", outcomes(&sum), details(&sum));
+    assert!((8..=60).contains(&lost), "{lost} lost");
+    assert_eq!(at(&server.seen.connections) as u64, sum.connects());
+    assert!(at(&server.seen.calls) <= 500, "nothing is sent twice");
+}
+
+/// What the server sends in place of an answer, how that is counted, and what is said.
+fn breaking(behave: Behave, outcome: Outcome, words: &str) {
+    let server = server(offered(), behave);
+    let sum = run(plan(ONE_CALL, 12, "users: 3", "connections: 1, streams: 3"), server.address);
+    assert_eq!(outcomes(&sum), [(outcome, 12)], "{}", details(&sum));
+    assert!(details(&sum).contains(words), "{words}: {}", details(&sum));
+}
+
+#[test]
+fn a_close_frame_is_quoted() {
+    let words = "code 1011: out of order";
+    breaking(|_, _, _| Then::Close(1011, "out of order"), Outcome::Reset, words);
+    breaking(|_, _, _| Then::Close(1000, ""), Outcome::Reset, "closed the WebSocket with code 1000");
+    breaking(|_, _, _| Then::Raw(&[0x88, 0]), Outcome::Reset, "the server closed the WebSocket");
+}
+
+#[test]
+fn an_end_within_a_frame_is_a_reset() {
+    // two bytes of a message of 100
+    breaking(|_, _, _| Then::Raw(&[0x82, 100, 1, 0]), Outcome::Reset, "closed the connection of the calls");
+}
+
+#[test]
+fn what_is_malformed_is_told() {
+    // an item that means nothing; a text; a masked frame; an answer without a call
+    breaking(|_, _, _| Then::Raw(&[0x82, 2, 0x0f, 0]), Outcome::Protocol, "0x0f");
+    breaking(|_, _, _| Then::Raw(&[0x81, 2, b'h', b'i']), Outcome::Protocol, "a text");
+    breaking(|_, _, _| Then::Raw(&[0x82, 0x80, 0, 0, 0, 0]), Outcome::Protocol, "masked");
+    breaking(|_, _, _| Then::Raw(&[0x82, 4, 0x11, 0xfe, 0x7f, 0]), Outcome::Protocol, "answered 8191");
+}
+
+#[test]
+fn a_second_answer_is_a_violation() {
+    let server = server(offered(), |call, writer, frame| {
+        well(call, writer, frame);
+        well(call, writer, frame)
+    });
+    let sum = run(plan(ONE_CALL, 20, "users: 1", "connections: 1"), server.address);
+    let (well, wrong) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol));
+    // The first of them has done its call before the second comes.
+    assert_eq!(well + wrong + sum.outcome(Outcome::Reset), 20, "{:?}", outcomes(&sum));
+    assert!(well > 0 && at(&server.seen.connections) > 1, "{:?}: {}", outcomes(&sum), details(&sum));
+}
+
+#[test]
+fn pings_are_answered() {
+    let server = server(offered(), |call, writer, frame| {
+        well(call, writer, frame);
+        Then::Ping
+    });
+    let sum = run(plan(ONE_CALL, 50, "users: 1", "connections: 1"), server.address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 50)], "{}", details(&sum));
+    assert!(at(&server.seen.pongs) >= 49, "{} pongs", at(&server.seen.pongs));
+}
+
+#[test]
+fn over_tls() {
+    let identity = identity_13();
+    let server = server(Offered { tls: Some(identity.config.clone()), ..offered() }, well);
+    let plan = plan(ONE_CALL, 400, "users: 20", "connections: 2, streams: 10");
+    let tls = Tls::new(&identity.trusted(), NAME).unwrap();
+    let options = calling(server.address, Some(tls), &plan);
+    let sum = finish(begin(plan, options));
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
+    assert_eq!(sum.end.handshakes.full + sum.end.handshakes.resumed, 2);
+}
+
+#[test]
+fn arrivals_wait_for_a_place_and_the_wait_counts() {
+    let server = server(offered(), |call, writer, frame| {
+        std::thread::sleep(Duration::from_millis(5));
+        well(call, writer, frame)
+    });
+    let sum = run(plan(ONE_CALL, 100, "rate: 400/s", "connections: 1, streams: 2"), server.address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 100)], "{}", details(&sum));
+    // 100 calls of 5 ms each are not done within the 250 ms in which they are due.
+    assert!(sum.response().max() >= 200_000, "{} µs", sum.response().max());
+}
+
+/// A server that answers the first bytes of each connection with these, and hangs up.
+fn answering(bytes: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let _ = socket.read(&mut [0; 4096]);
+                let _ = socket.write_all(bytes);
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn what_takes_no_calls_is_told_before_and_during_the_load() {
+    let greeted = |address: SocketAddr, methods: &[&str]| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut options = options(address, 1);
+        let greeted = options.target.greet_calls("/rpc", methods.iter().copied(), &mut stream);
+        greeted.map_err(|error| error.to_string())
+    };
+    let server = server(offered(), well);
+    assert_eq!(greeted(server.address, &METHODS), Ok(()));
+    let error = greeted(server.address, &["trade.trade", "trade.prize"]).unwrap_err();
+    assert!(error.contains("no method trade.prize; did you mean trade.price?"), "{error}");
+    let rest = answering(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    assert!(greeted(rest, &[]).unwrap_err().contains("404"));
+    let ended = answering(b"");
+    assert!(greeted(ended, &[]).unwrap_err().contains("closed"));
+
+    // what the load meets, had it not been asked before
+    for (address, words) in [(rest, "404"), (ended, "closed")] {
+        let plan = plan(ONE_CALL, 5, "users: 5", "connections: 1, streams: 5");
+        let mut options = calling(server.address, None, &plan);
+        options.target.address = address.into();
+        let sum = finish(begin(plan, options));
+        assert_eq!(outcomes(&sum), [(Outcome::Connect, 5)], "{}", details(&sum));
+        assert!(details(&sum).contains(words), "{words}: {}", details(&sum));
+    }
+    // a method that a server of another version does not have
+    let plan = plan("- CALL: trade.trade\n- CALL: trade.price", 5, "users: 5", "connections: 1, streams: 5");
+    let mut options = calling(server.address, None, &plan);
+    let older = Offered { methods: vec![METHODS[0].into()], ..offered() };
+    let older = self::server(older, well);
+    options.target.address = older.address.into();
+    let sum = finish(begin(plan, options));
+    assert!(details(&sum).contains("no method trade.price"), "{}", details(&sum));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (5, 5), "{}", details(&sum));
+}
