@@ -19,6 +19,8 @@ use crate::error::StoreError;
 
 /// How often is looked without being asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Wait before the first look is tried again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How often what was stored is deleted.
 const DELETE_EVERY: Duration = Duration::from_secs(10);
 /// Most who wait for an answer at once.
@@ -77,7 +79,14 @@ impl Watch {
         let none = vec![0; usize::try_from(topic.partitions).unwrap_or(0)];
         let (told, deleted) = (none.clone(), none);
         let mut watching = Watching { shared, topic, client, told, deleted, deleted_at: Instant::now() };
-        watching.look()?;
+        let begun = Instant::now();
+        // a cluster that has just started has nobody yet who keeps the offsets of groups
+        while let Err(error) = watching.look() {
+            if begun.elapsed() >= watching.shared.options.timeout {
+                return Err(error);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
         let (asking, asked) = sync_channel(ASKING_MAX);
         let thread = thread("kafka-watch", move || watching.run(&asked))?;
         Ok((Watch { asking }, thread))
