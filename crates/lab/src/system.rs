@@ -151,18 +151,21 @@ fn start_shipped(
         true => format!("127.0.0.1:{}", served::free_port(true)?),
         false => ANY_PORT.to_owned(),
     };
-    for (flag, value) in
-        [("--listen", listen), ("--data", data.display().to_string()), ("--durability", durability.clone())]
-    {
-        command.extend([flag.to_owned(), value]);
+    let keeps_data = system.origin.keeps_data();
+    command.extend(["--listen".to_owned(), listen]);
+    if keeps_data {
+        command.extend(["--data".to_owned(), data.display().to_string()]);
     }
+    command.extend(["--durability".to_owned(), durability.clone()]);
     for (key, value) in &system.settings {
         command.extend(["--set".to_owned(), format!("{key}={value}")]);
     }
     command.push("--stop-with-parent".into());
 
-    let data = DataDir(data, setup.keep_data);
-    fs::create_dir_all(&data.0).map_err(|error| cannot_write(&data.0, &error))?;
+    let data = keeps_data.then(|| DataDir(data, setup.keep_data));
+    if let Some(data) = &data {
+        fs::create_dir_all(&data.0).map_err(|error| cannot_write(&data.0, &error))?;
+    }
     let spec = served::spec(name, command.clone(), setup, true)?;
     let mut child = served::start(&spec)?;
     let deadline = Deadline::new(system.ready_within);
@@ -172,11 +175,14 @@ fn start_shipped(
     })?;
     let target = target(url, system)?;
     served::wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
-    let served = Served::new(child, spec, &target, &system.health, system.ready_within).with_data(&data.0);
+    let mut served = Served::new(child, spec, &target, &system.health, system.ready_within);
+    if let Some(data) = &data {
+        served = served.with_data(&data.0);
+    }
     Ok(Running {
         url: url.trim_end_matches('/').to_owned(),
         process: Some(Arc::new(Mutex::new(served))),
-        data: Some(data),
+        data,
         name: name.to_owned(),
         target,
         command,

@@ -575,3 +575,10 @@ pub enum SystemOrigin {
     #[default]
     Unknown,
 }
+
+impl SystemOrigin {
+    /// Whether it has data of its own, as far as we know. The shipped trade service has none.
+    pub fn keeps_data(&self) -> bool {
+        !matches!(self, SystemOrigin::Shipped(name) if name == "trade")
+    }
+}

@@ -9,7 +9,9 @@ use crate::reader::{Reader, WrongSetting};
 use crate::yaml::Node;
 
 /// Systems that `serve` can name.
-const SHIPPED_SYSTEMS: [&str; 2] = ["airline", "ingest"];
+const SHIPPED_SYSTEMS: [&str; 3] = ["airline", "ingest", "trade"];
+/// Durability of what keeps nothing.
+const MEMORY: &str = "memory";
 /// Where a shipped system tells that it is ready.
 const HEALTH: &str = "/health";
 /// Longest time until a system is ready where a scenario says nothing.
@@ -52,6 +54,16 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         .get("durability")
         .and_then(|node| reader.word(node, &["synced", "buffered", "memory"]))
         .map(str::to_owned);
+    if let SystemOrigin::Shipped(name) = &system.origin
+        && !system.origin.keeps_data()
+    {
+        if let Some(node) = node.get("durability").filter(|node| node.text() != Some(MEMORY)) {
+            let message =
+                format!("{name} keeps nothing, so that its durability is always memory; leave this out");
+            reader.sink.error(node, message);
+        }
+        system.durability = Some(MEMORY.to_owned());
+    }
     if let Some(node) = node.get("durability").filter(|_| matches!(system.origin, SystemOrigin::Url(_))) {
         reader
             .sink

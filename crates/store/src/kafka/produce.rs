@@ -171,7 +171,8 @@ fn sender(shared: &Shared, writes: &Arc<Writes>, waiting: &Arc<AtomicUsize>) -> 
         // so that there is time left to ask another leader
         .set("request.timeout.ms", (timeout_ms / 2).to_string())
         .set("linger.ms", LINGER_MS.to_string())
-        .set("queue.buffering.max.messages", options.waiting_max.to_string())
+        // the bound is ours; theirs counts a message until after its answer, a batch of them at a time
+        .set("queue.buffering.max.messages", (2 * options.waiting_max + 64).to_string())
         .set("queue.buffering.max.kbytes", (bytes_max / 1024).clamp(1024, i32::MAX as usize).to_string())
         // as Kafka's own clients choose
         .set("partitioner", "murmur2_random");

@@ -1,0 +1,91 @@
+//! One service called in two ways, by the driver: nothing is counted that was not done, and the shipped scenarios run.
+
+mod common;
+
+use std::path::Path;
+use std::process::Output;
+
+use common::{Client, Served, tidemark};
+use serde_json::Value;
+
+/// Trades of a run that counts them.
+const TRADES: u64 = 4_000;
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    tidemark().current_dir(folder).arg("run").args(arguments).output().expect("tidemark runs")
+}
+
+fn json(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn the_service_has_done_as_often_as_the_driver_was_told() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let rest = "- PUT: /trade\n        json: {name: ibm, amount: 1}";
+    let calls = "- CALL: trade.trade\n        args: [{name: ibm, amount: 1}]";
+    for (step, limits, spoken) in [
+        (rest, "connections: 20", "HTTP/1.1"),
+        (calls, "connections: 3, streams: 7", "RPC over WebSocket (JSON)"),
+    ] {
+        let served = Served::start("trade", &[]);
+        let scenario = format!(
+            "sessions:\n  one:\n    steps:\n      {step}\n        check: {{status: 200, body: {{equals: \"true\"}}}}\n\
+             load: {{users: 20, hold: 60s}}\nlimits: {{{limits}, sessions: {TRADES}}}\n"
+        );
+        std::fs::write(folder.path().join("some.yaml"), scenario).expect("written");
+        let url = format!("http://{}", served.authority);
+        let output = run(folder.path(), &["some.yaml", "--url", &url, "--json", "--threads", "1"]);
+        let summary = json(&output);
+        assert_eq!(summary["requests"], TRADES, "{spoken}: {summary}");
+        assert_eq!(summary["errors"], serde_json::json!({}), "{spoken}");
+        assert_eq!(Client::connect(&served.authority).get("/count").body, TRADES.to_string());
+        let dir = folder.path().join(summary["run_dir"].as_str().expect("a directory"));
+        let manifest: Value =
+            serde_json::from_slice(&std::fs::read(dir.join("run.json")).expect("run.json")).expect("JSON");
+        assert_eq!(manifest["system"]["http"], spoken);
+    }
+}
+
+#[test]
+fn both_ways_are_compared() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let arguments = ["trade", "--for", "1s", "--set", "users=10", "--set", "calls=50", "--json"];
+    let output = run(folder.path(), &arguments);
+    assert!(
+        [Some(0), Some(3)].contains(&output.status.code()),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let compared = json(&output);
+    for (part, name) in [(0, "own-load"), (1, "equal-rate")] {
+        let part = &compared["parts"][part];
+        assert_eq!(part["part"], name);
+        for (variant, name) in [(0, "REST"), (1, "WebSocket")] {
+            let figures = &part["variants"][variant];
+            assert_eq!(figures["name"], name);
+            assert!(figures["answered_per_s"].as_f64() > Some(0.0), "{figures}");
+            assert!(figures["system_cpu_us_per_request"].as_f64() > Some(0.0), "{figures}");
+            assert_eq!(figures["errors"], serde_json::json!({}));
+        }
+    }
+    // what is done many at a time costs the service less each
+    let cost = &compared["parts"][0]["ratios"][0]["system_cpu_per_request"]["ratio"];
+    assert!(cost.as_f64() < Some(1.0), "{compared}");
+    let page = folder.path().join(compared["run_dir"].as_str().expect("a directory")).join("report.html");
+    assert!(page.is_file());
+}
+
+#[test]
+fn what_keeps_nothing_has_no_other_durability() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let scenario = "system: {serve: trade, durability: synced}\nsessions: {s: {steps: [{GET: /count}]}}\n\
+                    load: {users: 1, hold: 1s}\n";
+    std::fs::write(folder.path().join("some.yaml"), scenario).expect("written");
+    let output = run(folder.path(), &["some.yaml"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("some.yaml:1:36: trade keeps nothing"), "{said}");
+}
