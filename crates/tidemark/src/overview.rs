@@ -14,7 +14,8 @@ Tidemark tells how much load a system really holds, at what latency and cost.
   tidemark verify last                    look again whether it lost anything
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
 
-Every verb has --help. Shipped scenarios: ";
+Every verb has --help.
+Shipped scenarios: ";
 
 /// Prints the verbs.
 pub fn print() -> Result<u8, Failure> {
