@@ -65,11 +65,8 @@
 //!
 //! # Figures
 //!
-//! All on a virtual machine with 4 cores that other work kept busy (load 25 to 30), so they say what a message costs
-//! and what is held to, and not what a machine can do. `tidemark run` of a session that sends messages with a ledger,
-//! 400 users, `synced`: 31,400/s, 21.5 us of CPU of the intake for each message (the driver's: 12.3 us), 99 % within
-//! 56 ms, 71 MB. More than half of that CPU is the kernel's, for the sockets. What a flood does to it is
-//! measured by `bench/ingest/run overload`.
+//! `bench/ingest/run` measures what it holds, what a flood does to it, and what Cassandra behind it holds; the README and
+//! `docs/ingest.md` of the repository have what came out, with the machine.
 
 mod app;
 mod buffer;

@@ -153,7 +153,7 @@ impl Series<'_> {
 }
 
 /// Requests answered as they should per second of the measured window.
-pub fn answered_per_s(summary: &Summary) -> f64 {
+fn answered_per_s(summary: &Summary) -> f64 {
     let failed: u64 = summary.errors.values().sum();
     let right = 1.0 - failed as f64 / summary.requests.max(1) as f64;
     summary.achieved_per_s * right

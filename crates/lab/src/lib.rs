@@ -56,7 +56,7 @@ mod timetable;
 pub mod verdict;
 pub mod verify;
 
-pub use compare::{Compared, Turn, answered_per_s, compare};
+pub use compare::{Compared, Turn, compare};
 pub use error::LabError;
 pub use experiment::run;
 pub use finished::Finished;

@@ -25,9 +25,10 @@ struct Shipped {
     serve: fn(ServeArguments, Stop) -> Result<(), Failure>,
 }
 
-/// A system whose crate has `Options`, `settings`, `check_setting` and `serve`, and this error of theirs.
+/// A system whose crate has `Options` (which announce, as they come), `settings`, `check_setting` and `serve`, and this
+/// error of theirs. Its options begin with what is its own; a place that it needs stays until it has stopped.
 macro_rules! shipped {
-    ($system:ident, $error:ident) => {
+    ($system:ident, $error:ident, $begin:expr) => {
         Shipped {
             name: stringify!($system),
             settings: $system::settings,
@@ -40,15 +41,11 @@ macro_rules! shipped {
                 })
             },
             serve: |arguments, stop| {
-                let place = Place::choose(&arguments)?;
-                let options = $system::Options {
-                    listen: arguments.listen,
-                    data_dir: place.dir.clone(),
-                    durability: durability(arguments.durability),
-                    workers: arguments.workers.map(usize::from),
-                    settings: arguments.settings.into_iter().collect(),
-                    announce: true,
-                };
+                let begin: fn(&ServeArguments) -> Result<($system::Options, Option<Place>), Failure> = $begin;
+                let (mut options, _place) = begin(&arguments)?;
+                options.listen = arguments.listen;
+                options.workers = arguments.workers.map(usize::from);
+                options.settings = arguments.settings.into_iter().collect();
                 $system::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
                     $system::$error::Setting(error) => Failure::usage(format!("--set: {error}")),
                     error => Failure::usage(error.to_string()),
@@ -56,38 +53,27 @@ macro_rules! shipped {
             },
         }
     };
+    // one that keeps data
+    ($system:ident, $error:ident) => {
+        shipped!($system, $error, |arguments| {
+            let place = Place::choose(arguments)?;
+            let (data_dir, durability) = (place.dir.clone(), durability(arguments.durability));
+            Ok(($system::Options { data_dir, durability, ..Default::default() }, Some(place)))
+        })
+    };
 }
 
 /// Every shipped system.
-const SYSTEMS: &[Shipped] = &[shipped!(airline, AirlineError), shipped!(ingest, IngestError), TRADE];
-
-/// The one that keeps nothing.
-const TRADE: Shipped = Shipped {
-    name: "trade",
-    settings: trade::settings,
-    check_setting: |name, value| {
-        trade::check_setting(name, value).map_err(|error| match error {
-            trade::TradeError::Setting(SettingError::Unknown { .. }) => WrongSetting::Name(error.to_string()),
-            error => WrongSetting::Value(error.to_string()),
-        })
-    },
-    serve: |arguments, stop| {
-        if arguments.data.is_some() {
-            let text = "trade counts in memory and keeps nothing; leave --data out";
-            return Err(Failure::usage(text.to_owned()));
+const SYSTEMS: &[Shipped] = &[
+    shipped!(airline, AirlineError),
+    shipped!(ingest, IngestError),
+    shipped!(trade, TradeError, |arguments| match arguments.data {
+        Some(_) => {
+            Err(Failure::usage("trade counts in memory and keeps nothing; leave --data out".to_owned()))
         }
-        let options = trade::Options {
-            listen: arguments.listen,
-            workers: arguments.workers.map(usize::from),
-            settings: arguments.settings.into_iter().collect(),
-            announce: true,
-        };
-        trade::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
-            trade::TradeError::Setting(error) => Failure::usage(format!("--set: {error}")),
-            error => Failure::usage(error.to_string()),
-        })
-    },
-};
+        None => Ok((trade::Options::default(), None)),
+    }),
+];
 
 /// Serves a system until SIGTERM or SIGINT.
 pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
