@@ -131,13 +131,16 @@ fn serve(mut stream: impl Read + Write, offered: &Offered, behave: Behave, seen:
                     }
                     let to = (&mut writer, &mut frame, &mut unanswered);
                     let then = answer(decoder.message(), limits, behave, seen, to);
+                    // Before the answer: the last pong of a run is then on its way before the last call is.
+                    if matches!(then, Then::Ping) {
+                        write_ping(&mut out, b"p", None);
+                    }
                     if !frame.is_empty() {
                         write_message(&mut out, Kind::Binary, &frame, None);
                     }
                     (writer, frame) = (AnswerWriter::new(), Vec::new());
                     match then {
-                        Then::GoOn => {}
-                        Then::Ping => write_ping(&mut out, b"p", None),
+                        Then::GoOn | Then::Ping => {}
                         Then::Raw(bytes) => out.extend_from_slice(bytes),
                         Then::Close(code, reason) => write_close(&mut out, Some(code), reason, None),
                         Then::Hang => {}
