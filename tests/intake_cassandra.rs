@@ -1,41 +1,26 @@
 //! The message intake on Apache Cassandra, which the run starts: needs Java 17 and, the first time, Maven.
 
 mod common;
+#[path = "common/intake.rs"]
+mod intake;
 
-use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
 
-use common::{Client, Served, tidemark};
+use common::{Client, Served};
+use intake::{assert_nothing_lost, ledger, run, stderr, write_scenario};
 use serde_json::Value;
 use tidemark_lab::Wish;
 use tidemark_lab::stores::{Setup, Stores};
 use tidemark_scenario::load_text;
 
-/// Longest time that the run may take on a busy machine.
-const RUN_PATIENCE: Duration = Duration::from_secs(600);
-
 /// Messages for some seconds, in the middle of which the store stands still; then everything is read back.
-const SCENARIO: &str = r#"
+const FROZEN: &str = r#"
 system:
   serve: ingest
   durability: synced
   settings: {store: cassandra, keyspace: intake, timeout_s: 60}
 stores:
   cassandra: {nodes: 1, heap: 256MiB, durability: synced, ready within: 8m}
-feeders:
-  user: {from: 1, to: 1000, digits: 10}
-sessions:
-  sender:
-    steps:
-      - take: user
-      - GET: /m
-        label: Message
-        ledger: {content: "${user}${now()}ABC${entry}${check}41.7127837,42.7127837", as: message}
-        query: {c: "${message}"}
-        check: {status: 200, body: {equals: OK}}
-        timeout: 60s
 faults:
   - {at: 3s, freeze: cassandra, for: 3s}
 load: {users: 8, hold: 10s}
@@ -51,67 +36,40 @@ system:
   serve: ingest
   durability: synced
   settings: {store: cassandra, contact: "${contact}", keyspace: straight, timeout_s: 60}
-feeders:
-  user: {from: 1, to: 1000, digits: 10}
-sessions:
-  sender:
-    steps:
-      - take: user
-      - GET: /m
-        label: Message
-        ledger: {content: "${user}${now()}ABC${entry}${check}41.7127837,42.7127837", as: message}
-        query: {c: "${message}"}
-        check: {status: 200, body: {equals: OK}}
-        timeout: 60s
 load: {users: 8, hold: 2s}
 verify: {store: cassandra}
 "#;
 
-/// Runs the program in a folder to its end.
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    let mut child = tidemark()
-        .args(arguments)
-        .current_dir(folder)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("tidemark starts");
-    let begin = Instant::now();
-    while child.try_wait().expect("wait").is_none() {
-        assert!(begin.elapsed() < RUN_PATIENCE, "{arguments:?} does not end");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    child.wait_with_output().expect("output")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// What a run or its verification found.
-fn ledger(output: &Output) -> Value {
-    let told = stderr(output);
-    let result: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}{told}", String::from_utf8_lossy(&output.stdout)));
-    let ledger = result["ledger"].clone();
-    assert!(ledger["acknowledged"].as_u64().is_some_and(|acknowledged| acknowledged > 0), "{result:#}{told}");
-    ledger
-}
-
-/// Everything that was acknowledged is there, as it was sent.
-fn assert_nothing_lost(ledger: &Value) {
-    assert_eq!((&ledger["lost"], &ledger["different"]), (&0.into(), &0.into()), "{ledger:#}");
-    assert_eq!(ledger["found"], ledger["acknowledged"], "{ledger:#}");
-}
-
 #[test]
 fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_stood_still() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    fs::write(folder.path().join("intake.yaml"), SCENARIO).expect("the scenario is written");
+    write_scenario(folder.path(), "intake.yaml", FROZEN);
     let output = run(folder.path(), &["run", "intake.yaml", "--out", "run", "--json"]);
     // on a machine as busy as that of a test the driver may be the limit, which is not what is asked here
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
     assert_nothing_lost(&ledger(&output));
+}
+
+/// The shipped scenario, whose settings choose the store and what happens to it.
+#[test]
+fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_could_not_be_reached_for_a_time() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let settings = ["--set", "store=cassandra", "--set", "fault=cut-store", "--set", "users=8"];
+    let command = ["run", "ingest", "--for", "18s", "--out", "run", "--json"];
+    let output = run(folder.path(), &[&command[..], &settings[..]].concat());
+    let told = stderr(&output);
+    assert_nothing_lost(&ledger(&output));
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cut = &result["faults"][0];
+    assert_eq!(
+        (&cut["kind"], &cut["target"], &cut["error"]),
+        (&"cut".into(), &"cassandra".into(), &Value::Null),
+        "{told}"
+    );
+    assert!(cut["healed_us"].as_u64() > cut["begin_us"].as_u64(), "{cut:#}{told}");
+    let report = run(folder.path(), &["report", "run"]);
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(report.contains("cut cassandra"), "{report}");
 }
 
 #[test]
@@ -129,7 +87,7 @@ load: {users: 1, hold: 1s}
     let contact = stores.settings().remove(0).1;
 
     let run = |arguments: &[&str]| run(folder.path(), arguments);
-    fs::write(folder.path().join("straight.yaml"), STRAIGHT).expect("the scenario is written");
+    write_scenario(folder.path(), "straight.yaml", STRAIGHT);
     let set = format!("contact={contact}");
     let output = run(&["run", "straight.yaml", "--set", &set, "--out", "run", "--json"]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));

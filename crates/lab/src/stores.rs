@@ -6,6 +6,7 @@
 //! monitor watches.
 
 mod cassandra;
+mod cluster;
 mod cql;
 mod jars;
 mod java;
@@ -16,28 +17,20 @@ mod ports;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use tidemark_record::manifest;
 use tidemark_scenario::plan::{Product, Store};
 
-use self::jars::cache;
-use self::kit::{NodeSetup, kit, unique};
+use self::cluster::Cluster;
+pub use self::cluster::names;
+use self::kit::kit;
 use self::node::Node;
-use self::ports::Ports;
-use crate::child::Spec;
 use crate::error::LabError;
 use crate::interrupt::Wish;
 use crate::link::Link;
-use crate::started::{Handle, Started, held, try_held};
-
-/// How much higher the address is at which a node behind a link listens for the clients that the link brings.
-const BEHIND: usize = 10;
+use crate::started::{Handle, Started as _, held, try_held};
 
 /// Where stores are started.
 pub struct Setup<'a> {
@@ -58,35 +51,6 @@ pub struct Setup<'a> {
 #[derive(Debug, Default)]
 pub struct Stores(Vec<Cluster>);
 
-/// One store.
-#[derive(Debug)]
-struct Cluster {
-    // the order matters: the nodes go before their data
-    nodes: Vec<Arc<Mutex<Node>>>,
-    _data: Vec<DataDir>,
-    /// Between nodes and their clients, by the nodes' names.
-    links: Vec<(String, Arc<Link>)>,
-    _ports: Ports,
-    product: Product,
-    manifest: manifest::Store,
-    remarks: String,
-}
-
-/// A data directory and whether it is kept; otherwise removed when dropped.
-#[derive(Debug)]
-struct DataDir(PathBuf, bool);
-
-impl Drop for DataDir {
-    fn drop(&mut self) {
-        if !self.1 {
-            // a rest that cannot be removed is within the run directory, where the user sees it
-            let _ = fs::remove_dir_all(&self.0);
-            // the folder of all data goes with the last that is in it
-            let _ = self.0.parent().map(fs::remove_dir);
-        }
-    }
-}
-
 impl Stores {
     /// Starts them and waits until all nodes of all of them are ready. `tell` says what takes its time.
     ///
@@ -100,7 +64,7 @@ impl Stores {
     ) -> Result<Stores, LabError> {
         let mut started = Stores::default();
         for store in stores {
-            started.0.push(start(store, setup, wish, tell)?);
+            started.0.push(Cluster::start(store, setup, wish, tell)?);
         }
         Ok(started)
     }
@@ -194,129 +158,4 @@ impl Stores {
         };
         self.0.iter().map(note).collect()
     }
-}
-
-/// The address of a node: 127.0.0.1 and on, or, behind a link, 127.0.0.11 and on.
-fn address(index: usize, behind: bool) -> IpAddr {
-    let number = index + if behind { 1 + BEHIND } else { 1 };
-    Ipv4Addr::new(127, 0, 0, u8::try_from(number).unwrap_or(u8::MAX)).into()
-}
-
-/// What the nodes of a store are called.
-pub fn names(store: &Store) -> Vec<String> {
-    (0..store.nodes).map(|index| name(store, index)).collect()
-}
-
-/// What a node is called: by its number only where there are several.
-fn name(store: &Store, index: usize) -> String {
-    match store.nodes {
-        1 => store.product.word().to_owned(),
-        _ => format!("{}.{}", store.product.word(), index + 1),
-    }
-}
-
-fn start(
-    store: &Store,
-    setup: &Setup<'_>,
-    wish: &dyn Fn() -> Wish,
-    tell: &mut dyn FnMut(String),
-) -> Result<Cluster, LabError> {
-    let kit = kit(store.product);
-    let jars = kit.jars(store.version);
-    let java = java::find(jars.title)?;
-    let cache = cache()?;
-    let lib = jars.get(&cache, wish, tell)?;
-    let addresses: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, false)).collect();
-    // all of them or none: brokers want the same of each, and no node is slower than another without its fault
-    let linked = names(store).iter().any(|name| (setup.is_linked)(name));
-    let listen: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, linked)).collect();
-    let all: Vec<IpAddr> = addresses.iter().chain(&listen).copied().collect();
-    let ports = Ports::choose(jars.title, &all, kit.ports(), &cache)?;
-    let run_dir = absolute(&setup.run_dir)?;
-    let logs = run_dir.join("logs");
-    fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
-    let cluster = kit.cluster(&unique());
-    let (mut nodes, mut data, mut firsts, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for index in 0..store.nodes {
-        let name = name(store, index);
-        let one = NodeSetup {
-            store,
-            index,
-            cluster: &cluster,
-            addresses: &addresses,
-            listen: listen[index],
-            ports: &ports.numbers,
-            configuration: run_dir.join("stores").join(&name),
-            data: (setup.data_of)(&name).unwrap_or_else(|| run_dir.join("data").join(&name)),
-            lib: lib.clone(),
-        };
-        data.push(DataDir(one.data.clone(), setup.keep_data));
-        kit.write(&one).map_err(|error| unwritable(&run_dir, &error))?;
-        let command = kit.command(&one, &java).map_err(|error| broken(&jars, &lib, &error))?;
-        let (cores, yields) = (setup.cores.clone(), setup.cores.is_empty());
-        let log = logs.join(format!("{name}.log"));
-        let spec = Spec { name, command, log, cores, yields, announces: false };
-        firsts.extend(kit.before_first_start(&one, &java).map(|command| Spec { command, ..spec.clone() }));
-        let address = SocketAddr::new(addresses[index], ports.numbers[0]);
-        let mut node = Node::new(spec, address, one.data.clone(), kit, cluster.clone(), store.ready_within);
-        if linked {
-            node.listens = SocketAddr::new(listen[index], ports.numbers[0]);
-            let link = Link::between(address, node.listens);
-            let link = link.map_err(|error| LabError::Start(format!("no link at {address}: {error}")))?;
-            links.push((node.name.clone(), Arc::new(link)));
-        }
-        nodes.push(Arc::new(Mutex::new(node)));
-    }
-    let manifest = manifest::Store {
-        name: store.product.word().into(),
-        version: jars.title.into(),
-        java: java.version,
-        addresses: nodes.iter().map(|node| held(node).address.to_string()).collect(),
-        durability: if store.synced { "synced" } else { "buffered" }.into(),
-        heap_bytes: store.heap_bytes,
-        command: held(&nodes[0]).spec.command.clone(),
-    };
-    let remarks = kit.remarks(store);
-    let cluster =
-        Cluster { nodes, _data: data, links, _ports: ports, product: store.product, manifest, remarks };
-    cluster.begin(jars.title, &firsts, wish, tell)?;
-    Ok(cluster)
-}
-
-impl Cluster {
-    /// Starts all nodes together and waits until each serves and sees the others.
-    fn begin(
-        &self,
-        title: &str,
-        firsts: &[Spec],
-        wish: &dyn Fn() -> Wish,
-        tell: &mut dyn FnMut(String),
-    ) -> Result<(), LabError> {
-        tell(match self.nodes.len() {
-            1 => format!("starting {title}"),
-            count => format!("starting {title}, {count} nodes"),
-        });
-        let begin = Instant::now();
-        let patience = || wish() == Wish::GoOn;
-        node::carry_out(firsts, &patience)?;
-        self.nodes.iter().try_for_each(|node| held(node).spawn())?;
-        self.nodes.iter().try_for_each(|node| held(node).wait(begin, Some(self.nodes.len()), &patience))
-    }
-}
-
-/// A process may have another working directory one day; paths in configurations are whole.
-fn absolute(path: &Path) -> Result<PathBuf, LabError> {
-    std::path::absolute(path).map_err(|error| unwritable(path, &error))
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> LabError {
-    LabError::Usage(format!("cannot write {}: {error}; choose another place with --out", path.display()))
-}
-
-fn broken(jars: &jars::Jars, lib: &Path, error: &io::Error) -> LabError {
-    LabError::Start(format!(
-        "{} in {} is not whole: {error}; remove that folder, and it is fetched again",
-        jars.title,
-        lib.display()
-    ))
 }

@@ -1,14 +1,17 @@
 //! Real stores: they need Java 17 and, the first time, Maven.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::time::Duration;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::cql::{Connection, Consistency};
-use super::kit::NotReady;
+use super::kit::{NotReady, unique};
 use tidemark_scenario::plan::{Fault, FaultKind};
 
 use super::*;
+use crate::child::Spec;
 use crate::disk::Disks;
 use crate::link::Condition;
 use crate::started::Started as _;
