@@ -34,7 +34,7 @@ use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::microseconds;
-use crate::verify::{self, Holdings, Known, Pages, Recipe};
+use crate::verify::{self, Holdings, Known, Pages, Recipe, Unfinished};
 use crate::{machine, pin, steady, verdict};
 
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
@@ -144,7 +144,7 @@ impl Experiment {
         Faults::check(&plan.faults, &started)?;
 
         let known = Known { directory: self.store_of(&system), cassandra: stores.found(Product::Cassandra) };
-        let recipe = Recipe::of(plan, &system.url, known, self.seed)?;
+        let mut recipe = Recipe::of(plan, &system.url, known, self.seed)?;
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
         let link = self.link(&mut system)?;
         account.notes.extend(link.as_ref().map(|link| {
@@ -199,11 +199,15 @@ impl Experiment {
             account.stopped(&ending);
             writer.add_event(&Event { at_us, kind: "stopped".into(), text: ending }).map_err(written)
         };
+        let missing = self.catch_up(recipe.as_mut(), &system, &driven, progress)?;
         if recipe.as_ref().is_some_and(Recipe::is_of_a_directory) {
             // nobody reads a directory while another has it open
             stop(&mut system, &mut account, &mut writer)?;
         }
-        let ledger = self.verify(recipe.as_ref(), &system, &driven, progress)?;
+        let ledger = match missing {
+            Some(reason) => verify::entered(&self.run_dir, &reason.to_string()).map_err(written)?,
+            None => self.verify(recipe.as_ref(), &system, &driven, progress)?,
+        };
         if let Some(ledger) = &ledger {
             let at_us = microseconds(epoch.elapsed()) as i64;
             let text = verify::in_words(ledger);
@@ -414,6 +418,21 @@ impl Experiment {
         calm.driver.core_wait_us = of_all.core_wait_us;
         calm.driver.wanted_share = of_all.wanted_share;
         calm
+    }
+
+    /// Where a store is to be read straight that is behind its system: waits for it. Returns why that was in vain.
+    fn catch_up(
+        &self,
+        recipe: Option<&mut Recipe>,
+        system: &Running,
+        driven: &Driven,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Unfinished>, LabError> {
+        let is_there = driven.system_ended.is_none() && self.wish() == Wish::GoOn;
+        let Some(recipe) = recipe.filter(|_| is_there) else { return Ok(None) };
+        let mut tell = |step: verify::Step| progress(Progress::Verifying { read: step.read, of: step.of });
+        let goes_on = || self.wish() == Wish::GoOn;
+        verify::catch_up(&self.run_dir, recipe, &system.target, &goes_on, &mut tell)
     }
 
     /// Reads everything back and holds it against the ledger; none where nothing was entered and nobody asked.

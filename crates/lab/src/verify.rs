@@ -19,12 +19,15 @@ mod tests;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tidemark_drive::Target;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, Search};
 use tidemark_record::summary::{self, EntryExample, LOST_SECONDS, LostWhen, Verified};
 use tidemark_record::{RecordError, Run, write_manifest};
 
+use client::Client;
 pub use client::Unfinished;
 pub use judge::judge;
+use pages::Number;
 pub use pages::Pages;
 pub use recipe::{Known, Recipe};
 pub use search::{Bounds, Holdings, Part};
@@ -57,6 +60,34 @@ pub fn entered(run_dir: &Path, not_verified: &str) -> Result<Option<summary::Led
     Ok(read(run_dir)?.map(|(ledger, _)| unverified(&ledger, not_verified.into())))
 }
 
+/// Where a store is to be read straight into which its system brings what it took only later: asks that until nothing
+/// is missing there, and notes in the recipe of the run that nobody needs to be asked again. Returns why it could not.
+///
+/// # Errors
+/// If the recipe cannot be understood or written.
+pub fn catch_up(
+    run_dir: &Path,
+    recipe: &mut Recipe,
+    target: &Target,
+    goes_on: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(Step),
+) -> Result<Option<Unfinished>, LabError> {
+    let Some(question) = recipe.behind.as_ref().filter(|_| recipe.store.is_some()) else { return Ok(None) };
+    let question = Number::of(question)?;
+    let bounds = Bounds::new(recipe.within());
+    let ask = || question.ask(Client::new(target, &recipe.headers), &bounds);
+    let ledger = read(run_dir).map_err(|error| LabError::Measure(error.to_string()))?;
+    let of = ledger.map_or(0, |(ledger, _)| ledger.acknowledged());
+    let mut tell = |read| progress(Step { read, of });
+    let waited = search::settle(recipe.settle(), &bounds, goes_on, &mut tell)
+        .and_then(|()| search::catch_up(&ask, &bounds, goes_on, &mut tell));
+    if let Err(reason) = waited {
+        return Ok(Some(reason));
+    }
+    recipe.caught_up();
+    recipe.write(run_dir).map(|()| None)
+}
+
 /// Holds what `holdings` shows against the ledger of a run. `goes_on` is asked several times a second; once it says
 /// no, the ledger is not verified.
 ///
@@ -70,14 +101,14 @@ pub fn verify(
     progress: &mut dyn FnMut(Step),
 ) -> Result<summary::Ledger, RecordError> {
     let Some((ledger, forms)) = read(run_dir)? else {
-        return Ok(summary::Ledger { not_verified: Some(NO_LEDGER.into()), ..summary::Ledger::default() });
+        return Ok(no_ledger());
     };
     let begin = Instant::now();
     let bounds = Bounds::new(recipe.within());
     let of = ledger.acknowledged();
     let mut tell = |read| progress(Step { read, of });
     let searched = search::settle(recipe.settle(), &bounds, goes_on, &mut tell)
-        .and_then(|()| search::catch_up(holdings, &bounds, goes_on, &mut tell))
+        .and_then(|()| search::catch_up(&|| holdings.behind(&bounds), &bounds, goes_on, &mut tell))
         .and_then(|()| {
             search::search(&ledger, &forms, holdings, recipe.parallel, &bounds, goes_on, &mut tell)
         });
@@ -106,23 +137,29 @@ pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -
         Interrupt::watch(None).map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
     let goes_on = || interrupt.wish() == Wish::GoOn;
     let mut recipe = Recipe::read(&run.dir)?;
-    let failed = |error: RecordError| LabError::Measure(error.to_string());
-    let mut search = |recipe: &Recipe, holdings: &dyn Holdings| {
-        verify(&run.dir, recipe, holdings, &goes_on, progress).map_err(failed)
-    };
-    let ledger = if let Some(store) = straight(&recipe, &run.dir) {
-        if url.is_some() {
+    match url {
+        Some(url) if recipe.asks_the_system() => recipe.move_to(url),
+        Some(_) => {
             let reason = "--url has no meaning for this run: its store is read, and its system not asked";
             return Err(LabError::Usage(reason.into()));
         }
-        store.must_be_there()?;
-        search(&recipe, &*store)?
-    } else {
-        if let Some(url) = url {
-            recipe.move_to(url);
+        None => {}
+    }
+    let failed = |error: RecordError| LabError::Measure(error.to_string());
+    let target = recipe.target()?;
+    // a run that came to its end has waited already
+    let missing = catch_up(&run.dir, &mut recipe, &target, &goes_on, progress)?;
+    let mut search =
+        |holdings: &dyn Holdings| verify(&run.dir, &recipe, holdings, &goes_on, progress).map_err(failed);
+    let ledger = match (missing, straight(&recipe, &run.dir)) {
+        (Some(reason), _) => {
+            entered(&run.dir, &reason.to_string()).map_err(failed)?.unwrap_or_else(no_ledger)
         }
-        let target = recipe.target()?;
-        search(&recipe, &Pages::new(&recipe, &target)?)?
+        (None, Some(store)) => {
+            store.must_be_there()?;
+            search(&*store)?
+        }
+        (None, None) => search(&Pages::new(&recipe, &target)?)?,
     };
     let known = run.manifest.summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref());
     if let (Some(reason), Some(known)) = (&ledger.not_verified, known) {
@@ -168,6 +205,10 @@ fn read(run_dir: &Path) -> Result<Option<(Ledger, Forms)>, RecordError> {
         Err(RecordError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+fn no_ledger() -> summary::Ledger {
+    summary::Ledger { not_verified: Some(NO_LEDGER.into()), ..summary::Ledger::default() }
 }
 
 fn unverified(ledger: &Ledger, reason: String) -> summary::Ledger {

@@ -100,7 +100,7 @@ static SYSTEM: Record = Record {
         key(
             "settings",
             Map(Keys::Text("settings of the system"), &Scalar(Text)),
-            "Handed to the system as `--set NAME=VALUE`.",
+            "Of `serve`: handed to the system as `--set NAME=VALUE`.",
         ),
         key(
             "durability",

@@ -275,10 +275,9 @@ fn loads_systems_and_limits_are_read() {
         "
 name: all
 seed: 7
-settings: {users: 40, base: /api}
+settings: {users: 40, base: /api, size: 5}
 system:
-  command: server --port {port}
-  settings: {size: 5}
+  command: server --port {port} --size ${size}
   health: ${base}/ready
   ready within: 5s
 prepare:
@@ -312,12 +311,32 @@ limits: {connections: 50, waiting: 0, connect timeout: 1s, body: 64KiB, drain: 2
     ];
     assert_eq!(phases, expected);
     let SystemOrigin::Command(command) = &plan.system.origin else { panic!("{:?}", plan.system) };
-    assert_eq!(command, &["server", "--port", "{port}"]);
+    assert_eq!(command, &["server", "--port", "{port}", "--size", "5"]);
     assert_eq!((plan.system.health.as_str(), plan.system.ready_within.as_secs()), ("/api/ready", 5));
     assert_eq!((plan.limits.connections, plan.limits.waiting, plan.limits.body_bytes), (50, 0, 65_536));
     assert_eq!(plan.sessions.iter().map(|kind| kind.weight).collect::<Vec<_>>(), [9, 1]);
     assert!(plan.sessions[1].keep_cookies && !plan.sessions[0].keep_cookies);
     assert_eq!(plan.prepare.unwrap().ops.len(), 2);
+}
+
+#[test]
+fn settings_that_nobody_is_handed_are_told_where_they_stand() {
+    for (system, said) in [
+        (
+            "{command: 'x {port}', settings: {size: 5}}",
+            "t.yaml:1:31: only a system of `serve` is handed settings; write",
+        ),
+        (
+            "{url: 'http://a', settings: {size: 5}}",
+            "t.yaml:1:27: only a system of `serve` is handed settings; what is",
+        ),
+    ] {
+        let text = format!(
+            "system: {system}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let told = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap_err();
+        assert!(told.to_string().contains(said), "{told}");
+    }
 }
 
 #[test]

@@ -96,7 +96,9 @@ fn mistakes_are_told_with_their_place() {
         ),
         ("{store: embedded, contents: {GET: /a, items: $}}", "contents"),
         ("{count: /n, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
-        ("{behind: /n, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
+        ("{headers: {A: b}, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
+        ("{settle: 1s, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
+        ("{behind: n, store: embedded}", "t.yaml:5:18: a path begins with a slash"),
         ("{behind: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "only settings can stand in it"),
     ] {
         let told = told(verify);
@@ -119,6 +121,20 @@ fn the_shipped_intakes_own_store_is_read_straight_where_there_is_a_directory() {
     ] {
         let told = load(settings).unwrap_err().to_string();
         assert!(told.contains(said), "{told}");
+    }
+}
+
+#[test]
+fn a_store_behind_a_buffer_is_read_straight_once_nothing_is_missing_there() {
+    for store in ["embedded", "cassandra"] {
+        let system = format!("{{serve: ingest, settings: {{store: {store}, buffer: kafka}}}}");
+        let verify =
+            format!("{{store: {store}, behind: {{GET: /behind, json: $.n}}, settle: 1s, headers: {{A: b}}}}");
+        let text = format!("system: {system}\n{}", file(&verify));
+        let verify = load_text("t.yaml", &text, Path::new("."), &[]).unwrap().verify.unwrap();
+        assert_eq!(verify.behind.unwrap().path.as_literal(), Some(&b"/behind"[..]), "{store}");
+        assert!(!matches!(verify.from, ReadFrom::Api(_)), "{store}");
+        assert_eq!((verify.settle, verify.headers.len()), (Duration::from_secs(1), 1), "{store}");
     }
 }
 

@@ -22,8 +22,12 @@ pub struct Pages<'a> {
     next: Option<Next<'a>>,
 }
 
-/// A path that answers with a number, and where in its answer that stands.
-type Number<'a> = (&'a str, Option<Path>);
+/// A question for a number.
+pub(super) struct Number<'a> {
+    path: &'a str,
+    /// Where in its answer the number stands.
+    json: Option<Path>,
+}
 
 struct Next<'a> {
     source: NextSource<'a>,
@@ -41,14 +45,7 @@ impl<'a> Pages<'a> {
     /// # Errors
     /// If a path of the recipe is none.
     pub fn new(recipe: &'a Recipe, target: &'a Target) -> Result<Pages<'a>, LabError> {
-        let path = |text: &str| {
-            let wrong = |error| LabError::Usage(format!("the recipe to verify names {text}: {error}"));
-            Path::parse(text).map_err(wrong)
-        };
-        let number = |question: &'a Option<Count>| {
-            let Some(question) = question else { return Ok(None) };
-            Ok::<_, LabError>(Some((question.path.as_str(), question.json.as_deref().map(path).transpose()?)))
-        };
+        let number = |question: &'a Option<Count>| question.as_ref().map(Number::of).transpose();
         let (behind, count) = (number(&recipe.behind)?, number(&recipe.count)?);
         let Some(contents) = &recipe.contents else {
             return Err(LabError::Usage("the recipe to verify has nothing to ask".into()));
@@ -80,24 +77,41 @@ impl<'a> Pages<'a> {
 
     /// Asks for a number, where there is a question for it.
     fn number(&self, question: &Option<Number<'_>>, bounds: &Bounds) -> Result<Option<u64>, Unfinished> {
-        let Some((path, json)) = question else { return Ok(None) };
-        let mut client = self.client();
+        question.as_ref().map(|question| question.ask(self.client(), bounds)).transpose()
+    }
+}
+
+impl<'a> Number<'a> {
+    /// As a recipe has it.
+    ///
+    /// # Errors
+    /// If its path within the answer is none.
+    pub(super) fn of(question: &'a Count) -> Result<Number<'a>, LabError> {
+        let json = question.json.as_deref().map(path).transpose()?;
+        Ok(Number { path: &question.path, json })
+    }
+
+    /// Asks for it.
+    pub(super) fn ask(&self, mut client: Client<'_>, bounds: &Bounds) -> Result<u64, Unfinished> {
+        let path = self.path;
         client.get(path, bounds)?;
-        let number = match json {
+        let number = match &self.json {
             None => client.body().trim_ascii(),
             Some(json) => {
                 let found = json.find(client.body()).map_err(|error| failed(path, &error.to_string()))?;
                 found.ok_or_else(|| failed(path, &format!("the answer has nothing at {json}")))?
             }
         };
-        match number_of(number) {
-            Some(number) => Ok(Some(number)),
-            None => {
-                let start = String::from_utf8_lossy(&number[..number.len().min(COUNT_DIGITS)]).into_owned();
-                Err(failed(path, &format!("the answer is no number: {start}")))
-            }
-        }
+        number_of(number).ok_or_else(|| {
+            let start = String::from_utf8_lossy(&number[..number.len().min(COUNT_DIGITS)]).into_owned();
+            failed(path, &format!("the answer is no number: {start}"))
+        })
     }
+}
+
+fn path(text: &str) -> Result<Path, LabError> {
+    let wrong = |error| LabError::Usage(format!("the recipe to verify names {text}: {error}"));
+    Path::parse(text).map_err(wrong)
 }
 
 impl Holdings for Pages<'_> {

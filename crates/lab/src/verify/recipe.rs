@@ -196,9 +196,14 @@ impl Recipe {
         matches!(self.store, Some(Store::Directory { .. }))
     }
 
-    /// Whether it is the system that is asked, and not its store.
+    /// Whether there is something that the system is asked: everything, or when its store has all of it.
     pub fn asks_the_system(&self) -> bool {
-        self.store.is_none()
+        self.store.is_none() || self.behind.is_some()
+    }
+
+    /// The store has all that it is to be read for: from now on nobody needs to be asked or waited for.
+    pub(super) fn caught_up(&mut self) {
+        (self.behind, self.settle_ms) = (None, 0);
     }
 
     pub(super) fn settle(&self) -> Duration {

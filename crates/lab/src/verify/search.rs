@@ -109,21 +109,21 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Waits until everything that was taken can be seen.
+/// Waits until everything that was taken can be seen: until `behind` says that nothing is missing any more.
 pub(super) fn catch_up(
-    holdings: &dyn Holdings,
+    behind: &(dyn Fn() -> Result<u64, Unfinished> + Sync),
     bounds: &Bounds,
     goes_on: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(u64),
 ) -> Result<(), Unfinished> {
     let ask = || {
         loop {
-            let behind = holdings.behind(bounds)?;
-            if behind == 0 {
+            let missing = behind()?;
+            if missing == 0 {
                 return Ok(());
             }
             bounds.sleep(ASK_BEHIND_EVERY).map_err(|error| match error {
-                Unfinished::OutOfTime(within) => Unfinished::Behind(behind, within),
+                Unfinished::OutOfTime(within) => Unfinished::Behind(missing, within),
                 error => error,
             })?;
         }

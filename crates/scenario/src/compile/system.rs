@@ -39,6 +39,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         check_url(node, &text, reader);
         system.origin = SystemOrigin::Url(text);
     }
+    check_has_settings(node, &system.origin, reader);
     for (key, node) in node.get("settings").map(Node::entries).unwrap_or_default() {
         let Some((name, value)) = key.text().zip(reader.text(node)) else { continue };
         if let SystemOrigin::Shipped(system) = &system.origin {
@@ -120,6 +121,22 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         }
     }
     Some(system)
+}
+
+/// Tells of settings that nobody would be handed.
+fn check_has_settings(node: &Node, origin: &SystemOrigin, reader: &Reader<'_>) {
+    let Some((key, _)) = node.entry("settings") else { return };
+    let message = match origin {
+        SystemOrigin::Command(_) => {
+            "only a system of `serve` is handed settings; write what a command is to get into the command itself, where \
+             `${NAME}` stands for a setting of the scenario"
+        }
+        SystemOrigin::Url(_) => {
+            "only a system of `serve` is handed settings; what is there already has those with which it was started"
+        }
+        SystemOrigin::Shipped(_) | SystemOrigin::Unknown => return,
+    };
+    reader.sink.error(key, message);
 }
 
 fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {

@@ -83,12 +83,11 @@ fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     if let Err(message) = (reader.check_store)(word) {
         reader.sink.error(node.get("store")?, message);
     }
-    for (key, _) in ["settle", "behind", "count", "headers"].iter().filter_map(|name| node.entry(name)) {
-        if word == EMBEDDED || key.text() != Some("settle") {
-            reader
-                .sink
-                .error(key, "this belongs to \"contents\": a store that is read straight is not asked");
-        }
+    let is_waited_for = node.entry("behind").is_some();
+    let of_contents =
+        [("settle", word == CASSANDRA || is_waited_for), ("count", false), ("headers", is_waited_for)];
+    for (key, _) in of_contents.iter().filter(|of| !of.1).filter_map(|(name, _)| node.entry(name)) {
+        reader.sink.error(key, "this belongs to \"contents\": a store that is read straight is not asked");
     }
     if word == EMBEDDED {
         return Some(ReadFrom::Embedded);
@@ -111,7 +110,9 @@ pub(super) fn check_store(
     stores: &[Store],
     reader: &Reader<'_>,
 ) {
-    let Some(node) = root.get("verify").and_then(|verify| verify.get("store")) else { return };
+    let Some(verify) = root.get("verify") else { return };
+    let Some(node) = verify.get("store") else { return };
+    let is_waited_for = verify.entry("behind").is_some();
     let other = system.settings.get("store").map_or(EMBEDDED, |store| store.trim());
     let is_intake = matches!(&system.origin, SystemOrigin::Shipped(name) if name == "ingest");
     let is_named = |table: &CassandraTable| {
@@ -119,8 +120,8 @@ pub(super) fn check_store(
     };
     let has_buffer = system.settings.get("buffer").is_some_and(|buffer| buffer.trim() != "none");
     let message = match from {
-        Some(_) if is_intake && has_buffer => {
-            "with a buffer the store lacks some when the load ends; use \"contents\" with \"behind\""
+        Some(_) if is_intake && has_buffer && !is_waited_for => {
+            "with a buffer the store lacks some when the load ends; say `behind: /behind`, and that is waited for"
                 .to_owned()
         }
         Some(ReadFrom::Cassandra(table)) if !is_intake && !is_named(table) => {

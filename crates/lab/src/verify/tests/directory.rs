@@ -3,21 +3,33 @@
 use std::fs;
 
 use bytes::Bytes;
+use tidemark_scenario::Plan;
 use tidemark_store::Durability;
 use tidemark_store::messages::{Message, Messages, Tree, TreeOptions};
 
 use super::*;
 
-const SCENARIO: &str = "system: {serve: ingest}
-sessions: {a: {steps: [{GET: /}]}}
-load: {users: 1, hold: 1s}
-verify: {store: embedded}
-";
+/// Whose store is a directory, perhaps behind a buffer, and what `verify` says of that.
+fn plan(buffer: &str, verify: &str) -> Plan {
+    let text = format!(
+        "system: {{serve: ingest, settings: {{buffer: {buffer}}}}}
+sessions: {{a: {{steps: [{{GET: /}}]}}}}
+load: {{users: 1, hold: 1s}}
+verify: {{store: embedded{verify}}}
+"
+    );
+    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap()
+}
 
-fn recipe_of_a_directory() -> Recipe {
-    let plan = tidemark_scenario::load_text("t.yaml", SCENARIO, Path::new("."), &[]).unwrap();
+fn recipe_of_a_directory(plan: &Plan, url: &str) -> Recipe {
     let known = Known { directory: Some((Path::new("data"), Durability::Buffered)), cassandra: None };
-    Recipe::of(&plan, "http://127.0.0.1:9", known, SEED).unwrap().unwrap()
+    Recipe::of(plan, url, known, SEED).unwrap().unwrap()
+}
+
+/// Waits for the directory as a run does.
+fn wait(run_dir: &Path, recipe: &mut Recipe, goes_on: bool) -> Option<Unfinished> {
+    let target = recipe.target().unwrap();
+    catch_up(run_dir, recipe, &target, &|| goes_on, &mut |_| {}).unwrap()
 }
 
 /// Keeps contents in the store of a run; those with the same number replace each other.
@@ -35,7 +47,7 @@ fn keep(run_dir: &Path, contents: &[(u64, Vec<u8>)]) {
 }
 
 fn look_straight(run_dir: &Path) -> Ledger {
-    let recipe = recipe_of_a_directory();
+    let recipe = recipe_of_a_directory(&plan("none", ""), "http://127.0.0.1:9");
     let store = straight(&recipe, run_dir).unwrap();
     verify(run_dir, &recipe, &*store, &|| true, &mut |_| {}).unwrap()
 }
@@ -62,6 +74,35 @@ fn what_was_removed_or_changed_in_the_directory_is_found() {
     keep(dir.path(), &[(10, changed)]);
     let verified = look_straight(dir.path()).verified.unwrap();
     assert_eq!((verified.lost, verified.different, verified.counted), (1, 1, Some(1_001)));
+}
+
+#[test]
+fn a_directory_behind_a_buffer_is_read_once_the_system_is_no_longer_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    entered(dir.path(), 5, &[]);
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |path| {
+        assert_eq!(path, "/behind", "nothing else is asked");
+        Answer::ok(2usize.saturating_sub(asked.fetch_add(1, Ordering::Relaxed)).to_string())
+    });
+    let mut recipe = recipe_of_a_directory(&plan("kafka", ", behind: /behind, settle: 1ms"), &server.url);
+    assert!(recipe.asks_the_system() && recipe.is_of_a_directory());
+    assert_eq!(wait(dir.path(), &mut recipe, true), None);
+    // whoever verifies the run again need not ask any more: the system may be gone
+    let written = Recipe::read(dir.path()).unwrap();
+    assert!(!written.asks_the_system() && written.settle().is_zero());
+}
+
+#[test]
+fn a_system_that_stays_behind_its_directory_is_not_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    entered(dir.path(), 5, &[]);
+    let server = Server::start(|_| Answer::ok("7".into()));
+    let mut recipe = recipe_of_a_directory(&plan("kafka", ", behind: /behind, within: 1s"), &server.url);
+    assert_eq!(wait(dir.path(), &mut recipe, false), Some(Unfinished::Stopped));
+    let reason = wait(dir.path(), &mut recipe, true).unwrap();
+    assert!(reason.to_string().starts_with("7 of the writes"), "{reason}");
+    assert!(recipe.asks_the_system(), "it is to be asked again");
 }
 
 #[test]
@@ -95,7 +136,6 @@ fn a_directory_that_cannot_be_read_is_not_verified() {
 
 #[test]
 fn a_directory_needs_a_system_that_was_started() {
-    let plan = tidemark_scenario::load_text("t.yaml", SCENARIO, Path::new("."), &[]).unwrap();
-    let error = Recipe::of(&plan, "http://127.0.0.1:9", Known::default(), SEED).unwrap_err();
+    let error = Recipe::of(&plan("none", ""), "http://127.0.0.1:9", Known::default(), SEED).unwrap_err();
     assert!(error.to_string().contains("with `contents`") && error.exit_status() == 2, "{error}");
 }
