@@ -4,11 +4,13 @@
 //! what each reports is true (docs/truth.md). Both run the tools as a user would and believe little of what they say
 //! about themselves: requests are counted by the server, CPU time and memory by the kernel.
 //!
-//! `serve` is the server of the first, and `bare` the least loops that could drive it.
+//! `serve` is the server of the first, and `bare` the least loops that could drive it; `floor` is the least server that
+//! could stand in for one (bench/trade).
 
 mod bare;
 mod calls;
 mod driver;
+mod floor;
 mod job;
 mod machine;
 mod process;
@@ -43,6 +45,8 @@ enum Verb {
     Calls(calls::Options),
     /// The server: answers until its standard input ends, then prints what it saw
     Serve(server::Options),
+    /// The least server: counts bytes, writes a fixed answer
+    Floor(floor::Options),
     /// The least client: sends a fixed request, reads, counts
     Bare {
         /// How it waits
@@ -65,6 +69,7 @@ fn main() -> std::process::ExitCode {
         Verb::Truth(options) => truth::run(&options),
         Verb::Calls(options) => calls::run(&options),
         Verb::Serve(options) => server::run(&options),
+        Verb::Floor(options) => floor::run(&options),
         Verb::Bare { io, address, connections, seconds } => bare::run(io, address, connections, seconds),
     };
     match done {

@@ -17,6 +17,8 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 
+pub use answers::request;
+
 /// Connections that may wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 65_535;
 

@@ -6,6 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use support::calls::{self, calling, offered};
 use support::{Server, answer, extract, get, options, phase, plan};
 use tidemark_drive::{DriveOptions, IoChoice, start};
 use tidemark_record::Outcome;
@@ -57,9 +58,9 @@ static ALLOCATOR: Counting = Counting;
 const REQUESTS: u64 = 10_000;
 
 /// Drives until enough has been measured; requests and allocations in the whole intervals of the measured window.
-fn measured(name: &str, plan: Plan, io: IoChoice, server: &Server) -> Option<(u64, u64)> {
+fn measured(name: &str, plan: Plan, options: DriveOptions) -> Option<(u64, u64)> {
     LEFT_OUT.with(|out| out.set(true));
-    let options = DriveOptions { io, ..options(server.address, 1) };
+    let io = options.io;
     let drive = match start(plan.into(), Shared::new(1, Vec::new()).into(), options) {
         Ok(drive) => drive,
         Err(error) => {
@@ -139,22 +140,47 @@ fn entered() -> Plan {
     plan
 }
 
+/// Calls of several steps, many at once on each of two connections. In the warm-up there are more of them at once than
+/// afterwards: so no frame or buffer has to grow then.
+fn called() -> Plan {
+    let text = "sessions:\n  a:\n    steps:\n      - CALL: trade.trade\n        args: [{amount: \"${random(0, 99)}\"}]\n        \
+                check: {json: {$.done: \"true\"}}\n      - CALL: trade.price\nload: {users: 8, hold: 1s}\nlimits: \
+                {connections: 2, streams: 100}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(200.0, 50.0));
+    plan
+}
+
+fn server_of_calls() -> calls::Server {
+    calls::server(offered(), |call, writer, frame| {
+        LEFT_OUT.with(|out| out.set(true));
+        calls::well(call, writer, frame)
+    })
+}
+
 /// One after the other in one test: the allocations are the process's.
 #[test]
 fn nothing_is_allocated_for_a_request_once_warm() {
     if std::env::var_os("TIDEMARK_TEST_IO").is_some() {
         return eprintln!("each back end has its turn where none is named");
     }
-    let server = hello();
+    let (server, server_of_calls) = (hello(), server_of_calls());
     for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
         let plans = [
             ("closed", plan(vec![get(0, "/")], LoadModel::Closed, phases(8.0, 8.0))),
             ("open", arrivals()),
             ("session", a_session()),
             ("entered", entered()),
+            ("calls", called()),
         ];
         for (name, plan) in plans {
-            let Some((requests, allocations)) = measured(name, plan, io, &server) else { continue };
+            let options = match name {
+                "calls" => calling(server_of_calls.address, None, &plan),
+                _ => options(server.address, 1),
+            };
+            let Some((requests, allocations)) = measured(name, plan, DriveOptions { io, ..options }) else {
+                continue;
+            };
             eprintln!("{name} over {io}: {allocations} allocations for {requests} requests");
             assert!(allocations * 1_000 < requests, "{name} over {io}: {allocations} for {requests}");
         }

@@ -2,208 +2,21 @@
 
 mod support;
 
-use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
 use support::identity::{NAME, identity_13};
 use support::{Sum, begin, finish, options};
-use tidemark_drive::{DriveOptions, Tls};
+use tidemark_drive::Tls;
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
-use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
-use tidemark_wire::rpc::{AnswerWriter, Call, CallReader, Greeting, JSON, Limits, Request};
-use tidemark_wire::websocket::{
-    self, Decoder, Event, Kind, Role, handshake, write_close, write_message, write_ping,
-};
+use tidemark_wire::rpc::Limits;
 
-const METHODS: [&str; 2] = ["trade.trade", "trade.price"];
 const ONE_CALL: &str = "- CALL: trade.trade\n  args: [{name: ibm, amount: 1}]";
-
-/// What the server saw.
-#[derive(Default)]
-struct Seen {
-    connections: AtomicUsize,
-    calls: AtomicUsize,
-    frames: AtomicUsize,
-    cancels: AtomicUsize,
-    pongs: AtomicUsize,
-    most_items: AtomicUsize,
-    most_frame_bytes: AtomicUsize,
-    /// Methods with their deadlines and arguments, each once.
-    payloads: Mutex<BTreeSet<String>>,
-}
-
-/// What a server does with a call: it answers with `writer` into `frame`, or lets it be.
-type Behave = fn(&Call<'_>, &mut AnswerWriter, &mut Vec<u8>) -> Then;
-
-/// What is done behind the frame of a call.
-#[derive(PartialEq)]
-enum Then {
-    GoOn,
-    /// The call's answers of this turn, then bytes as they are, then an end without a word.
-    Raw(&'static [u8]),
-    Hang,
-    Close(u16, &'static str),
-    Ping,
-}
-
-struct Server {
-    address: SocketAddr,
-    seen: Arc<Seen>,
-}
-
-#[derive(Clone)]
-struct Offered {
-    limits: Limits,
-    in_flight_max: usize,
-    methods: Vec<String>,
-    tls: Option<Arc<ServerConfig>>,
-}
-
-fn offered() -> Offered {
-    let methods = METHODS.map(str::to_owned).to_vec();
-    Offered { limits: Limits::default(), in_flight_max: 8192, methods, tls: None }
-}
-
-fn server(offered: Offered, behave: Behave) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let seen = Arc::new(Seen::default());
-    let counts = seen.clone();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (stream, counts, offered) = (stream.unwrap(), counts.clone(), offered.clone());
-            let _ = stream.set_nodelay(true);
-            std::thread::spawn(move || match &offered.tls {
-                None => serve(stream, &offered, behave, &counts),
-                Some(config) => {
-                    let session = ServerConnection::new(config.clone()).unwrap();
-                    serve(StreamOwned::new(session, stream), &offered, behave, &counts)
-                }
-            });
-        }
-    });
-    Server { address, seen }
-}
-
-fn serve(mut stream: impl Read + Write, offered: &Offered, behave: Behave, seen: &Seen) -> Option<()> {
-    let mut input = vec![0; 256 << 10];
-    let mut out = Vec::new();
-    let mut request = RequestDecoder::new(DecoderLimits::default());
-    loop {
-        let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
-        if request.decode(&input[..have]).unwrap().complete {
-            break;
-        }
-    }
-    assert_eq!(request.target(), b"/rpc");
-    let offer = handshake::check_request(&request).unwrap();
-    assert_eq!(offer.protocols().collect::<Vec<_>>(), [JSON]);
-    handshake::write_answer(&mut out, offer.key, Some(JSON)).unwrap();
-    let Offered { limits, in_flight_max, methods, .. } = offered.clone();
-    let mut greeting = Vec::new();
-    Greeting { limits, in_flight_max, methods }.write(&mut greeting).unwrap();
-    // In one piece with the answer.
-    write_message(&mut out, Kind::Binary, &greeting, None);
-    stream.write_all(&out).ok()?;
-    let mut is_counted = false;
-    let mut decoder = Decoder::new(Role::Server, websocket::Limits::default());
-    let (mut writer, mut frame, mut unanswered) = (AnswerWriter::new(), Vec::new(), HashSet::new());
-    loop {
-        let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
-        let mut at = 0;
-        out.clear();
-        while at < have {
-            let decoded = decoder.decode(&input[at..have]).expect("the driver's frames are right");
-            at += decoded.consumed;
-            match decoded.event {
-                Some(Event::Message(kind)) => {
-                    assert_eq!(kind, Kind::Binary);
-                    // The connection that only greets is not one that calls.
-                    if !std::mem::replace(&mut is_counted, true) {
-                        seen.connections.fetch_add(1, Ordering::SeqCst);
-                    }
-                    let to = (&mut writer, &mut frame, &mut unanswered);
-                    let then = answer(decoder.message(), limits, behave, seen, to);
-                    // Before the answer: the last pong of a run is then on its way before the last call is.
-                    if matches!(then, Then::Ping) {
-                        write_ping(&mut out, b"p", None);
-                    }
-                    if !frame.is_empty() {
-                        write_message(&mut out, Kind::Binary, &frame, None);
-                    }
-                    (writer, frame) = (AnswerWriter::new(), Vec::new());
-                    match then {
-                        Then::GoOn | Then::Ping => {}
-                        Then::Raw(bytes) => out.extend_from_slice(bytes),
-                        Then::Close(code, reason) => write_close(&mut out, Some(code), reason, None),
-                        Then::Hang => {}
-                    }
-                    if !matches!(then, Then::GoOn | Then::Ping) {
-                        let _ = stream.write_all(&out);
-                        return None;
-                    }
-                }
-                Some(Event::Pong) => drop(seen.pongs.fetch_add(1, Ordering::SeqCst)),
-                Some(Event::Close) => return None,
-                Some(Event::Ping) | None => {}
-            }
-        }
-        stream.write_all(&out).ok()?;
-    }
-}
-
-/// Works a frame through; the first call that is to end the connection does so behind it.
-fn answer(
-    message: &[u8],
-    limits: Limits,
-    behave: Behave,
-    seen: &Seen,
-    (writer, frame, unanswered): (&mut AnswerWriter, &mut Vec<u8>, &mut HashSet<u64>),
-) -> Then {
-    let mut then = Then::GoOn;
-    seen.frames.fetch_add(1, Ordering::SeqCst);
-    seen.most_frame_bytes.fetch_max(message.len(), Ordering::SeqCst);
-    let mut items = 0;
-    for item in CallReader::new(limits).all(message) {
-        items += 1;
-        match item.expect("the driver's items are right") {
-            Request::Call(call) => {
-                seen.calls.fetch_add(1, Ordering::SeqCst);
-                let payload = String::from_utf8(call.payload.to_vec()).unwrap();
-                let method = METHODS[call.method as usize];
-                seen.payloads.lock().unwrap().insert(format!("{method} {} {payload}", call.deadline_ms));
-                let items_before = writer.items();
-                let one = behave(&call, writer, frame);
-                if writer.items() == items_before {
-                    unanswered.insert(call.id);
-                }
-                if then == Then::GoOn {
-                    then = one;
-                }
-            }
-            Request::Cancel { id } => {
-                seen.cancels.fetch_add(1, Ordering::SeqCst);
-                if unanswered.remove(&id) {
-                    writer.failure(frame, id, 499, "cancelled");
-                }
-            }
-        }
-    }
-    seen.most_items.fetch_max(items, Ordering::SeqCst);
-    then
-}
-
-fn well(call: &Call<'_>, writer: &mut AnswerWriter, frame: &mut Vec<u8>) -> Then {
-    writer.answer(frame, call.id, b"{\"done\":true}");
-    Then::GoOn
-}
 
 /// So many sessions of these steps, however long a busy machine takes for them.
 fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
@@ -213,15 +26,6 @@ fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
          limits: {{sessions: {sessions}, drain: 5s, {limits}}}\n"
     );
     tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
-}
-
-fn calling(address: SocketAddr, tls: Option<Tls>, plan: &Plan) -> DriveOptions {
-    let mut options = options(address, 1);
-    options.target.tls = tls;
-    let mut stream = TcpStream::connect(address).unwrap();
-    let greeted = options.target.greet_calls("/rpc", plan.called(), &mut stream);
-    greeted.unwrap_or_else(|error| panic!("{error}"));
-    options
 }
 
 fn run(plan: Plan, address: SocketAddr) -> Sum {
@@ -489,7 +293,7 @@ fn what_takes_no_calls_is_told_before_and_during_the_load() {
     let plan = plan("- CALL: trade.trade\n- CALL: trade.price", 5, "users: 5", "connections: 1, streams: 5");
     let mut options = calling(server.address, None, &plan);
     let older = Offered { methods: vec![METHODS[0].into()], ..offered() };
-    let older = self::server(older, well);
+    let older = support::calls::server(older, well);
     options.target.address = older.address.into();
     let sum = finish(begin(plan, options));
     assert!(details(&sum).contains("no method trade.price"), "{}", details(&sum));

@@ -2,15 +2,15 @@
 
 mod support;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::ServerConfig;
 use support::identity::{NAME, identity_13};
+use support::websocket::{Socket, converse, listen, receive};
 use support::{Sum, begin, finish, options};
 use tidemark_drive::Tls;
 use tidemark_record::Outcome;
@@ -18,8 +18,7 @@ use tidemark_record::ledger::{Entry, Ledger, LedgerWriter};
 use tidemark_scenario::{Plan, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::websocket::{
-    Decoder, Event, Kind, Limits, Role, handshake, write_close, write_fragment, write_message, write_ping,
-    write_pong,
+    Event, Kind, handshake, write_close, write_fragment, write_message, write_ping, write_pong,
 };
 
 /// Counts what the server saw.
@@ -44,82 +43,59 @@ fn server(greeting: Option<&'static str>, behave: Behave) -> Server {
 
 /// Over TLS where it is given an identity.
 fn server_over(tls: Option<Arc<ServerConfig>>, greeting: Option<&'static str>, behave: Behave) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let seen = Arc::new(Seen::default());
     let counts = seen.clone();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (stream, counts, tls) = (stream.unwrap(), counts.clone(), tls.clone());
-            let _ = stream.set_nodelay(true);
-            std::thread::spawn(move || match tls {
-                None => serve(stream, greeting, behave, &counts),
-                Some(config) => {
-                    let session = ServerConnection::new(config).unwrap();
-                    serve(StreamOwned::new(session, stream), greeting, behave, &counts)
-                }
-            });
-        }
+    let address = listen(tls, move |stream| {
+        // A driver that leaves in between is no error here.
+        let _ = serve(stream, greeting, behave, &counts);
     });
     Server { address, seen }
 }
 
 /// Requests without an upgrade get an empty 200; `/no` gets a 403.
-fn serve(mut stream: impl Read + Write, greeting: Option<&str>, behave: Behave, seen: &Seen) -> Option<()> {
-    let mut input = vec![0; 64 << 10];
+fn serve(stream: &mut dyn Socket, greeting: Option<&str>, behave: Behave, seen: &Seen) -> Option<()> {
     let mut request = RequestDecoder::new(DecoderLimits::default());
-    let mut out = Vec::new();
     loop {
-        request.start();
-        loop {
-            let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
-            if request.decode(&input[..have]).unwrap().complete {
-                break;
-            }
-        }
-        match (request.header("upgrade"), request.target()) {
-            (Some(_), b"/no") => {
-                stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").ok()?
-            }
+        receive(stream, &mut request)?;
+        let answer: &[u8] = match (request.header("upgrade"), request.target()) {
+            (Some(_), b"/no") => b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
             (Some(_), _) => break,
-            _ => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()?,
-        }
+            _ => b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        };
+        stream.write_all(answer).ok()?;
     }
     let offer = handshake::check_request(&request).unwrap();
+    let mut out = Vec::new();
     handshake::write_answer(&mut out, offer.key, offer.protocols().last()).unwrap();
     if let Some(greeting) = greeting {
         // In one piece with the answer.
         write_message(&mut out, Kind::Text, greeting.as_bytes(), None);
     }
     stream.write_all(&out).ok()?;
-    let mut decoder = Decoder::new(Role::Server, Limits::default());
-    loop {
-        let have = stream.read(&mut input).ok().filter(|have| *have > 0)?;
-        let mut at = 0;
-        out.clear();
-        while at < have {
-            let decoded = decoder.decode(&input[at..have]).expect("the driver's frames are right");
-            at += decoded.consumed;
-            match decoded.event {
-                Some(Event::Message(_)) => {
-                    seen.messages.fetch_add(1, Ordering::SeqCst);
-                    if !behave(std::str::from_utf8(decoder.message()).unwrap(), &mut out) {
-                        return None;
-                    }
-                }
-                Some(Event::Ping) => write_pong(&mut out, decoder.control(), None),
-                Some(Event::Pong) => drop(seen.pongs.fetch_add(1, Ordering::SeqCst)),
-                Some(Event::Close) => {
-                    seen.closes.fetch_add(1, Ordering::SeqCst);
-                    write_close(&mut out, decoder.close_code(), "", None);
-                    let _ = stream.write_all(&out);
-                    return None;
-                }
-                None => break,
+    converse(stream, |event, decoder, out| match event {
+        Event::Message(_) => {
+            seen.messages.fetch_add(1, Ordering::SeqCst);
+            let goes_on = behave(std::str::from_utf8(decoder.message()).unwrap(), out);
+            if !goes_on {
+                out.clear();
             }
+            goes_on
         }
-        stream.write_all(&out).ok()?;
-    }
+        Event::Ping => {
+            write_pong(out, decoder.control(), None);
+            true
+        }
+        Event::Pong => {
+            seen.pongs.fetch_add(1, Ordering::SeqCst);
+            true
+        }
+        Event::Close => {
+            seen.closes.fetch_add(1, Ordering::SeqCst);
+            write_close(out, decoder.close_code(), "", None);
+            false
+        }
+    });
+    Some(())
 }
 
 fn echo(message: &str, out: &mut Vec<u8>) -> bool {
