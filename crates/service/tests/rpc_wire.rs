@@ -4,87 +4,17 @@ mod client;
 mod fixture;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use fixture::raw::{KEY, Raw};
 use fixture::{Desk, DeskClient, Running, until};
 use tidemark_service::rpc::{CallError, Client, ClientOptions, Refusal};
-use tidemark_wire::http1::{DecoderLimits, RequestDecoder, ResponseDecoder};
+use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::rpc::{Answer, AnswerReader, AnswerWriter, CallWriter, Greeting, Limits, code};
 use tidemark_wire::websocket::{self, Decoder, Event, Kind, Role, handshake};
-
-const KEY: [u8; 4] = [1, 2, 3, 4];
-
-/// A client that says what it likes.
-struct Raw {
-    stream: TcpStream,
-    decoder: Decoder,
-    input: Vec<u8>,
-    greeting: Greeting,
-}
-
-impl Raw {
-    fn connect(addr: SocketAddr) -> Self {
-        let mut stream = TcpStream::connect(addr).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let key = handshake::key([7; 16]);
-        let mut request = Vec::new();
-        handshake::write_request(&mut request, b"/rpc", b"x", &key, &["nothing", tidemark_wire::rpc::JSON])
-            .unwrap();
-        stream.write_all(&request).unwrap();
-        let mut answer = ResponseDecoder::new(DecoderLimits::default());
-        answer.start(false, true);
-        let mut byte = [0];
-        loop {
-            stream.read_exact(&mut byte).unwrap();
-            if answer.decode(&byte).unwrap().complete {
-                break;
-            }
-        }
-        assert_eq!(
-            handshake::check_answer(&answer, &key, &[tidemark_wire::rpc::JSON]),
-            Ok(Some(tidemark_wire::rpc::JSON))
-        );
-        let decoder = Decoder::new(Role::Client, websocket::Limits::default());
-        let greeting = Greeting { limits: Limits::default(), in_flight_max: 0, methods: Vec::new() };
-        let mut raw = Raw { stream, decoder, input: Vec::new(), greeting };
-        assert_eq!(raw.event(), Event::Message(Kind::Binary));
-        raw.greeting = Greeting::read(raw.decoder.message()).unwrap();
-        raw
-    }
-
-    fn event(&mut self) -> Event {
-        loop {
-            let decoded = self.decoder.decode(&self.input).unwrap();
-            self.input.drain(..decoded.consumed);
-            if let Some(event) = decoded.event {
-                return event;
-            }
-            let mut piece = [0; 4096];
-            let got = self.stream.read(&mut piece).unwrap();
-            assert!(got > 0, "closed without a word");
-            self.input.extend_from_slice(&piece[..got]);
-        }
-    }
-
-    fn send(&mut self, frame: &[u8]) {
-        let mut wire = Vec::new();
-        websocket::write_message(&mut wire, Kind::Binary, frame, Some(KEY));
-        self.stream.write_all(&wire).unwrap();
-    }
-
-    fn number(&self, method: &str) -> u32 {
-        self.greeting.number_of(method).unwrap()
-    }
-
-    /// The code and the reason with which the server closes.
-    fn closed(&mut self) -> (u16, String) {
-        while self.event() != Event::Close {}
-        (self.decoder.close_code().unwrap(), self.decoder.close_reason().to_owned())
-    }
-}
 
 #[test]
 fn a_malformed_frame_ends_that_connection_with_a_reason_and_no_other() {

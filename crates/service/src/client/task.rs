@@ -26,6 +26,8 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const FRAME_BYTES_MAX: usize = 4 << 20;
 /// Deadlines are looked after no more often.
 const DEADLINE_TICK: Duration = Duration::from_millis(1);
+/// With so much that the server has not taken, its pings go unanswered.
+const UNSENT_BYTES_PONG: usize = 64 << 10;
 /// Where there is no deadline to look after.
 const FAR: Duration = Duration::from_secs(3600);
 /// How long the last words of a connection may take.
@@ -221,6 +223,10 @@ impl Connection {
             }
             self.deliver(shared)?;
         }
+        if self.sent < self.out.len() {
+            // the answers to pings, which nothing else may follow for long
+            self.write(context, shared)?;
+        }
         self.look_after_time(context, shared)
     }
 
@@ -254,11 +260,11 @@ impl Connection {
                     delivered.map_err(|error| format!("the server's frames are malformed: {error}"))?;
                 }
                 Some(Event::Message(Kind::Text)) => return Err("the server sent text".into()),
-                Some(Event::Ping) => {
+                Some(Event::Ping) if self.out.len() < UNSENT_BYTES_PONG => {
                     let key = shared.state().key();
                     websocket::write_pong(&mut self.out, self.decoder.control(), Some(key));
                 }
-                Some(Event::Pong) => {}
+                Some(Event::Ping | Event::Pong) => {}
                 Some(Event::Close) => return Err(self.closed()),
             }
         }

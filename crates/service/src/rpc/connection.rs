@@ -24,8 +24,9 @@ use crate::shared::Published;
 const READ_BYTES: usize = 256 << 10;
 /// Reads in one go before other connections have their turn.
 const READS_MAX: usize = 4;
-/// A client that takes nothing for so long is a slow reader, and cut off.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A client that takes nothing of its answers for so long is a slow reader, and cut off; where silence is told sooner,
+/// after half of that time.
+const STUCK_MAX: Duration = Duration::from_secs(30);
 /// How long the last words of a connection may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Deadlines are looked after no more often.
@@ -74,6 +75,7 @@ struct Connection {
     counts: Arc<CallCounts>,
     worker: usize,
     silence_max: Duration,
+    stuck_max: Duration,
     received_at: Instant,
     has_pinged: bool,
     /// Since when the client takes nothing of what is there for it.
@@ -104,6 +106,7 @@ pub(crate) async fn run(
         counts,
         worker,
         silence_max,
+        stuck_max: STUCK_MAX.min(silence_max / 2),
         received_at: now,
         has_pinged: false,
         stuck_since: None,
@@ -187,6 +190,8 @@ impl Connection {
                 if is_sent && in_flight < IN_FLIGHT_MAX {
                     continue;
                 }
+                // nothing is heard of one who is not listened to; the deadlines of its calls bound this
+                self.heard(Instant::now());
                 break false;
             }
             if stops {
@@ -212,14 +217,19 @@ impl Connection {
         Ok(())
     }
 
+    /// Its silence counts from now.
+    fn heard(&mut self, now: Instant) {
+        self.received_at = now;
+        self.has_pinged = false;
+    }
+
     fn received(&mut self, bytes: &[u8]) -> Result<(), End> {
         if bytes.is_empty() {
             return Err(End::Gone);
         }
         debug_assert!(self.input.is_empty());
         let now = Instant::now();
-        self.received_at = now;
-        self.has_pinged = false;
+        self.heard(now);
         self.desk.state().now = now;
         let taken = self.work(bytes)?;
         self.input.extend_from_slice(&bytes[taken..]);
@@ -349,7 +359,7 @@ impl Connection {
     fn next_time(&self) -> Instant {
         let earliest = self.desk.state().earliest;
         let silent = self.received_at + if self.has_pinged { self.silence_max } else { self.silence_max / 2 };
-        let stuck = self.stuck_since.map(|since| since + WRITE_TIMEOUT);
+        let stuck = self.stuck_since.map(|since| since + self.stuck_max);
         [earliest, stuck].into_iter().flatten().fold(silent, Instant::min)
     }
 
@@ -359,7 +369,7 @@ impl Connection {
     }
 
     fn time_has_come(&mut self, now: Instant) -> Result<(), End> {
-        if self.stuck_since.is_some_and(|since| now >= since + WRITE_TIMEOUT) {
+        if self.stuck_since.is_some_and(|since| now >= since + self.stuck_max) {
             self.counts.cut(self.worker, Cut::SlowReader);
             return Err(End::Gone);
         }
