@@ -3,16 +3,19 @@
 use std::iter::FusedIterator;
 
 use crate::receiver::Slice;
-use crate::ring::Ring;
+use crate::slots::{Cell, take_out};
 
 /// Messages of one sender that lie ready, taken out one by one. They stay in the queue's memory, and their slots are free
 /// for the sender when the batch is dropped; what was not taken out by then stays in the queue.
 pub struct Batch<'a, T> {
     slice: &'a mut Slice<T>,
-    next: u64,
-    limit: u64,
-    // the receiver holds the ring for as long as it lends itself to us
-    ring: *const Ring<T>,
+    /// Position of the first message, and its slot; the others are in one piece with it. The receiver holds the ring for
+    /// as long as it lends itself to us.
+    start: u64,
+    first: *const Cell<T>,
+    /// Messages that were taken out, and that there were.
+    taken: usize,
+    count: usize,
 }
 
 // SAFETY: the pointer is to what the receiver, which may be sent along, owns a share of.
@@ -26,40 +29,20 @@ impl<'a, T> Batch<'a, T> {
     /// The first `most` messages of the receiver's slice.
     #[inline]
     pub(crate) fn new(slice: &'a mut Slice<T>, most: u64) -> Batch<'a, T> {
-        let (next, limit) = slice.lend();
-        let limit = limit.min(next.saturating_add(most));
-        let ring: *const Ring<T> = slice.ring();
-        Batch { slice, next, limit, ring }
-    }
-
-    #[inline(always)]
-    fn ring(&self) -> &Ring<T> {
-        // SAFETY: the receiver holds the ring, and it is lent to us.
-        #[allow(unsafe_code)]
-        unsafe {
-            &*self.ring
-        }
-    }
-
-    #[inline(always)]
-    fn read(&self, position: u64) -> T {
-        debug_assert!(position < self.limit);
-        // SAFETY: the slots from `next` to `limit` hold messages that are the receiver's, and each is read once, since
-        // `next` goes on past it.
-        #[allow(unsafe_code)]
-        unsafe {
-            self.ring().slots().read(position)
-        }
+        let (start, limit) = slice.lend();
+        let count = (limit - start).min(most) as usize;
+        let first = slice.ring().slots().cell(start);
+        Batch { slice, start, first, taken: 0, count }
     }
 
     /// The messages that are left, where they lie.
     #[cfg(not(loom))]
     #[inline]
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: the slots from `next` to `limit` hold messages that are the receiver's, and lie in one piece.
+        // SAFETY: these slots hold messages that are the receiver's, and lie in one piece.
         #[allow(unsafe_code)]
         unsafe {
-            self.ring().slots().slice(self.next, self.limit - self.next)
+            self.slice.ring().slots().slice(self.start + self.taken as u64, self.len() as u64)
         }
     }
 
@@ -69,7 +52,7 @@ impl<'a, T> Batch<'a, T> {
         if std::mem::needs_drop::<T>() {
             self.for_each(drop);
         }
-        self.next = self.limit;
+        self.taken = self.count;
     }
 }
 
@@ -78,17 +61,20 @@ impl<T> Iterator for Batch<'_, T> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<T> {
-        if self.next == self.limit {
+        if self.taken == self.count {
             return None;
         }
-        let message = self.read(self.next);
-        self.next += 1;
+        // SAFETY: the first `count` slots hold messages that are the receiver's, and each is read once, since `taken` goes on
+        // past it.
+        #[allow(unsafe_code)]
+        let message = unsafe { take_out(self.first.add(self.taken)) };
+        self.taken += 1;
         Some(message)
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = (self.limit - self.next) as usize;
+        let left = self.count - self.taken;
         (left, Some(left))
     }
 }
@@ -99,7 +85,7 @@ impl<T> FusedIterator for Batch<'_, T> {}
 impl<T> Drop for Batch<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.slice.give_back(self.next);
+        self.slice.give_back(self.start + self.taken as u64);
     }
 }
 

@@ -26,10 +26,10 @@ impl Options {
     /// Most messages that a ring can have room for.
     pub const CAPACITY_MAX: usize = 1 << 26;
     const CAPACITY_MIN: usize = 2;
-    const CAPACITY: usize = 4096;
+    const CAPACITY: usize = 1024;
     const BATCH: usize = 256;
 
-    /// Room for 4,096 messages, batches of 256, [`Wait::Auto`], no lingering.
+    /// Room for 1,024 messages, batches of 256, [`Wait::Auto`], no lingering.
     pub const fn new() -> Options {
         Options {
             capacity: Options::CAPACITY,
@@ -41,6 +41,10 @@ impl Options {
 
     /// Room for at least so many messages **for each sender**: each has a ring of its own. Rounded up to a power of two,
     /// between 2 and [`CAPACITY_MAX`](Options::CAPACITY_MAX). The memory is taken when a sender is made.
+    ///
+    /// Small rings are the fastest: all of a ring is used in turn, and one that takes up a quarter of a core's first cache
+    /// (8 KiB, 1,024 messages of 8 bytes) moves between cores at twice the rate of one that fills it. Room for more is for
+    /// bursts.
     pub const fn capacity(mut self, messages: usize) -> Options {
         self.capacity = if messages > Options::CAPACITY_MAX {
             Options::CAPACITY_MAX

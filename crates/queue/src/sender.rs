@@ -95,7 +95,8 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends all, waiting for room where needed; they are handed over at once, and those that fit in one go as one batch.
+    /// Sends all, waiting for room where needed. They are handed over as they are written, a batch
+    /// ([`Options::batch`](crate::Options::batch)) at a time, so that the receiver takes the first while the next is written.
     ///
     /// # Errors
     /// If the receiving side is gone or closed; it says how many were accepted before.
@@ -159,7 +160,8 @@ impl<T> Sender<T> {
             if self.written == self.full_at && !self.wait_for_room() {
                 return Err(BatchError { accepted: (messages.len() - rest.len()) as u64 });
             }
-            let room = self.ring.slots().contiguous(self.written, self.full_at);
+            let room = self.piece();
+            self.fetch_ahead(room);
             let (now, later) = rest.split_at(rest.len().min(room as usize));
             // SAFETY: slots from `written` up to `full_at` are free and ours, and these lie in one piece.
             #[allow(unsafe_code)]
@@ -225,40 +227,44 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Hands a full batch over, and has the memory of the one after the next fetched meanwhile.
+    /// Hands a full batch over.
     #[inline]
     fn publish_full(&mut self) {
         self.publish_at = self.written + self.batch;
         self.ring.set_published(self.written);
         count(&self.ring.counts().batches_full, 1);
-        let fetched_up_to = self.publish_at + self.batch;
-        // not what the receiver has still to read
-        if fetched_up_to > self.full_at {
+        self.fetch_ahead(self.batch);
+    }
+
+    /// Has the memory of so many messages fetched that come a batch later, so that it is at hand by then.
+    #[inline]
+    fn fetch_ahead(&mut self, messages: u64) {
+        let from = self.written + self.batch;
+        if from + messages > self.full_at {
             self.find_room();
         }
-        if fetched_up_to <= self.full_at {
-            self.ring.slots().fetch_for_writing(self.publish_at, self.batch);
+        // not what the receiver has still to read
+        if from + messages <= self.full_at {
+            self.ring.slots().fetch_for_writing(from, messages);
         }
     }
 
-    /// Writes what there is and what there is known room for; says how many, and whether there may be more.
+    /// Messages that can be written next in one go: as many as there is known room for in one piece, and a batch at most.
+    #[inline(always)]
+    fn piece(&self) -> u64 {
+        self.ring.slots().contiguous(self.written, self.full_at).min(self.batch)
+    }
+
+    /// Writes what there is, a piece at most; says how many, and whether there may be more.
     #[inline(always)]
     fn fill(&mut self, messages: &mut impl Iterator<Item = T>) -> (u64, bool) {
-        let room = self.ring.slots().contiguous(self.written, self.full_at);
-        let first = self.written;
-        for position in first..first + room {
-            let Some(message) = messages.next() else {
-                self.written = position;
-                return (position - first, false);
-            };
-            // SAFETY: slots from `written` up to `full_at` are free and ours.
-            #[allow(unsafe_code)]
-            unsafe {
-                self.ring.slots().write(position, message);
-            }
-        }
-        self.written = first + room;
-        (room, true)
+        let room = self.piece();
+        self.fetch_ahead(room);
+        // SAFETY: slots from `written` up to `full_at` are free and ours, and these lie in one piece.
+        #[allow(unsafe_code)]
+        let filled = unsafe { self.ring.slots().fill(self.written, room, messages) };
+        self.written += filled;
+        (filled, filled == room)
     }
 
     /// Hands over the `filled` messages before `written`; says how many were accepted.

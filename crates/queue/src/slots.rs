@@ -13,9 +13,12 @@ const CACHE_LINE_BYTES: usize = 64;
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 const FETCH_BYTES_MAX: usize = 32 * CACHE_LINE_BYTES;
 
+/// Room for one message.
+pub(crate) type Cell<T> = UnsafeCell<MaybeUninit<T>>;
+
 /// A power of two of slots, addressed by positions that only grow.
 pub(crate) struct Slots<T> {
-    cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    cells: Box<[Cell<T>]>,
     mask: u64,
 }
 
@@ -50,16 +53,16 @@ impl<T> Slots<T> {
         (to - from).min(self.capacity() - (from & self.mask))
     }
 
-    /// Where the slot of a position lies; the pointer may be used for those behind it, too.
-    #[cfg(not(loom))]
+    /// Where the slot of a position lies; the pointer may be used for those behind it, too, as far as they lie in one piece.
     #[inline(always)]
-    fn cell(&self, position: u64) -> *mut MaybeUninit<T> {
+    pub(crate) fn cell(&self, position: u64) -> *const Cell<T> {
         let index = self.index(position);
         debug_assert!(index < self.cells.len());
         // SAFETY: the mask keeps the index below the number of cells, which is a power of two.
         #[allow(unsafe_code)]
-        let cell = unsafe { self.cells.as_ptr().add(index) };
-        UnsafeCell::raw_get(cell)
+        unsafe {
+            self.cells.as_ptr().add(index)
+        }
     }
 
     /// Asks for the memory of `count` slots from here on, to be written soon. It is in the cache of whoever took out of them,
@@ -93,16 +96,26 @@ impl<T> Slots<T> {
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(crate) unsafe fn write(&self, position: u64, message: T) {
-        // SAFETY: the slot is the caller's alone.
-        #[cfg(not(loom))]
-        unsafe {
-            (*self.cell(position)).write(message);
+        // SAFETY: as the caller says.
+        unsafe { put_into(self.cell(position), message) }
+    }
+
+    /// Puts messages into up to `count` slots; says how many there were.
+    ///
+    /// # Safety
+    /// The caller has these slots to itself, they lie in one piece, and they hold no messages.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn fill(&self, from: u64, count: u64, messages: &mut impl Iterator<Item = T>) -> u64 {
+        debug_assert!(self.contiguous(from, from + count) == count);
+        let first = self.cell(from);
+        // from slot to slot instead of from position to position, which are masked each: this can be vectorised
+        for filled in 0..count {
+            let Some(message) = messages.next() else { return filled };
+            // SAFETY: as the caller says, for one slot after the other.
+            unsafe { put_into(first.add(filled as usize), message) }
         }
-        // SAFETY: the same, which loom checks.
-        #[cfg(loom)]
-        self.cells[self.index(position)].with_mut(|cell| unsafe {
-            (*cell).write(message);
-        });
+        count
     }
 
     /// Takes the message out of a slot.
@@ -112,12 +125,8 @@ impl<T> Slots<T> {
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(crate) unsafe fn read(&self, position: u64) -> T {
-        // SAFETY: the slot is the caller's alone and holds a message.
-        #[cfg(not(loom))]
-        return unsafe { (*self.cell(position)).assume_init_read() };
-        // SAFETY: the same, which loom checks.
-        #[cfg(loom)]
-        self.cells[self.index(position)].with_mut(|cell| unsafe { (*cell).assume_init_read() })
+        // SAFETY: as the caller says.
+        unsafe { take_out(self.cell(position)) }
     }
 
     /// The messages in `count` slots that lie in one piece, where they are.
@@ -130,7 +139,9 @@ impl<T> Slots<T> {
     pub(crate) unsafe fn slice(&self, from: u64, count: u64) -> &[T] {
         debug_assert!(self.contiguous(from, from + count) == count);
         // SAFETY: `count` slots in one piece from here on, all holding messages; a cell has the layout of its message.
-        unsafe { std::slice::from_raw_parts(self.cell(from).cast::<T>(), count as usize) }
+        unsafe {
+            std::slice::from_raw_parts(UnsafeCell::raw_get(self.cell(from)).cast::<T>(), count as usize)
+        }
     }
 
     /// Copies messages into slots.
@@ -147,7 +158,48 @@ impl<T> Slots<T> {
         debug_assert!(self.contiguous(from, from + messages.len() as u64) == messages.len() as u64);
         // SAFETY: the slots are the caller's alone and in one piece, hence apart from `messages`.
         unsafe {
-            std::ptr::copy_nonoverlapping(messages.as_ptr(), self.cell(from).cast::<T>(), messages.len());
+            let first = UnsafeCell::raw_get(self.cell(from)).cast::<T>();
+            std::ptr::copy_nonoverlapping(messages.as_ptr(), first, messages.len());
         }
+    }
+}
+
+/// Puts a message into a slot.
+///
+/// # Safety
+/// It is a slot, which the caller has to itself, and it holds no message.
+#[inline(always)]
+#[allow(unsafe_code)]
+unsafe fn put_into<T>(cell: *const Cell<T>, message: T) {
+    // SAFETY: the slot is the caller's alone.
+    #[cfg(not(loom))]
+    unsafe {
+        (*UnsafeCell::raw_get(cell)).write(message);
+    }
+    // SAFETY: the same, which loom checks.
+    #[cfg(loom)]
+    unsafe {
+        (*cell).with_mut(|cell| {
+            (*cell).write(message);
+        });
+    }
+}
+
+/// Takes the message out of a slot.
+///
+/// # Safety
+/// It is a slot, which the caller has to itself, and it holds a message, which it does not any more afterwards.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) unsafe fn take_out<T>(cell: *const Cell<T>) -> T {
+    // SAFETY: the slot is the caller's alone and holds a message.
+    #[cfg(not(loom))]
+    unsafe {
+        (*UnsafeCell::raw_get(cell)).assume_init_read()
+    }
+    // SAFETY: the same, which loom checks.
+    #[cfg(loom)]
+    unsafe {
+        (*cell).with_mut(|cell| (*cell).assume_init_read())
     }
 }

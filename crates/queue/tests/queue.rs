@@ -123,6 +123,23 @@ fn a_full_batch_is_handed_over() {
 }
 
 #[test]
+fn more_than_a_batch_is_handed_over_in_pieces() {
+    let (mut sender, mut receiver) = Options::new().capacity(64).batch(10).queue();
+    sender.send_batch(0..25).unwrap();
+    let metrics = receiver.metrics();
+    assert_eq!((metrics.batches_full, metrics.batches_by_hand), (2, 1));
+    sender.send_slice(&Vec::from_iter(25..50)).unwrap();
+    let metrics = receiver.metrics();
+    assert_eq!((metrics.batches_full, metrics.batches_by_hand), (4, 2));
+    drop(sender);
+    let mut received = Vec::new();
+    while let Ok(batch) = receiver.recv_batch() {
+        received.extend(batch);
+    }
+    assert!(received.into_iter().eq(0..50));
+}
+
+#[test]
 fn a_lingering_receiver_takes_an_unfinished_batch_when_the_time_is_over_and_a_full_one_before() {
     let linger = Duration::from_millis(50);
     let (mut sender, mut receiver) = Options::new().batch(2).linger(linger).queue();

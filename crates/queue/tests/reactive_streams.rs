@@ -97,7 +97,8 @@ fn subscribe(publisher: &Publisher<u64>, first: u64) -> Seen {
 
 /// A queue with these messages in it, whose sender is still there.
 fn filled(messages: std::ops::Range<u64>) -> (Sender<u64>, tidemark_queue::Receiver<u64>) {
-    let (mut sender, receiver) = queue();
+    let room = messages.clone().count();
+    let (mut sender, receiver) = Options::new().capacity(room).queue();
     sender.send_batch(messages).unwrap();
     (sender, receiver)
 }
