@@ -40,6 +40,11 @@ impl Job {
         share.step_by(batch as usize).map(move |first| first..(first + batch).min(end))
     }
 
+    /// Room for two batches at least, for queues that take no part of one.
+    pub fn capacity_for_batches(&self) -> usize {
+        self.capacity.max((2 * self.batch as usize).next_power_of_two())
+    }
+
     /// Room in batches, for queues whose messages are batches.
     pub fn capacity_in_batches(&self) -> usize {
         (self.capacity / self.batch as usize).max(2)

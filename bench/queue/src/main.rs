@@ -9,14 +9,17 @@ mod peers;
 mod sample;
 
 use std::env;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use job::Job;
 use message::{Message, Trade};
-use peers::{channels, rings};
+use peers::{bare, channels, rings};
 
-/// Messages that every queue has room for.
-const CAPACITY: usize = 4096;
+/// Messages that every queue has room for: 8 KiB of numbers, a quarter of a usual first cache.
+const CAPACITY: usize = 1024;
+/// The same, where the ring fills that cache.
+const CAPACITY_LARGE: usize = 4096;
 /// Messages of the first run of each case, which says how many its samples take.
 const FIRST_MESSAGES: u64 = 1_000_000;
 /// What a stream is to reach of the bare queue.
@@ -108,6 +111,22 @@ impl Table {
         }
     }
 
+    /// Those that do batches in place, in a larger ring.
+    fn large(&mut self, batches: &[Job]) {
+        for job in batches {
+            self.case("tidemark-queue", of(job), *job, ours::batches::<u64>, None);
+            self.case("disruptor", of(job), *job, rings::disruptor_::run::<u64>, None);
+            self.case("rtrb", of(job), *job, rings::rtrb::batches::<u64>, None);
+            self.case("ringbuf", of(job), *job, rings::ringbuf_::batches::<u64>, None);
+        }
+        self.bare(batches[0]);
+    }
+
+    /// What the machine allows.
+    fn bare(&mut self, job: Job) {
+        self.case("no queue: a bare ring", "in pieces of 128", job, bare::run, None);
+    }
+
     /// The rings of one sender.
     fn rings<M: Message>(&mut self, single: Job, batches: &[Job]) {
         self.case("rtrb", "one at a time", single, rings::rtrb::single::<M>, None);
@@ -122,6 +141,7 @@ impl Table {
         if !self.title.contains(&settings.only) {
             self.cases.retain(|case| case.queue.contains(&settings.only));
         }
+        sample::wait_for_distance(settings.cores, &settings.apart_ns);
         for case in &mut self.cases {
             case.job.messages = FIRST_MESSAGES;
             let first = (case.run)(&case.job);
@@ -158,7 +178,9 @@ impl Case {
     /// One sample more, if the cores can be had for long enough.
     fn sample(&mut self, settings: &Settings) {
         while self.thrown_away < settings.runs * THROWN_AWAY_MAX {
-            if let Some(took) = sample::undisturbed(&self.job.cores, || (self.run)(&self.job)) {
+            if let Some(took) =
+                sample::undisturbed(settings.cores, &settings.apart_ns, || (self.run)(&self.job))
+            {
                 self.rates.push(self.job.messages as f64 / took.as_secs_f64() / 1e6);
                 return;
             }
@@ -207,6 +229,8 @@ struct Settings {
     runs: usize,
     seconds_each: f64,
     cores: [usize; 2],
+    /// Nanoseconds from one core to the other, for a sample to count.
+    apart_ns: RangeInclusive<f64>,
     only: String,
 }
 
@@ -217,10 +241,18 @@ impl Settings {
         let Ok([senders, receiver]) = parsed.as_deref() else {
             return Err(format!("CORES={cores}: two numbers of cores are needed, as in CORES=2,3"));
         };
+        let apart = env::var("APART_NS").unwrap_or_else(|_| "35,150".to_owned());
+        let parsed: Result<Vec<f64>, _> = apart.split(',').map(str::parse).collect();
+        let Ok([least_ns, most_ns]) = parsed.as_deref() else {
+            return Err(format!(
+                "APART_NS={apart}: two numbers are needed, least and most, as in APART_NS=35,150"
+            ));
+        };
         Ok(Settings {
             runs: number("RUNS", 5)?,
             seconds_each: number("SECONDS_EACH", 0.5)?,
             cores: [*senders, *receiver],
+            apart_ns: *least_ns..=*most_ns,
             only: env::var("ONLY").unwrap_or_default(),
         })
     }
@@ -246,7 +278,13 @@ fn tables(settings: &Settings) -> Vec<Table> {
     let mut numbers = Table::new(format!("{}, one sender, one receiver", u64::NAME));
     numbers.any_senders::<u64>(job(1, 1), &[job(1, 100), job(1, 1600)], &[Some(300), Some(700), Some(1000)]);
     numbers.rings::<u64>(job(1, 1), &[job(1, 100), job(1, 1600)]);
+    numbers.bare(job(1, 100));
     tables.push(numbers);
+
+    let large = |batch| Job { capacity: CAPACITY_LARGE, ..job(1, batch) };
+    let mut table = Table::new(format!("{}, one sender, one receiver, room for {CAPACITY_LARGE}", u64::NAME));
+    table.large(&[large(100), large(1600)]);
+    tables.push(table);
 
     for (senders, at_least) in [(2, 250), (6, 300)] {
         let mut table = Table::new(format!("{}, {senders} senders on a core, one receiver", u64::NAME));
@@ -297,15 +335,30 @@ fn main() -> std::process::ExitCode {
         }
     };
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let apart = &settings.apart_ns;
+    if !sample::wait_for_distance(settings.cores, apart) {
+        eprintln!(
+            "bench: cores {} and {} are {:.0} ns apart, and APART_NS={},{} wants samples in between: set that, or other CORES",
+            settings.cores[0],
+            settings.cores[1],
+            sample::apart_ns(settings.cores),
+            apart.start(),
+            apart.end(),
+        );
+        return std::process::ExitCode::from(2);
+    }
     println!(
         "Medians of {} samples of {} s each, the cases of a table in turn; senders on core {}, receiver on core {}; room for \
-         {CAPACITY} messages; load average {} at the start. A sample during which others took more than 5 % of the two cores \
-         is thrown away. Multicast counts what was sent, not what was signalled.\n",
+         {CAPACITY} messages (for two batches where a queue takes only whole ones); load average {} at the start. A sample is \
+         thrown away if others took more than 5 % of the two cores meanwhile, or if a number took less than {} ns or more than \
+         {} ns from one core to the other before or after it. Multicast counts what was sent, not what was signalled.\n",
         settings.runs,
         settings.seconds_each,
         settings.cores[0],
         settings.cores[1],
         load.split(' ').next().unwrap_or("?"),
+        apart.start(),
+        apart.end(),
     );
     for mut table in tables(&settings) {
         table.measure(&settings);

@@ -1,14 +1,26 @@
-//! A sample, and whether it is worth something: who spins needs its cores for itself.
+//! A sample, and whether it is worth something: who spins needs its cores for itself, and on a virtual machine the cores
+//! themselves may move.
 
 use std::fs::read_to_string;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::job::pin;
 
 /// Others may take so much of the cores during a sample.
 const OTHERS_MAX: f64 = 0.05;
 /// The kernel counts time in hundredths of a second (`USER_HZ`).
 const TICK_S: f64 = 0.01;
+
+/// Rounds by which the distance of the cores is measured: some 0.3 ms.
+const ROUNDS: u64 = 2_000;
+/// How often, and how long, one waits for the cores to come near each other.
+const NEAR_LOOKS: u32 = 200;
+const NEAR_PAUSE: Duration = Duration::from_millis(100);
 
 /// What has been used until now.
 struct Used {
@@ -54,12 +66,62 @@ fn busy_s(stat: &str, cores: &[usize]) -> f64 {
     cores.iter().map(of_core).sum()
 }
 
-/// Runs something that says how long it took; nothing if others used too much of the cores meanwhile.
-pub fn undisturbed(cores: &[usize], run: impl FnOnce() -> Duration) -> Option<Duration> {
-    let before = Used::now(cores);
+/// Nanoseconds that a number takes from one core to the other.
+pub fn apart_ns(cores: [usize; 2]) -> f64 {
+    /// Alone on its cache lines.
+    #[repr(align(128))]
+    struct Number(AtomicU64);
+    let (ping, pong) = (Number(AtomicU64::new(0)), Number(AtomicU64::new(0)));
+    let wait_for = |number: &Number, round| while number.0.load(Ordering::Acquire) != round {};
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(cores[1]);
+            for round in 1..=ROUNDS {
+                wait_for(&ping, round);
+                pong.0.store(round, Ordering::Release);
+            }
+        });
+        let there_and_back = scope.spawn(|| {
+            pin(cores[0]);
+            // the other thread is there by the time that the first number is back
+            ping.0.store(1, Ordering::Release);
+            wait_for(&pong, 1);
+            let began = Instant::now();
+            for round in 2..=ROUNDS {
+                ping.0.store(round, Ordering::Release);
+                wait_for(&pong, round);
+            }
+            began.elapsed()
+        });
+        let took = there_and_back.join().expect("it only counts");
+        took.as_nanos() as f64 / (ROUNDS - 1) as f64 / 2.0
+    })
+}
+
+/// Waits until the cores are as far apart as wanted; false if that does not happen.
+pub fn wait_for_distance(cores: [usize; 2], wanted_ns: &RangeInclusive<f64>) -> bool {
+    (0..NEAR_LOOKS).any(|look| {
+        if look > 0 {
+            thread::sleep(NEAR_PAUSE);
+        }
+        wanted_ns.contains(&apart_ns(cores))
+    })
+}
+
+/// Runs something that says how long it took; nothing if others used too much of the cores meanwhile, or if the cores were
+/// not as far apart as wanted before and after.
+pub fn undisturbed(
+    cores: [usize; 2],
+    wanted_ns: &RangeInclusive<f64>,
+    run: impl FnOnce() -> Duration,
+) -> Option<Duration> {
+    if !wait_for_distance(cores, wanted_ns) {
+        return None;
+    }
+    let before = Used::now(&cores);
     let took = run();
-    let others = Used::now(cores).others_since(&before, cores.len());
-    (others <= OTHERS_MAX).then_some(took)
+    let others = Used::now(&cores).others_since(&before, cores.len());
+    (others <= OTHERS_MAX && wanted_ns.contains(&apart_ns(cores))).then_some(took)
 }
 
 #[cfg(test)]

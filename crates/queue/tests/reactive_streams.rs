@@ -392,6 +392,46 @@ fn a_round_robin_is_fair_by_message() {
 }
 
 #[test]
+fn a_round_robin_by_message_goes_as_far_as_was_asked_for() {
+    let (sender, receiver) = filled(0..100);
+    let (publisher, mut distribution) = round_robin(receiver, Turn::Message);
+    let few = subscribe(&publisher, 3);
+    // asks for one more with each of its first five
+    let (asking, more) = probe_that(2, |subscription, message| {
+        if message < 8 {
+            subscription.request(1);
+        }
+    });
+    publisher.subscribe(asking);
+    distribution.run_once();
+    assert_eq!(few.messages(), [0, 2, 4]);
+    assert_eq!(more.messages(), [1, 3, 5, 6, 7, 8, 9]);
+    more.subscription().cancel();
+    few.subscription().request(1000);
+    drop(sender);
+    distribution.run();
+    assert_eq!(few.messages()[3..], (10..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_round_robin_by_message_goes_on_without_those_who_cancel_or_panic() {
+    let (sender, receiver) = filled(0..20);
+    let (publisher, mut distribution) = round_robin(receiver, Turn::Message);
+    let (panicking, panicked) = probe_that(20, |_, message| assert!(message < 3, "as it should"));
+    publisher.subscribe(panicking);
+    let (leaving, left) = probe_that(20, |subscription, _| subscription.cancel());
+    publisher.subscribe(leaving);
+    let staying = subscribe(&publisher, 20);
+    assert!(catch_unwind(AssertUnwindSafe(|| distribution.run())).is_err());
+    assert!(panicked.subscription().is_cancelled());
+    drop(sender);
+    distribution.run();
+    assert_eq!(panicked.messages(), [0, 3]);
+    assert_eq!(left.messages(), [1]);
+    assert_eq!(staying.messages(), [vec![2], (4..20).collect()].concat());
+}
+
+#[test]
 fn a_round_robin_by_batch_and_around_those_who_want_nothing() {
     let (sender, receiver) = filled(0..100);
     let (publisher, mut distribution) = round_robin(receiver, Turn::Batch(10));

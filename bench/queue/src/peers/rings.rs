@@ -187,13 +187,14 @@ pub mod disruptor_ {
         // senders wait for the consumer's thread, which is what the receiver of the others does
         let receive = move || sums.recv().unwrap_or(0);
         if job.senders == 1 {
-            let mut producer = disruptor::build_single_producer(job.capacity, || M::of(0), BusySpin)
-                .pin_at_core(job.cores[1])
-                .handle_events_with(handle)
-                .build();
+            let mut producer =
+                disruptor::build_single_producer(job.capacity_for_batches(), || M::of(0), BusySpin)
+                    .pin_at_core(job.cores[1])
+                    .handle_events_with(handle)
+                    .build();
             return job.time(vec![move |share| publish(&mut producer, &whole, share)], receive);
         }
-        let producer = disruptor::build_multi_producer(job.capacity, || M::of(0), BusySpin)
+        let producer = disruptor::build_multi_producer(job.capacity_for_batches(), || M::of(0), BusySpin)
             .pin_at_core(job.cores[1])
             .handle_events_with(handle)
             .build();

@@ -19,11 +19,15 @@ pub struct Seat<T> {
     pub(crate) state: Arc<State>,
     /// Since when others have waited for it.
     late_since: Option<Instant>,
+    /// Of the demand as it was when last looked at, and how much of that was signalled without being taken off it yet. Zero,
+    /// but while single messages are signalled.
+    allowed: u64,
+    signalled: u64,
 }
 
 impl<T> Seat<T> {
     pub(crate) fn new(subscriber: Box<dyn Subscriber<T> + Send>, state: Arc<State>) -> Seat<T> {
-        Seat { subscriber, state, late_since: None }
+        Seat { subscriber, state, late_since: None, allowed: 0, signalled: 0 }
     }
 
     fn wants(&self) -> u64 {
@@ -35,6 +39,27 @@ impl<T> Seat<T> {
         let mut messages = Messages::of(Batch::new(slice, most), &self.state);
         self.subscriber.on_batch(&mut messages);
         messages.returned();
+    }
+
+    /// Whether one more message may be signalled. Looks at the demand only where what was known of it is used up.
+    #[inline]
+    fn may_signal(&mut self) -> bool {
+        if self.state.is_cancelled() {
+            return false;
+        }
+        if self.signalled == self.allowed {
+            self.settle();
+            self.allowed = self.state.demand();
+        }
+        self.allowed > 0
+    }
+
+    /// Takes what was signalled off the demand.
+    fn settle(&mut self) {
+        if self.signalled > 0 {
+            self.state.spend(self.signalled);
+        }
+        (self.allowed, self.signalled) = (0, 0);
     }
 
     /// The last signal.
@@ -103,7 +128,8 @@ impl<T> Share<T> for Unicast {
 /// By what a round robin goes on to the next subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// One message for each in turn: as fair as demand allows. Who wants none is passed over.
+    /// One message for each in turn, to its [`on_next`](Subscriber::on_next): as fair as demand allows. Who wants none is
+    /// passed over.
     Message,
     /// At most so many messages for each in turn: faster, and even over many of them.
     Batch(u64),
@@ -112,17 +138,56 @@ pub enum Turn {
 /// Each message goes to one subscriber.
 #[derive(Debug)]
 pub struct RoundRobin {
-    most: u64,
+    turn: Turn,
     next: usize,
 }
 
 impl RoundRobin {
     pub(crate) fn new(turn: Turn) -> RoundRobin {
-        let most = match turn {
-            Turn::Message => 1,
-            Turn::Batch(messages) => messages.max(1),
-        };
-        RoundRobin { most, next: 0 }
+        RoundRobin { turn, next: 0 }
+    }
+
+    /// Whose turn it is.
+    #[inline]
+    fn go_on(&mut self, seats: usize) -> usize {
+        let index = if self.next < seats { self.next } else { 0 };
+        self.next = index + 1;
+        index
+    }
+
+    /// So many messages for each in turn.
+    fn signal_batches<T>(&mut self, seats: &mut [Seat<T>], slice: &mut Slice<T>, most: u64) {
+        let mut passed_over = 0;
+        // the slice in one go: as long as there is something, and somebody who wants it
+        while passed_over < seats.len() && slice.has_more() {
+            let index = self.go_on(seats.len());
+            let seat = &mut seats[index];
+            let wanted = seat.wants();
+            if wanted == 0 {
+                passed_over += 1;
+                continue;
+            }
+            passed_over = 0;
+            seat.signal(slice, wanted.min(most));
+        }
+    }
+
+    /// One message for each in turn.
+    fn signal_singly<T>(&mut self, seats: &mut [Seat<T>], slice: &mut Slice<T>) {
+        let mut batch = Batch::new(slice, u64::MAX);
+        let mut signals = Signals { seats, in_signal: None };
+        let mut passed_over = 0;
+        while passed_over < signals.seats.len() && batch.len() > 0 {
+            let index = self.go_on(signals.seats.len());
+            if !signals.seats[index].may_signal() {
+                passed_over += 1;
+                continue;
+            }
+            passed_over = 0;
+            if let Some(message) = batch.next() {
+                signals.next(index, message);
+            }
+        }
     }
 }
 
@@ -132,21 +197,37 @@ impl<T> Share<T> for RoundRobin {
     }
 
     fn signal(&mut self, seats: &mut Vec<Seat<T>>, slice: &mut Slice<T>) {
-        let mut passed_over = 0;
-        // the slice in one go: as long as there is something, and somebody who wants it
-        while passed_over < seats.len() && slice.has_more() {
-            if self.next >= seats.len() {
-                self.next = 0;
-            }
-            let seat = &mut seats[self.next];
-            self.next += 1;
-            let wanted = seat.wants();
-            if wanted == 0 {
-                passed_over += 1;
-                continue;
-            }
-            passed_over = 0;
-            seat.signal(slice, wanted.min(self.most));
+        match self.turn {
+            Turn::Message => self.signal_singly(seats, slice),
+            Turn::Batch(most) => self.signal_batches(seats, slice, most.max(1)),
+        }
+    }
+}
+
+/// Single messages that are signalled. In the end what was signalled counts against the demand, and a panic of a subscriber
+/// is the end of its subscription (rule 2.13).
+struct Signals<'a, T> {
+    seats: &'a mut [Seat<T>],
+    /// Who has not returned.
+    in_signal: Option<usize>,
+}
+
+impl<T> Signals<'_, T> {
+    #[inline]
+    fn next(&mut self, index: usize, message: T) {
+        let seat = &mut self.seats[index];
+        seat.signalled += 1;
+        self.in_signal = Some(index);
+        seat.subscriber.on_next(message);
+        self.in_signal = None;
+    }
+}
+
+impl<T> Drop for Signals<'_, T> {
+    fn drop(&mut self) {
+        self.seats.iter_mut().for_each(Seat::settle);
+        if let Some(index) = self.in_signal {
+            self.seats[index].state.cancel();
         }
     }
 }
