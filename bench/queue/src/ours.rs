@@ -71,6 +71,19 @@ struct Adder {
     total: Arc<AtomicU64>,
 }
 
+impl Adder {
+    #[inline(always)]
+    fn got(&mut self, messages: u64) {
+        self.left -= messages;
+        if self.left == 0 {
+            self.left = DEMAND;
+            if let Some(subscription) = &self.subscription {
+                subscription.request(DEMAND);
+            }
+        }
+    }
+}
+
 impl<M: Message> Subscriber<M> for Adder {
     fn on_subscribe(&mut self, subscription: Subscription) {
         subscription.request(DEMAND);
@@ -79,19 +92,16 @@ impl<M: Message> Subscriber<M> for Adder {
 
     fn on_next(&mut self, message: M) {
         self.sum = self.sum.wrapping_add(message.number());
-        self.left -= 1;
-        if self.left == 0 {
-            self.left = DEMAND;
-            if let Some(subscription) = &self.subscription {
-                subscription.request(DEMAND);
-            }
-        }
+        self.got(1);
     }
 
     fn on_batch(&mut self, messages: &mut Messages<'_, M>) {
-        for message in messages {
-            self.on_next(message);
-        }
+        let ready = messages.as_slice();
+        self.sum = ready.iter().fold(self.sum, |sum, message| sum.wrapping_add(message.number()));
+        // never more than were asked for
+        let count = ready.len() as u64;
+        messages.clear();
+        self.got(count);
     }
 
     fn on_complete(&mut self) {

@@ -49,10 +49,17 @@ impl<'a, T> Batch<'a, T> {
     /// Drops what is left.
     #[inline]
     pub fn clear(&mut self) {
+        self.drop_first(self.len());
+    }
+
+    /// Drops the first of what is left, so many at most.
+    #[inline]
+    pub(crate) fn drop_first(&mut self, messages: usize) {
         if std::mem::needs_drop::<T>() {
-            self.for_each(drop);
+            self.take(messages).for_each(drop);
+        } else {
+            self.taken += messages.min(self.len());
         }
-        self.taken = self.count;
     }
 }
 

@@ -77,7 +77,8 @@ pub trait Subscriber<T> {
     fn on_next(&mut self, message: T);
 
     /// Messages that were asked for and lie ready together. What is not taken stays with the stream and comes again at once
-    /// (of a multicast, unless another took it). As it is, each goes to [`on_next`](Subscriber::on_next).
+    /// (of a multicast, unless another took it). As it is, each goes to [`on_next`](Subscriber::on_next); who works on all of
+    /// them together ([`Messages::as_slice`]) gets them at the rate of the bare queue.
     fn on_batch(&mut self, messages: &mut Messages<'_, T>) {
         messages.for_each(|message| self.on_next(message));
     }

@@ -38,6 +38,25 @@ impl<'a, T> Messages<'a, T> {
         Messages { offered: messages.len(), from, state, returned: false }
     }
 
+    /// The messages that are left, where they lie, for a subscriber that works on many at a time; a cancel does not shorten
+    /// it. They stay with the stream until they are taken, or dropped by [`clear`](Messages::clear).
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        match &self.from {
+            From::Queue(batch) => batch.as_slice(),
+            From::Copies { left, .. } => left.as_slice(),
+        }
+    }
+
+    /// Takes what is left, and drops it.
+    #[inline]
+    pub fn clear(&mut self) {
+        match &mut self.from {
+            From::Queue(batch) => batch.clear(),
+            From::Copies { left, .. } => *left = [].iter(),
+        }
+    }
+
     fn left(&self) -> usize {
         match &self.from {
             From::Queue(batch) => batch.len(),

@@ -280,7 +280,7 @@ impl<T: Clone> Share<T> for Multicast {
             }
         }
         // what somebody got is gone for all
-        batch.by_ref().take(signalled.get() as usize).for_each(drop);
+        batch.drop_first(signalled.get() as usize);
         drop(batch);
         if let Some(cause) = panic {
             resume_unwind(cause);
