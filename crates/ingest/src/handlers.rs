@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
-use tidemark_service::System;
+use tidemark_service::{Answer, System};
 use tidemark_store::messages::{Message, Place, Query};
 
 use crate::app::App;
@@ -40,11 +40,11 @@ pub(crate) fn system(app: Arc<App>) -> System {
     System::new(routes).short_way("/m", move |method, query, body| {
         let message = match *method {
             Method::GET => message_of_query(query.unwrap_or_default()),
-            Method::POST => read_message(body),
+            Method::POST => read_message(Bytes::copy_from_slice(body)),
             _ => return None, // the router says what is allowed
         };
         let app = app.clone();
-        Some(async move { take(&app, message).await.into_response() })
+        Some(async move { taken(&app, message).await })
     })
 }
 
@@ -57,6 +57,15 @@ fn plain(body: impl Into<Body>) -> Response {
 async fn take(app: &App, message: Result<Message, NotAMessage>) -> Result<Response, Refusal> {
     app.take(message?).await?;
     Ok(plain(Bytes::from_static(b"OK")))
+}
+
+/// The same for the short way.
+async fn taken(app: &App, message: Result<Message, NotAMessage>) -> Answer {
+    let taken = async { app.take(message?).await };
+    match taken.await {
+        Ok(()) => Answer::new(StatusCode::OK, "text/plain", Bytes::from_static(b"OK")),
+        Err(refusal) => refusal.into_response().into(),
+    }
 }
 
 async fn take_query(State(app): Shared, RawQuery(query): RawQuery) -> Result<Response, Refusal> {

@@ -2,6 +2,49 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
+
+/// What a request is answered with: a status and a body of some type, or any other response. The former costs no
+/// table of headers, and is most of what a busy system answers.
+///
+/// ```
+/// use axum::http::StatusCode;
+/// use tidemark_service::Answer;
+///
+/// let taken = Answer::new(StatusCode::OK, "text/plain", "OK");
+/// assert_eq!(taken.status(), 200);
+/// let refused = Answer::from(tidemark_service::reason(StatusCode::BAD_REQUEST, "no such day"));
+/// assert_eq!(refused.status(), 400);
+/// ```
+#[derive(Debug)]
+pub struct Answer(pub(crate) Content);
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    Plain { status: StatusCode, content_type: &'static str, body: Bytes },
+    Full(Response<Body>),
+}
+
+impl Answer {
+    /// An answer with a body of the given content type and no other header of its own.
+    pub fn new(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Answer(Content::Plain { status, content_type, body: body.into() })
+    }
+
+    /// Its status.
+    pub fn status(&self) -> StatusCode {
+        match &self.0 {
+            Content::Plain { status, .. } => *status,
+            Content::Full(response) => response.status(),
+        }
+    }
+}
+
+impl From<Response<Body>> for Answer {
+    fn from(response: Response<Body>) -> Self {
+        Answer(Content::Full(response))
+    }
+}
 
 /// An answer that says why, as JSON: `{"reason":"…"}`. Whatever is in `reason` is escaped.
 ///

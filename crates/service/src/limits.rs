@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidemark_wire::http1::MAX_HEADERS;
+
 use crate::ServiceError;
 
 /// Bounds on what clients may hold or send; each one that is hit is counted in `/metrics`.
@@ -22,9 +24,10 @@ pub struct Limits {
     /// Header lines of a request. More is answered 431.
     pub headers_max: usize,
     /// A connection that does not deliver a whole request head for this long is closed,
-    /// whether it sends slowly or nothing at all. It may take up to half as long again until it is noticed.
+    /// whether it sends slowly or nothing at all.
     pub head_timeout: Duration,
-    /// A request body must be there this long after its head, else 408.
+    /// A request body must be there this long after its head, else 408. A client that takes nothing of an answer for
+    /// as long is cut off.
     pub body_timeout: Duration,
     /// After the stop requests in flight have this long to finish; then their connections are cut.
     pub stop_deadline: Duration,
@@ -44,7 +47,7 @@ impl Default for Limits {
     }
 }
 
-/// The HTTP library needs at least this much room for a head.
+/// What any client may expect to be taken.
 const HEAD_BYTES_LEAST: usize = 8 * 1024;
 
 impl Limits {
@@ -61,8 +64,8 @@ impl Limits {
                 "at least 8192 bytes",
             );
         }
-        if self.headers_max == 0 || self.headers_max > 1024 {
-            return wrong("the bound on header lines", self.headers_max.to_string(), "1 to 1024");
+        if self.headers_max == 0 || self.headers_max > MAX_HEADERS {
+            return wrong("the bound on header lines", self.headers_max.to_string(), "1 to 256");
         }
         for (name, time) in [("the head timeout", self.head_timeout), ("the body timeout", self.body_timeout)]
         {

@@ -53,9 +53,10 @@ pub(crate) enum Bound {
     Head,
     HeadTime,
     BodyTime,
+    WriteTime,
 }
 
-const BOUNDS: [&str; 5] = ["connections", "body_bytes", "head_bytes", "head_time", "body_time"];
+const BOUNDS: [&str; 6] = ["connections", "body_bytes", "head_bytes", "head_time", "body_time", "write_time"];
 
 /// What one worker counts of one route.
 #[derive(Debug)]
@@ -207,7 +208,7 @@ impl Counts {
 
     fn encode_times(&self, encoder: &mut DescriptorEncoder, labels: &[Arc<str>]) -> fmt::Result {
         let help =
-            "Time from a request's head being read to its answer being ready, in seconds, by route pattern";
+            "Time from a request being there to its answer being ready, in seconds, by route pattern";
         let name = "tidemark_request_duration_seconds";
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
         for (route, label) in labels.iter().enumerate() {

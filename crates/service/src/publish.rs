@@ -46,5 +46,9 @@ pub(crate) fn publish(
     written.map_err(|error| ServiceError::Start(Box::new(error)))?;
     let openapi = rpc::document(shared.name, shared.version, &descriptions).to_string();
     let calls = Arc::new(calls);
+    let short_way = short_way.map(|way| {
+        let route = shared.counts.number_of(way.path);
+        (way, route)
+    });
     Ok(Published { router, short_way, services, routes, methods, greeting, openapi: openapi.into(), calls })
 }

@@ -1,68 +1,111 @@
-//! One request: from its head being read to its answer being ready.
+//! One request: what it is for, and the work on its answer begun.
 
-use std::convert::Infallible;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
-use std::sync::PoisonError;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use bytes::{Bytes, BytesMut};
-use hyper::body::{Body as _, Incoming};
+use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use bytes::Bytes;
+use tidemark_wire::http1::RequestDecoder;
 use tower::Service;
 
+use crate::Answer;
 use crate::answer::{json, reason, typed};
-use crate::metrics::{self, Bound, NO_ROUTE, WorkerCounts};
-use crate::rpc::{self, Upgrading};
+use crate::metrics::{self, NO_ROUTE, WorkerCounts};
+use crate::rpc::{self, Form, Refusal};
 use crate::shared::{Published, Shared, State};
-use crate::short_way::Begun;
-use crate::worker::ConnectionState;
+use crate::short_way;
 
 /// The content type of the OpenMetrics text form.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// A body whose length is not announced starts with this much room.
-const BODY_ROOM_BYTES: usize = 1024;
 
-/// Answers a request and counts it.
-pub(crate) async fn answer(
-    shared: &Shared,
-    worker: usize,
-    connection: &ConnectionState,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
-    let counts = &shared.counts.workers[worker];
-    let began = Instant::now();
-    let in_flight = InFlight::begin(counts);
-    let method = request.method().clone();
-    let published = shared.published.get().filter(|_| shared.state() != State::Starting);
-    let found = published.and_then(|published| published.routes.find(request.uri().path()));
-    let (mut response, route) = match (request.uri().path(), found, published) {
-        (_, Some((path, arguments)), _) => {
-            (called(shared, counts, connection, (path, arguments), request).await, path.number)
+/// What has become of a request that is whole.
+pub(crate) struct Begun<'a> {
+    pub(crate) began: Instant,
+    pub(crate) in_flight: InFlight<'a>,
+    pub(crate) method: Method,
+    /// By the number that its route is counted under; the router's is known once the work was polled.
+    pub(crate) route: usize,
+    pub(crate) work: Work,
+}
+
+/// The answer, or what will make it.
+pub(crate) enum Work {
+    Done(Answer),
+    /// An agreement to go on as a WebSocket with calls.
+    Upgrade(Answer, Form),
+    ShortWay(short_way::Answering),
+    Method(Pin<Box<dyn Future<Output = Result<Vec<u8>, Refusal>> + Send>>),
+    Router(Pin<Box<dyn Future<Output = Response<Body>> + Send>>),
+}
+
+/// Path and query of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Target<'a> {
+    path: &'a str,
+    query: Option<&'a str>,
+}
+
+impl<'a> Target<'a> {
+    /// None for what is no UTF-8. Of a target with scheme and host, those are left out.
+    fn of(target: &'a [u8]) -> Option<Self> {
+        let mut target = std::str::from_utf8(target).ok()?;
+        if !target.starts_with('/')
+            && let Some((_, rest)) = target.split_once("://")
+        {
+            target = rest.find(['/', '?']).map_or("/", |at| &rest[at..]);
         }
-        ("/health", ..) => own(shared, "/health", &method, health),
-        ("/metrics", ..) => own(shared, "/metrics", &method, scrape),
-        (_, _, None) => (reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting"), NO_ROUTE),
-        (rpc::RPC_PATH, _, Some(published)) if !published.services.is_empty() => {
-            shared.counts.note_matched(rpc::RPC_PATH);
-            (upgraded(connection, request), metrics::matched())
-        }
-        (rpc::OPENAPI_PATH, _, Some(published)) if !published.services.is_empty() => {
-            own(shared, rpc::OPENAPI_PATH, &method, describe)
-        }
-        (_, _, Some(published)) => routed(shared, counts, connection, published, request).await,
-    };
-    if shared.state() == State::Stopping {
-        // So that the client does not send the next request into a connection that is about to go.
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        Some(match target.split_once('?') {
+            Some((path, query)) => Target { path, query: Some(query) },
+            None => Target { path: target, query: None },
+        })
     }
-    counts.request(route, &method, response.status(), began.elapsed());
-    in_flight.finished();
-    Ok(response)
+}
+
+/// Begins the work on a request that is whole.
+pub(crate) fn begin<'a>(shared: &Shared, counts: &'a WorkerCounts, request: &RequestDecoder) -> Begun<'a> {
+    let (began, in_flight) = (Instant::now(), InFlight::begin(counts));
+    let (Ok(method), Some(target)) =
+        (Method::from_bytes(request.method()), Target::of(request.target()))
+    else {
+        let refusal = reason(StatusCode::BAD_REQUEST, "the request line is not one of HTTP");
+        return Begun { began, in_flight, method: Method::GET, route: NO_ROUTE, work: Work::Done(refusal.into()) };
+    };
+    let (work, route) = work(shared, counts, &method, target, request);
+    Begun { began, in_flight, method, route, work }
+}
+
+fn work(
+    shared: &Shared,
+    counts: &WorkerCounts,
+    method: &Method,
+    target: Target<'_>,
+    request: &RequestDecoder,
+) -> (Work, usize) {
+    let published = shared.published.get().filter(|_| shared.state() != State::Starting);
+    if let Some((path, arguments)) = published.and_then(|published| published.routes.find(target.path)) {
+        return (called(method, target, (path, arguments), request.body()), path.number);
+    }
+    match (target.path, published) {
+        ("/health", _) => own(shared, "/health", method, health),
+        ("/metrics", _) => own(shared, "/metrics", method, scrape),
+        (_, None) => {
+            let starting = reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting");
+            (Work::Done(starting.into()), NO_ROUTE)
+        }
+        (rpc::RPC_PATH, Some(published)) if !published.services.is_empty() => {
+            shared.counts.note_matched(rpc::RPC_PATH);
+            (upgrade(method, request), metrics::matched())
+        }
+        (rpc::OPENAPI_PATH, Some(published)) if !published.services.is_empty() => {
+            own(shared, rpc::OPENAPI_PATH, method, describe)
+        }
+        (_, Some(published)) => routed(published, counts, method, target, request),
+    }
 }
 
 /// An answer of the server itself, for GET and HEAD.
@@ -71,7 +114,7 @@ fn own(
     route: &str,
     method: &Method,
     answer: fn(&Shared) -> Response<Body>,
-) -> (Response<Body>, usize) {
+) -> (Work, usize) {
     shared.counts.note_matched(route);
     let response = if matches!(*method, Method::GET | Method::HEAD) {
         answer(shared)
@@ -80,7 +123,7 @@ fn own(
         refusal.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
         refusal
     };
-    (response, metrics::matched())
+    (Work::Done(response.into()), metrics::matched())
 }
 
 fn health(shared: &Shared) -> Response<Body> {
@@ -106,73 +149,132 @@ fn describe(shared: &Shared) -> Response<Body> {
 }
 
 /// Agrees to a WebSocket, or says why not.
-fn upgraded(connection: &ConnectionState, mut request: Request<Incoming>) -> Response<Body> {
-    let (response, upgrading) = Upgrading::accept(&mut request);
-    if upgrading.is_some() {
-        *connection.upgrading.lock().unwrap_or_else(PoisonError::into_inner) = upgrading;
+fn upgrade(method: &Method, request: &RequestDecoder) -> Work {
+    let Some(request) = for_router(method, request) else { return Work::Done(not_a_request().into()) };
+    match rpc::agree_to_upgrade(&request) {
+        Ok((response, form)) => Work::Upgrade(response.into(), form),
+        Err(refusal) => Work::Done((*refusal).into()),
     }
-    response
 }
 
-/// Reads the body, then lets the method of a service answer.
-async fn called(
-    shared: &Shared,
-    counts: &WorkerCounts,
-    connection: &ConnectionState,
+/// Lets the method of a service answer.
+fn called(
+    method: &Method,
+    target: Target<'_>,
     (path, arguments): (&rpc::Path, rpc::Arguments),
-    request: Request<Incoming>,
-) -> Response<Body> {
-    let Some(target) = path.target(request.method()).cloned() else {
+    body: &[u8],
+) -> Work {
+    let Some(wanted) = path.target(method) else {
         let mut refusal = method_not_allowed();
         if let Ok(allow) = HeaderValue::try_from(&path.allow) {
             refusal.headers_mut().insert(header::ALLOW, allow);
         }
-        return refusal;
+        return Work::Done(refusal.into());
     };
-    let (head, body) = request.into_parts();
-    let body = match body_of(shared, counts, connection, body).await {
-        Ok(body) => body,
-        Err(answer) => return answer,
-    };
-    let request = rpc::Request::new(head.uri, arguments, body);
-    let mut answering = target.service.request(target.method, request);
-    let outcome =
-        poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Some),
-            Err(_panic) => Poll::Ready(None),
-        })
-        .await;
-    match outcome {
-        Some(Ok(answer)) => json(StatusCode::OK, answer),
-        Some(Err(refusal)) => {
-            let status = StatusCode::from_u16(refusal.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            reason(status, refusal.reason())
-        }
-        None => panicked(counts),
-    }
+    let request = rpc::Request::new(target.path, arguments, target.query, body);
+    Work::Method(wanted.service.clone().request(wanted.method, request))
 }
 
-/// The whole body, or the answer to one that is not taken.
-async fn body_of(
-    shared: &Shared,
+/// The short way, or the router's.
+fn routed(
+    published: &Published,
     counts: &WorkerCounts,
-    connection: &ConnectionState,
-    body: Incoming,
-) -> Result<Bytes, Response<Body>> {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
+    method: &Method,
+    target: Target<'_>,
+    request: &RequestDecoder,
+) -> (Work, usize) {
+    if let Some((way, route)) = published.short_way.as_ref().filter(|(way, _)| way.path == target.path) {
+        match way.begin(method, target.query, request.body()) {
+            short_way::Begun::Answering(answering) => return (Work::ShortWay(answering), *route),
+            short_way::Begun::NotHere => {}
+            short_way::Begun::Panicked => return (Work::Done(panicked(counts)), *route),
+        }
     }
-    whole_body(shared, body).await.map_err(|fault| {
-        connection.body_refused.store(true, Ordering::Relaxed);
-        fault.answer(shared, counts)
-    })
+    let Some(request) = for_router(method, request) else {
+        return (Work::Done(not_a_request().into()), NO_ROUTE);
+    };
+    let answering = published.router.clone().call(request);
+    let answering = async { answering.await.unwrap_or_else(|never| match never {}) };
+    (Work::Router(Box::pin(answering)), NO_ROUTE)
 }
 
-fn panicked(counts: &WorkerCounts) -> Response<Body> {
+/// The request as the router takes it. Its header values are parts of one copy of the head.
+fn for_router(method: &Method, request: &RequestDecoder) -> Option<Request<Body>> {
+    let mut made = Request::new(Body::from(Bytes::copy_from_slice(request.body())));
+    *made.method_mut() = method.clone();
+    *made.uri_mut() = Uri::try_from(request.target()).ok()?;
+    *made.version_mut() = match request.minor_version() {
+        0 => axum::http::Version::HTTP_10,
+        _ => axum::http::Version::HTTP_11,
+    };
+    let head = request.head();
+    let copy = Bytes::copy_from_slice(head);
+    let headers = made.headers_mut();
+    headers.reserve(request.headers().count());
+    for (name, value) in request.headers() {
+        let at = (value.as_ptr() as usize).wrapping_sub(head.as_ptr() as usize);
+        let value = match copy.get(at..at.wrapping_add(value.len())) {
+            Some(_) => copy.slice(at..at + value.len()),
+            None => Bytes::copy_from_slice(value), // an empty one may lie anywhere
+        };
+        headers.append(HeaderName::from_bytes(name).ok()?, HeaderValue::from_maybe_shared(value).ok()?);
+    }
+    Some(made)
+}
+
+fn not_a_request() -> Response<Body> {
+    reason(StatusCode::BAD_REQUEST, "the target of the request or one of its headers is malformed")
+}
+
+impl Work {
+    /// The answer, once it is there. A panic on the way to it is a 500. `route` is told what the router has matched.
+    pub(crate) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        counts: &WorkerCounts,
+        route: &mut usize,
+    ) -> Poll<Answer> {
+        let polled = catch_unwind(AssertUnwindSafe(|| match self {
+            Work::Done(answer) | Work::Upgrade(answer, _) => {
+                let taken = Answer::new(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", Bytes::new());
+                Poll::Ready(std::mem::replace(answer, taken))
+            }
+            Work::ShortWay(answering) => answering.as_mut().poll(context),
+            Work::Method(answering) => answering.as_mut().poll(context).map(of_method),
+            Work::Router(answering) => {
+                // A handler begins to run within the first poll, and the note that a route was matched is made there.
+                metrics::clear_matched();
+                let polled = answering.as_mut().poll(context);
+                if *route == NO_ROUTE {
+                    *route = metrics::matched();
+                }
+                polled.map(Answer::from)
+            }
+        }));
+        polled.unwrap_or_else(|_panic| {
+            if matches!(self, Work::Router(_)) && *route == NO_ROUTE {
+                *route = metrics::matched();
+            }
+            Poll::Ready(panicked(counts))
+        })
+    }
+}
+
+fn of_method(outcome: Result<Vec<u8>, Refusal>) -> Answer {
+    match outcome {
+        Ok(answer) => Answer::new(StatusCode::OK, "application/json", answer),
+        Err(refusal) => {
+            let status = StatusCode::from_u16(refusal.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            reason(status, refusal.reason()).into()
+        }
+    }
+}
+
+fn panicked(counts: &WorkerCounts) -> Answer {
     // The panic itself was printed by the panic hook.
     counts.panics.fetch_add(1, Ordering::Relaxed);
     tracing::error!("a request was answered 500 because its handler panicked");
-    reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details")
+    reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details").into()
 }
 
 /// The answer to a path that no route has.
@@ -188,136 +290,16 @@ pub(crate) fn method_not_allowed() -> Response<Body> {
     )
 }
 
-/// Reads the body, then goes the short way or lets the router answer.
-async fn routed(
-    shared: &Shared,
-    counts: &WorkerCounts,
-    connection: &ConnectionState,
-    published: &Published,
-    request: Request<Incoming>,
-) -> (Response<Body>, usize) {
-    let (head, body) = request.into_parts();
-    let body = match body_of(shared, counts, connection, body).await {
-        Ok(body) => body,
-        Err(answer) => return (answer, NO_ROUTE),
-    };
-    if let Some(way) = published.short_way.as_ref().filter(|way| way.path == head.uri.path()) {
-        shared.counts.note_matched(way.path);
-        let route = metrics::matched();
-        match way.begin(&head, body.clone()) {
-            Begun::Answering(answering) => {
-                // While the head is there the connection needs a second buffer to read into.
-                drop((head, body));
-                return (guarded(counts, answering, || ()).await, route);
-            }
-            Begun::NotHere => {}
-            Begun::Panicked => return (panicked(counts), route),
-        }
-    }
-    let answering = published.router.clone().call(Request::from_parts(head, Body::from(body)));
-    let answering = async { answering.await.unwrap_or_else(|never| match never {}) };
-    // A handler begins to run within the first poll, and the note that a route was matched is made there.
-    metrics::clear_matched();
-    let mut route = None;
-    let note_route = || {
-        route.get_or_insert_with(metrics::matched);
-    };
-    let response = guarded(counts, answering, note_route).await;
-    (response, route.unwrap_or(NO_ROUTE))
-}
-
-/// The answer, and 500 where who makes it panics. Calls `polled` each time that it was polled.
-async fn guarded(
-    counts: &WorkerCounts,
-    answering: impl Future<Output = Response<Body>>,
-    mut polled: impl FnMut(),
-) -> Response<Body> {
-    let mut answering = pin!(answering);
-    let outcome = poll_fn(|context| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context)));
-        polled();
-        match outcome {
-            Ok(outcome) => outcome.map(Some),
-            Err(_panic) => Poll::Ready(None),
-        }
-    })
-    .await;
-    outcome.unwrap_or_else(|| panicked(counts))
-}
-
-/// Why a body could not be read.
-#[derive(Debug)]
-enum BodyFault {
-    TooLarge,
-    TooSlow,
-    Broken,
-}
-
-impl BodyFault {
-    fn answer(&self, shared: &Shared, counts: &WorkerCounts) -> Response<Body> {
-        let mut response = match self {
-            BodyFault::TooLarge => {
-                counts.bound_hit(Bound::Body);
-                let text = format!("the body is larger than {} bytes", shared.limits.body_bytes_max);
-                reason(StatusCode::PAYLOAD_TOO_LARGE, &text)
-            }
-            BodyFault::TooSlow => {
-                counts.bound_hit(Bound::BodyTime);
-                reason(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
-            }
-            BodyFault::Broken => reason(StatusCode::BAD_REQUEST, "the body is cut off or wrongly encoded"),
-        };
-        // What is left of the body is not waited for.
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        response
-    }
-}
-
-async fn whole_body(shared: &Shared, body: Incoming) -> Result<Bytes, BodyFault> {
-    let mut reading = pin!(collect(body, shared.limits.body_bytes_max));
-    // Nearly every body came along with its head: no timer for those.
-    if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
-        return done;
-    }
-    tokio::time::timeout(shared.limits.body_timeout, reading).await.unwrap_or(Err(BodyFault::TooSlow))
-}
-
-async fn collect(mut body: Incoming, max: usize) -> Result<Bytes, BodyFault> {
-    if body.size_hint().lower() > max as u64 {
-        return Err(BodyFault::TooLarge);
-    }
-    let mut next = async || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
-    let mut first = Bytes::new();
-    let mut more: Option<BytesMut> = None;
-    while let Some(frame) = next().await {
-        let Ok(chunk) = frame.map_err(|_| BodyFault::Broken)?.into_data() else { continue };
-        match &mut more {
-            None if first.is_empty() => first = chunk,
-            None => {
-                let mut whole = BytesMut::with_capacity((first.len() + chunk.len()).max(BODY_ROOM_BYTES));
-                whole.extend_from_slice(&first);
-                whole.extend_from_slice(&chunk);
-                more = Some(whole);
-            }
-            Some(whole) => whole.extend_from_slice(&chunk),
-        }
-        if more.as_ref().map_or(first.len(), BytesMut::len) > max {
-            return Err(BodyFault::TooLarge);
-        }
-    }
-    Ok(more.map_or(first, BytesMut::freeze))
-}
-
 /// Counts a request as being worked on until it is dropped.
-struct InFlight<'a>(&'a WorkerCounts, bool);
+pub(crate) struct InFlight<'a>(&'a WorkerCounts, bool);
 
 impl<'a> InFlight<'a> {
-    fn begin(counts: &'a WorkerCounts) -> Self {
+    pub(crate) fn begin(counts: &'a WorkerCounts) -> Self {
         counts.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlight(counts, false)
     }
 
-    fn finished(mut self) {
+    pub(crate) fn finished(mut self) {
         self.1 = true;
     }
 }
@@ -328,5 +310,23 @@ impl Drop for InFlight<'_> {
         if !self.1 {
             self.0.abandoned.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_a_path_and_maybe_a_query() {
+        let of = |target: &'static str| Target::of(target.as_bytes()).map(|target| (target.path, target.query));
+        assert_eq!(of("/a/b"), Some(("/a/b", None)));
+        assert_eq!(of("/a?x=/://?"), Some(("/a", Some("x=/://?"))));
+        assert_eq!(of("/a://b"), Some(("/a://b", None)));
+        assert_eq!(of("http://host:80/a?b"), Some(("/a", Some("b"))));
+        assert_eq!(of("http://host?b"), Some(("", Some("b"))));
+        assert_eq!(of("http://host"), Some(("/", None)));
+        assert_eq!(of("*"), Some(("*", None)));
+        assert_eq!(Target::of(b"/\xff"), None);
     }
 }

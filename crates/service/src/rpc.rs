@@ -77,7 +77,7 @@ pub(crate) use desk::LIMITS;
 pub(crate) use openapi::document;
 pub(crate) use routes::{Arguments, Path, Routes};
 pub(crate) use serve::Services;
-pub(crate) use upgrade::Upgrading;
+pub(crate) use upgrade::agree as agree_to_upgrade;
 
 pub use crate::client::{
     CallError, Client, ClientOptions, ClientStats, Proxy, RestCall, RestClient, Through, WhenClosed,

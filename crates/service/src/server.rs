@@ -10,9 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
-use axum::http::{Method, Response};
-use bytes::Bytes;
+use axum::http::Method;
 use prometheus_client::collector::Collector;
 use prometheus_client::registry::Registry;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -24,7 +22,7 @@ use crate::process::Process;
 use crate::rpc::{self, Services};
 use crate::shared::{Shared, State};
 use crate::short_way::ShortWay;
-use crate::{Limits, Pace, ServiceError, open_files, publish, worker};
+use crate::{Answer, Limits, Pace, ServiceError, open_files, publish, worker};
 
 /// Connections the kernel keeps for us until we accept them.
 const BACKLOG: i32 = 4096;
@@ -75,12 +73,12 @@ impl System {
     }
 
     /// A short way for the one path that is asked for far more often than all others: past the router, and with
-    /// nothing of the request kept while it waits. `begin` gets method, query and body; where it gives nothing the
-    /// router is asked, which has the path too.
-    pub fn short_way<F: Future<Output = Response<Body>> + Send + 'static>(
+    /// nothing of the request kept while it waits. `begin` gets method, query and body, and copies what it needs of
+    /// them; where it gives nothing the router is asked, which has the path too.
+    pub fn short_way<F: Future<Output = Answer> + Send + 'static>(
         mut self,
         path: &'static str,
-        begin: impl Fn(&Method, Option<&str>, Bytes) -> Option<F> + Send + Sync + 'static,
+        begin: impl Fn(&Method, Option<&str>, &[u8]) -> Option<F> + Send + Sync + 'static,
     ) -> Self {
         self.short_way = Some(ShortWay::new(path, begin));
         self

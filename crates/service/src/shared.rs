@@ -30,7 +30,8 @@ pub(crate) enum State {
 /// What the system offers.
 pub(crate) struct Published {
     pub(crate) router: Router,
-    pub(crate) short_way: Option<ShortWay>,
+    /// With the number that its route is counted under.
+    pub(crate) short_way: Option<(ShortWay, usize)>,
     pub(crate) services: Services,
     pub(crate) routes: Routes,
     /// Service, and method within it, by the number that calls over WebSockets have.

@@ -4,14 +4,13 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 
-use axum::body::Body;
-use axum::http::request::Parts;
-use axum::http::{Method, Response};
-use bytes::Bytes;
+use axum::http::Method;
+
+use crate::Answer;
 
 /// An answer that is being worked on.
-pub(crate) type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
-type Begin = Box<dyn Fn(&Method, Option<&str>, Bytes) -> Option<Answering> + Send + Sync>;
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
+type Begin = Box<dyn Fn(&Method, Option<&str>, &[u8]) -> Option<Answering> + Send + Sync>;
 
 /// The path, and how its requests are answered.
 pub(crate) struct ShortWay {
@@ -28,18 +27,18 @@ pub(crate) enum Begun {
 }
 
 impl ShortWay {
-    pub(crate) fn new<F: Future<Output = Response<Body>> + Send + 'static>(
+    pub(crate) fn new<F: Future<Output = Answer> + Send + 'static>(
         path: &'static str,
-        begin: impl Fn(&Method, Option<&str>, Bytes) -> Option<F> + Send + Sync + 'static,
+        begin: impl Fn(&Method, Option<&str>, &[u8]) -> Option<F> + Send + Sync + 'static,
     ) -> Self {
-        let begin = move |method: &Method, query: Option<&str>, body| -> Option<Answering> {
+        let begin = move |method: &Method, query: Option<&str>, body: &[u8]| -> Option<Answering> {
             Some(Box::pin(begin(method, query, body)?))
         };
         ShortWay { path, begin: Box::new(begin) }
     }
 
-    pub(crate) fn begin(&self, head: &Parts, body: Bytes) -> Begun {
-        match catch_unwind(AssertUnwindSafe(|| (self.begin)(&head.method, head.uri.query(), body))) {
+    pub(crate) fn begin(&self, method: &Method, query: Option<&str>, body: &[u8]) -> Begun {
+        match catch_unwind(AssertUnwindSafe(|| (self.begin)(method, query, body))) {
             Ok(Some(answering)) => Begun::Answering(answering),
             Ok(None) => Begun::NotHere,
             Err(_panic) => Begun::Panicked,

@@ -3,27 +3,18 @@
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::net::TcpStream;
-use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::metrics::Bound;
-use crate::request;
-use crate::rpc::{self, Upgrading};
+use crate::connection::{Connection, End};
+use crate::rpc::{self, Form};
 use crate::shared::Shared;
-use crate::timer::CheapTimer;
-
-/// After the stop a connection that has never sent a request is kept this long, for one that is on its way.
-const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(250);
 
 /// How long, and how much, a client that was refused may go on sending before it is cut off.
 const LINGER: Duration = Duration::from_secs(1);
@@ -40,19 +31,16 @@ pub fn worker_index() -> usize {
 }
 
 /// Tells the connections of one worker that the server stops.
-struct Stopping {
+#[derive(Debug)]
+pub(crate) struct Stopping {
     flag: AtomicBool,
     notify: Notify,
 }
 
-/// What requests leave behind for the connection that they came on.
-#[derive(Default)]
-pub(crate) struct ConnectionState {
-    requests: AtomicU64,
-    /// A body was refused before it was all there.
-    pub(crate) body_refused: AtomicBool,
-    /// It becomes a WebSocket for calls.
-    pub(crate) upgrading: Mutex<Option<Upgrading>>,
+impl Stopping {
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.flag.load(Ordering::Acquire)
+    }
 }
 
 /// Serves the connections that arrive on `incoming` until the sender is dropped, lets them finish, and returns
@@ -96,98 +84,36 @@ async fn connection(shared: Arc<Shared>, index: usize, stream: TcpStream, stoppi
         counts.broken_connections.fetch_add(1, Ordering::Relaxed);
         return;
     };
-    let limits = &shared.limits;
-    let state = ConnectionState::default();
-    let service = service_fn(|request| {
-        state.requests.fetch_add(1, Ordering::Relaxed);
-        request::answer(&shared, index, &state, request)
-    });
-    // Not with `pipeline_flush`: it holds back what is written while unread bytes wait, and when those turn out to
-    // be no HTTP, neither the 400 nor the answers to the requests before are ever sent.
-    let mut served = http1::Builder::new()
-        .timer(CheapTimer)
-        .header_read_timeout(limits.head_timeout)
-        .max_buf_size(limits.head_bytes_max)
-        .max_headers(limits.headers_max)
-        // head and body of an answer as one piece: copying the small bodies that there mostly are costs less than
-        // the vectored call does
-        .writev(false)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-
-    let mut ended = until_stop(Pin::new(&mut served), &stopping, limits.head_timeout / 2).await;
-    if ended.is_none() {
-        Pin::new(&mut served).graceful_shutdown();
-        ended = match tokio::time::timeout(FIRST_REQUEST_GRACE, &mut served).await {
-            Ok(result) => Some(result),
-            Err(_) if state.requests.load(Ordering::Relaxed) == 0 => None,
-            Err(_) => Some((&mut served).await),
-        };
-    }
-    let mut client_is_sending = state.body_refused.load(Ordering::Relaxed);
-    if let Some(Err(error)) = ended {
-        client_is_sending |= error.is_parse();
-        note_end(&shared, index, &error);
-    }
-    let upgrading = state.upgrading.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(upgrading) = upgrading {
-        drop(served);
-        return calls(&shared, index, upgrading, &stopping).await;
-    }
-    if client_is_sending && let Some(parts) = served.into_parts() {
-        linger(parts.io.into_inner()).await;
+    // Polled once: that enters the task among those which the stop wakes. The flag says whether it has come.
+    let mut stop = pin!(stopping.notify.notified());
+    poll_fn(|context| Poll::Ready(stop.as_mut().poll(context).is_ready())).await;
+    match Connection::new(&shared, counts, &stopping, stream).serve().await {
+        (_, End::Closed) => {}
+        (stream, End::Refused) => linger(stream).await,
+        (stream, End::Upgrade(form, input)) => {
+            calls(&shared, index, (stream, input), form, &stopping).await;
+        }
     }
 }
 
 /// A connection that has become a WebSocket.
-async fn calls(shared: &Shared, index: usize, upgrading: Upgrading, stopping: &Stopping) {
-    let Upgrading { on, form } = upgrading;
-    let upgraded =
-        on.await.ok().and_then(|upgraded| upgraded.downcast::<TokioIo<tokio::net::TcpStream>>().ok());
-    let (Some(parts), Some(published)) = (upgraded, shared.published.get()) else {
-        shared.counts.workers[index].broken_connections.fetch_add(1, Ordering::Relaxed);
-        return;
-    };
+async fn calls(
+    shared: &Shared,
+    index: usize,
+    connection: (tokio::net::TcpStream, Vec<u8>),
+    form: Form,
+    stopping: &Stopping,
+) {
+    let Some(published) = shared.published.get() else { return };
     let stop = async {
         let mut stop = pin!(stopping.notify.notified());
         stop.as_mut().enable();
-        if !stopping.flag.load(Ordering::Acquire) {
+        if !stopping.is_stopping() {
             stop.await;
         }
     };
-    let connection = (parts.io.into_inner(), parts.read_buf.to_vec());
     let stream = rpc::run(published, index, connection, form, shared.limits.head_timeout, stop).await;
     linger(stream).await;
-}
-
-/// Drives a connection until it ends, or until the server stops: then `None`.
-async fn until_stop<F: Future>(
-    mut served: Pin<&mut F>,
-    stopping: &Stopping,
-    tick_period: Duration,
-) -> Option<F::Output> {
-    let mut stop = pin!(stopping.notify.notified());
-    stop.as_mut().enable();
-    if stopping.flag.load(Ordering::Acquire) {
-        return None;
-    }
-    // One timer for the life of the connection wakes it now and then, so that `CheapTimer` can be checked.
-    let mut tick = tokio::time::interval_at(Instant::now() + tick_period, tick_period);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    poll_fn(|context| {
-        if let Poll::Ready(result) = served.as_mut().poll(context) {
-            return Poll::Ready(Some(result));
-        }
-        if stop.as_mut().poll(context).is_ready() {
-            return Poll::Ready(None);
-        }
-        if tick.poll_tick(context).is_ready() {
-            // Comes back at once to check the head's time and to arm the next tick.
-            context.waker().wake_by_ref();
-        }
-        Poll::Pending
-    })
-    .await
 }
 
 /// Takes in, for a moment, what a client is still sending that has already been refused. Closing at once would
@@ -205,16 +131,4 @@ async fn linger(mut stream: tokio::net::TcpStream) {
         }
     };
     let _ = tokio::time::timeout(LINGER, draining).await;
-}
-
-fn note_end(shared: &Shared, index: usize, error: &hyper::Error) {
-    let counts = &shared.counts.workers[index];
-    if error.is_timeout() {
-        counts.bound_hit(Bound::HeadTime);
-    } else if error.is_parse_too_large() {
-        counts.bound_hit(Bound::Head);
-    } else {
-        counts.broken_connections.fetch_add(1, Ordering::Relaxed);
-    }
-    tracing::debug!(%error, "a connection ended");
 }

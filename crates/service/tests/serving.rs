@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use bytes::Bytes;
 use client::{Client, eventually};
-use tidemark_service::{Limits, Served, Server, ServiceError, Stop, System, worker_index};
+use tidemark_service::{Answer, Limits, Served, Server, ServiceError, Stop, System, worker_index};
 use tokio::sync::Semaphore;
 
 struct Running {
@@ -190,11 +190,12 @@ fn the_short_way_answers_its_path_and_leaves_the_rest_to_the_router() {
         if method != "POST" {
             return None;
         }
-        assert_ne!(body, "boom at once", "on purpose");
-        let text = [query.unwrap_or("no query").as_bytes(), &body[..]].join(&b' ');
+        assert_ne!(body, b"boom at once", "on purpose");
+        let text = [query.unwrap_or("no query").as_bytes(), body].join(&b' ');
+        let is_bad = body == b"boom later";
         Some(async move {
-            assert_ne!(body, "boom later", "on purpose");
-            tidemark_service::text(StatusCode::OK, text)
+            assert!(!is_bad, "on purpose");
+            Answer::new(StatusCode::OK, "text/plain", text)
         })
     });
     let running = Running::start(Server::new(system).workers(1));

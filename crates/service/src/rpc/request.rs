@@ -5,8 +5,6 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
-use axum::http::Uri;
-use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -18,15 +16,23 @@ pub(crate) const PATH_ARGUMENTS_MAX: usize = 8;
 /// A REST request whose route is known.
 #[derive(Debug)]
 pub struct Request {
-    uri: Uri,
+    /// Empty where no part of it is an argument.
+    path: Box<str>,
     /// The parts of the path that are arguments, in order.
     arguments: [Range<u16>; PATH_ARGUMENTS_MAX],
-    body: Bytes,
+    query: Box<str>,
+    body: Box<[u8]>,
 }
 
 impl Request {
-    pub(crate) fn new(uri: Uri, arguments: [Range<u16>; PATH_ARGUMENTS_MAX], body: Bytes) -> Self {
-        Request { uri, arguments, body }
+    pub(crate) fn new(
+        path: &str,
+        arguments: [Range<u16>; PATH_ARGUMENTS_MAX],
+        query: Option<&str>,
+        body: &[u8],
+    ) -> Self {
+        let path = if arguments[0].is_empty() { "" } else { path };
+        Request { path: path.into(), arguments, query: query.unwrap_or_default().into(), body: body.into() }
     }
 
     /// The argument with this place among those of the path.
@@ -39,7 +45,7 @@ impl Request {
         T::Err: Display,
     {
         let range = self.arguments.get(place).cloned().unwrap_or_default();
-        let text = self.uri.path().get(usize::from(range.start)..usize::from(range.end));
+        let text = self.path.get(usize::from(range.start)..usize::from(range.end));
         parse(name, percent_decode_str(text.unwrap_or_default()).decode_utf8())
     }
 
@@ -65,7 +71,7 @@ impl Request {
         T: FromStr,
         T::Err: Display,
     {
-        let mut fields = self.uri.query().unwrap_or_default().split('&');
+        let mut fields = self.query.split('&');
         let value = fields.find_map(|field| {
             let (key, value) = field.split_once('=').unwrap_or((field, ""));
             (key == name).then_some(value)

@@ -2,36 +2,24 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
-use hyper::upgrade::OnUpgrade;
 use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 
 use super::Form;
 use crate::answer::reason;
 
-/// A connection that becomes a WebSocket once its answer is sent.
-pub(crate) struct Upgrading {
-    pub(crate) on: OnUpgrade,
-    pub(crate) form: Form,
-}
-
-impl Upgrading {
-    /// The answer to a request for a WebSocket, and what comes of it.
-    pub(crate) fn accept<B>(request: &mut Request<B>) -> (Response<Body>, Option<Upgrading>) {
-        let (key, form) = match check(request) {
-            Ok(checked) => checked,
-            Err(refusal) => return (*refusal, None),
-        };
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        let headers = response.headers_mut();
-        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-        if let Ok(accept) = HeaderValue::from_bytes(&handshake::accept(&key)) {
-            headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-        }
-        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(form.protocol()));
-        (response, Some(Upgrading { on: hyper::upgrade::on(request), form }))
+/// The answer to a request for a WebSocket and the form of its payloads, or why not.
+pub(crate) fn agree<B>(request: &Request<B>) -> Result<(Response<Body>, Form), Box<Response<Body>>> {
+    let (key, form) = check(request)?;
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    if let Ok(accept) = HeaderValue::from_bytes(&handshake::accept(&key)) {
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     }
+    headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(form.protocol()));
+    Ok((response, form))
 }
 
 fn check<B>(request: &Request<B>) -> Result<(Key, Form), Box<Response<Body>>> {

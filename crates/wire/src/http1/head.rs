@@ -142,6 +142,10 @@ impl Head {
         self.begun
     }
 
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub fn part(&self, span: Span) -> &[u8] {
         &self.bytes[span.start as usize..span.end as usize]
     }

@@ -108,6 +108,17 @@ impl RequestDecoder {
         waiting && facts.expects_continue && facts.minor_version == 1
     }
 
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1.
+    pub fn minor_version(&self) -> u8 {
+        self.head.facts().minor_version
+    }
+
+    /// The whole head as it came, from the request line to the blank line; the values of [`headers`](Self::headers)
+    /// are parts of it.
+    pub fn head(&self) -> &[u8] {
+        self.head.bytes()
+    }
+
     /// The method, as sent.
     pub fn method(&self) -> &[u8] {
         self.head.part(self.head.facts().first)
