@@ -401,7 +401,11 @@ impl<'a> Connection<'a> {
         now: Instant,
     ) -> Result<bool, Break> {
         let (head, mut body) = response.into_parts();
-        let length = Length::of(head.status, body.size_hint().exact(), manner.minor_version);
+        // To a HEAD the router says how long the body would be, and sends none.
+        let announced = head.headers.get(header::CONTENT_LENGTH).filter(|_| manner.is_head);
+        let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
+        let exact_bytes = announced.or(body.size_hint().exact());
+        let length = Length::of(head.status, exact_bytes, manner.minor_version);
         manner.closes |= length == Length::UntilClose;
         write::head(&mut self.out, (head.status, &head.headers), length, manner, now);
         if manner.is_head || length == Length::None {

@@ -1,0 +1,254 @@
+//! What HTTP allows and what a client may get wrong, byte by byte.
+
+mod client;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::http::{HeaderMap, Uri};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use client::{Client, eventually};
+use proptest::prelude::*;
+use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
+
+/// A body of so many pieces, whose length is not told beforehand.
+struct Pieces(usize);
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        let piece = (self.0 > 0).then(|| {
+            self.0 -= 1;
+            Ok(http_body::Frame::data(Bytes::from(vec![b'x'; 1000])))
+        });
+        std::task::Poll::Ready(piece)
+    }
+}
+
+fn routes() -> Router {
+    Router::new()
+        .route("/echo", post(|body: Bytes| async move { body }))
+        .route("/pieces", get(|| async { Body::new(Pieces(3)) }))
+        .route("/endless", get(|| async { Body::new(Pieces(usize::MAX)) }))
+        .route("/megabyte", get(|| async { vec![b'x'; 1 << 20] }))
+        .route("/uri", get(|uri: Uri| async move { uri.to_string() }))
+        .route("/never", get(std::future::pending::<&'static str>))
+        .route(
+            "/headers",
+            get(|headers: HeaderMap| async move {
+                let values = headers.get_all("x-value").iter().map(|value| value.as_bytes().to_vec());
+                values.collect::<Vec<_>>().join(&b'|')
+            }),
+        )
+}
+
+struct Running {
+    addr: SocketAddr,
+    stop: Stop,
+    thread: JoinHandle<Result<Served, ServiceError>>,
+}
+
+fn serve(limits: Limits) -> Running {
+    let bound = Server::new(routes()).limits(limits).workers(1).bind().unwrap();
+    let (addr, stop) = (bound.addr(), Stop::new());
+    let triggered = stop.triggered();
+    let thread = std::thread::spawn(move || bound.serve(triggered));
+    let mut client = Client::new(addr);
+    eventually("ready", || (client.get("/health").status == 200).then_some(()));
+    Running { addr, stop, thread }
+}
+
+impl Running {
+    fn end(self) {
+        self.stop.trigger();
+        assert_eq!(self.thread.join().unwrap().unwrap().connections_cut, 0);
+    }
+
+    /// A counter of the server, once it is above 0.
+    fn count(&self, name: &str) -> u64 {
+        eventually(name, || {
+            let metrics = Client::new(self.addr).get("/metrics");
+            let of = |line: &str| line.strip_prefix(name)?.trim().parse::<u64>().ok();
+            metrics.text().lines().find_map(of).filter(|count| *count > 0)
+        })
+    }
+
+    /// Everything that is answered until the server closes.
+    fn all(&self, sent: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.addr).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(sent).unwrap();
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).unwrap();
+        String::from_utf8(received).unwrap()
+    }
+}
+
+#[test]
+fn a_body_of_unknown_length_comes_in_chunks_or_until_the_end_of_the_connection() {
+    let running = serve(Limits::default());
+    let chunked = running.all(b"GET /pieces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let (head, body) = chunked.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("\r\ntransfer-encoding: chunked"), "{head}");
+    assert!(head.contains("\r\nconnection: close") && !head.contains("content-length"), "{head}");
+    assert_eq!(body, format!("3e8\r\n{}\r\n", "x".repeat(1000)).repeat(3) + "0\r\n\r\n");
+    let plain = running.all(b"GET /pieces HTTP/1.0\r\n\r\n");
+    let (head, body) = plain.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.0 200 OK\r\n") && !head.contains("chunked"), "{head}");
+    assert_eq!(body, "x".repeat(3000));
+    running.end();
+}
+
+#[test]
+fn a_client_of_http_1_0_may_keep_its_connection() {
+    let running = serve(Limits::default());
+    let mut client = Client::new(running.addr);
+    for _ in 0..2 {
+        client.send(b"GET /uri HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        let reply = client.reply(false);
+        assert_eq!((reply.text(), reply.header("connection")), ("/uri", Some("keep-alive")));
+    }
+    client.send(b"GET /uri HTTP/1.0\r\n\r\n");
+    assert_eq!(client.reply(false).header("connection"), Some("close"));
+    assert!(client.is_closed());
+    running.end();
+}
+
+#[test]
+fn a_close_is_asked_for_and_given() {
+    let running = serve(Limits::default());
+    let answers = running.all(b"GET /uri HTTP/1.1\r\nHost: x\r\n\r\nGET /uri?2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /uri?3 HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(answers.contains("/uri?2") && !answers.contains("/uri?3"), "{answers}");
+    running.end();
+}
+
+#[test]
+fn every_answer_has_a_date() {
+    let running = serve(Limits::default());
+    let mut client = Client::new(running.addr);
+    for path in ["/uri", "/health", "/nowhere"] {
+        let reply = client.get(path);
+        assert!(httpdate::parse_http_date(reply.header("date").unwrap()).is_ok());
+    }
+    running.end();
+}
+
+#[test]
+fn targets_and_headers_come_as_they_were_sent() {
+    let running = serve(Limits::default());
+    let mut client = Client::new(running.addr);
+    assert_eq!(client.get("/uri?a=%20&b=/?").text(), "/uri?a=%20&b=/?");
+    assert_eq!(client.get("http://elsewhere:1/uri?a").text(), "http://elsewhere:1/uri?a");
+    let headers = [("X-Value", "one"), ("x-other", "?"), ("X-VALUE", ""), ("x-value", "a \u{e4} b")];
+    assert_eq!(client.request("GET", "/headers", &headers, b"").body, "one||a \u{e4} b".as_bytes());
+    let pair = client.request("POST", "/echo", &[("Expect", "100-continue")], b"at once");
+    assert_eq!(pair.text(), "at once", "who does not wait for it is not told to go on");
+    for target in ["/\u{e4}", "/a\u{80}b"] {
+        assert!([400, 404].contains(&client.get(target).status), "{target}");
+    }
+    running.end();
+}
+
+#[test]
+fn what_two_could_read_differently_is_refused() {
+    let running = serve(Limits::default());
+    for head in [
+        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n",
+        "GET /uri HTTP/1.1\r\nHost: x\r\nHost: y\r\n",
+        "GET /uri HTTP/1.1\r\n",
+        "GET /uri HTTP/1.1\r\nHost : x\r\n",
+        "GET /uri HTTP/1.1\r\nHost: x\r\n folded\r\n",
+    ] {
+        let answer = running.all(format!("{head}\r\n").as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"reason\""), "{head}: {answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+    }
+    running.end();
+}
+
+#[test]
+fn who_goes_away_before_the_answer_is_counted() {
+    let running = serve(Limits::default());
+    let mut client = Client::new(running.addr);
+    client.send(b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    assert!(client.is_closed());
+    assert_eq!(running.count("tidemark_requests_abandoned_total"), 1);
+    let mut client = Client::new(running.addr);
+    client.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    assert!(client.is_closed());
+    assert_eq!(running.count("tidemark_connections_broken_total"), 2);
+    running.end();
+}
+
+#[test]
+fn who_does_not_read_is_cut_off_and_holds_nobody_up() {
+    let limits = Limits { body_timeout: Duration::from_millis(100), ..Limits::default() };
+    let running = serve(limits);
+    let mut endless = Client::new(running.addr);
+    endless.send(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n");
+    // a hundred megabytes, if it were all set aside
+    let mut many = Client::new(running.addr);
+    many.send(&b"GET /megabyte HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100));
+    assert_eq!(Client::new(running.addr).get("/uri").text(), "/uri");
+    eventually("both are cut off", || {
+        (running.count("tidemark_bound_hits_total{bound=\"write_time\"}") == 2).then_some(())
+    });
+    running.end();
+}
+
+/// Requests, each with the answer to it.
+fn exchange() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let body = proptest::collection::vec(any::<u8>(), 0..300);
+    (body, 0..3u8).prop_map(|(body, kind)| {
+        let head = "POST /echo HTTP/1.1\r\nHost: x\r\n";
+        let request = match kind {
+            0 => [format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes(), &body].concat(),
+            1 => {
+                let pieces = body.chunks(7).map(|piece| {
+                    [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()
+                });
+                let chunks = pieces.collect::<Vec<_>>().concat();
+                [format!("{head}Transfer-Encoding: chunked\r\n\r\n").as_bytes(), &chunks, b"0\r\n\r\n"].concat()
+            }
+            _ => return (b"GET /uri?x HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), b"/uri?x".to_vec()),
+        };
+        (request, body)
+    })
+}
+
+#[test]
+fn however_requests_are_cut_each_has_its_answer() {
+    let running = serve(Limits::default());
+    let strategy = (proptest::collection::vec(exchange(), 1..12), proptest::collection::vec(1usize..400, 1..40));
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let outcome = runner.run(&strategy, |(exchanges, cuts)| {
+        let mut client = Client::new(running.addr);
+        let sent: Vec<u8> = exchanges.iter().flat_map(|(request, _)| request.clone()).collect();
+        let mut rest = &sent[..];
+        for cut in cuts.into_iter().chain([usize::MAX]) {
+            let (piece, behind) = rest.split_at(cut.min(rest.len()));
+            client.send(piece);
+            rest = behind;
+        }
+        for (_, answer) in &exchanges {
+            prop_assert_eq!(&client.reply(false).body, answer);
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+    running.end();
+}
