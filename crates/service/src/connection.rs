@@ -3,7 +3,6 @@
 //! While it waits it has no buffers. What comes is read into a buffer of the worker's and decoded there; only what is
 //! left over, the beginning of a next request, is kept. Decoders go round among the connections of a worker.
 
-use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -14,40 +13,27 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, HttpBody};
 use axum::http::{Method, Response, StatusCode, header};
 use bytes::Bytes;
-use tidemark_wire::http1::{DecoderLimits, HttpError, RequestDecoder};
+use tidemark_wire::http1::{HttpError, RequestDecoder};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use crate::Answer;
 use crate::answer::{Content, reason};
+use crate::buffers::{give_back, give_decoder_back, spare_buffer, spare_decoder, with_scratch};
 use crate::metrics::{Bound, NO_ROUTE, WorkerCounts};
 use crate::request::{self, Begun, Work};
 use crate::rpc::Form;
 use crate::shared::{Shared, State};
 use crate::worker::Stopping;
 use crate::write::{self, Length, Manner};
-use crate::{Answer, Limits};
 
-/// Read at once.
-const READ_BYTES: usize = 64 << 10;
 /// Of further requests so much is read while one is being answered.
 const AHEAD_BYTES_MAX: usize = 64 << 10;
 /// Answers are sent when there are so many bytes of them, whatever else there is to do.
 const SEND_BYTES: usize = 64 << 10;
-/// Decoders and buffers that a worker keeps for whoever needs one next.
-const SPARE_MAX: usize = 16;
-/// A spare buffer is no larger than this.
-const SPARE_BYTES_MAX: usize = 128 << 10;
 /// After the stop a connection that has never sent a request is kept this long, for one that is on its way.
 const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(250);
-
-thread_local! {
-    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    // boxed, as what a connection has of them while it waits is a pointer
-    #[allow(clippy::vec_box)]
-    static DECODERS: RefCell<Vec<Box<RequestDecoder>>> = const { RefCell::new(Vec::new()) };
-    static BUFFERS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-}
 
 /// How a connection ended.
 #[derive(Debug)]
@@ -255,7 +241,11 @@ impl<'a> Connection<'a> {
     }
 
     /// Reads once, and begins on what came.
-    fn poll_read(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Poll<Result<Option<Next<'a>>, Break>> {
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        scratch: &mut [u8],
+    ) -> Poll<Result<Option<Next<'a>>, Break>> {
         let mut buffer = ReadBuf::new(scratch);
         std::task::ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
         let bytes = buffer.filled();
@@ -509,44 +499,4 @@ fn asks_to_close(answer: &Answer) -> bool {
             response.headers().get(header::CONNECTION).is_some_and(|value| value == "close")
         }
     }
-}
-
-fn with_scratch<T>(work: impl FnOnce(&mut [u8]) -> T) -> T {
-    let mut scratch = SCRATCH.take();
-    scratch.resize(READ_BYTES, 0);
-    let done = work(&mut scratch);
-    SCRATCH.set(scratch);
-    done
-}
-
-fn spare_decoder(limits: &Limits) -> Box<RequestDecoder> {
-    DECODERS.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
-        Box::new(RequestDecoder::new(DecoderLimits {
-            head_bytes: limits.head_bytes_max,
-            headers: limits.headers_max,
-            body_bytes: limits.body_bytes_max,
-        }))
-    })
-}
-
-fn give_decoder_back(mut decoder: Box<RequestDecoder>) {
-    DECODERS.with_borrow_mut(|spare| {
-        if spare.len() < SPARE_MAX {
-            decoder.start();
-            spare.push(decoder);
-        }
-    });
-}
-
-fn spare_buffer() -> Vec<u8> {
-    BUFFERS.with_borrow_mut(Vec::pop).unwrap_or_default()
-}
-
-fn give_back(mut buffer: Vec<u8>) {
-    BUFFERS.with_borrow_mut(|spare| {
-        if spare.len() < SPARE_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
-            buffer.clear();
-            spare.push(buffer);
-        }
-    });
 }

@@ -50,6 +50,7 @@
 //! also of the processor's cache.
 
 mod answer;
+mod buffers;
 mod client;
 mod connection;
 pub mod encode;

@@ -207,8 +207,7 @@ impl Counts {
     }
 
     fn encode_times(&self, encoder: &mut DescriptorEncoder, labels: &[Arc<str>]) -> fmt::Result {
-        let help =
-            "Time from a request being there to its answer being ready, in seconds, by route pattern";
+        let help = "Time from a request being there to its answer being ready, in seconds, by route pattern";
         let name = "tidemark_request_duration_seconds";
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
         for (route, label) in labels.iter().enumerate() {

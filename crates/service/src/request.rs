@@ -69,11 +69,16 @@ impl<'a> Target<'a> {
 /// Begins the work on a request that is whole.
 pub(crate) fn begin<'a>(shared: &Shared, counts: &'a WorkerCounts, request: &RequestDecoder) -> Begun<'a> {
     let (began, in_flight) = (Instant::now(), InFlight::begin(counts));
-    let (Ok(method), Some(target)) =
-        (Method::from_bytes(request.method()), Target::of(request.target()))
+    let (Ok(method), Some(target)) = (Method::from_bytes(request.method()), Target::of(request.target()))
     else {
         let refusal = reason(StatusCode::BAD_REQUEST, "the request line is not one of HTTP");
-        return Begun { began, in_flight, method: Method::GET, route: NO_ROUTE, work: Work::Done(refusal.into()) };
+        return Begun {
+            began,
+            in_flight,
+            method: Method::GET,
+            route: NO_ROUTE,
+            work: Work::Done(refusal.into()),
+        };
     };
     let (work, route) = work(shared, counts, &method, target, request);
     Begun { began, in_flight, method, route, work }
@@ -274,7 +279,8 @@ fn panicked(counts: &WorkerCounts) -> Answer {
     // The panic itself was printed by the panic hook.
     counts.panics.fetch_add(1, Ordering::Relaxed);
     tracing::error!("a request was answered 500 because its handler panicked");
-    reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details").into()
+    reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details")
+        .into()
 }
 
 /// The answer to a path that no route has.
@@ -319,7 +325,8 @@ mod tests {
 
     #[test]
     fn a_target_has_a_path_and_maybe_a_query() {
-        let of = |target: &'static str| Target::of(target.as_bytes()).map(|target| (target.path, target.query));
+        let of =
+            |target: &'static str| Target::of(target.as_bytes()).map(|target| (target.path, target.query));
         assert_eq!(of("/a/b"), Some(("/a/b", None)));
         assert_eq!(of("/a?x=/://?"), Some(("/a", Some("x=/://?"))));
         assert_eq!(of("/a://b"), Some(("/a://b", None)));

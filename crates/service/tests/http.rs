@@ -99,7 +99,10 @@ fn a_body_of_unknown_length_comes_in_chunks_or_until_the_end_of_the_connection()
     let running = serve(Limits::default());
     let chunked = running.all(b"GET /pieces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     let (head, body) = chunked.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("\r\ntransfer-encoding: chunked"), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("\r\ntransfer-encoding: chunked"),
+        "{head}"
+    );
     assert!(head.contains("\r\nconnection: close") && !head.contains("content-length"), "{head}");
     assert_eq!(body, format!("3e8\r\n{}\r\n", "x".repeat(1000)).repeat(3) + "0\r\n\r\n");
     let plain = running.all(b"GET /pieces HTTP/1.0\r\n\r\n");
@@ -218,11 +221,12 @@ fn exchange() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
         let request = match kind {
             0 => [format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes(), &body].concat(),
             1 => {
-                let pieces = body.chunks(7).map(|piece| {
-                    [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()
-                });
+                let pieces = body
+                    .chunks(7)
+                    .map(|piece| [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
                 let chunks = pieces.collect::<Vec<_>>().concat();
-                [format!("{head}Transfer-Encoding: chunked\r\n\r\n").as_bytes(), &chunks, b"0\r\n\r\n"].concat()
+                [format!("{head}Transfer-Encoding: chunked\r\n\r\n").as_bytes(), &chunks, b"0\r\n\r\n"]
+                    .concat()
             }
             _ => return (b"GET /uri?x HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), b"/uri?x".to_vec()),
         };
@@ -233,7 +237,8 @@ fn exchange() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 #[test]
 fn however_requests_are_cut_each_has_its_answer() {
     let running = serve(Limits::default());
-    let strategy = (proptest::collection::vec(exchange(), 1..12), proptest::collection::vec(1usize..400, 1..40));
+    let strategy =
+        (proptest::collection::vec(exchange(), 1..12), proptest::collection::vec(1usize..400, 1..40));
     let mut runner = proptest::test_runner::TestRunner::default();
     let outcome = runner.run(&strategy, |(exchanges, cuts)| {
         let mut client = Client::new(running.addr);
