@@ -10,9 +10,11 @@
 //!   written to a temporary directory), to `tiny_server`;
 //! - `session`, to `tiny_server … session`: three requests with a cookie, values extracted from JSON, a header and a
 //!   regular expression, paths that vary, and checks;
-//! - `tls` (connections kept) and `handshakes` (one for each request, resumed), to `tiny_tls_server`.
+//! - `tls` (connections kept) and `handshakes` (one for each request, resumed), to `tiny_tls_server`;
+//! - `calls` (remote calls, 1,000 at once on each connection; give 3 of them), to `tidemark serve trade`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -61,6 +63,8 @@ static ALLOCATOR: Counting = Counting;
 const POSTED_BYTES: usize = 1_024;
 /// Requests at once on a connection, where they are pipelined.
 const DEPTH: usize = 16;
+/// Calls at once on a connection.
+const CALLS: usize = 1_000;
 /// The share of the closed loop's rate at which the open loop is measured.
 const OPEN_SHARE: f64 = 0.8;
 
@@ -111,10 +115,24 @@ fn with_message(plan: &mut Plan, entered: bool) -> Result<(), Box<dyn std::error
     Ok(())
 }
 
+/// Makes calls of the trade service.
+fn with_calls(plan: &mut Plan) -> Result<(), Box<dyn std::error::Error>> {
+    let text = "sessions:\n  a:\n    steps:\n      - CALL: trade.trade\n        args: [{name: ibm, amount: 1}]\nload: \
+                {users: 1, hold: 1s}\n";
+    let made = tidemark_scenario::load_text("calls", text, std::path::Path::new("."), &[])?;
+    (plan.labels, plan.requests, plan.sessions) = (made.labels, made.requests, made.sessions);
+    plan.limits.streams = CALLS;
+    Ok(())
+}
+
 /// The plan of a shape; a number is a rate.
 fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<dyn std::error::Error>> {
     let rate = shape.parse().ok();
-    let users = if shape == "pipeline" { connections * DEPTH } else { connections };
+    let users = match shape {
+        "pipeline" => connections * DEPTH,
+        "calls" => connections * CALLS,
+        _ => connections,
+    };
     let mut plan = plan(connections, users, time, rate);
     match shape {
         "session" => enrich(&mut plan),
@@ -124,6 +142,7 @@ fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<d
             plan.requests[0].body = Some(Template::literal("x".repeat(POSTED_BYTES)));
         }
         "message" | "ledger" => with_message(&mut plan, shape == "ledger")?,
+        "calls" => with_calls(&mut plan)?,
         "pipeline" => plan.limits.pipeline = DEPTH,
         "handshakes" => plan.limits.keep_alive = false,
         "closed" | "tls" => {}
@@ -200,7 +219,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
 /// Drives a plan and prints what it cost; the rate that it came to.
 fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box<dyn std::error::Error>> {
     let settings = TlsSettings { insecure: true, ..TlsSettings::default() };
-    let options = DriveOptions {
+    let mut options = DriveOptions {
         threads: 1,
         cores: Vec::new(),
         seed: 1,
@@ -217,6 +236,9 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };
+    if plan.called().next().is_some() {
+        options.target.greet_calls("/rpc", plan.called(), &mut TcpStream::connect(address)?)?;
+    }
     let kept = std::env::temp_dir().join(format!("tidemark-loop-speed-{}", std::process::id()));
     let mut ledger = plan.entered().next().is_some().then(|| LedgerWriter::create(&kept)).transpose()?;
     let (mut acknowledged, mut writing) = (0, Duration::ZERO);
