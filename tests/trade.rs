@@ -50,6 +50,29 @@ fn the_service_has_done_as_often_as_the_driver_was_told() {
 }
 
 #[test]
+fn there_are_as_many_connections_as_the_scenario_says_or_it_is_told() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let served = Served::start("trade", &[]);
+    let url = format!("http://{}", served.authority);
+    for (connections, threads, told) in [(1, 1, None), (3, 2, Some("up to 4 connections were made"))] {
+        let set = [format!("connections={connections}"), "calls=10".to_owned()];
+        let of_the_run = ["--url", &url, "--for", "100ms", "--threads", "2", "--json"];
+        let scenario = ["trade-websocket", "--set", &set[0], "--set", &set[1]];
+        let summary = json(&run(folder.path(), &[&scenario[..], &of_the_run].concat()));
+        assert_eq!(summary["driver"]["threads"], threads, "{summary}");
+        let dir = folder.path().join(summary["run_dir"].as_str().expect("a directory"));
+        let manifest: Value =
+            serde_json::from_slice(&std::fs::read(dir.join("run.json")).expect("run.json")).expect("JSON");
+        let notes = manifest["notes"].as_array().expect("notes");
+        let note = notes.iter().filter_map(Value::as_str).find(|note| note.contains("connections were made"));
+        assert!(
+            note.is_some() == told.is_some()
+                && note.unwrap_or_default().starts_with(told.unwrap_or_default())
+        );
+    }
+}
+
+#[test]
 fn both_ways_are_compared() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let arguments = ["trade", "--for", "1s", "--set", "users=10", "--set", "calls=50", "--json"];

@@ -171,6 +171,8 @@ pub struct DriveEnd {
     pub held: u64,
     /// Connections that there was room for, where that is fewer than the scenario allows, and what bounded them.
     pub connections_capped_to: Option<(usize, Bound)>,
+    /// Connections that were allowed, where that is more than the scenario allows: each thread has whole ones.
+    pub connections_raised_to: Option<usize>,
 }
 
 /// Stops a drive from any thread.
@@ -210,6 +212,7 @@ pub struct Drive {
     phases: Vec<PhaseTimes>,
     io: IoChoice,
     connections_capped_to: Option<(usize, Bound)>,
+    connections_raised_to: Option<usize>,
 }
 
 impl Drive {
@@ -260,6 +263,7 @@ impl Drive {
         let mut end = DriveEnd {
             io: self.io,
             connections_capped_to: self.connections_capped_to,
+            connections_raised_to: self.connections_raised_to,
             ..DriveEnd::default()
         };
         for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
@@ -324,6 +328,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
             share_of(connections).max(share_of(users).div_ceil(depth))
         })
         .collect();
+    let allowed: usize = shares.iter().sum();
     let (io, seats) = Seat::all(options.io, &shares).map_err(no_seat(options.io))?;
     for (seat, share) in seats.into_iter().zip(shares) {
         parts.push((seat, share, Prepared::all(&plan, &options.target)?));
@@ -342,6 +347,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         phases: phase_times(&plan, begin_ns),
         io,
         connections_capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
+        connections_raised_to: (allowed > plan.limits.connections).then_some(allowed),
     };
     for (index, (seat, connections, prepared)) in parts.into_iter().enumerate() {
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
 use support::identity::{NAME, identity_13};
 use support::{Sum, begin, finish, options};
-use tidemark_drive::Tls;
+use tidemark_drive::{DriveOptions, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_wire::rpc::Limits;
@@ -110,6 +110,22 @@ fn what_it_takes_is_known_from_its_greeting() {
     let sum = finish(begin(plan, options));
     assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
     assert_eq!(at(&server.seen.connections), 2, "for six users");
+}
+
+#[test]
+fn connections_beyond_what_the_scenario_says_are_told() {
+    for (threads, connections, raised) in [(1, 3, None), (2, 4, Some(4)), (3, 3, None)] {
+        let server = server(offered(), well);
+        let plan = plan(ONE_CALL, 300, "users: 15", "connections: 3, streams: 5");
+        let options = calling(server.address, None, &plan);
+        let sum = finish(begin(plan, DriveOptions { threads, ..options }));
+        assert_eq!(outcomes(&sum), [(Outcome::Ok, 300)], "{}", details(&sum));
+        assert_eq!(
+            (sum.connects(), sum.end.connections_raised_to),
+            (connections, raised),
+            "{threads} threads"
+        );
+    }
 }
 
 #[test]

@@ -163,6 +163,12 @@ impl Account {
                 "there was room for {connections} connections only: what bounds them is {bound}"
             ));
         }
+        if let Some(connections) = end.connections_raised_to {
+            self.notes.push(format!(
+                "up to {connections} connections were made, more than `limits: connections` says: each driving thread \
+                 has an equal share of the users, and whole connections for them; another number of --threads may fit"
+            ));
+        }
         if let Some(share) = waited_share.filter(|share| *share > WAITED_NOTED) {
             self.notes.push(format!(
                 "the driving threads were ready to run but had no core for {:.0} % of the time; latencies contain it",

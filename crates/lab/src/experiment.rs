@@ -74,7 +74,9 @@ pub fn run(
         return Err(LabError::Usage(reason.into()));
     }
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
-    let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores)).max(1);
+    // A thread without a connection would be of no use, and with one more than the scenario says.
+    let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores));
+    let threads = threads.min(plan.limits.connections).max(1);
 
     let run_dir = tidemark_record::new_run_dir(options.out.as_deref(), &plan.name)
         .map_err(|error| LabError::Usage(format!("{error}")))?;
