@@ -3,6 +3,7 @@
 //! One thread does it all; the driving threads hand their intervals to it. Whatever goes wrong, the values on its
 //! stack stop what they started when they are dropped: the drive, the system, its data, in this order.
 
+mod reading_back;
 mod watching;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,6 @@ use tidemark_record::summary::{Driver, Ledger, Summary};
 use tidemark_record::{Event, RunWriter, Totals, summarize};
 use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
-use tidemark_store::Durability;
 
 use self::watching::{Driven, LOOK_EVERY, Tested, Watching};
 use crate::account::{self, Account};
@@ -34,13 +34,11 @@ use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::microseconds;
-use crate::verify::{self, Holdings, Known, Pages, Recipe, Unfinished};
+use crate::verify::{self, Known, Recipe};
 use crate::{machine, pin, steady, verdict};
 
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
-/// Why a run whose load was stopped is not verified.
-const STOPPED_BEFORE: &str = "stopped by the user before its load was over";
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
 
@@ -420,57 +418,6 @@ impl Experiment {
         calm.driver.core_wait_us = of_all.core_wait_us;
         calm.driver.wanted_share = of_all.wanted_share;
         calm
-    }
-
-    /// Where a store is to be read straight that is behind its system: waits for it. Returns why that was in vain.
-    fn catch_up(
-        &self,
-        recipe: Option<&mut Recipe>,
-        system: &Running,
-        driven: &Driven,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Unfinished>, LabError> {
-        let is_there = driven.system_ended.is_none() && self.wish() == Wish::GoOn;
-        let Some(recipe) = recipe.filter(|_| is_there) else { return Ok(None) };
-        let mut tell = |step: verify::Step| progress(Progress::Verifying { read: step.read, of: step.of });
-        let goes_on = || self.wish() == Wish::GoOn;
-        verify::catch_up(&self.run_dir, recipe, &system.target, &goes_on, &mut tell)
-    }
-
-    /// Reads everything back and holds it against the ledger; none where nothing was entered and nobody asked.
-    fn verify(
-        &self,
-        recipe: Option<&Recipe>,
-        system: &Running,
-        driven: &Driven,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Ledger>, LabError> {
-        let entered = |why: &str| verify::entered(&self.run_dir, why).map_err(written);
-        let Some(recipe) = recipe else { return entered(verify::NO_VERIFY) };
-        if driven.system_ended.is_some() && recipe.asks_the_system() {
-            return entered("the system ended by itself, so that nobody could be asked");
-        }
-        if self.wish() != Wish::GoOn {
-            return entered(STOPPED_BEFORE);
-        }
-        let mut tell = |step: verify::Step| progress(Progress::Verifying { read: step.read, of: step.of });
-        let goes_on = || self.wish() == Wish::GoOn;
-        let mut search = |holdings: &dyn Holdings| {
-            verify::verify(&self.run_dir, recipe, holdings, &goes_on, &mut tell).map(Some).map_err(written)
-        };
-        match verify::straight(recipe, &self.run_dir) {
-            Some(store) => search(&*store),
-            None => search(&Pages::new(recipe, &system.target)?),
-        }
-    }
-
-    /// Where a system keeps its data, within the run directory if need be, and what an acknowledged write in it is worth.
-    fn store_of<'s>(&self, system: &'s Running) -> Option<(&'s Path, Durability)> {
-        let dir = system.data_dir()?;
-        // a whole path where it lies on a file system of its own
-        let dir = dir.strip_prefix(&self.run_dir).unwrap_or(dir);
-        let durability = system.durability.as_deref()?.parse().ok()?;
-        Some((dir, durability))
     }
 
     fn finish(
