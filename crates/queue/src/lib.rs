@@ -55,8 +55,8 @@
 //! **Several receivers claim a ring for as long as it takes to take a batch out** (one compare-and-swap for a batch), into
 //! room of their own, so that none holds the ring while it works. Who goes away gives back what it holds.
 //!
-//! **Why not an existing ring?** `rtrb` is as fast in batches, but what its sender has not committed its receiver cannot
-//! see, and the second cursor is the point. So the ring is ours, some hundred lines (`ring.rs`, `slots.rs`), every order of
+//! **Why not an existing ring?** What the sender of `rtrb` has not committed its receiver cannot see, and the second cursor
+//! is the point. So the ring is ours, some hundred lines (`ring.rs`, `slots.rs`), every order of
 //! the threads is checked with loom (`tests/loom.rs`), the rest by Miri and beside a model (`tests/properties.rs`).
 
 mod batch;
