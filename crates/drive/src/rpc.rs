@@ -485,7 +485,7 @@ impl<I: Io> Io for RpcIo<I> {
                 self.on_inner(l, event);
                 continue;
             }
-            for l in std::mem::take(&mut self.unsent) {
+            while let Some(l) = self.unsent.pop() {
                 self.mark(l as usize);
             }
             self.flush_all();
