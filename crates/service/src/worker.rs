@@ -89,9 +89,10 @@ async fn connection(shared: Arc<Shared>, index: usize, stream: TcpStream, stoppi
     poll_fn(|context| Poll::Ready(stop.as_mut().poll(context).is_ready())).await;
     match Connection::new(&shared, counts, &stopping, stream).serve().await {
         (_, End::Closed) => {}
-        (stream, End::Refused) => linger(stream).await,
+        // Boxed, so that a connection which comes to neither has no room for them.
+        (stream, End::Refused) => Box::pin(linger(stream)).await,
         (stream, End::Upgrade(form, input)) => {
-            calls(&shared, index, (stream, input), form, &stopping).await;
+            Box::pin(calls(&shared, index, (stream, input), form, &stopping)).await;
         }
     }
 }
