@@ -35,11 +35,7 @@ fn cut(running: &Running, reason: &str, count: usize) {
 fn a_client_that_never_reads_is_cut_off_with_all_that_it_held() {
     let running = patient_for(Duration::from_secs(3), &Arc::default());
     let mut raw = Raw::connect(running.addr);
-    let echo = raw.number("desk.echo");
-    let payload = format!("[\"{}\",\"\"]", "x".repeat(60_000));
-    let (mut frame, mut wire) = (Vec::new(), Vec::new());
-    CallWriter::new().call(&mut frame, 1, echo, 60_000, payload.as_bytes());
-    websocket::write_message(&mut wire, Kind::Binary, &frame, Some(KEY));
+    let wire = raw.echo(60_000);
     raw.stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
     // the kernel's buffers of both directions and what the server keeps are full one day; then it is the server's turn
     let mut sent = 0;

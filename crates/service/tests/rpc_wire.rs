@@ -114,11 +114,7 @@ fn an_id_in_use_and_a_ping_and_a_close() {
 fn a_client_that_does_not_read_is_not_read_from() {
     let running = Running::start(Arc::new(Desk::default()));
     let mut raw = Raw::connect(running.addr);
-    let echo = raw.number("desk.echo");
-    let payload = format!("[\"{}\",\"\"]", "x".repeat(60_000));
-    let (mut frame, mut wire) = (Vec::new(), Vec::new());
-    CallWriter::new().call(&mut frame, 1, echo, 60_000, payload.as_bytes());
-    websocket::write_message(&mut wire, Kind::Binary, &frame, Some(KEY));
+    let wire = raw.echo(60_000);
     raw.stream.set_nonblocking(true).unwrap();
     // the kernel's buffers of both directions, and what the server keeps
     let (mut sent, mut at, mut refused) = (0usize, 0, 0);
