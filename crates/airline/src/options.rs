@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tidemark_service::{Limits, Setting, Settings};
 use tidemark_store::Durability;
@@ -76,30 +75,15 @@ const SETTINGS: &[Setting] = &[
         allowed: "1 to 1000000000",
         help: "bookings kept at once; a booking beyond that is answered 503",
     },
-    Setting {
-        name: "connections_max",
-        default: "16384",
-        allowed: "1 to 1000000",
-        help: "connections open at once; one more is answered 503",
-    },
+    Limits::CONNECTIONS_MAX,
     Setting {
         name: "body_bytes_max",
         default: "1048576",
         allowed: "1024 to 67108864",
         help: "size of a request body; a larger one is answered 413",
     },
-    Setting {
-        name: "head_timeout_s",
-        default: "75",
-        allowed: "1 to 86400",
-        help: "a connection that sends no whole request head for so many seconds is closed",
-    },
-    Setting {
-        name: "stop_deadline_s",
-        default: "10",
-        allowed: "0 to 3600",
-        help: "how many seconds requests in flight have to finish when the server stops",
-    },
+    Limits::HEAD_TIMEOUT_S,
+    Limits::STOP_DEADLINE_S,
 ];
 
 /// All settings, for help texts.
@@ -133,11 +117,8 @@ impl Values {
         settings.check_names()?;
         let hours: i64 = settings.value("session_hours", 1..=8760)?;
         let limits = Limits {
-            connections_max: settings.value("connections_max", 1..=1_000_000)?,
             body_bytes_max: settings.value("body_bytes_max", 1024..=64 * 1024 * 1024)?,
-            head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
-            stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
-            ..Limits::default()
+            ..Limits::read(&settings)?
         };
         Ok(Values {
             customers: settings.value("customers", 1..=CUSTOMERS_MAX)?,

@@ -85,7 +85,7 @@ impl Recorder {
     ) -> Self {
         let mut recorder = Recorder {
             exchange,
-            current: empty(thread as u16),
+            current: ThreadInterval::empty(thread as u16, 0, 0),
             start_ns,
             edge_ns: 0,
             window,
@@ -283,7 +283,7 @@ impl Recorder {
                 Some(_) => self.take_back(back),
             }
         }
-        let Some(mut next) = found else { return empty(thread) };
+        let Some(mut next) = found else { return ThreadInterval::empty(thread, 0, 0) };
         self.pool.append(&mut next.series);
         self.pool.truncate(POOLED_SERIES);
         next.thread = thread;
@@ -310,61 +310,10 @@ fn fresh(pool: &mut Vec<Series>, label: u16, outcome: Outcome, measured: bool) -
     }
 }
 
-fn empty(thread: u16) -> ThreadInterval {
-    ThreadInterval {
-        thread,
-        start_us: 0,
-        end_us: 0,
-        in_window: false,
-        series: Vec::new(),
-        offered: 0,
-        dropped: 0,
-        waiting: 0,
-        in_flight: 0,
-        connections: 0,
-        connects: 0,
-        sent_bytes: 0,
-        received_bytes: 0,
-        lag_us: new_histogram(),
-        cpu_us: 0,
-        examples: Vec::new(),
-        statuses: Vec::new(),
-        ledger: Part::default(),
-    }
-}
-
-/// The same interval with nothing in it; histograms are kept, emptied.
-pub(crate) fn emptied(interval: ThreadInterval) -> ThreadInterval {
-    let ThreadInterval { thread, mut series, mut lag_us, mut examples, mut statuses, mut ledger, .. } =
-        interval;
-    for one in &mut series {
-        one.response_time_us.reset();
-        one.service_time_us.reset();
-    }
-    lag_us.reset();
-    examples.clear();
-    statuses.clear();
-    ledger.clear();
-    ThreadInterval {
-        thread,
-        start_us: 0,
-        end_us: 0,
-        in_window: false,
-        series,
-        offered: 0,
-        dropped: 0,
-        waiting: 0,
-        in_flight: 0,
-        connections: 0,
-        connects: 0,
-        sent_bytes: 0,
-        received_bytes: 0,
-        lag_us,
-        cpu_us: 0,
-        examples,
-        statuses,
-        ledger,
-    }
+/// The same interval with nothing in it; what it had room for is kept.
+pub(crate) fn emptied(mut interval: ThreadInterval) -> ThreadInterval {
+    interval.clear();
+    interval
 }
 
 /// CPU time of this thread so far.

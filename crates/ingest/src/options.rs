@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tidemark_service::{Limits, Setting, Settings};
 use tidemark_store::Durability;
@@ -166,24 +165,9 @@ const SETTINGS: &[Setting] = &[
         allowed: "1 to 3600",
         help: "buffer=kafka: how many seconds it has to take a message, retries included, and to be reached at the start",
     },
-    Setting {
-        name: "connections_max",
-        default: "16384",
-        allowed: "1 to 1000000",
-        help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
-    },
-    Setting {
-        name: "head_timeout_s",
-        default: "75",
-        allowed: "1 to 86400",
-        help: "a connection that sends no whole request head for so many seconds is closed",
-    },
-    Setting {
-        name: "stop_deadline_s",
-        default: "10",
-        allowed: "0 to 3600",
-        help: "how many seconds requests in flight have to finish when the server stops",
-    },
+    Limits::CONNECTIONS_MAX,
+    Limits::HEAD_TIMEOUT_S,
+    Limits::STOP_DEADLINE_S,
 ];
 
 /// A body may be this much larger than a message, so that one that is too long is told so as a message.
@@ -221,13 +205,7 @@ impl Values {
         let store = Kind::read(&settings, waiting_max)?;
         let buffer = Buffer::read(&settings, waiting_max)?;
         settings.check_names()?;
-        let limits = Limits {
-            connections_max: settings.value("connections_max", 1..=1_000_000)?,
-            body_bytes_max: BODY_BYTES_MAX,
-            head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
-            stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
-            ..Limits::default()
-        };
+        let limits = Limits { body_bytes_max: BODY_BYTES_MAX, ..Limits::read(&settings)? };
         let memory_mb: u64 = settings.value("memory_mb", 1..=1_000_000)?;
         Ok(Values { waiting_max, store, buffer, memory_bytes: memory_mb * 1024 * 1024, limits })
     }

@@ -150,4 +150,39 @@ impl ThreadInterval {
             ledger: Part::default(),
         }
     }
+    /// Makes it as [`empty`](Self::empty) has it, at time 0, and keeps all room: each series stays, with no request in it.
+    pub fn clear(&mut self) {
+        // every field by name: one that is added has to be thought of here
+        let ThreadInterval {
+            thread: _,
+            start_us,
+            end_us,
+            in_window,
+            series,
+            offered,
+            dropped,
+            waiting,
+            in_flight,
+            connections,
+            connects,
+            sent_bytes,
+            received_bytes,
+            lag_us,
+            cpu_us,
+            examples,
+            statuses,
+            ledger,
+        } = self;
+        (*start_us, *end_us, *in_window) = (0, 0, false);
+        (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
+        (*connections, *connects, *sent_bytes, *received_bytes, *cpu_us) = (0, 0, 0, 0, 0);
+        for one in series {
+            one.response_time_us.reset();
+            one.service_time_us.reset();
+        }
+        lag_us.reset();
+        examples.clear();
+        statuses.clear();
+        ledger.clear();
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidemark_wire::http1::MAX_HEADERS;
 
-use crate::ServiceError;
+use crate::{ServiceError, Setting, SettingError, Settings};
 
 /// Bounds on what clients may hold or send; each one that is hit is counted in `/metrics`.
 ///
@@ -51,6 +51,41 @@ impl Default for Limits {
 const HEAD_BYTES_LEAST: usize = 8 * 1024;
 
 impl Limits {
+    /// Sets [`connections_max`](Limits::connections_max) in a system's table of settings.
+    pub const CONNECTIONS_MAX: Setting = Setting {
+        name: "connections_max",
+        default: "16384",
+        allowed: "1 to 1000000",
+        help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
+    };
+    /// Sets [`head_timeout`](Limits::head_timeout), in seconds.
+    pub const HEAD_TIMEOUT_S: Setting = Setting {
+        name: "head_timeout_s",
+        default: "75",
+        allowed: "1 to 86400",
+        help: "a connection that sends no whole request head for so many seconds is closed; WebSockets are pinged halfway",
+    };
+    /// Sets [`stop_deadline`](Limits::stop_deadline), in seconds.
+    pub const STOP_DEADLINE_S: Setting = Setting {
+        name: "stop_deadline_s",
+        default: "10",
+        allowed: "0 to 3600",
+        help: "how many seconds requests and calls in flight have to finish when the server stops",
+    };
+
+    /// The limits that the three settings above say, which have to be in the table; all others as they are by default.
+    ///
+    /// # Errors
+    /// Where one of them has a value that it does not take.
+    pub fn read(settings: &Settings<'_>) -> Result<Limits, SettingError> {
+        Ok(Limits {
+            connections_max: settings.value("connections_max", 1..=1_000_000)?,
+            head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
+            stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
+            ..Limits::default()
+        })
+    }
+
     /// Says what is wrong with these limits, if anything is.
     pub fn check(&self) -> Result<(), ServiceError> {
         let wrong = |name, given: String, allowed| Err(ServiceError::Setting { name, given, allowed });
@@ -79,7 +114,28 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    const SETTINGS: &[Setting] = &[Limits::CONNECTIONS_MAX, Limits::HEAD_TIMEOUT_S, Limits::STOP_DEADLINE_S];
+
+    #[test]
+    fn settings_say_the_defaults_and_set_what_they_name() {
+        let read = |pairs: &[(&str, &str)]| {
+            let given: BTreeMap<_, _> =
+                pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            Limits::read(&Settings::new(SETTINGS, &given))
+        };
+        assert_eq!(read(&[]).unwrap(), Limits::default());
+        let set =
+            read(&[("connections_max", "7"), ("head_timeout_s", "8"), ("stop_deadline_s", "9")]).unwrap();
+        assert_eq!((set.connections_max, set.head_timeout.as_secs(), set.stop_deadline.as_secs()), (7, 8, 9));
+        for setting in SETTINGS {
+            let error = read(&[(setting.name, "-1")]).unwrap_err().to_string();
+            assert!(error.contains(setting.name) && error.contains(setting.allowed), "{error}");
+        }
+    }
 
     #[test]
     fn limits_that_make_no_sense_are_refused() {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use tidemark_service::{Limits, Setting, SettingError, Settings};
 
@@ -33,30 +32,15 @@ impl Default for Options {
 }
 
 const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "connections_max",
-        default: "16384",
-        allowed: "1 to 1000000",
-        help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
-    },
+    Limits::CONNECTIONS_MAX,
     Setting {
         name: "body_bytes_max",
         default: "65536",
         allowed: "1 to 16777216",
         help: "bytes of a request body; a larger one is answered 413",
     },
-    Setting {
-        name: "head_timeout_s",
-        default: "75",
-        allowed: "1 to 86400",
-        help: "a connection that sends nothing whole for so many seconds is closed; WebSockets are pinged halfway",
-    },
-    Setting {
-        name: "stop_deadline_s",
-        default: "10",
-        allowed: "0 to 3600",
-        help: "how many seconds requests and calls in flight have to finish when the server stops",
-    },
+    Limits::HEAD_TIMEOUT_S,
+    Limits::STOP_DEADLINE_S,
 ];
 
 /// All settings, for help texts.
@@ -76,13 +60,7 @@ pub fn check_setting(name: &str, value: &str) -> Result<(), TradeError> {
 pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Limits, SettingError> {
     let settings = Settings::new(SETTINGS, given);
     settings.check_names()?;
-    Ok(Limits {
-        connections_max: settings.value("connections_max", 1..=1_000_000)?,
-        body_bytes_max: settings.value("body_bytes_max", 1..=16 << 20)?,
-        head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
-        stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
-        ..Limits::default()
-    })
+    Ok(Limits { body_bytes_max: settings.value("body_bytes_max", 1..=16 << 20)?, ..Limits::read(&settings)? })
 }
 
 #[cfg(test)]
