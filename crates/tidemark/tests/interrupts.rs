@@ -2,6 +2,7 @@
 
 mod program;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
@@ -11,6 +12,9 @@ use std::process::{Child, ChildStderr, Stdio};
 use program::{children, is_alive, send, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
+
+/// Users at once: more than a system's threads could have requests in their hands.
+const USERS: usize = 20;
 
 /// A long run in its measured phase, and the system that it started.
 struct Running {
@@ -29,7 +33,7 @@ impl Running {
             "--set",
             "durability=memory",
             "--set",
-            "users=2",
+            &format!("users={USERS}"),
             "--out",
             "out",
             "--json",
@@ -37,17 +41,22 @@ impl Running {
         let mut child =
             tidemark(folder, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.starts_with("hold") {
-            line.clear();
-            assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended before it measured");
-        }
+        heard(&mut stderr, "hold");
         let system = children(child.id());
         assert_eq!(system.len(), 1, "one system");
         let group = fs::read_to_string(format!("/proc/{}/stat", system[0])).unwrap();
         let group = group.rsplit(')').next().unwrap().split_whitespace().nth(2).map(str::to_owned);
         assert_eq!(group, Some(system[0].to_string()), "a terminal's Ctrl-C must not reach the system");
         Running { child, system: system[0], stderr }
+    }
+
+    /// Stops the system in its tracks, and waits until a request has come that it will not look at. From then on the run
+    /// has something under way whatever it is told.
+    fn freeze(&self) {
+        send(self.system, Signal::STOP);
+        wait_until("a request waits for the frozen system", || {
+            is_stopped(self.system) && has_unread(self.system)
+        });
     }
 
     /// Waits for the end: status, standard output, the rest of standard error.
@@ -57,6 +66,40 @@ impl Running {
         self.stderr.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), out, rest)
     }
+}
+
+/// Reads on until a line that begins with these words.
+fn heard(stderr: &mut BufReader<ChildStderr>, words: &str) {
+    let (mut line, mut all) = (String::new(), String::new());
+    while !line.starts_with(words) {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended and never said {words:?}: {all}");
+        all.push_str(&line);
+    }
+}
+
+/// Whether a process stands still by a signal, with all its threads.
+fn is_stopped(id: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let states: Vec<_> = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok()).collect();
+    !states.is_empty() && states.iter().all(|stat| stat.contains(") T "))
+}
+
+/// Whether bytes have come over a connection of a process that it has not read.
+fn has_unread(id: u32) -> bool {
+    let files = fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten();
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    let sockets: HashSet<String> = links
+        .filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    // columns: number, own end, other end, state (01 is connected), bytes to send:bytes to read, …, inode
+    let table = fs::read_to_string(format!("/proc/{id}/net/tcp")).unwrap_or_default();
+    table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|columns| {
+        columns.len() > 9
+            && columns[3] == "01"
+            && sockets.contains(columns[9])
+            && columns[4].rsplit(':').next().is_some_and(|unread| unread.contains(|digit| digit != '0'))
+    })
 }
 
 #[test]
@@ -81,12 +124,13 @@ fn one_ctrl_c_stops_and_reports() {
 #[test]
 fn two_ctrl_c_stop_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let running = Running::start(folder.path());
+    let mut running = Running::start(folder.path());
     let (id, system) = (running.child.id(), running.system);
     // a system that stands still keeps requests under way, so that the first signal cannot be the end
-    send(system, Signal::STOP);
+    running.freeze();
     send(id, Signal::INT);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    // two that come before one was looked at are one
+    heard(&mut running.stderr, "stopping");
     send(id, Signal::INT);
     let (status, out, rest) = running.end();
     assert_eq!((status, out.as_str()), (Some(130), ""), "{rest}");
@@ -132,11 +176,7 @@ fn ctrl_c_before_the_load_leaves_a_run_that_says_so() {
     let mut child =
         tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.starts_with("loading data") {
-        line.clear();
-        assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended before it loaded");
-    }
+    heard(&mut stderr, "loading data");
     send(child.id(), Signal::TERM);
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
