@@ -41,26 +41,28 @@ fn call(visible: &syn::Visibility, number: usize, method: &Method) -> TokenStrea
     let (ident, doc, returns) = (&method.ident, &method.doc, &method.returns);
     let doc = format!("{doc}\n\n# Errors\nWhy there is no answer.");
     let names: Vec<_> = method.arguments.iter().map(|argument| &argument.ident).collect();
-    let kinds = method.arguments.iter().map(|argument| &argument.kind);
-    let arguments = match names.is_empty() {
-        true => quote!(&[false; 0]),
-        false => quote!(&(#(&#names,)*)),
+    let kinds: Vec<_> = method.arguments.iter().map(|argument| &argument.kind).collect();
+    // no tuple without fields is written as an empty array
+    let (arguments, all) = match names.is_empty() {
+        true => (quote!([false; 0]), quote!([bool; 0])),
+        false => (quote!((#(#names,)*)), quote!((#(#kinds,)*))),
     };
     let rest = rest(method);
     quote! {
         #[doc = #doc]
-        #visible async fn #ident(
+        #visible fn #ident(
             &self,
             #(#names: #kinds),*
-        ) -> ::core::result::Result<#returns, ::tidemark_service::rpc::CallError> {
+        ) -> ::tidemark_service::rpc::Calling<'_, #all, #returns> {
             match self.proxy.through() {
-                ::tidemark_service::rpc::Through::WebSocket(_) => self.proxy.call(#number, #arguments).await,
-                ::tidemark_service::rpc::Through::Rest(_) => #rest,
+                ::tidemark_service::rpc::Through::WebSocket(_) => self.proxy.call(#number, #arguments),
+                ::tidemark_service::rpc::Through::Rest(_) => self.proxy.send(move || #rest),
             }
         }
     }
 }
 
+/// The request of a method, if it has a route.
 fn rest(method: &Method) -> TokenStream {
     let Some(route) = &method.route else {
         return quote!(::core::result::Result::Err(::tidemark_service::rpc::CallError::no_route()));
@@ -87,6 +89,7 @@ fn rest(method: &Method) -> TokenStream {
     });
     quote!({
         let request = ::tidemark_service::rpc::RestCall::new(::tidemark_service::rpc::Verb::#verb);
-        self.proxy.send(request #(#segments)* #(#others)*).await
+        let request = request #(#segments)* #(#others)*;
+        ::core::result::Result::Ok(request)
     })
 }

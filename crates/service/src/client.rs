@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use call::Calling;
 pub use error::CallError;
 pub use proxy::{Proxy, Through};
 pub use rest::{RestCall, RestClient};

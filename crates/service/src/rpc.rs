@@ -80,7 +80,7 @@ pub(crate) use serve::Services;
 pub(crate) use upgrade::agree as agree_to_upgrade;
 
 pub use crate::client::{
-    CallError, Client, ClientOptions, ClientStats, Proxy, RestCall, RestClient, Through, WhenClosed,
+    CallError, Calling, Client, ClientOptions, ClientStats, Proxy, RestCall, RestClient, Through, WhenClosed,
 };
 pub use describe::{Argument, Description, Method, Place, Route, Verb, schema_of};
 pub use form::Form;

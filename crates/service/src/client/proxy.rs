@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::call::Calling;
 use super::rest::{RestCall, RestClient};
-use super::{CallError, Client, DEADLINE, call};
+use super::state::Shared;
+use super::{CallError, Client, DEADLINE};
 
 /// How calls get there.
 #[derive(Debug, Clone)]
@@ -57,31 +58,32 @@ impl Proxy {
         &self.through
     }
 
-    /// Calls a method over the WebSocket.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    pub async fn call<A, R>(&self, method: usize, arguments: &A) -> Result<R, CallError>
-    where
-        A: Serialize + ?Sized,
-        R: DeserializeOwned,
-    {
-        match &self.through {
-            Through::WebSocket(client) => {
-                call::call(&client.handle.shared, (self.table, method), self.deadline, arguments).await
-            }
-            Through::Rest(_) => Err(CallError::NoRoute),
-        }
+    /// A call of a method over the WebSocket.
+    pub fn call<A, R>(&self, method: usize, arguments: A) -> Calling<'_, A, R> {
+        Calling::new(self, method, arguments)
     }
 
-    /// Calls a method as REST.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    pub async fn send<R: DeserializeOwned>(&self, request: RestCall) -> Result<R, CallError> {
+    /// A call of a method as REST; `request` puts it together.
+    pub fn send<'a, A, R>(
+        &'a self,
+        request: impl FnOnce() -> Result<RestCall, CallError> + Send + 'a,
+    ) -> Calling<'a, A, R>
+    where
+        R: DeserializeOwned + 'a,
+    {
+        Calling::slow(async move {
+            match &self.through {
+                Through::Rest(client) => client.send(request()?, self.deadline).await,
+                Through::WebSocket(_) => Err(CallError::NoRoute),
+            }
+        })
+    }
+
+    /// The connection, the method there, and the time that a call has.
+    pub(super) fn way(&self, method: usize) -> Result<(&Shared, (usize, usize), Duration), CallError> {
         match &self.through {
-            Through::Rest(client) => client.send(request, self.deadline).await,
-            Through::WebSocket(_) => Err(CallError::NoRoute),
+            Through::WebSocket(client) => Ok((&client.handle.shared, (self.table, method), self.deadline)),
+            Through::Rest(_) => Err(CallError::NoRoute),
         }
     }
 }

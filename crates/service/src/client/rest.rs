@@ -27,9 +27,14 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 /// Calls the REST routes of one server. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct RestClient {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
     addr: SocketAddr,
     host: HeaderValue,
-    idle: Arc<Mutex<Vec<SendRequest<Body>>>>,
+    idle: Mutex<Vec<SendRequest<Body>>>,
 }
 
 /// A request that is put together.
@@ -115,7 +120,7 @@ impl RestClient {
     pub fn new(addr: SocketAddr) -> Self {
         // an address is always a header's value
         let host = HeaderValue::try_from(addr.to_string()).unwrap_or(HeaderValue::from_static("localhost"));
-        RestClient { addr, host, idle: Arc::default() }
+        RestClient { shared: Arc::new(Shared { addr, host, idle: Mutex::default() }) }
     }
 
     pub(super) async fn send<R: DeserializeOwned>(
@@ -123,7 +128,7 @@ impl RestClient {
         call: RestCall,
         time: Duration,
     ) -> Result<R, CallError> {
-        let request = call.request(&self.host)?;
+        let request = call.request(&self.shared.host)?;
         tokio::time::timeout(time, self.exchange(request)).await.unwrap_or(Err(CallError::Deadline))
     }
 
@@ -144,14 +149,15 @@ impl RestClient {
     /// One that is kept and still there, or a new one. What was cut while nobody used it is not an error of this call.
     async fn connection(&self) -> Result<SendRequest<Body>, CallError> {
         loop {
-            let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let kept = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(mut kept) = kept else { break };
             if kept.ready().await.is_ok() {
                 return Ok(kept);
             }
         }
-        let failed = |error: &dyn Display| CallError::NotConnected(format!("{}: {error}", self.addr).into());
-        let stream = TcpStream::connect(self.addr).await.map_err(|error| failed(&error))?;
+        let addr = self.shared.addr;
+        let failed = |error: &dyn Display| CallError::NotConnected(format!("{addr}: {error}").into());
+        let stream = TcpStream::connect(addr).await.map_err(|error| failed(&error))?;
         stream.set_nodelay(true).map_err(|error| failed(&error))?;
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed(&error))?;
@@ -161,7 +167,7 @@ impl RestClient {
     }
 
     fn keep(&self, connection: SendRequest<Body>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !connection.is_closed() {
             idle.push(connection);
         }
