@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use support::identity::{Identity, NAME, identity_13};
-use support::{Sum, begin, finish, options};
+use support::{Nobody, Sum, begin, finish, options};
 use tidemark_drive::{DriveOptions, Http2, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
@@ -266,8 +266,7 @@ fn what_does_not_speak_it_is_told_and_counted() {
     assert!(error.contains("HTTP/1.1"), "{error}");
     let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 5"), old);
     assert_eq!(outcomes(&sum), [(Outcome::Protocol, 5)], "{}", details(&sum));
-    // nobody listens there
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 1, streams: 5"), nobody);
+    let nobody = Nobody::taken();
+    let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 1, streams: 5"), nobody.address());
     assert_eq!(outcomes(&sum), [(Outcome::Connect, 5)], "{}", details(&sum));
 }

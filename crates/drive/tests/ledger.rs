@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Next, Request, Server, Sum, answer, begin, finish, options};
+use support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options};
 use tidemark_drive::{DriveOptions, Http2, forms, run_once};
 use tidemark_record::Outcome;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, LedgerWriter, Part, Reading, Search};
@@ -275,8 +275,9 @@ fn what_is_sent_again_is_the_same_write() {
 /// Where nothing can be connected to, nothing was sent.
 #[test]
 fn what_never_left_is_not_entered() {
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let sum = finish(begin(plan(&post("timeout: 1s"), 5, "users: 1", "drain: 1s"), options(gone, 1)));
+    let nobody = Nobody::taken();
+    let sum =
+        finish(begin(plan(&post("timeout: 1s"), 5, "users: 1", "drain: 1s"), options(nobody.address(), 1)));
     assert_eq!((sum.outcome(Outcome::Connect), ledger_of(&sum).sent()), (5, 0));
 }
 

@@ -5,7 +5,7 @@ mod support;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use support::{Next, Server, answer, get, phase, plan, run, write};
+use support::{Next, Nobody, Server, answer, get, phase, plan, run, whole_sessions, write};
 use tidemark_record::Outcome;
 use tidemark_scenario::Template;
 use tidemark_scenario::plan::{Check, LoadModel, Op, Plan, Spacing, TextTest};
@@ -157,10 +157,10 @@ fn more_bytes_than_the_length_do_not_spoil_the_next_answer() {
 
 #[test]
 fn refused_connections_back_off() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Nobody::taken();
     let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(700, 2.0)]);
     plan.limits.connections = 2;
-    let sum = run(plan, nobody);
+    let sum = run(plan, nobody.address());
     let refused = sum.outcome(Outcome::Connect);
     assert_eq!(refused, sum.ended());
     // 0, 1, 3, 7, … 511 ms: ten tries for each of the two users, and no thousands.
@@ -211,8 +211,7 @@ fn after_a_failure_the_session_goes_on() {
         _ => answer(stream, "200 OK", "", "fine"),
     });
     let requests = vec![get(0, "/a"), get(1, "/broken"), get(2, "/b")];
-    // The second phase leaves the last sessions time to come to their end.
-    let sum = run(plan(requests, OPEN, vec![phase(200, 100.0), phase(600, 0.0)]), server.address);
+    let sum = run(whole_sessions(requests, 20), server.address);
     assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 20);
     assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Reset), 20);
     assert_eq!(sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Ok), 20);
@@ -224,10 +223,7 @@ fn a_server_that_closes_after_each_answer_costs_connections_not_errors() {
         answer(stream, "200 OK", "Connection: close\r\n", "bye");
         Next::Close
     });
-    let sum = run(
-        plan(vec![get(0, "/"), get(1, "/")], OPEN, vec![phase(200, 100.0), phase(600, 0.0)]),
-        server.address,
-    );
+    let sum = run(whole_sessions(vec![get(0, "/"), get(1, "/")], 20), server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 40);
     assert_eq!(sum.connects(), 40);
 }
@@ -240,10 +236,9 @@ fn a_connection_closed_while_idle_is_opened_again_silently() {
         std::thread::sleep(Duration::from_millis(20));
         Next::Close
     });
-    let mut plan = plan(vec![get(0, "/"), get(1, "/")], OPEN, vec![phase(100, 100.0)]);
-    let think = Op::Think(tidemark_scenario::Expr::int(400_000));
+    let mut plan = whole_sessions(vec![get(0, "/"), get(1, "/")], 10);
+    let think = Op::Think(tidemark_scenario::Expr::int(2_000_000));
     plan.sessions[0].ops = vec![Op::Request(0), think, Op::Request(1), Op::End];
-    plan.load.phases.push(phase(800, 0.0));
     let sum = run(plan, server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 20, "{:?}", sum.examples());
     assert_eq!(sum.connects(), 20);

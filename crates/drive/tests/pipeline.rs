@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::{Next, Server, answer, begin, extract, finish, get, options, phase, plan, run};
+use support::{Next, Nobody, Server, answer, begin, extract, finish, get, options, phase, plan, run};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, LoadModel, Source, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
@@ -141,11 +141,11 @@ fn after_a_close_the_users_go_on_over_a_new_connection() {
 
 #[test]
 fn refused_connections_are_told_to_each_and_back_off() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Nobody::taken();
     let mut plan = sixteen();
     plan.limits.sessions = None;
     plan.load.phases = vec![phase(500, DEPTH as f64)];
-    let sum = run(plan, nobody);
+    let sum = run(plan, nobody.address());
     let refused = sum.outcome(Outcome::Connect);
     assert_eq!(refused, sum.ended());
     assert!((16..=16 * 11).contains(&refused), "{refused}");

@@ -93,6 +93,21 @@ impl Server {
     }
 }
 
+/// A port that refuses connections. It is taken for as long as this lives, so that nobody else comes to listen there.
+pub struct Nobody(socket2::Socket);
+
+impl Nobody {
+    pub fn taken() -> Nobody {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        Nobody(socket)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.0.local_addr().unwrap().as_socket().unwrap()
+    }
+}
+
 /// Writes an answer; headers end with CRLF each.
 pub fn answer(stream: &mut TcpStream, status: &str, headers: &str, body: &str) -> Next {
     let length = body.len();
