@@ -1,11 +1,14 @@
 //! One service called in two ways, by the driver: nothing is counted that was not done, and the shipped scenarios run.
 
 mod common;
+#[path = "common/secured.rs"]
+mod secured;
 
 use std::path::Path;
 use std::process::Output;
 
 use common::{Client, Served, tidemark};
+use secured::Secured;
 use serde_json::Value;
 
 /// Trades of a run that counts them.
@@ -26,18 +29,27 @@ fn the_service_has_done_as_often_as_the_driver_was_told() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let rest = "- PUT: /trade\n        json: {name: ibm, amount: 1}";
     let calls = "- CALL: trade.trade\n        args: [{name: ibm, amount: 1}]";
-    for (step, limits, spoken) in [
-        (rest, "connections: 20", "HTTP/1.1"),
-        (calls, "connections: 3, streams: 7", "RPC over WebSocket (JSON)"),
+    for (step, limits, spoken, is_secure) in [
+        (rest, "connections: 20", "HTTP/1.1", false),
+        (calls, "connections: 3, streams: 7", "RPC over WebSocket (JSON)", false),
+        (calls, "connections: 3, streams: 7", "RPC over WebSocket (JSON)", true),
     ] {
         let served = Served::start("trade", &[]);
+        let secured =
+            is_secure.then(|| Secured::in_front_of(&served.authority, &folder.path().join("ca.pem")));
         let scenario = format!(
             "sessions:\n  one:\n    steps:\n      {step}\n        check: {{status: 200, body: {{equals: \"true\"}}}}\n\
              load: {{users: 20, hold: 60s}}\nlimits: {{{limits}, sessions: {TRADES}}}\n"
         );
         std::fs::write(folder.path().join("some.yaml"), scenario).expect("written");
-        let url = format!("http://{}", served.authority);
-        let output = run(folder.path(), &["some.yaml", "--url", &url, "--json", "--threads", "1"]);
+        let url = match &secured {
+            None => format!("http://{}", served.authority),
+            Some(secured) => format!("https://{}", secured.address),
+        };
+        let of_tls = ["--cacert", "ca.pem", "--server-name", secured::NAME];
+        let of_tls = if is_secure { &of_tls[..] } else { &[] };
+        let of_the_run = ["some.yaml", "--url", &url, "--json", "--threads", "1"];
+        let output = run(folder.path(), &[&of_the_run, of_tls].concat());
         let summary = json(&output);
         assert_eq!(summary["requests"], TRADES, "{spoken}: {summary}");
         assert_eq!(summary["errors"], serde_json::json!({}), "{spoken}");
@@ -46,6 +58,7 @@ fn the_service_has_done_as_often_as_the_driver_was_told() {
         let manifest: Value =
             serde_json::from_slice(&std::fs::read(dir.join("run.json")).expect("run.json")).expect("JSON");
         assert_eq!(manifest["system"]["http"], spoken);
+        assert_eq!(manifest["system"]["url"], url);
     }
 }
 
