@@ -23,18 +23,23 @@ describe('reading faults', () => {
 });
 
 describe('bands', () => {
-  it('reach from the begin to the heal', () => {
+  it('reach from the begin until what was started again was ready', () => {
     const [band] = bands([one({})], 30);
-    expect(band).toMatchObject({ letter: 'A', from_s: 12, to_s: 14, healed: true });
+    expect(band).toMatchObject({ letter: 'A', from_s: 12, to_s: 14.25, healed: true });
     expect(band?.names).toEqual(['A kill system, restart after 2s', 'A kill system', 'A']);
   });
 
+  it('reach to the moment at which it goes on where nothing is started', () => {
+    expect(bands([one({ kind: 'freeze', ready_us: null })], 30)[0]).toMatchObject({ to_s: 14, healed: true });
+    expect(cells(one({ kind: 'freeze', ready_us: null }))).toMatchObject({ until: 'until 14.00\u202fs', started: '' });
+  });
+
   it('reach to the end where nothing was undone before it', () => {
-    expect(bands([one({ healed_us: null }), one({ healed_us: 31e6 })], 30).map((it) => [it.to_s, it.healed])).toEqual([[30, false], [30, false]]);
+    expect(bands([one({ ready_us: null }), one({ ready_us: 31e6 })], 30).map((it) => [it.to_s, it.healed])).toEqual([[30, false], [30, false]]);
   });
 
   it('leave out what never began, and keep the letters of the table', () => {
-    const all = bands([one({ begin_us: null }), one({ begin_us: 20e6, healed_us: 21e6 }), one({}), one({ begin_us: 30e6 })], 30);
+    const all = bands([one({ begin_us: null }), one({ begin_us: 20e6, ready_us: 21e6 }), one({}), one({ begin_us: 30e6 })], 30);
     expect(all.map((it) => [it.letter, it.from_s])).toEqual([['C', 12], ['B', 20]]);
   });
 
@@ -44,14 +49,14 @@ describe('bands', () => {
   });
 
   it('are found by the seconds that they touch', () => {
-    const all = bands([one({}), one({ begin_us: 14e6, healed_us: 14e6 })], 30);
+    const all = bands([one({}), one({ begin_us: 15e6, ready_us: 15e6 })], 30);
     const at = (from: number, to: number) => bandsIn(all, from, to).map((it) => it.letter).join('');
-    expect([at(11, 12), at(12, 13), at(13, 14), at(14, 15), at(15, 16)]).toEqual(['', 'A', 'A', 'B', '']);
+    expect([at(11, 12), at(12, 13), at(14, 15), at(15, 16), at(16, 17)]).toEqual(['', 'A', 'A', 'B', '']);
   });
 
   it('are told in words', () => {
-    expect(inWords(bands([one({}), one({ fault: 'stop system', begin_us: 20e6, healed_us: null })], 30)))
-      .toBe('Fault A, kill system, restart after 2s, 12\u202fs to 14\u202fs. Fault B, stop system, 20\u202fs to the end.');
+    expect(inWords(bands([one({}), one({ fault: 'stop system', begin_us: 20e6, healed_us: null, ready_us: null })], 30)))
+      .toBe('Fault A, kill system, restart after 2s, 12\u202fs to 14.3\u202fs. Fault B, stop system, 20\u202fs to the end.');
     expect(inWords([])).toBe('');
   });
 });
@@ -87,7 +92,7 @@ describe('names above the bands', () => {
 describe('the table of dips', () => {
   it('says how deep, how long, and what it cost', () => {
     expect(cells(one({}))).toEqual({
-      at: '12.00\u202fs', until: 'until 14.00\u202fs', ready: 'ready at 14.25\u202fs', depth: '100\u202f%', rates: '0/s of 1.00k/s', length: '3.5\u202fs', lasting: false,
+      at: '12.00\u202fs', until: 'until 14.25\u202fs', started: 'started again at 14.00\u202fs', depth: '100\u202f%', rates: '0/s of 1.00k/s', length: '3.5\u202fs', lasting: false,
       recovery: '1.5\u202fs', errors: '12', dropped: '3,456', backlog: '50',
     });
   });

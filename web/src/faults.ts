@@ -15,7 +15,7 @@ export interface Band {
   fault: string;
   from_s: number;
   to_s: number;
-  /** Whether it ended because it was undone, and not because the run did. */
+  /** Whether it ended because it was put right, and not because the run did. */
   healed: boolean;
   /** What stands above it, from the longest that may fit to the shortest. */
   names: string[];
@@ -26,13 +26,17 @@ export function letter(index: number): string {
   return (index >= 26 ? letter(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 }
 
-/** The faults that lie on the axis, from their begin until they were undone, in the order of their begin. */
+/** When it was put right: undone, and what had to be started again was ready. */
+const rightUs = (it: Fault): number | null => (it.kind === 'kill' || it.kind === 'stop' ? it.ready_us : it.healed_us);
+
+/** The faults that lie on the axis, from their begin until they were put right, in the order of their begin. */
 export function bands(faults: readonly Fault[], end_s: number): Band[] {
   const all = faults.flatMap((it, index): Band[] => {
     if (it.begin_us === null || it.begin_us < 0 || it.begin_us / 1e6 >= end_s) return [];
     const from_s = it.begin_us / 1e6;
-    const healed = it.healed_us !== null && it.healed_us / 1e6 <= end_s;
-    const to_s = healed ? Math.max(from_s, (it.healed_us ?? 0) / 1e6) : end_s;
+    const right_us = rightUs(it);
+    const healed = right_us !== null && right_us / 1e6 <= end_s;
+    const to_s = healed ? Math.max(from_s, right_us / 1e6) : end_s;
     const name = letter(index);
     const short = [it.kind, it.target].filter(Boolean).join(' ');
     const names = [`${name} ${it.fault}`, `${name} ${short}`, name].filter((text, at, list) => text.trim() !== name || at === list.length - 1);
@@ -86,7 +90,7 @@ const round = (seconds: number): string => span(Number(seconds.toPrecision(3)));
 export interface Cells {
   at: string;
   until: string;
-  ready: string;
+  started: string;
   depth: string;
   rates: string;
   length: string;
@@ -100,18 +104,19 @@ export interface Cells {
 
 export function cells(it: Fault): Cells {
   const none: Cells = {
-    at: 'never', until: '', ready: '', depth: NOTHING, rates: '', length: NOTHING, lasting: false, recovery: NOTHING, errors: NOTHING, dropped: NOTHING, backlog: NOTHING,
+    at: 'never', until: '', started: '', depth: NOTHING, rates: '', length: NOTHING, lasting: false, recovery: NOTHING, errors: NOTHING, dropped: NOTHING, backlog: NOTHING,
   };
   if (it.begin_us === null) return none;
+  const right_us = rightUs(it);
   const begun = {
     ...none, at: atSecond(it.begin_us / 1e6),
-    until: it.healed_us === null ? 'not put right' : `until ${atSecond(it.healed_us / 1e6)}`,
-    ready: it.ready_us === null ? '' : `ready at ${atSecond(it.ready_us / 1e6)}`,
+    started: it.healed_us === null || it.healed_us === right_us ? '' : `started again at ${atSecond(it.healed_us / 1e6)}`,
+    until: right_us === null ? 'not put right' : `until ${atSecond(right_us / 1e6)}`,
   };
   return it.dip ? { ...begun, ...dipCells(it.dip) } : begun;
 }
 
-function dipCells(dip: Dip): Omit<Cells, 'at' | 'until' | 'ready'> {
+function dipCells(dip: Dip): Omit<Cells, 'at' | 'until' | 'started'> {
   const felt = dip.depth >= NO_DIP;
   return {
     depth: felt ? share(dip.depth) : 'no dip',
@@ -125,7 +130,7 @@ function dipCells(dip: Dip): Omit<Cells, 'at' | 'until' | 'ready'> {
 
 export function faultsPart(faults: readonly Fault[]): Child {
   const mistakes = faults.filter((it) => it.error !== null);
-  const columns = ['At', 'Depth', 'Length', 'Recovery after the heal', 'Errors', 'Dropped', 'Largest backlog'];
+  const columns = ['At', 'Depth', 'Length', 'Recovery once put right', 'Errors', 'Dropped', 'Largest backlog'];
   return [
     el('p', { class: 'lead' }, 'What was broken on purpose, and what the load felt of it. A dip is looked for in the requests that succeeded each second, held against their mean before the fault; it is over once they are back at 90\u202f% of that for three seconds.'),
     table('Faults', [{ name: 'Fault' }, ...columns.map((name) => ({ name, number: true }))], faults.map(row), 'faults'),
@@ -138,7 +143,7 @@ function row(it: Fault, index: number): Child[] {
   const sub = (text: string) => text && el('span', { class: 'sub' }, text);
   return [
     [el('b', { class: 'fault-letter' }, letter(index)), ' ', it.fault],
-    [it.begin_us === null ? el('span', { class: 'bad-text' }, shown.at) : shown.at, sub(shown.until), sub(shown.ready)],
+    [it.begin_us === null ? el('span', { class: 'bad-text' }, shown.at) : shown.at, sub(shown.started), sub(shown.until)],
     [shown.depth, sub(shown.rates)],
     shown.lasting ? el('span', { class: 'bad-text' }, `▲ ${shown.length}`) : shown.length,
     shown.recovery, shown.errors, shown.dropped, shown.backlog,

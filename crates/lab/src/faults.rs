@@ -185,8 +185,8 @@ impl Faults {
     pub fn are_felt(&self, from_us: u64, to_us: u64) -> bool {
         self.records.iter().any(|record| {
             let Some(begin_us) = record.begin_us else { return false };
-            let end_us = record.ready_us.or(record.healed_us.filter(|_| !restarts(record)));
-            begin_us < to_us && end_us.is_none_or(|end_us| from_us < end_us.saturating_add(FELT_AFTER_US))
+            begin_us < to_us
+                && record.right_us().is_none_or(|right_us| from_us < right_us.saturating_add(FELT_AFTER_US))
         })
     }
 

@@ -38,7 +38,7 @@ pub struct Fault {
     pub target: String,
     /// When it began; null where it never did.
     pub begin_us: Option<u64>,
-    /// When it was undone: thawed, started again. Null where it was not.
+    /// When it was undone: thawed, started again (which is not [ready](Fault::right_us) yet). Null where it was not.
     pub healed_us: Option<u64>,
     /// When what was started again was ready. Null where nothing was started again, or it was not ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,8 @@ pub struct Dip {
     pub depth: f64,
     /// From the fault's beginning until the rate was back, seconds; null where it was not within `seen_s`.
     pub length_s: Option<f64>,
-    /// From when the fault was undone until the rate was back, seconds; null where it was not, or either is unknown.
+    /// From when it was [put right](Fault::right_us) until the rate was back, seconds; null where it was not, or either
+    /// is unknown.
     pub recovery_s: Option<f64>,
     /// Requests that failed in the seconds that it touches, and right after the rate was back.
     pub errors: u64,
@@ -74,6 +75,14 @@ pub struct Dip {
 }
 
 impl Fault {
+    /// When it was put right: undone, and what had to be started again was ready. None where it was not.
+    pub fn right_us(&self) -> Option<u64> {
+        match self.kind.as_str() {
+            "kill" | "stop" => self.ready_us,
+            _ => self.healed_us,
+        }
+    }
+
     /// From the fault's beginning until the rate was back, or until the end of what could be seen. None where it never began.
     pub fn dip_us(&self) -> Option<(u64, u64)> {
         let begin_us = self.begin_us?;
@@ -97,7 +106,7 @@ pub fn find_dips(faults: &mut [Fault], seconds: &[Second]) {
         before_per_s = rate_before(begin_us, seconds, &earlier).or(before_per_s);
         if let Some(before_per_s) = before_per_s {
             let own = seconds.partition_point(|second| second.start_us + SECOND_US <= next_us);
-            fault.dip = dip(begin_us, fault.healed_us, before_per_s, &seconds[..own]);
+            fault.dip = dip(begin_us, fault.right_us(), before_per_s, &seconds[..own]);
         }
         earlier.extend(fault.dip_us());
     }
@@ -114,7 +123,7 @@ fn rate_before(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Opt
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64).filter(|rate| *rate > 0.0)
 }
 
-fn dip(begin_us: u64, healed_us: Option<u64>, before_per_s: f64, seconds: &[Second]) -> Option<Dip> {
+fn dip(begin_us: u64, right_us: Option<u64>, before_per_s: f64, seconds: &[Second]) -> Option<Dip> {
     let first = seconds.iter().position(|second| second.start_us + SECOND_US > begin_us)?;
     let after = &seconds[first..];
     let back = |second: &Second| second.ok_per_s >= RECOVERED_SHARE * before_per_s;
@@ -131,7 +140,7 @@ fn dip(begin_us: u64, healed_us: Option<u64>, before_per_s: f64, seconds: &[Seco
         lowest_per_s,
         depth: 1.0 - lowest_per_s / before_per_s,
         length_s: since(begin_us),
-        recovery_s: healed_us.and_then(since),
+        recovery_s: right_us.and_then(since),
         errors: failing.iter().map(|second| second.errors).sum(),
         dropped: failing.iter().map(|second| second.dropped).sum(),
         backlog_max: within.iter().map(|second| second.backlog).max().unwrap_or(0),
@@ -195,6 +204,16 @@ mod tests {
             63 + 41,
             "the next fault has its own"
         );
+    }
+
+    #[test]
+    fn what_is_started_again_is_put_right_once_it_is_ready() {
+        let kind = |kind: &str| Fault { kind: kind.into(), ready_us: Some(14_500_000), ..fault(12.0, 13.0) };
+        let recovery_s =
+            |fault: Fault| found(&[100, 100, 0, 0, 0, 100, 100, 100], vec![fault])[0].unwrap().recovery_s;
+        assert_eq!(recovery_s(kind("kill")), Some(0.5));
+        assert_eq!(recovery_s(Fault { ready_us: None, ..kind("stop") }), None, "it never was");
+        assert_eq!(recovery_s(Fault { ready_us: None, ..kind("freeze") }), Some(2.0));
     }
 
     #[test]
