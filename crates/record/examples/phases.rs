@@ -6,9 +6,9 @@
 //!
 //! Rows are phases. *Accepted* is what ended well, *refused* what was answered with a status of failure, each with the
 //! times from its first byte sent to the last byte of its answer. *Not sent* is what the driver dropped, since no
-//! connection was free: all carried a request that had no answer yet. Recovery counts from the end of the phase `flood`
-//! to the end of the last second in which anything failed, anything was not sent, or less than nine tenths of what was
-//! offered was accepted.
+//! connection was free: all carried a request that had no answer yet. Recovery counts from the end of a phase whose name
+//! begins with `flood` to the end of the last second of the phase behind it in which anything failed, anything was not
+//! sent, or less than nine tenths of what was offered was accepted.
 
 use std::path::Path;
 
@@ -85,6 +85,27 @@ fn times(run: &Run, phase: &Phase, outcome: Outcome) -> Result<String, RecordErr
     Ok(format!("{:.1} ms, {:.1} ms", found.p50 as f64 / 1e3, found.p99 as f64 / 1e3))
 }
 
+/// When it was well again in the phase `after`, whose intervals these are.
+fn recovery(of: &[&Interval], flood: &Phase, after: &Phase, holds: f64) -> String {
+    let offered: u64 = of.iter().map(|one| one.offered).sum();
+    let took_s = of.iter().map(|one| one.end_us - one.start_us).sum::<u64>() as f64 / 1e6;
+    let at = format!("at {:.2} of what it holds", offered as f64 / took_s / holds);
+    let mut whole = of.iter().filter(|one| one.end_us - one.start_us >= SECOND_US_LEAST);
+    match whole.rfind(|one| !one.is_well()).map(|one| one.end_us) {
+        Some(last_us) if last_us + SECOND_US_LEAST > after.end_us => {
+            format!(
+                "Not well again within {:.1} s after the {}, {at}.",
+                (last_us - flood.end_us) as f64 / 1e6,
+                flood.name
+            )
+        }
+        last_us => {
+            let took_us = last_us.unwrap_or(flood.end_us).saturating_sub(flood.end_us);
+            format!("Well again {:.1} s after the {}, {at}.", took_us as f64 / 1e6, flood.name)
+        }
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(dir), Some(holds)) = (arguments.next(), arguments.next()) else {
@@ -118,12 +139,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             rate(|one| one.dropped),
         );
     }
-    if let Some(flood) = run.manifest.phases.iter().find(|phase| phase.name == "flood") {
-        let after = all.iter().filter(|one| one.start_us + SECOND_US_LEAST / 2 >= flood.end_us);
-        let measured = after.filter(|one| run.manifest.phases.iter().any(|p| p.measured && one.is_within(p)));
-        let unwell = measured.filter(|one| one.end_us - one.start_us >= SECOND_US_LEAST && !one.is_well());
-        let last_us = unwell.map(|one| one.end_us).max().unwrap_or(flood.end_us);
-        println!("\nWell again {:.1} s after the flood.", last_us.saturating_sub(flood.end_us) as f64 / 1e6);
+    println!();
+    for pair in run.manifest.phases.windows(2) {
+        if let [flood, after] = pair
+            && flood.name.starts_with("flood")
+        {
+            let of: Vec<&Interval> = all.iter().filter(|one| one.is_within(after)).collect();
+            println!("{}", recovery(&of, flood, after, holds));
+        }
     }
     Ok(())
 }
