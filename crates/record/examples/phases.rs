@@ -94,14 +94,14 @@ fn recovery(of: &[&Interval], flood: &Phase, after: &Phase, holds: f64) -> Strin
     match whole.rfind(|one| !one.is_well()).map(|one| one.end_us) {
         Some(last_us) if last_us + SECOND_US_LEAST > after.end_us => {
             format!(
-                "Not well again within {:.1} s after the {}, {at}.",
+                "Not well again within {:.1} s after `{}`, {at}.",
                 (last_us - flood.end_us) as f64 / 1e6,
                 flood.name
             )
         }
         last_us => {
             let took_us = last_us.unwrap_or(flood.end_us).saturating_sub(flood.end_us);
-            format!("Well again {:.1} s after the {}, {at}.", took_us as f64 / 1e6, flood.name)
+            format!("Well again {:.1} s after `{}`, {at}.", took_us as f64 / 1e6, flood.name)
         }
     }
 }
