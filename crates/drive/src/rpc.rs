@@ -54,8 +54,8 @@ struct Stream {
     opening: u32,
     /// Counts its calls.
     calls: u64,
-    /// The text of its request.
-    output: Vec<u8>,
+    /// The text of a request that is held.
+    held: Vec<u8>,
 }
 
 /// What is to be told to a stream.
@@ -85,6 +85,8 @@ pub(crate) struct RpcIo<I> {
     dirty: Vec<u32>,
     /// Links whose socket had no room.
     unsent: Vec<u32>,
+    /// The text of the request that is being written, which is sent before there is another.
+    output: Vec<u8>,
     /// The answer of the last event.
     received: Vec<u8>,
     open: u64,
@@ -107,6 +109,7 @@ impl<I: Io> RpcIo<I> {
             reading: None,
             dirty: Vec::new(),
             unsent: Vec::new(),
+            output: Vec::new(),
             received: Vec::new(),
             open: 0,
             held: 0,
@@ -139,12 +142,12 @@ impl<I: Io> RpcIo<I> {
         self.streams[s].calls.wrapping_mul(self.each as u64).wrapping_add(slot)
     }
 
-    /// Begins the call that a stream's output holds.
+    /// Begins the call that the output holds.
     fn begin(&mut self, s: usize, l: usize) {
         self.streams[s].calls += 1;
         let id = self.id(s);
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
-        let begun = match self.heads.read(&stream.output) {
+        let begun = match self.heads.read(&self.output) {
             Ok(call) => link.call(id, call, &self.heads, &mut self.random),
             Err(words) => Err(stream_fault::unsendable(words)),
         };
@@ -165,8 +168,9 @@ impl<I: Io> RpcIo<I> {
     fn release(&mut self, l: usize) {
         while !self.links[l].held.is_empty() && self.links[l].has_room() {
             let Some((s, opening)) = self.links[l].held.pop_front() else { return };
-            let stream = &self.streams[s as usize];
+            let stream = &mut self.streams[s as usize];
             if stream.opening == opening && stream.stand == Stand::Held {
+                std::mem::swap(&mut self.output, &mut stream.held);
                 self.begin(s as usize, l);
             }
         }
@@ -176,6 +180,7 @@ impl<I: Io> RpcIo<I> {
     fn hold(&mut self, s: usize, l: usize) {
         self.held += 1;
         self.streams[s].stand = Stand::Held;
+        std::mem::swap(&mut self.output, &mut self.streams[s].held);
         let (links, streams) = (&mut self.links, &self.streams);
         let held = &mut links[l].held;
         if held.len() >= 2 * self.each {
@@ -403,10 +408,9 @@ impl<I: Io> Io for RpcIo<I> {
         Ok(())
     }
 
-    fn output(&mut self, s: usize) -> &mut Vec<u8> {
-        let output = &mut self.streams[s].output;
-        output.clear();
-        output
+    fn output(&mut self, _: usize) -> &mut Vec<u8> {
+        self.output.clear();
+        &mut self.output
     }
 
     fn send(&mut self, s: usize) -> io::Result<()> {

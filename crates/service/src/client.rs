@@ -7,6 +7,7 @@ mod proxy;
 mod rest;
 mod state;
 mod task;
+mod wake;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

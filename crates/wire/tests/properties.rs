@@ -38,6 +38,28 @@ fn nearly_http() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// Messages that are whole, for the most part, and differ little.
+fn message() -> impl Strategy<Value = Vec<u8>> {
+    const WHOLE: &[&str] = &[
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nho",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi!",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: y\r\n\r\nhi",
+        "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 204 No\r\nConnection: close\r\n\r\n",
+        "PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi",
+        "PUT /b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi",
+        "GET /a HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /a HTTP/1.1\r\n\r\n",
+    ];
+    prop_oneof![
+        4 => prop::sample::select(WHOLE).prop_map(|message| message.as_bytes().to_vec()),
+        1 => nearly_http(),
+    ]
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let name = prop_oneof![Just("a".to_owned()), Just("b c".to_owned()), "\\PC{0,6}", "[\\x00-\\x7f]{0,6}"];
     let leaf = prop_oneof![
@@ -184,6 +206,44 @@ proptest! {
             (Err(_), Err(_) | Ok((_, false))) => {}
             _ => prop_assert_eq!(whole, pieces),
         }
+    }
+
+    /// A decoder that has read other messages, or the same one, understands the next as a new one does.
+    #[test]
+    fn what_came_before_changes_nothing(
+        before in prop::collection::vec(message(), 0..4),
+        again: bool,
+        next in message(),
+        cut in 1usize..90,
+    ) {
+        let next = before.last().filter(|_| again).unwrap_or(&next);
+        let (mut used, mut fresh) = (ResponseDecoder::new(SMALL), ResponseDecoder::new(SMALL));
+        for bytes in &before {
+            let _ = used.decode(bytes);
+            used.start(false, true);
+            prop_assert_eq!((used.status(), used.headers().count(), used.has_begun()), (0, 0, false));
+        }
+        for piece in next.chunks(cut) {
+            prop_assert_eq!(used.decode(piece), fresh.decode(piece));
+            prop_assert_eq!((used.status(), used.reason()), (fresh.status(), fresh.reason()));
+            prop_assert!(used.headers().eq(fresh.headers()) && used.body() == fresh.body());
+            prop_assert_eq!(used.keep_alive(), fresh.keep_alive());
+        }
+        prop_assert_eq!(used.finish(), fresh.finish());
+
+        let (mut used, mut fresh) = (RequestDecoder::new(SMALL), RequestDecoder::new(SMALL));
+        for bytes in &before {
+            let _ = used.decode(bytes);
+            used.start();
+            prop_assert!(used.head().is_empty() && used.target().is_empty() && !used.has_begun());
+        }
+        for piece in next.chunks(cut) {
+            prop_assert_eq!(used.decode(piece), fresh.decode(piece));
+            prop_assert_eq!((used.method(), used.target()), (fresh.method(), fresh.target()));
+            prop_assert!(used.head() == fresh.head() && used.headers().eq(fresh.headers()));
+            prop_assert_eq!((used.keep_alive(), used.body()), (fresh.keep_alive(), fresh.body()));
+        }
+        prop_assert_eq!(used.finish(), fresh.finish());
     }
 
     #[test]

@@ -208,7 +208,7 @@ mod tests {
         let (shared, _, _) = proxy.way(0).unwrap();
         let mut frame = Vec::new();
         AnswerWriter::new().answer(&mut frame, 1, b"9");
-        shared.state().deliver(&frame, &mut Vec::new()).unwrap();
+        shared.state().deliver(&frame, &mut Default::default()).unwrap();
         assert_eq!(Pin::new(&mut first).poll(&mut context), Poll::Ready(Ok(9)));
         assert!(Pin::new(&mut first).poll(&mut context).is_pending(), "one that is over stays so");
         drop(first);

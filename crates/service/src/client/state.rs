@@ -398,16 +398,16 @@ impl State {
     }
 
     /// There is no connection any more: what is in flight fails. Returns who is to be told.
-    pub(super) fn cut(&mut self, phase: Phase) -> Vec<Waker> {
-        let (Phase::Opening(why) | Phase::Closed(why)) = &phase else { return Vec::new() };
-        let mut wakers = Vec::new();
+    pub(super) fn cut(&mut self, phase: Phase) -> VecDeque<Waker> {
+        let (Phase::Opening(why) | Phase::Closed(why)) = &phase else { return VecDeque::new() };
+        let mut wakers = VecDeque::new();
         let mut freed = 0;
         for slot in &mut self.slots {
             match std::mem::replace(slot, Slot::Free) {
                 Slot::Free => {}
                 Slot::Sent { id, waker, .. } => {
                     *slot = Slot::Failed { id, error: CallError::Cut(why.clone()) };
-                    wakers.push(waker);
+                    wakers.push_back(waker);
                 }
                 Slot::Expired { id, .. } => *slot = Slot::Failed { id, error: CallError::Deadline },
                 Slot::Left { .. } => freed += 1,
@@ -429,7 +429,7 @@ impl State {
     }
 
     /// Takes a frame of answers in.
-    pub(super) fn deliver(&mut self, frame: &[u8], wakers: &mut Vec<Waker>) -> Result<(), RpcError> {
+    pub(super) fn deliver(&mut self, frame: &[u8], wakers: &mut VecDeque<Waker>) -> Result<(), RpcError> {
         let limits = Limits { frame_bytes: usize::MAX, ..Limits::default() };
         let mut reader = AnswerReader::new(limits);
         self.stats.frames_received += 1;
@@ -448,7 +448,7 @@ impl State {
                             Slot::Failed { id, error }
                         }
                     };
-                    wakers.push(waker);
+                    wakers.push_back(waker);
                 }
                 Slot::Expired { id: of, .. } if of == id => {
                     self.slots[at] = Slot::Failed { id, error: CallError::Deadline };
@@ -462,12 +462,12 @@ impl State {
     }
 
     /// Ends the calls whose time is over; false if the server has not answered one for much too long.
-    pub(super) fn expire(&mut self, now: Instant, wakers: &mut Vec<Waker>) -> bool {
+    pub(super) fn expire(&mut self, now: Instant, wakers: &mut VecDeque<Waker>) -> bool {
         let mut earliest: Option<Instant> = None;
         for slot in &mut self.slots {
             let due = match slot {
                 Slot::Sent { id, deadline, waker } if *deadline <= now => {
-                    wakers.push(waker.clone());
+                    wakers.push_back(waker.clone());
                     let due = *deadline + ANSWER_GRACE;
                     *slot = Slot::Expired { id: *id, deadline: *deadline };
                     due

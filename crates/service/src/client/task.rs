@@ -1,5 +1,6 @@
 //! The connection of a client: opens it, sends what callers collect, hands answers out, and opens it again.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ use tokio::time::Sleep;
 
 use super::ClientOptions;
 use super::state::{Phase, Shared};
+use super::wake::wake_all;
 
 /// Read at once.
 const READ_BYTES: usize = 256 << 10;
@@ -54,8 +56,8 @@ pub(super) async fn run(shared: Arc<Shared>, addr: SocketAddr) {
         let pause = shared.options.pause.filter(|_| !is_left);
         let why: Arc<str> = why.into();
         let phase = if pause.is_some() { Phase::Opening(why) } else { Phase::Closed(why) };
-        let wakers = shared.state().cut(phase);
-        wakers.into_iter().for_each(Waker::wake);
+        let mut wakers = shared.state().cut(phase);
+        wake_all(&mut wakers);
         let Some(pause) = pause else { return };
         let pause = pause.saturating_mul(1 << failures).min(shared.options.pause_max);
         failures = (failures + 1).min(16);
@@ -133,20 +135,18 @@ struct Connection {
     wakes_at: Instant,
     /// What is collected was left alone once, so that others could add to it.
     has_settled: bool,
-    wakers: Vec<Waker>,
+    wakers: VecDeque<Waker>,
 }
 
 /// Calls until the connection ends; why it did.
 async fn serve(shared: &Shared, mut connection: Connection, greeting: Greeting) -> String {
-    let mut wakers = Vec::new();
     shared.state().open(greeting, shared.options.in_flight_max);
     let why = poll_fn(|context| match connection.advance(context, shared) {
         Ok(()) => Poll::Pending,
         Err(why) => Poll::Ready(why),
     })
     .await;
-    wakers.append(&mut connection.wakers);
-    wakers.into_iter().for_each(Waker::wake);
+    wake_all(&mut connection.wakers);
     let key = shared.state().key();
     let code = if shared.state().is_left { websocket::NORMAL } else { websocket::PROTOCOL_ERROR };
     websocket::write_close(&mut connection.out, Some(code), &why, Some(key));
@@ -170,7 +170,7 @@ impl Connection {
             sleep: Box::pin(tokio::time::sleep(FAR)),
             wakes_at: Instant::now() + FAR,
             has_settled: false,
-            wakers: Vec::new(),
+            wakers: VecDeque::new(),
         }
     }
 
@@ -256,7 +256,7 @@ impl Connection {
                 None => return Ok(()),
                 Some(Event::Message(Kind::Binary)) => {
                     let delivered = shared.state().deliver(self.decoder.message(), &mut self.wakers);
-                    self.wakers.drain(..).for_each(Waker::wake);
+                    wake_all(&mut self.wakers);
                     delivered.map_err(|error| format!("the server's frames are malformed: {error}"))?;
                 }
                 Some(Event::Message(Kind::Text)) => return Err("the server sent text".into()),
@@ -310,7 +310,7 @@ impl Connection {
             }
             let now = Instant::now();
             let answers = shared.state().expire(now, &mut self.wakers);
-            self.wakers.drain(..).for_each(Waker::wake);
+            wake_all(&mut self.wakers);
             if !answers {
                 return Err("the server does not answer calls whose time is over".into());
             }

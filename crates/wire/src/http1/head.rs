@@ -101,12 +101,18 @@ fn decimal(text: &[u8]) -> Option<u64> {
 }
 
 /// The head of one message.
+///
+/// Many messages in a row have the same head to the byte. So what the last one came to is kept, and one that is the same
+/// is not parsed again.
 #[derive(Debug, Default)]
 pub(super) struct Head {
+    /// Those of the message before until this one has begun.
     bytes: Vec<u8>,
     headers: Vec<(Span, Span)>,
     facts: Facts,
     begun: bool,
+    /// `bytes` are a whole head, which is well formed, and `headers` and `facts` what it says.
+    whole: bool,
     /// An incomplete head is not parsed again before it has this many bytes or a blank line came, so that a head that
     /// trickles in costs time in proportion to its length.
     next_attempt: usize,
@@ -122,19 +128,26 @@ pub(super) enum HeadOf {
 }
 
 impl Head {
-    /// Forgets the message before; buffers are kept.
+    /// Nothing is there of the next message; buffers are kept.
     pub fn reset(&mut self) {
-        self.bytes.clear();
-        self.headers.clear();
-        self.facts = Facts::default();
+        if !self.whole {
+            self.forget();
+        }
         self.begun = false;
         self.next_attempt = 0;
         self.blank_bytes = 0;
         self.blank_return = false;
     }
 
-    pub fn facts(&self) -> &Facts {
-        &self.facts
+    fn forget(&mut self) {
+        self.bytes.clear();
+        self.headers.clear();
+        self.facts = Facts::default();
+        self.whole = false;
+    }
+
+    pub fn facts(&self) -> Facts {
+        if self.begun { self.facts } else { Facts::default() }
     }
 
     /// Whether a byte of the head has come.
@@ -143,7 +156,11 @@ impl Head {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        if self.begun { &self.bytes } else { &[] }
+    }
+
+    fn spans(&self) -> &[(Span, Span)] {
+        if self.begun { &self.headers } else { &[] }
     }
 
     pub fn part(&self, span: Span) -> &[u8] {
@@ -153,7 +170,7 @@ impl Head {
     /// The first header of that name.
     pub fn header(&self, lower_case_name: &str) -> Option<&[u8]> {
         let wanted = lower_case_name.as_bytes();
-        self.headers
+        self.spans()
             .iter()
             .find(|(name, _)| {
                 (name.end - name.start) as usize == wanted.len()
@@ -163,15 +180,25 @@ impl Head {
     }
 
     pub fn headers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.headers.iter().map(|(name, value)| (self.part(*name), self.part(*value)))
+        self.spans().iter().map(|(name, value)| (self.part(*name), self.part(*value)))
     }
 
     /// Takes the bytes of the head from the front of `input`. A head that is refused leaves nothing to be looked at.
     pub fn read(&mut self, of: HeadOf, input: &[u8], limits: &DecoderLimits) -> Result<Decoded, HttpError> {
+        if !self.begun && self.whole {
+            if input.starts_with(&self.bytes) {
+                self.begun = true;
+                return Ok(Decoded { consumed: self.bytes.len(), complete: true });
+            }
+            self.forget();
+        }
         let result = self.read_on(of, input, limits);
-        if result.is_err() {
-            self.headers.clear();
-            self.facts = Facts::default();
+        match result {
+            Ok(read) => self.whole = read.complete,
+            Err(_) => {
+                self.headers.clear();
+                self.facts = Facts::default();
+            }
         }
         result
     }
