@@ -75,17 +75,24 @@ fn the_airline_is_driven_recorded_and_reported() {
     report_opens_in_a_browser(&out.join("report.html"));
 }
 
-/// On a machine whose cores others use, a driver that had to wait for one says that its figures are not the system's.
+/// On a machine whose cores others use, a driver that had to wait for one says that its figures are not the system's, and
+/// a system that had to is slower than the scenario wants it.
 fn passed_unless_starved(summary: &serde_json::Value, status: Option<i32>, said: &str) {
     let reasons = summary["verdict"]["reasons"].as_array().expect("a list");
-    let starved = !reasons.is_empty()
-        && reasons
-            .iter()
-            .all(|reason| reason.as_str().is_some_and(|text| text.starts_with("driver-bound: ")))
-        && summary["driver"]["waited_share"].as_f64().is_some_and(|share| share > 0.1);
-    if starved {
+    let reasons: Vec<&str> = reasons.iter().map(|reason| reason.as_str().expect("a text")).collect();
+    let driver_waited = summary["driver"]["waited_share"].as_f64().is_some_and(|share| share > 0.1);
+    let was_slow = summary["response_time_us"]["p90"].as_u64() >= Some(300_000);
+    let is_driver = |reason: &&str| reason.starts_with("driver-bound: ");
+    let is_slow = |reason: &&str| reason.starts_with("p90 < 300ms missed: ");
+    let starved =
+        |reason: &&str| is_driver(reason) && driver_waited || is_slow(reason) && was_slow && driver_waited;
+    if !reasons.is_empty() && reasons.iter().all(starved) {
         eprintln!("the machine is busy: {reasons:?}");
-        assert_eq!(status, Some(3), "{said}");
+        assert_eq!(
+            status,
+            Some(if reasons.iter().any(|reason| is_driver(&reason)) { 3 } else { 1 }),
+            "{said}"
+        );
     } else {
         assert_eq!(summary["verdict"]["status"], "pass", "{said}");
         assert_eq!(status, Some(0), "{said}");

@@ -1,6 +1,7 @@
 //! A run of the program, watched from outside: what it printed, and how far the machine kept it from running.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -34,6 +35,8 @@ pub struct Machine {
     pub cpu_s: f64,
     /// How long its driving threads were ready to run but had no core, all together.
     pub waited_s: f64,
+    /// The longest that one of them was so without a core at a time, mean of what came between two looks.
+    pub longest_wait_s: f64,
     /// How long cores were taken away by the hypervisor, or by a limit on this control group.
     pub stolen_s: f64,
 }
@@ -68,21 +71,26 @@ pub fn start(scenario: &str, args: &[&str]) -> Running {
 impl Running {
     /// Waits for its end.
     pub fn wait(mut self) -> Watched {
-        let mut threads = std::collections::BTreeMap::new();
+        let mut threads: BTreeMap<String, Times> = BTreeMap::new();
+        let mut longest_wait_s: f64 = 0.0;
         while self.child.try_wait().expect("wait").is_none() {
             if self.began.elapsed() > LONGEST_RUN {
                 let _ = self.child.kill();
                 panic!("the run did not end within {LONGEST_RUN:?}");
             }
             for (thread, times) in driving_threads(self.child.id()) {
-                threads.insert(thread, times);
+                if let Some(before) = threads.insert(thread, times) {
+                    let slices = (times.slices - before.slices).max(1.0);
+                    longest_wait_s = longest_wait_s.max((times.waited_s - before.waited_s) / slices);
+                }
             }
             std::thread::sleep(LOOK_EVERY);
         }
         let machine = Machine {
             elapsed_s: self.began.elapsed().as_secs_f64(),
-            cpu_s: threads.values().map(|(cpu_s, _)| *cpu_s).fold(0.0, f64::max),
-            waited_s: threads.values().map(|(_, waited_s)| waited_s).sum(),
+            cpu_s: threads.values().map(|times| times.cpu_s).fold(0.0, f64::max),
+            waited_s: threads.values().map(|times| times.waited_s).sum(),
+            longest_wait_s,
             stolen_s: stolen_s() - self.stolen_s,
         };
         let output = self.child.wait_with_output().expect("the run has ended");
@@ -94,16 +102,27 @@ impl Running {
     }
 }
 
-/// Seconds on a CPU, and ready to run without one, of each driving thread of a process.
-fn driving_threads(process: u32) -> Vec<(String, (f64, f64))> {
+/// The kernel's account of a thread.
+#[derive(Clone, Copy)]
+struct Times {
+    cpu_s: f64,
+    /// Ready to run without a core. A wait is counted when it is over.
+    waited_s: f64,
+    /// How often it was put on a core.
+    slices: f64,
+}
+
+/// That of each driving thread of a process.
+fn driving_threads(process: u32) -> Vec<(String, Times)> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
     let tasks = tasks.flatten().map(|task| task.path());
     tasks
         .filter(|task| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("drive-")))
         .filter_map(|task| {
             let times = fs::read_to_string(task.join("schedstat")).ok()?;
-            let mut times = times.split_whitespace().map_while(|ns| ns.parse::<f64>().ok());
-            let times = (times.next()? / 1e9, times.next()? / 1e9);
+            let mut times = times.split_whitespace().map_while(|number| number.parse::<f64>().ok());
+            let times =
+                Times { cpu_s: times.next()? / 1e9, waited_s: times.next()? / 1e9, slices: times.next()? };
             Some((task.display().to_string(), times))
         })
         .collect()

@@ -232,10 +232,11 @@ fn at_many_moments(signal: Signal, may_be: &[Option<i32>]) {
         assert!(whole || may_be.contains(&status), "after {moment_ms} ms: {status:?} {said}");
         let summary = reported(folder.path(), "");
         if !whole && status.is_none() {
-            assert!(
-                ["invalid", "pass"].contains(&summary["verdict"]["status"].as_str().unwrap()),
-                "{summary}"
-            );
+            // nothing failed, but on a busy machine the system may have been slower than the scenario wants it
+            let verdict = &summary["verdict"];
+            let missed = |reason: &Value| reason.as_str().is_some_and(|text| text.starts_with("p90 < "));
+            let slow = verdict["reasons"].as_array().is_some_and(|reasons| reasons.iter().all(missed));
+            assert!(slow || verdict["status"] == "invalid", "{summary}");
         }
     }
 }
