@@ -88,11 +88,7 @@ fn passed_unless_starved(summary: &serde_json::Value, status: Option<i32>, said:
         |reason: &&str| is_driver(reason) && driver_waited || is_slow(reason) && was_slow && driver_waited;
     if !reasons.is_empty() && reasons.iter().all(starved) {
         eprintln!("the machine is busy: {reasons:?}");
-        assert_eq!(
-            status,
-            Some(if reasons.iter().any(|reason| is_driver(&reason)) { 3 } else { 1 }),
-            "{said}"
-        );
+        assert_eq!(status, Some(if reasons.iter().any(is_driver) { 3 } else { 1 }), "{said}");
     } else {
         assert_eq!(summary["verdict"]["status"], "pass", "{said}");
         assert_eq!(status, Some(0), "{said}");

@@ -151,7 +151,9 @@ fn five_thousand_requests_under_way_at_once() {
     let run = drive(&server, "{rate: 5k/s, spacing: constant, hold: 2s}", "limits: {connections: 6000}");
     let truth = server.stop().unwrap();
     assert_eq!((&run.summary["requests"], truth.answered), (&json!(10_000), 10_000), "{}", run.stderr);
-    assert!(truth.connections >= 5_000, "{} connections", truth.connections);
+    // fewer only by what became due while those who measure had no core
+    let least = 5_000.0 * (1.0 - held_up_s(&run.machine, &truth));
+    assert!(truth.connections as f64 >= least, "{} connections of {least:.0}", truth.connections);
     let (kept_us, reported) = (&truth.kept_us[0], &run.summary["response_time_us"]);
     compare("5,000 at once", reported, &run.machine, &truth, &|q| kept_us.value_at_quantile(q) as f64);
 }
