@@ -5,6 +5,7 @@ mod fixture;
 
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use client::eventually;
@@ -94,6 +95,27 @@ fn a_client_that_answers_pings_stays() {
     let answers = AnswerReader::new(tidemark_wire::rpc::Limits::default()).all(raw.decoder.message()).count();
     assert_eq!((answers, count(&client), typed.stats().connections), (1, Ok(0), 1));
     drop((raw, client, typed));
+    running.end();
+}
+
+#[test]
+fn a_client_that_vanishes_frees_all_the_room_that_its_calls_took() {
+    let desk = Arc::new(Desk::default());
+    // a busy machine may be as late as that before it sends them
+    let running = patient_for(Duration::from_secs(3), &desk);
+    let mut raw = Raw::connect(running.addr);
+    let most = raw.greeting.in_flight_max;
+    let (mut frame, mut calls) = (Vec::new(), CallWriter::new());
+    let hang = raw.number("desk.hang");
+    // they have an hour; whoever waits for them says nothing more, and does not close
+    (0..most as u64).for_each(|id| calls.call(&mut frame, id, hang, 3_600_000, b"[]"));
+    raw.send(&frame);
+    eventually("all their work", || (desk.hanging.load(Ordering::SeqCst) == most).then_some(()));
+    cut(&running, "silent", 1);
+    eventually("the end of their work", || (desk.hanging.load(Ordering::SeqCst) == 0).then_some(()));
+    let abandoned = format!("tidemark_calls_total{{method=\"desk.hang\",outcome=\"abandoned\"}} {most}\n");
+    assert!(running.metrics().contains(&abandoned));
+    drop(raw);
     running.end();
 }
 
