@@ -340,7 +340,7 @@ mod tests {
     fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         let begin = Instant::now();
         while !holds() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+            assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
             std::thread::sleep(LOOK_EVERY);
         }
     }

@@ -105,7 +105,7 @@ mod tests {
     fn wait_for(interrupt: &Interrupt, wish: Wish) {
         let begin = Instant::now();
         while interrupt.wish() != wish {
-            assert!(begin.elapsed() < Duration::from_secs(10), "the signal was not seen");
+            assert!(begin.elapsed() < Duration::from_secs(60), "the signal was not seen");
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -118,9 +118,7 @@ mod tests {
         wait_for(&interrupt, Wish::Stop);
         signal_hook::low_level::raise(SIGTERM).unwrap();
         wait_for(&interrupt, Wish::Abort);
-        // must come back well before the grace is over, and this process must live on
-        let begin = Instant::now();
+        // if it came back only after the grace, this process would have ended
         drop(interrupt);
-        assert!(begin.elapsed() < ABORT_GRACE);
     }
 }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Nothing in a test takes this long; a test that hangs fails instead.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Asks until the answer is there; fails when it does not come.
 pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
