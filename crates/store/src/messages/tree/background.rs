@@ -15,6 +15,7 @@ use super::merge::{Merge, Source};
 use super::run::{self, Run, RunWriter};
 use super::{Logged, Shared, View, log};
 use crate::messages::OwnMetric;
+use crate::scheduling::take_no_core_from_others;
 
 /// So many neighbouring runs of a level become one of the next.
 const MERGED_RUNS: usize = 8;
@@ -52,6 +53,7 @@ impl Background {
         for (name, work) in [("messages-flush", flush_for_ever as Work), ("messages-merge", merge_for_ever)] {
             let (shared, files) = (shared.clone(), files.clone());
             let run = move || {
+                take_no_core_from_others();
                 if let Err(error) = work(&shared, &files) {
                     shared.fail(name, &error);
                 }

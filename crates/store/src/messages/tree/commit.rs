@@ -1,6 +1,6 @@
 //! Group commit of messages: senders write their message into one shared buffer and wait; a thread of its own takes
 //! the buffer as it is, appends it to the log as one group, syncs once, puts it into the table and wakes them. While
-//! it syncs, the next group gathers.
+//! it syncs, the next group gathers. It takes no core from those who gather it: where all are busy, groups are larger.
 //!
 //! **Fail-stop.** When the log fails, nobody knows what reached the disk. The group is not acknowledged, and every
 //! further message is refused until the store is opened afresh. Reads go on.
@@ -22,6 +22,7 @@ use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::messages::{Message, MessagesMetrics};
 use crate::metrics::Counters;
+use crate::scheduling::take_no_core_from_others;
 
 /// A group takes no further message when it has this many bytes.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -198,6 +199,7 @@ impl Drop for StopOnPanic {
 
 impl Committer {
     fn run(mut self) {
+        take_no_core_from_others();
         let _stop_on_panic = StopOnPanic(self.shared.clone(), self.gate.clone());
         let mut group = Group::default();
         while self.next_group(&mut group) {
