@@ -21,8 +21,15 @@ pub struct Answer(pub(crate) Content);
 
 #[derive(Debug)]
 pub(crate) enum Content {
-    Plain { status: StatusCode, content_type: &'static str, body: Bytes },
-    Full(Response<Body>),
+    Plain {
+        status: StatusCode,
+        content_type: &'static str,
+        body: Bytes,
+    },
+    /// What the method of a service wrote, in a buffer of the worker's.
+    Written(Vec<u8>),
+    // boxed: an answer is handed on from place to place, and most have no such table
+    Full(Box<Response<Body>>),
 }
 
 impl Answer {
@@ -35,6 +42,7 @@ impl Answer {
     pub fn status(&self) -> StatusCode {
         match &self.0 {
             Content::Plain { status, .. } => *status,
+            Content::Written(_) => StatusCode::OK,
             Content::Full(response) => response.status(),
         }
     }
@@ -42,7 +50,7 @@ impl Answer {
 
 impl From<Response<Body>> for Answer {
     fn from(response: Response<Body>) -> Self {
-        Answer(Content::Full(response))
+        Answer(Content::Full(Box::new(response)))
     }
 }
 

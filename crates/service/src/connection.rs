@@ -97,7 +97,8 @@ pub(crate) struct Connection<'a> {
     since: Instant,
     /// Wakes no later than what is waited for is overdue; touched only where it has to be.
     timer: Pin<Box<Sleep>>,
-    timer_at: Instant,
+    /// When that is; none before it has been armed.
+    timer_at: Option<Instant>,
     grace_until: Option<Instant>,
 }
 
@@ -124,7 +125,7 @@ impl<'a> Connection<'a> {
             wait: Wait::Head,
             since: now,
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
-            timer_at: now,
+            timer_at: None,
             grace_until: None,
         }
     }
@@ -319,8 +320,13 @@ impl<'a> Connection<'a> {
             (true, Wait::Body) => (limits.body_timeout, Bound::BodyTime),
             (true, Wait::Head) => (limits.head_timeout, Bound::HeadTime),
         };
-        let (overdue, now) = (self.since + patience, Instant::now());
+        let overdue = self.since + patience;
         let due = self.grace_until.map_or(overdue, |until| until.min(overdue));
+        // The timer wakes it before that, and has not yet: nothing is overdue, and the clock need not be asked.
+        if self.timer_at.is_some_and(|at| at <= due) && !self.timer.is_elapsed() {
+            return Poll::Pending;
+        }
+        let now = Instant::now();
         if due <= now {
             return Poll::Ready(match bound {
                 _ if due < overdue => Ok(Next::End),
@@ -334,12 +340,10 @@ impl<'a> Connection<'a> {
             });
         }
         // One that was armed for an earlier wait wakes the connection for nothing, and is armed anew then.
-        if due < self.timer_at || self.timer_at <= now {
-            self.timer.as_mut().reset(due.into());
-            self.timer_at = due;
-            if self.timer.as_mut().poll(context).is_ready() {
-                context.waker().wake_by_ref();
-            }
+        self.timer.as_mut().reset(due.into());
+        self.timer_at = Some(due);
+        if self.timer.as_mut().poll(context).is_ready() {
+            context.waker().wake_by_ref();
         }
         Poll::Pending
     }
@@ -380,7 +384,12 @@ impl<'a> Connection<'a> {
                 write::plain(&mut self.out, (status, content_type), &body, manner, now);
                 Ok(manner.closes)
             }
-            Content::Full(response) => self.write_response(response, manner, now).await,
+            Content::Written(body) => {
+                write::plain(&mut self.out, (StatusCode::OK, "application/json"), &body, manner, now);
+                give_back(body);
+                Ok(manner.closes)
+            }
+            Content::Full(response) => self.write_response(*response, manner, now).await,
         }
     }
 
@@ -494,7 +503,7 @@ impl<'a> Connection<'a> {
 
 fn asks_to_close(answer: &Answer) -> bool {
     match &answer.0 {
-        Content::Plain { .. } => false,
+        Content::Plain { .. } | Content::Written(_) => false,
         Content::Full(response) => {
             response.headers().get(header::CONNECTION).is_some_and(|value| value == "close")
         }

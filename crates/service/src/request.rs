@@ -14,7 +14,7 @@ use tidemark_wire::http1::RequestDecoder;
 use tower::Service;
 
 use crate::Answer;
-use crate::answer::{json, reason, typed};
+use crate::answer::{Content, json, reason, typed};
 use crate::metrics::{self, NO_ROUTE, WorkerCounts};
 use crate::rpc::{self, Form, Refusal};
 use crate::shared::{Published, Shared, State};
@@ -267,7 +267,7 @@ impl Work {
 
 fn of_method(outcome: Result<Vec<u8>, Refusal>) -> Answer {
     match outcome {
-        Ok(answer) => Answer::new(StatusCode::OK, "application/json", answer),
+        Ok(answer) => Answer(Content::Written(answer)),
         Err(refusal) => {
             let status = StatusCode::from_u16(refusal.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             reason(status, refusal.reason()).into()

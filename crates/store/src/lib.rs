@@ -87,7 +87,7 @@ mod metrics;
 mod record;
 #[cfg(any(feature = "cassandra", feature = "kafka"))]
 mod remote;
-mod scheduling;
+pub mod scheduling;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};

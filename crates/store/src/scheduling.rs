@@ -1,14 +1,15 @@
-//! How a store's own threads share the cores with those that they work for.
+//! How a system's threads share the cores with those that they work for.
 
-/// From now on the calling thread takes a core from nobody: where all are busy, it waits until one is left to it or its
-/// turn has come (some milliseconds; `SCHED_BATCH` of sched(7)). On a core that is free it runs at once, as before.
+/// From now on the calling thread, and whatever threads it starts, take a core from nobody: where all are busy, they
+/// wait until one is left to them or their turn has come (some milliseconds; `SCHED_BATCH` of sched(7)). On a core that
+/// is free they run at once, as before.
 ///
 /// A committer that is woken by the first message of a group would otherwise interrupt, on a machine without a free core,
 /// the very thread that fills the group: groups stay small, and each message costs its part of a sync and of four changes
 /// between threads just when there is least to spare. Where it waits, the groups grow with the load.
 ///
 /// Where the system knows no such policy, or refuses it, nothing changes.
-pub(crate) fn take_no_core_from_others() {
+pub fn take_no_core_from_others() {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         // SAFETY: an all-zero `sched_param` is a value of it; the call reads it and concerns this thread only.
@@ -19,7 +20,7 @@ pub(crate) fn take_no_core_from_others() {
         };
         if refused != 0 {
             let error = std::io::Error::last_os_error();
-            tracing::debug!(%error, "a thread of the store is scheduled as all others are");
+            tracing::debug!(%error, "a thread is scheduled as all others are");
         }
     }
 }

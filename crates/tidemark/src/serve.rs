@@ -9,6 +9,7 @@ use tidemark_airline as airline;
 use tidemark_ingest as ingest;
 use tidemark_scenario::WrongSetting;
 use tidemark_service::{LogForm, Setting, SettingError, Stop, start_logs};
+use tidemark_store::scheduling::take_no_core_from_others;
 use tidemark_trade as trade;
 
 use crate::args::{Durability, ServeArguments};
@@ -86,6 +87,9 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
         )));
     };
     start_logs(if arguments.log_json { LogForm::Json } else { LogForm::Automatic });
+    // For all threads to come. On cores that it shares, a client then hands over all that it has before a worker answers,
+    // and one answers all of that before the client runs again: fewer changes between them, and no request waits longer.
+    take_no_core_from_others();
     let stop = Stop::new();
     stop_with_signals(stop.clone())?;
     if arguments.stop_with_parent {

@@ -312,6 +312,8 @@ fn a_system_is_served_until_it_is_asked_to_stop() {
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
         assert!(line.starts_with("listening http://127.0.0.1:"), "{line}");
+        #[cfg(target_os = "linux")]
+        assert_takes_no_core_from_others(child.id());
         send(child.id(), Signal::TERM);
         let mut rest = String::new();
         out.read_to_string(&mut rest).unwrap();
@@ -326,6 +328,20 @@ fn a_system_is_served_until_it_is_asked_to_stop() {
             assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
         }
     }
+}
+
+/// Workers and committers alike: each thread has the policy that proc_pid_stat(5) shows as 3 (`SCHED_BATCH`).
+#[cfg(target_os = "linux")]
+fn assert_takes_no_core_from_others(pid: u32) {
+    let mut threads = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        // one that has ended meanwhile is none
+        let Ok(stat) = std::fs::read_to_string(thread.unwrap().path().join("stat")) else { continue };
+        let behind_name = stat.rsplit(')').next().unwrap();
+        assert_eq!(behind_name.split_whitespace().nth(38), Some("3"), "{stat}");
+        threads += 1;
+    }
+    assert!(threads > 1, "{threads}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::desk::Desk;
 use super::{Description, Form, Refusal, Request};
+use crate::buffers::spare_buffer;
 
 /// What `#[service]` makes of a trait; not to be written by hand.
 pub trait Service: Send + Sync + 'static {
@@ -47,8 +48,6 @@ pub(crate) trait AnyService: Send + Sync {
 
 /// What a lane keeps of its buffer from call to call.
 const BUFFER_KEPT_BYTES: usize = 16 << 10;
-/// Room for an answer over REST.
-const ANSWER_ROOM_BYTES: usize = 64;
 
 impl<S: Service> AnyService for S {
     fn description(&self) -> &'static Description {
@@ -75,7 +74,7 @@ impl<S: Service> AnyService for S {
 
     fn request(self: Arc<Self>, method: usize, request: Request) -> Answering {
         Box::pin(async move {
-            let mut answer = Vec::with_capacity(ANSWER_ROOM_BYTES);
+            let mut answer = spare_buffer();
             Service::request(&*self, method, request, &mut answer).await?;
             Ok(answer)
         })
