@@ -1,6 +1,6 @@
 //! The least server: an event loop in each thread that counts bytes and writes one fixed answer. Nothing is parsed but
 //! the first request of a connection, for its length; all that follow on it must be as long. It tells what a load
-//! generator and this machine's sockets allow any server at most.
+//! generator and this machine's sockets allow any server at most. As `tidemark serve`, it takes no core from others.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -12,6 +12,7 @@ use clap::Args;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;
+use tidemark_store::scheduling::take_no_core_from_others;
 
 use crate::server::request;
 
@@ -39,6 +40,7 @@ pub struct Options {
 pub fn run(options: &Options) -> std::io::Result<()> {
     crate::server::raise_open_files();
     let answer: Arc<[u8]> = std::fs::read(&options.answer)?.into();
+    take_no_core_from_others();
     let listener = TcpListener::bind(options.listen)?;
     let workers: Vec<_> =
         (0..options.threads.max(1)).map(|_| start(answer.clone())).collect::<std::io::Result<_>>()?;
