@@ -6,10 +6,10 @@
 //! comes first. His connection is not read meanwhile: that slows down those who do not slow down by themselves.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use tidemark_service::Pace;
+use tidemark_service::{Pace, worker_index};
 use tidemark_store::StoreError;
 use tidemark_store::messages::{Message, MessageStore};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -27,6 +27,8 @@ const REFUSED_AT_ONCE: u64 = 500;
 /// The intake behind its routes.
 pub(crate) struct App {
     pub(crate) store: MessageStore,
+    /// Which workers have settled in the store.
+    settled: Box<[AtomicBool]>,
     waiting_max: usize,
     /// Those of messages that may wait for the store. Who waits for one has the next.
     places: Semaphore,
@@ -56,9 +58,11 @@ impl Drop for Counted<'_> {
 
 impl App {
     pub(crate) fn new(store: MessageStore, waiting_max: usize, workers: usize) -> Self {
+        let settled = std::iter::repeat_with(AtomicBool::default).take(workers).collect();
         let workers = workers as u64;
         App {
             store,
+            settled,
             waiting_max,
             places: Semaphore::new(waiting_max),
             refusals: Pace::new(REFUSED_PER_S * workers, REFUSED_AT_ONCE * workers),
@@ -74,6 +78,7 @@ impl App {
             Ok(place) => place,
             Err(_) => self.place_or_refusal().await?,
         };
+        self.settle();
         let taken = self.store.add(message).await;
         drop(place);
         if let Err(StoreError::Busy { .. }) = taken {
@@ -81,6 +86,16 @@ impl App {
             self.before_refusal(std::future::pending::<()>()).await;
         }
         Ok(taken?)
+    }
+
+    /// Tells the store of each worker once, as each has a runtime of its own.
+    fn settle(&self) {
+        if let Some(settled) = self.settled.get(worker_index())
+            && !settled.load(Ordering::Relaxed)
+            && !settled.swap(true, Ordering::Relaxed)
+        {
+            self.store.settle();
+        }
     }
 
     async fn place_or_refusal(&self) -> Result<SemaphorePermit<'_>, Refusal> {
@@ -125,8 +140,14 @@ mod tests {
 
     use super::*;
 
-    /// A store that answers when it is told to.
-    struct Gated(Semaphore);
+    /// A store that answers when it is told to, and counts who settles.
+    struct Gated(Semaphore, AtomicUsize);
+
+    impl Gated {
+        fn new() -> Arc<Self> {
+            Arc::new(Gated(Semaphore::new(0), AtomicUsize::new(0)))
+        }
+    }
 
     impl Messages for Gated {
         fn add(&self, _message: Message) -> Answer<'_, ()> {
@@ -142,6 +163,10 @@ mod tests {
 
         fn of_user(&self, _query: Query) -> Answer<'_, Page> {
             Answer::ready(Ok(Page::default()))
+        }
+
+        fn settle(&self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
         }
 
         fn metrics(&self) -> MessagesMetrics {
@@ -162,7 +187,7 @@ mod tests {
 
     #[test]
     fn who_may_not_be_refused_yet_is_held_and_has_the_next_place() {
-        let store = Arc::new(Gated(Semaphore::new(0)));
+        let store = Gated::new();
         let app = App { refusals: Pace::new(1, 1), ..App::new(store.clone(), 1, 1) };
         take_turns_of_an_hour(&app);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -189,7 +214,7 @@ mod tests {
 
     #[test]
     fn who_goes_away_leaves_no_place_taken_and_nobody_waiting() {
-        let store = Arc::new(Gated(Semaphore::new(0)));
+        let store = Gated::new();
         let app = App { refusals: Pace::new(1, 1), ..App::new(store.clone(), 1, 1) };
         take_turns_of_an_hour(&app);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -204,6 +229,19 @@ mod tests {
             third.await.unwrap();
         });
         assert_eq!((app.waiting(), app.held(), app.refused()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_worker_settles_with_its_first_message() {
+        let store = Gated::new();
+        store.0.add_permits(3);
+        let app = App::new(store.clone(), 1, 1);
+        assert_eq!(store.1.load(Ordering::Relaxed), 0);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for time_ms in 1..=3 {
+            runtime.block_on(app.take(message(time_ms))).unwrap();
+            assert_eq!(store.1.load(Ordering::Relaxed), 1);
+        }
     }
 
     /// Polls each once; whether none is ready.

@@ -100,7 +100,7 @@ const SETTINGS: &[Setting] = &[
         name: "node_connections",
         default: "1",
         allowed: "1 to 64",
-        help: "store=cassandra: connections to each node",
+        help: "store=cassandra: connections of each worker to each node",
     },
     #[cfg(feature = "cassandra")]
     Setting {

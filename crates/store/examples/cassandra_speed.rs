@@ -107,6 +107,7 @@ fn message(users: u64) -> Message {
 }
 
 async fn through_store(store: &Arc<Cassandra>, arguments: &Arguments, writers: usize) -> u64 {
+    store.settle();
     let end = Instant::now() + Duration::from_secs(arguments.seconds);
     let mut writing = JoinSet::new();
     for _ in 0..writers {

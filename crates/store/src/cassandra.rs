@@ -24,6 +24,10 @@
 //! them slower, not faster. The others wait here, in turn and no longer than [`Options::timeout`]; when
 //! [`Options::waiting_max`] were taken and not answered, the next is refused at once as [`StoreError::Busy`].
 //!
+//! **Threads.** A write that crosses from the thread that awaits it to one that has the connections, and its answer back,
+//! costs two wake-ups. Where many come from a runtime it may [`settle`](Messages::settle): it gets connections of its
+//! own, and they stay on its threads. All else goes over those that the store opened.
+//!
 //! **When nodes go.** Requests go on with those that are left. A node that comes back is found by what the others tell;
 //! when none was left, by looking for it twice a second: the client by itself would look every ten seconds at last.
 //!
@@ -37,6 +41,7 @@
 
 mod kept;
 mod link;
+mod links;
 mod options;
 mod read;
 mod reader;
@@ -56,11 +61,11 @@ use crate::error::StoreError;
 use crate::messages::{DAY_MS, Message, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
 use crate::remote::Writes;
 
-use kept::KeptLink;
+use kept::{Common, KeptLink};
 use link::Link;
+use links::Links;
 pub use options::{Consistency, IN_FLIGHT_MAX, Options, REPLICATION_MAX, WAITING_MAX};
 pub use reader::Reader;
-use retry::Attempts;
 pub use retry::RETRIES_MAX;
 
 /// The last time that a message can have: 13 digits.
@@ -77,7 +82,7 @@ fn day_of(time_ms: u64) -> i32 {
 
 /// A store for messages whose data is in Cassandra.
 pub struct Cassandra {
-    link: Arc<KeptLink>,
+    links: Arc<Links>,
     durability: Durability,
     /// One for each write that may be taken and not answered.
     room: Semaphore,
@@ -90,7 +95,7 @@ pub struct Cassandra {
     stamps: Stamps,
     writes: Writes,
     counters: Counters,
-    /// Reads and writes the connections. `None` only while dropping.
+    /// Reads and writes the connections of the first link. `None` only while dropping.
     runtime: Option<Runtime>,
 }
 
@@ -108,18 +113,19 @@ impl Cassandra {
             .enable_all()
             .build()
             .map_err(StoreError::no_answer)?;
-        let attempts = Arc::new(Attempts::default());
+        let common = Common::new(options);
+        let options = &common.options;
         let (link, durability) = runtime.block_on(async {
-            let link = Link::open(&options, attempts.clone()).await?;
+            let link = Link::open(options, common.attempts.clone()).await?;
             let durability = link.durability().await?;
             Ok::<_, StoreError>((link, durability))
         })?;
         let room = Semaphore::new(options.waiting_max);
         let turns = Semaphore::new(options.in_flight);
-        let link = KeptLink::new(link, options, attempts);
-        runtime.spawn(KeptLink::keep(Arc::downgrade(&link)));
+        let links = Links::new(link, common);
+        runtime.spawn(KeptLink::keep(Arc::downgrade(&links.first), true));
         Ok(Arc::new(Cassandra {
-            link,
+            links,
             durability,
             room,
             turns,
@@ -157,7 +163,7 @@ impl Cassandra {
         if let Ok(turn) = self.turns.try_acquire() {
             return Ok(turn);
         }
-        let timeout = self.link.options.timeout;
+        let timeout = self.links.common.options.timeout;
         match tokio::time::timeout(timeout, self.turns.acquire()).await {
             Ok(Ok(turn)) => Ok(turn),
             _ => {
@@ -176,7 +182,7 @@ impl Cassandra {
         }
         let Message { user, time_ms, kind, payload } = message;
         let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], self.stamps.next());
-        let link = self.link.now();
+        let link = self.links.here();
         let sent = link.session.execute_unpaged(&link.insert, values).await;
         sent.map(drop).map_err(|error| self.failed(&error))
     }
@@ -188,7 +194,7 @@ impl Cassandra {
             return Ok(());
         }
         let values = (day, self.stamps.next());
-        let link = self.link.now();
+        let link = self.links.here();
         let added = link.session.execute_unpaged(&link.insert_day, values).await;
         added.map_err(|error| self.failed(&error))?;
         self.days.insert(day);
@@ -240,17 +246,21 @@ impl Messages for Cassandra {
         Answer::boxed(async move {
             let _waiting = waiting;
             let _one_at_a_time = self.counting.lock().await;
-            read::count(self.link.now(), self.runtime().handle()).await
+            read::count(self.links.first.now(), self.runtime().handle()).await
         })
     }
 
     fn of_user(&self, query: Query) -> Answer<'_, Page> {
-        let link = self.link.now();
+        let link = self.links.first.now();
         Answer::boxed(async move { read::of_user(&link, query).await })
     }
 
+    fn settle(&self) {
+        self.links.settle();
+    }
+
     fn metrics(&self) -> MessagesMetrics {
-        let waiting_max = self.link.options.waiting_max as u64;
+        let waiting_max = self.links.common.options.waiting_max as u64;
         MessagesMetrics {
             waiting: waiting_max - self.room.available_permits() as u64,
             waiting_max,
@@ -281,18 +291,23 @@ impl Cassandra {
             value: counter.load(Ordering::Relaxed),
         };
         let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
-        let (nodes, connected) = self.link.now().nodes();
-        let in_flight = self.link.options.in_flight - self.turns.available_permits();
+        let (nodes, connected) = self.links.first.now().nodes();
+        let Common { options, attempts, relinks } = &*self.links.common;
+        let in_flight = options.in_flight - self.turns.available_permits();
         let Counters { timeouts, unreachable } = &self.counters;
-        let attempts = &*self.link.attempts;
         vec![
             gauge("cassandra_in_flight", "Writes sent and not answered", in_flight as u64),
             gauge("cassandra_nodes", "Nodes of the cluster", nodes),
             gauge("cassandra_nodes_connected", "Nodes that there is a connection to", connected),
+            gauge(
+                "cassandra_settled",
+                "Threads that have connections of their own for what they write",
+                self.links.settled(),
+            ),
             counter(
                 "cassandra_relinks",
-                "Times that the session was made anew, since no node had a connection",
-                &self.link.relinks,
+                "Times that a session was made anew, since no node had a connection",
+                relinks,
             ),
             counter("cassandra_retries", "Attempts after the first", &attempts.retries),
             counter("cassandra_timeouts", "Requests without an answer in time", timeouts),

@@ -95,6 +95,10 @@ pub trait Messages: Send + Sync {
     /// A page of a user's messages.
     fn of_user(&self, query: Query) -> Answer<'_, Page>;
 
+    /// Says that many messages will be added on the async runtime of this thread, which does I/O and goes on running as long
+    /// as they do. A store that is on the other side of a network may then have connections there.
+    fn settle(&self) {}
+
     /// The store's counters, now.
     fn metrics(&self) -> MessagesMetrics;
 }

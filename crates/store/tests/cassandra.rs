@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidemark_store::cassandra::{Cassandra, Options, Reader};
 use tidemark_store::messages::{DAY_MS, Message, MessageStore, Messages, Place, Query};
@@ -163,6 +163,43 @@ fn the_bound_of_waiting_writes_holds() {
     let (acknowledged, refused) = (acknowledged.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
     assert_eq!((metrics.written, metrics.refused), (acknowledged, refused));
     assert!(refused > 0 && acknowledged >= 8, "{acknowledged} acknowledged, {refused} refused");
+}
+
+/// A metric that only Cassandra has.
+fn own(store: &Cassandra, name: &str) -> u64 {
+    store.metrics().own.iter().find(|own| own.name == name).expect("a metric").value
+}
+
+/// A runtime that has settled writes over connections of its own; they end with it, and others still write.
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn what_a_settled_runtime_writes_is_kept_and_its_end_disturbs_nobody() {
+    let store = Cassandra::open(fresh()).unwrap();
+    store.settle(); // no runtime: nothing
+    let mut time_ms = 0;
+    let mut next = || {
+        time_ms += 1;
+        message(5, time_ms, b"ABC", "x")
+    };
+    for _ in 0..2 {
+        wait(async {
+            store.settle();
+            store.settle(); // once is enough
+            let begun = Instant::now();
+            while own(&store, "cassandra_settled") == 0 {
+                assert!(begun.elapsed() < Duration::from_secs(60), "it never had connections of its own");
+                store.add(next()).await.unwrap();
+            }
+            // the store's own runtime has no part in these
+            for _ in 0..200 {
+                store.add(next()).await.unwrap();
+            }
+            assert_eq!(own(&store, "cassandra_settled"), 1);
+        });
+        assert_eq!(own(&store, "cassandra_settled"), 0, "its runtime has ended");
+        wait(async { store.add(next()).await.unwrap() });
+    }
+    assert_eq!(wait(store.count()).unwrap(), time_ms);
 }
 
 #[test]

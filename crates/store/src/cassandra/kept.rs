@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use super::link::Link;
 use super::options::Options;
 use super::retry::Attempts;
+use crate::error::StoreError;
 
 /// How often it is seen to.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -22,19 +23,36 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a new session may take to be made: the nodes have just started.
 const RELINK_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The link that is used now.
-pub(super) struct KeptLink {
+/// What all links of a store have in common.
+pub(super) struct Common {
     pub(super) options: Options,
     pub(super) attempts: Arc<Attempts>,
-    /// How often it was replaced.
+    /// How often a link was replaced.
     pub(super) relinks: AtomicU64,
+}
+
+impl Common {
+    pub(super) fn new(options: Options) -> Arc<Self> {
+        Arc::new(Common { options, attempts: Arc::default(), relinks: AtomicU64::new(0) })
+    }
+
+    /// One more link to a cluster that was linked to before.
+    pub(super) async fn link_again(&self) -> Result<Link, StoreError> {
+        let opening = Link::open_again(&self.options, self.attempts.clone());
+        let opened = tokio::time::timeout(RELINK_TIMEOUT, opening).await;
+        opened.unwrap_or_else(|_| Err(StoreError::no_answer("a new session took too long")))
+    }
+}
+
+/// The link that is used now.
+pub(super) struct KeptLink {
+    common: Arc<Common>,
     link: RwLock<Arc<Link>>,
 }
 
 impl KeptLink {
-    pub(super) fn new(link: Link, options: Options, attempts: Arc<Attempts>) -> Arc<Self> {
-        let link = RwLock::new(Arc::new(link));
-        Arc::new(KeptLink { options, attempts, relinks: AtomicU64::new(0), link })
+    pub(super) fn new(link: Link, common: Arc<Common>) -> Arc<Self> {
+        Arc::new(KeptLink { common, link: RwLock::new(Arc::new(link)) })
     }
 
     /// The link to use for one request.
@@ -42,14 +60,15 @@ impl KeptLink {
         self.link.read().clone()
     }
 
-    /// Replaces the link whenever it has no connection and could have one, as long as somebody uses it.
-    pub(super) async fn keep(kept: Weak<Self>) {
+    /// Replaces the link whenever it has no connection and could have one, as long as somebody uses it. Of several
+    /// that are kept one tells the log.
+    pub(super) async fn keep(kept: Weak<Self>, tells: bool) {
         let mut connected_before = true;
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let Some(kept) = kept.upgrade() else { return };
             let connected = kept.now().nodes().1 > 0;
-            if connected != connected_before {
+            if tells && connected != connected_before {
                 match connected {
                     true => tracing::info!("nodes are back"),
                     false => tracing::error!("no node has a connection: writes fail until one is back"),
@@ -63,7 +82,7 @@ impl KeptLink {
     }
 
     async fn some_node_is_there(&self) -> bool {
-        for contact in &self.options.contact {
+        for contact in &self.common.options.contact {
             if let Ok(Ok(_)) = tokio::time::timeout(LOOK_TIMEOUT, TcpStream::connect(contact)).await {
                 return true;
             }
@@ -72,17 +91,15 @@ impl KeptLink {
     }
 
     async fn replace(&self) {
-        let opening = Link::open_again(&self.options, self.attempts.clone());
-        match tokio::time::timeout(RELINK_TIMEOUT, opening).await {
-            Ok(Ok(link)) => {
+        match self.common.link_again().await {
+            Ok(link) => {
                 // the client itself may have been quicker
                 if self.now().nodes().1 == 0 {
                     *self.link.write() = Arc::new(link);
-                    self.relinks.fetch_add(1, Ordering::Relaxed);
+                    self.common.relinks.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            Ok(Err(error)) => tracing::debug!(%error, "no new session yet"),
-            Err(_) => tracing::debug!("a new session took too long"),
+            Err(error) => tracing::debug!(%error, "no new session yet"),
         }
     }
 }

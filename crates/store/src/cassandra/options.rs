@@ -83,14 +83,14 @@ pub struct Options {
     pub waiting_max: usize,
     /// Most of these that are sent; the others wait their turn.
     pub in_flight: usize,
-    /// Connections to each node.
+    /// Connections to each node: those of the store, and as many of each runtime that has settled.
     pub connections: usize,
     /// How long an answer is waited for, retries included.
     pub timeout: Duration,
     /// After so long without an answer a second node is asked as well, where there are several: the first may
     /// stand still.
     pub second_node_after: Duration,
-    /// Threads that read and write the connections.
+    /// Threads that read and write the connections of the store.
     pub threads: usize,
 }
 
