@@ -10,6 +10,7 @@
 //! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
 //! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
+//! Of several free connections the one that was made first is taken.
 //!
 //! A thread that begins more than some 33,000 requests a second by the clock (arrivals of an open load, ends of think
 //! times) does not sleep until each of them: it takes rests of 30 µs, so that several arrivals and answers share one
