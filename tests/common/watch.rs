@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Time between two looks at the program's threads.
@@ -35,8 +36,6 @@ pub struct Machine {
     pub cpu_s: f64,
     /// How long its driving threads were ready to run but had no core, all together.
     pub waited_s: f64,
-    /// The longest that one of them was so without a core at a time, mean of what came between two looks.
-    pub longest_wait_s: f64,
     /// How long cores were taken away by the hypervisor, or by a limit on this control group.
     pub stolen_s: f64,
 }
@@ -69,20 +68,28 @@ pub fn start(scenario: &str, args: &[&str]) -> Running {
 }
 
 impl Running {
+    /// Whether it has not ended.
+    pub fn goes_on(&mut self) -> bool {
+        self.child.try_wait().expect("wait").is_none()
+    }
+
+    /// Sends it a signal, if it has not ended.
+    pub fn signal(&mut self, signal: Signal) {
+        if self.goes_on() {
+            kill_process(Pid::from_child(&self.child), signal).expect("a signal to a child of ours");
+        }
+    }
+
     /// Waits for its end.
     pub fn wait(mut self) -> Watched {
         let mut threads: BTreeMap<String, Times> = BTreeMap::new();
-        let mut longest_wait_s: f64 = 0.0;
-        while self.child.try_wait().expect("wait").is_none() {
+        while self.goes_on() {
             if self.began.elapsed() > LONGEST_RUN {
                 let _ = self.child.kill();
                 panic!("the run did not end within {LONGEST_RUN:?}");
             }
             for (thread, times) in driving_threads(self.child.id()) {
-                if let Some(before) = threads.insert(thread, times) {
-                    let slices = (times.slices - before.slices).max(1.0);
-                    longest_wait_s = longest_wait_s.max((times.waited_s - before.waited_s) / slices);
-                }
+                threads.insert(thread, times);
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -90,7 +97,6 @@ impl Running {
             elapsed_s: self.began.elapsed().as_secs_f64(),
             cpu_s: threads.values().map(|times| times.cpu_s).fold(0.0, f64::max),
             waited_s: threads.values().map(|times| times.waited_s).sum(),
-            longest_wait_s,
             stolen_s: stolen_s() - self.stolen_s,
         };
         let output = self.child.wait_with_output().expect("the run has ended");
@@ -108,8 +114,6 @@ struct Times {
     cpu_s: f64,
     /// Ready to run without a core. A wait is counted when it is over.
     waited_s: f64,
-    /// How often it was put on a core.
-    slices: f64,
 }
 
 /// That of each driving thread of a process.
@@ -121,8 +125,7 @@ fn driving_threads(process: u32) -> Vec<(String, Times)> {
         .filter_map(|task| {
             let times = fs::read_to_string(task.join("schedstat")).ok()?;
             let mut times = times.split_whitespace().map_while(|number| number.parse::<f64>().ok());
-            let times =
-                Times { cpu_s: times.next()? / 1e9, waited_s: times.next()? / 1e9, slices: times.next()? };
+            let times = Times { cpu_s: times.next()? / 1e9, waited_s: times.next()? / 1e9 };
             Some((task.display().to_string(), times))
         })
         .collect()

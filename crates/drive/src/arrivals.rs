@@ -34,6 +34,13 @@ pub(crate) struct Origin {
     user: Option<u32>,
 }
 
+impl Origin {
+    /// Whether it is a user of a closed model.
+    pub fn is_user(self) -> bool {
+        self.user.is_some()
+    }
+}
+
 /// A session is due to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {

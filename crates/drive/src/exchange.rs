@@ -41,6 +41,7 @@ impl<I: Io> Thread<'_, I> {
         session.due_ns = due_ns;
         session.ready_ns = ready_ns;
         session.begun_due_ns = due_ns;
+        session.is_users_first = !again && session.origin.is_user();
         session.stand = Stand::Thinking;
     }
 
@@ -58,7 +59,7 @@ impl<I: Io> Thread<'_, I> {
             };
             match turn {
                 Turn::Request(request) => {
-                    self.fall_due(s, request);
+                    self.fall_due(s, request, now_ns);
                     let placed = self.place(s, now_ns);
                     steps_done += u32::from(matches!(placed, Placed::Done));
                     if !self.settle(s, placed, now_ns) {
@@ -93,21 +94,20 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 
-    fn fall_due(&mut self, s: usize, request: u16) {
+    fn fall_due(&mut self, s: usize, request: u16, now_ns: u64) {
         let session = &mut self.flow.sessions[s];
-        session.request = request;
-        session.requested = true;
-        session.ready_ns = session.ready_ns.max(session.due_ns);
-        session.sent_ns = None;
-        session.entered = None;
+        session.fall_due(request, now_ns);
         session.deadline_ns = session.due_ns.saturating_add(self.prepared[request as usize].timeout_ns);
         self.recorder.offered();
     }
 
     /// Gets a session's request on its way, with a connection if there is a free one.
     fn place(&mut self, s: usize, now_ns: u64) -> Placed {
-        if self.flow.sessions[s].deadline_ns <= now_ns {
-            return Placed::Failed(Fault::Timeout); // it came too late for an answer in time
+        let session = &self.flow.sessions[s];
+        if session.deadline_ns <= now_ns {
+            // it came too late for an answer in time, and never leaves
+            self.recorder.lag(session.due_ns, session.lag_ns(now_ns));
+            return Placed::Failed(Fault::Timeout);
         }
         if let Some(fault) = self.websocket_refusal(s) {
             return Placed::Failed(fault);
@@ -224,7 +224,7 @@ impl<I: Io> Thread<'_, I> {
         connection.exchanging = true;
         session.stand = Stand::Exchanging;
         session.sent_ns = Some(sent_ns);
-        self.recorder.lag(sent_ns.saturating_sub(session.due_ns.max(session.ready_ns)));
+        self.recorder.lag(session.due_ns, session.lag_ns(sent_ns));
         Placed::UnderWay
     }
 
@@ -296,7 +296,7 @@ impl<I: Io> Thread<'_, I> {
             if session.ticket == ticket && session.stand == Stand::Waiting {
                 session.ticket = ticket.wrapping_add(1);
                 session.stand = Stand::Granted;
-                session.ready_ns = now_ns;
+                session.held_until(now_ns);
                 session.connection = Some(connection);
                 flow.waiting_count -= 1;
                 flow.granted.push_back(next);
@@ -332,7 +332,7 @@ impl<I: Io> Thread<'_, I> {
             }
             Stand::Thinking => self.run_session(s, now_ns),
             Stand::BackingOff => {
-                self.flow.sessions[s].ready_ns = now_ns;
+                self.flow.sessions[s].held_until(now_ns);
                 self.go_on(s, now_ns);
             }
             Stand::Exchanging => self.on_flush(s, now_ns),
@@ -413,7 +413,7 @@ impl<I: Io> Thread<'_, I> {
                     self.flow.open += 1;
                     self.recorder.connected();
                 }
-                self.flow.sessions[s].ready_ns = now_ns;
+                self.flow.sessions[s].held_until(now_ns);
                 self.go_on(s, now_ns);
             }
             (Event::Received { closing }, Some(s)) if connection.exchanging => {

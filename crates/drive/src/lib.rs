@@ -73,6 +73,7 @@ mod request;
 mod rests;
 mod room;
 mod rpc;
+mod run_queue;
 mod session;
 mod stream_fault;
 mod target;

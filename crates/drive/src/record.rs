@@ -9,6 +9,7 @@ use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{ErrorExample, Outcome, Series, ThreadInterval, new_histogram};
 
 use crate::clock::{SECOND_NS, microseconds};
+use crate::run_queue::RunQueue;
 
 /// First failures of each step and outcome that a thread keeps as examples.
 pub(crate) const EXAMPLES_EACH: u8 = 3;
@@ -69,6 +70,7 @@ pub(crate) struct Recorder {
     /// Bytes and CPU time when the interval began.
     traffic: (u64, u64),
     cpu_us: u64,
+    run_queue: RunQueue,
     lost: u64,
     first_failure: Option<ErrorExample>,
     ledger: Part,
@@ -96,6 +98,7 @@ impl Recorder {
             outstanding: 0,
             traffic: (0, 0),
             cpu_us: 0,
+            run_queue: RunQueue::default(),
             lost: 0,
             first_failure: None,
             ledger: Part::new(thread as u16),
@@ -104,9 +107,12 @@ impl Recorder {
         recorder
     }
 
-    /// Called by the thread itself, whose CPU time counts from here.
+    /// Called by the thread itself, whose CPU time and waits for a core count from here.
     pub fn begin(&mut self) {
         self.cpu_us = thread_cpu_us();
+        if self.exchange.is_some() {
+            self.run_queue = RunQueue::of_this_thread();
+        }
     }
 
     /// Whole seconds, and both edges of the measured window.
@@ -153,16 +159,25 @@ impl Recorder {
         self.current.connects += 1;
     }
 
-    /// A request left this late, where only the driver was in the way.
-    pub fn lag(&mut self, lag_ns: u64) {
-        self.current.lag_us.saturating_record(microseconds(lag_ns));
+    /// A request that was due then left this late, where only the driver was in the way. It counts by when it was due, as
+    /// its response time does: what kept it until the window was over made it late within the window.
+    pub fn lag(&mut self, due_ns: u64, lag_ns: u64) {
+        let lag_us = match self.is_measured(due_ns) {
+            true => &mut self.current.lag_us,
+            false => &mut self.current.unmeasured_lag_us,
+        };
+        lag_us.saturating_record(microseconds(lag_ns));
+    }
+
+    fn is_measured(&self, due_ns: u64) -> bool {
+        self.window.0 <= due_ns && due_ns < self.window.1
     }
 
     /// A request ended. Intervals that ended before it have been [cut](Recorder::cut) before.
     pub fn ended(&mut self, label: u16, outcome: Outcome, times: Times) {
         debug_assert!(self.outstanding > 0, "only what was offered ends");
         self.outstanding -= 1;
-        let measured = self.window.0 <= times.due_ns && times.due_ns < self.window.1;
+        let measured = self.is_measured(times.due_ns);
         let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
         let pool = &mut self.pool;
         let series = self.series[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
@@ -175,8 +190,7 @@ impl Recorder {
 
     /// A whole answer came, right or wrong, to a request that was due then.
     pub fn answered(&mut self, status: u16, due_ns: u64) {
-        if self.window.0 <= due_ns
-            && due_ns < self.window.1
+        if self.is_measured(due_ns)
             && let Some(count) = self.statuses.get_mut(usize::from(status))
         {
             *count += 1;
@@ -223,7 +237,7 @@ impl Recorder {
     /// Ends every interval whose end is not after `now_ns`.
     pub fn cut(&mut self, now_ns: u64, gauges: Gauges) {
         while self.edge_ns <= now_ns {
-            self.hand_over(self.edge_ns, gauges);
+            self.hand_over(self.edge_ns, now_ns, gauges);
         }
     }
 
@@ -231,11 +245,11 @@ impl Recorder {
     pub fn finish(&mut self, now_ns: u64, gauges: Gauges) {
         self.cut(now_ns, gauges);
         if now_ns > self.start_ns {
-            self.hand_over(now_ns, gauges);
+            self.hand_over(now_ns, now_ns, gauges);
         }
     }
 
-    fn hand_over(&mut self, end_ns: u64, gauges: Gauges) {
+    fn hand_over(&mut self, end_ns: u64, now_ns: u64, gauges: Gauges) {
         let cpu_us = thread_cpu_us();
         let interval = &mut self.current;
         interval.start_us = self.start_ns / 1_000;
@@ -247,6 +261,7 @@ impl Recorder {
         interval.sent_bytes = gauges.traffic.0 - self.traffic.0;
         interval.received_bytes = gauges.traffic.1 - self.traffic.1;
         interval.cpu_us = cpu_us.saturating_sub(self.cpu_us);
+        interval.core_waits = self.run_queue.take(now_ns.saturating_sub(end_ns));
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             interval.statuses.push((status as u16, std::mem::take(count)));
@@ -327,6 +342,7 @@ mod tests {
     use std::sync::mpsc::sync_channel;
 
     use super::*;
+    use crate::run_queue::tests::Told;
 
     const S: u64 = SECOND_NS;
 
@@ -382,6 +398,41 @@ mod tests {
         assert_eq!(last.series.len(), 1);
         assert_eq!(last.series[0].response_time_us.max() / 1_000, 1_000);
         assert!(all.iter().all(|i| i.series.iter().all(|s| s.label == 1)));
+    }
+
+    #[test]
+    fn a_wait_for_a_core_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_there() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 1, 0, (S, 3 * S), Some(Exchange { sink, returned }));
+        let told = Told::new();
+        recorder.run_queue = told.queue();
+        // from 0.6 s on, until 1.4 s
+        told.say(8 * S / 10, 1);
+        recorder.cut(14 * S / 10, Gauges::default());
+        told.say(9 * S / 10, 30);
+        recorder.cut(2 * S, Gauges::default());
+        // from 2.2 s on, until 3.9 s: nobody sees it before it is over
+        told.say(26 * S / 10, 31);
+        recorder.finish(39 * S / 10, Gauges::default());
+        drop(recorder);
+        let all: Vec<_> = intervals.iter().map(|i| (i.in_window, i.core_waits.unwrap().waited_us)).collect();
+        assert_eq!(all, [(false, 400_000), (true, 500_000), (true, 800_000), (false, 900_000)]);
+    }
+
+    #[test]
+    fn a_request_is_late_in_the_window_where_it_was_due_in_it() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 1, 0, (S, 2 * S), Some(Exchange { sink, returned }));
+        for (due_ns, left_ns) in [(S - 1, S + 1), (S, S + 2), (2 * S - 1, 4 * S), (2 * S, 4 * S)] {
+            recorder.cut(left_ns, Gauges::default());
+            recorder.lag(due_ns, left_ns - due_ns);
+        }
+        recorder.finish(5 * S, Gauges::default());
+        drop(recorder);
+        let all: Vec<_> = intervals.iter().map(|i| (i.lag_us.len(), i.unmeasured_lag_us.len())).collect();
+        assert_eq!(all, [(0, 0), (1, 1), (0, 0), (0, 0), (1, 1)]);
     }
 
     #[test]

@@ -80,8 +80,13 @@ pub(crate) struct Session {
     pub entered: Option<u64>,
     /// When its request is, or its next step will be, due.
     pub due_ns: u64,
-    /// When its request stopped waiting for something other than the driver.
+    /// From when on only the driver is in its request's way; see [`held_until`](Session::held_until).
     pub ready_ns: u64,
+    /// How late the driver turned to its request.
+    late_ns: u64,
+    /// Whether its user begins with its next request. Users begin many at once, and it is by nobody's schedule that their
+    /// connections are made one after the other.
+    pub is_users_first: bool,
     /// When its request's first byte was sent.
     pub sent_ns: Option<u64>,
     /// When its request has had its time.
@@ -120,6 +125,30 @@ impl Session {
         if !(keep_cookies && kind.keep_cookies) {
             self.jar.clear();
         }
+    }
+
+    /// A request falls due, and the driver has turned to it.
+    pub fn fall_due(&mut self, request: u16, now_ns: u64) {
+        self.request = request;
+        self.requested = true;
+        self.ready_ns = self.ready_ns.max(self.due_ns);
+        self.late_ns = match std::mem::take(&mut self.is_users_first) {
+            true => 0,
+            false => now_ns.saturating_sub(self.ready_ns),
+        };
+        self.sent_ns = None;
+        self.entered = None;
+    }
+
+    /// Something other than the driver was in its request's way until now: a connection was not free or not made. How
+    /// late the driver had turned to it before stays the driver's, as if all the waiting had come first.
+    pub fn held_until(&mut self, now_ns: u64) {
+        self.ready_ns = now_ns.saturating_sub(self.late_ns);
+    }
+
+    /// How long only the driver has been in its request's way.
+    pub fn lag_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.due_ns.max(self.ready_ns))
     }
 
     /// The operation that it is at.
@@ -209,6 +238,30 @@ mod tests {
 
     use super::*;
     use crate::testing::kind;
+
+    #[test]
+    fn how_late_the_driver_turned_to_a_request_is_its_own_also_where_a_connection_was_waited_for() {
+        let mut session = Session { due_ns: 100, ready_ns: 40, ..Session::default() };
+        session.fall_due(0, 130);
+        assert_eq!((session.lag_ns(130), session.lag_ns(135)), (30, 35));
+        session.held_until(900);
+        assert_eq!((session.lag_ns(900), session.lag_ns(904)), (30, 34));
+        session.held_until(2_000);
+        assert_eq!(session.lag_ns(2_001), 31, "counted once, however often it was held");
+        let mut session = Session { due_ns: 100, is_users_first: true, ..Session::default() };
+        session.fall_due(0, 130);
+        assert_eq!(session.lag_ns(130), 30);
+        session.held_until(900);
+        assert_eq!(session.lag_ns(900), 0, "a user begins when there is a connection");
+        (session.due_ns, session.ready_ns) = (1_000, 1_000);
+        session.fall_due(0, 1_030);
+        session.held_until(1_100);
+        assert_eq!(session.lag_ns(1_100), 30, "but goes on when it is due");
+        // the lateness of a user who was not ready yet is not the driver's
+        let mut session = Session { due_ns: 100, ready_ns: 120, ..Session::default() };
+        session.fall_due(0, 130);
+        assert_eq!(session.lag_ns(130), 10);
+    }
 
     fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {
         let shared = Shared::new(0, Vec::new());

@@ -219,7 +219,7 @@ impl<'a, I: Io> Thread<'a, I> {
         connection.exchanging = true;
         session.stand = Stand::Exchanging;
         session.sent_ns = Some(now_ns);
-        self.recorder.lag(now_ns.saturating_sub(session.due_ns.max(session.ready_ns)));
+        self.recorder.lag(session.due_ns, session.lag_ns(now_ns));
         if let Err(error) = self.flush(s, c) {
             self.close(c);
             return Placed::Failed(Fault::Broken(error));

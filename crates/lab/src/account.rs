@@ -126,8 +126,8 @@ impl Account {
         self.system.sync_latency = Some(all.latency());
     }
 
-    /// What the drive says about itself. `waited_share`: how much of the time a driving thread had no core.
-    pub fn drove(&mut self, end: &DriveEnd, waited_share: Option<f64>) {
+    /// What the drive says about itself.
+    pub fn drove(&mut self, end: &DriveEnd, summary: &Summary) {
         let counted = [
             (end.cut_off, "requests were still under way when the drain was over; they count as timed out"),
             (end.unfinished, "requests were left without an end; they are in no figure"),
@@ -169,12 +169,7 @@ impl Account {
                  has an equal share of the users, and whole connections for them; another number of --threads may fit"
             ));
         }
-        if let Some(share) = waited_share.filter(|share| *share > WAITED_NOTED) {
-            self.notes.push(format!(
-                "the driving threads were ready to run but had no core for {:.0} % of the time; latencies contain it",
-                share * 100.0
-            ));
-        }
+        self.notes.extend(waited(summary));
     }
 
     /// What TLS was spoken, and how often it was begun.
@@ -226,6 +221,22 @@ impl Account {
         manifest.error_examples = totals.error_examples.clone();
         manifest.notes = self.notes;
         manifest
+    }
+}
+
+/// What a reader must know of the driving threads' waits for a core.
+fn waited(summary: &Summary) -> Option<String> {
+    match summary.driver.waited_share {
+        Some(share) if share > WAITED_NOTED => Some(format!(
+            "the driving threads were ready to run but had no core for {:.0} % of the time; latencies contain it",
+            share * 100.0
+        )),
+        None if summary.measured_s > 0.0 => Some(
+            "this system does not tell how long a thread waited for a core (no schedstat): a driver that was starved of \
+             its cores is known only by requests that left late"
+                .into(),
+        ),
+        _ => None,
     }
 }
 
@@ -313,6 +324,19 @@ mod tests {
             "calls over a WebSocket at /rpc, up to 100 calls at once on each connection; 250 were wanted, but the \
              server takes no more"
         );
+    }
+
+    #[test]
+    fn waits_for_a_core_are_noted_and_so_is_that_nobody_counts_them() {
+        let note = |measured_s, waited_share| {
+            let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+            (summary.measured_s, summary.driver.waited_share) = (measured_s, waited_share);
+            waited(&summary)
+        };
+        assert_eq!(note(1.0, Some(0.05)), None);
+        assert!(note(1.0, Some(0.06)).unwrap().contains("no core for 6 %"));
+        assert!(note(1.0, None).unwrap().contains("no schedstat"));
+        assert_eq!(note(0.0, None), None, "nothing was measured, which is said");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use std::time::{Instant, SystemTime};
 use tidemark_drive::{Address, DriveEnd, DriveError, DriveOptions, PhaseTimes};
 use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
-use tidemark_record::summary::{Driver, Ledger, Summary};
-use tidemark_record::{Event, RunWriter, Totals, summarize};
+use tidemark_record::summary::Ledger;
+use tidemark_record::{Event, RunWriter, summarize};
 use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 
@@ -411,15 +411,6 @@ impl Experiment {
         if self.wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
     }
 
-    /// The figures of the time in which no fault was felt. How the threads fared is known of all of the time only.
-    fn calm(&self, totals: &Totals, of_all: &Driver) -> Summary {
-        let mut calm = summarize(totals, &self.run_dir);
-        calm.driver.waited_share = of_all.waited_share;
-        calm.driver.core_wait_us = of_all.core_wait_us;
-        calm.driver.wanted_share = of_all.wanted_share;
-        calm
-    }
-
     fn finish(
         &self,
         mut account: Account,
@@ -431,14 +422,11 @@ impl Experiment {
         let plan = &self.plan;
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
-        summary.driver.waited_share = driven.fared.map(|fared| fared.waited);
-        summary.driver.core_wait_us = driven.fared.map(|fared| fared.core_wait_us);
-        summary.driver.wanted_share = driven.fared.map(|fared| fared.wanted);
         summary.faults = faults.to_vec();
         fault::find_dips(&mut summary.faults, writer.seconds());
         summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
         let gone = driven.system_ended.clone().or_else(|| driven.silence.reason());
-        let calm = driven.calm.as_ref().map(|calm| self.calm(calm, &summary.driver));
+        let calm = driven.calm.as_ref().map(|calm| summarize(calm, &self.run_dir));
         let (mut verdict, mut objectives) =
             verdict::judge(plan, totals, &summary, calm.as_ref(), gone.as_deref());
         if let Some(hopeless) = &driven.hopeless {
@@ -449,7 +437,7 @@ impl Experiment {
         summary.ledger = ledger;
         let loaded = account::labels_of_the_load(plan);
         summary.steps.retain(|step| loaded.contains(step.label.as_str()));
-        account.drove(&driven.end, driven.fared.map(|fared| fared.waited));
+        account.drove(&driven.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;
         manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| verdict);

@@ -49,19 +49,6 @@ struct Watched {
     before: Option<(u64, Reading)>,
 }
 
-/// How a thread has fared so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThreadTimes {
-    /// Its name.
-    pub name: String,
-    /// How long it was on a CPU, microseconds.
-    pub cpu_us: u64,
-    /// How long it was ready to run but had no core, microseconds.
-    pub waited_us: u64,
-    /// How often it went to sleep.
-    pub sleeps: u64,
-}
-
 /// Looks at processes and at the machine.
 #[derive(Debug)]
 pub struct Monitor {
@@ -217,23 +204,6 @@ impl Monitor {
             steal_us: stat.steal_ticks.saturating_mul(self.tick_us),
             ..Reading::default()
         })
-    }
-
-    /// How each thread of this process whose name begins with `prefix` has fared so far. Empty where the system does
-    /// not say.
-    pub fn thread_times(&self, prefix: &str) -> Vec<ThreadTimes> {
-        let tasks = entries(&self.root.join("self/task")).take(THREADS_MAX);
-        let mut threads: Vec<ThreadTimes> = tasks
-            .filter_map(|task| {
-                let name = read(&task.join("comm"))?.trim_end().to_owned();
-                let times = name.starts_with(prefix).then(|| read(&task.join("schedstat")))??;
-                let (cpu_ns, waited_ns) = proc::run_queue_ns(&times)?;
-                let sleeps = proc::keyed(&read(&task.join("status"))?, "voluntary_ctxt_switches")?;
-                Some(ThreadTimes { name, cpu_us: cpu_ns / 1_000, waited_us: waited_ns / 1_000, sleeps })
-            })
-            .collect();
-        threads.sort_by(|a, b| a.name.cmp(&b.name));
-        threads
     }
 }
 
@@ -403,25 +373,6 @@ mod tests {
         assert!((sample.cpu_share - 2.0).abs() < 1e-9 && (sample.steal_share - 2.0).abs() < 1e-9);
         assert_eq!((sample.net_received_bytes, sample.net_sent_bytes), (2000, 2000));
         assert_eq!((sample.voluntary_switches, sample.disk_read_bytes), (200, 2000 * 1024));
-    }
-
-    #[test]
-    fn threads_of_a_name_are_seen_on_a_core_and_waiting_for_one() {
-        let folder = tempfile::tempdir().unwrap();
-        for (task, name, schedstat) in
-            [(1, "tidemark", "5 9000000 1"), (2, "drive-1", "7000 2000 1"), (3, "drive-0", "5000 3000 1")]
-        {
-            let task = folder.path().join(format!("self/task/{task}"));
-            fs::create_dir_all(&task).unwrap();
-            fs::write(task.join("comm"), format!("{name}\n")).unwrap();
-            fs::write(task.join("schedstat"), schedstat).unwrap();
-            fs::write(task.join("status"), "voluntary_ctxt_switches:\t4\n").unwrap();
-        }
-        let monitor = fake(folder.path());
-        let times =
-            |name: &str, cpu_us, waited_us| ThreadTimes { name: name.into(), cpu_us, waited_us, sleeps: 4 };
-        assert_eq!(monitor.thread_times("drive-"), [times("drive-0", 5, 3), times("drive-1", 7, 2)]);
-        assert_eq!(monitor.thread_times("nobody"), []);
     }
 
     #[test]

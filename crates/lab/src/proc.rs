@@ -88,13 +88,6 @@ pub fn network_bytes(text: &str) -> (u64, u64) {
     sum
 }
 
-/// Nanoseconds that a thread was on a CPU, and that it was ready to run and had no core, from
-/// `/proc/PID/task/TID/schedstat`.
-pub fn run_queue_ns(text: &str) -> Option<(u64, u64)> {
-    let mut numbers = text.split_ascii_whitespace().map_while(|number| number.parse().ok());
-    Some((numbers.next()?, numbers.next()?))
-}
-
 /// Process ids in a list such as `/proc/PID/task/TID/children`.
 pub fn process_ids(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.split_ascii_whitespace().filter_map(|word| word.parse().ok())
@@ -168,7 +161,6 @@ mod tests {
         );
         assert_eq!(os_name("NAME=\"X\"\nPRETTY_NAME=\"Some OS 12\"\n").as_deref(), Some("Some OS 12"));
         assert_eq!(load_average("0.52 0.4 0.3 1/200 4242\n"), Some(0.52));
-        assert_eq!(run_queue_ns("123 456 7\n"), Some((123, 456)));
         assert_eq!(process_ids("12 x 14 ").collect::<Vec<_>>(), [12, 14]);
     }
 
@@ -208,7 +200,6 @@ mod tests {
             machine_stat(&text);
             memory_used(&text);
             network_bytes(&text);
-            run_queue_ns(&text);
             process_ids(&text).count();
             load_average(&text);
             cpu_model(&text);

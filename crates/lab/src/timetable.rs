@@ -6,12 +6,9 @@ use tidemark_drive::PhaseTimes;
 use tidemark_scenario::Plan;
 
 use crate::load_text;
-use crate::monitor::{Monitor, ThreadTimes};
 
 /// Time between two looks of the monitor.
 const SECOND_US: u64 = 1_000_000;
-/// What the names of the driving threads begin with.
-const DRIVING_THREADS: &str = "drive-";
 
 /// A phase that will come to pass.
 pub struct Planned {
@@ -81,67 +78,6 @@ impl Timetable {
     }
 }
 
-/// How the driving threads fare within the measured window.
-pub struct RunQueue {
-    window_us: Option<(u64, u64)>,
-    first: Option<(u64, Vec<ThreadTimes>)>,
-    last: Option<(u64, Vec<ThreadTimes>)>,
-}
-
-/// How the driving threads fared within the measured window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fared {
-    /// Share of the time in which they were ready to run but had no core, mean of all threads.
-    pub waited: f64,
-    /// The same each time that one of them woke, until it slept again, mean of all times, microseconds.
-    pub core_wait_us: f64,
-    /// Share of the time in which the thread that was least idle was on a CPU or waited for one.
-    pub wanted: f64,
-}
-
-impl RunQueue {
-    /// For the phases of a drive.
-    pub fn new(phases: &[PhaseTimes]) -> Self {
-        let measured = || phases.iter().filter(|phase| phase.measured);
-        let start_us = measured().map(|phase| phase.start_us).min();
-        let end_us = measured().map(|phase| phase.end_us).max();
-        RunQueue { window_us: start_us.zip(end_us), first: None, last: None }
-    }
-
-    /// Looks at the driving threads; the more often, the nearer to the window's edges.
-    pub fn look(&mut self, monitor: &Monitor, now_us: u64) {
-        if self.window_us.is_some_and(|(start_us, end_us)| start_us <= now_us && now_us <= end_us) {
-            let times = monitor.thread_times(DRIVING_THREADS);
-            let first = self.first.get_or_insert_with(|| (now_us, times.clone()));
-            // fewer: the drive has ended before its time
-            if first.1.len() == times.len() {
-                self.last = Some((now_us, times));
-            }
-        }
-    }
-
-    /// What it came to between the first and the last look; none where there were no two.
-    pub fn fared(&self) -> Option<Fared> {
-        let ((from_us, before), (to_us, after)) = self.first.as_ref().zip(self.last.as_ref())?;
-        if to_us <= from_us {
-            return None;
-        }
-        let share = |after: u64, before: u64| after.saturating_sub(before) as f64 / (to_us - from_us) as f64;
-        let pairs = || before.iter().zip(after);
-        let wanted = |(before, after): (&ThreadTimes, &ThreadTimes)| {
-            share(after.cpu_us + after.waited_us, before.cpu_us + before.waited_us)
-        };
-        let waited_us: u64 = pairs().map(|(b, a)| a.waited_us.saturating_sub(b.waited_us)).sum();
-        let sleeps: u64 = pairs().map(|(b, a)| a.sleeps.saturating_sub(b.sleeps)).sum();
-        Some(Fared {
-            waited: share(waited_us, 0) / before.len().max(1) as f64,
-            core_wait_us: waited_us as f64 / sleeps.max(1) as f64,
-            // the kernel's account may run ahead of the clock by a little
-            wanted: pairs().map(wanted).fold(0.0, f64::max).min(1.0),
-        })
-    }
-}
-
 /// A duration as the run's clock counts.
 pub fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
@@ -206,35 +142,5 @@ mod tests {
     #[test]
     fn the_window_is_as_long_as_the_measured_phases() {
         assert_eq!(timetable().window_s(), 3.25);
-    }
-
-    #[test]
-    fn waiting_is_of_all_threads_and_idleness_of_the_one_that_had_least() {
-        let times = |all: [(u64, u64, u64); 2]| {
-            let times =
-                |(cpu_us, waited_us, sleeps)| ThreadTimes { name: "drive".into(), cpu_us, waited_us, sleeps };
-            all.map(times).to_vec()
-        };
-        let queue = RunQueue {
-            window_us: None,
-            first: Some((1_000_000, times([(0, 50, 7), (10, 0, 0)]))),
-            last: Some((3_000_000, times([(1_000_000, 400_050, 1_007), (500_010, 1_400_000, 8_000)]))),
-        };
-        let fared = queue.fared().unwrap();
-        assert!((fared.waited - 0.45).abs() < 1e-9 && (fared.wanted - 0.95).abs() < 1e-9, "{fared:?}");
-        assert!((fared.core_wait_us - 200.0).abs() < 1e-9, "{fared:?}");
-        assert_eq!(RunQueue::new(&[]).fared(), None);
-    }
-
-    #[test]
-    fn a_thread_that_never_sleeps_waited_all_of_it_at_once() {
-        let times = |cpu_us, waited_us| vec![ThreadTimes { name: "d".into(), cpu_us, waited_us, sleeps: 3 }];
-        let queue = RunQueue {
-            window_us: None,
-            first: Some((0, times(0, 0))),
-            last: Some((1_000_000, times(250_000, 750_100))),
-        };
-        let wanted = Fared { waited: 0.7501, core_wait_us: 750_100.0, wanted: 1.0 };
-        assert_eq!(queue.fared(), Some(wanted));
     }
 }

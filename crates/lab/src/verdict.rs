@@ -15,11 +15,12 @@
 //!
 //! Lag alone does not tell a starved driver: once all connections are taken, arrivals wait for connections that are
 //! free but whose answers nobody has read yet, and that wait looks like the system's. The second row tells it, and the
-//! last. Waiting for a core is the kernel's own account of each thread (`schedstat`); where there is none, those two
-//! rows say nothing.
+//! last. Waiting for a core is the kernel's own account of each thread (`schedstat`), read by the thread itself; where
+//! there is none, those two rows say nothing, and a note says so. Nor do they in a window of less than 0.2 s: a kernel
+//! hands cores out for some milliseconds at a time, of which a load of a few requests has one.
 //!
-//! Lag is the time from when a request was due to its first byte sent where only the driver was in the way. The
-//! fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
+//! Lag is the time from when a request was due to its first byte sent where only the driver was in the way, of requests
+//! that were due within the window, whenever they left. The fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
 //!
 //! Where there are faults, what is felt of them is no fault of the driver's, and tells nothing of what the system can do
 //! otherwise: the times from a fault's beginning until a little after it was put right are left out of this, and of the
@@ -44,6 +45,8 @@ pub const LAG_SHARE_MAX: f64 = 0.10;
 /// Closed model: waits for a core up to this share of the response time are accepted; an answer that comes at any
 /// moment of such a wait lies unread for half of it.
 pub const CORE_WAIT_SHARE_MAX: f64 = 0.20;
+/// Shorter windows are not judged by waits for a core, seconds.
+pub const WAITS_OVER_S: f64 = 0.2;
 /// Open model: a 99th percentile of the lag up to this is accepted always, microseconds.
 pub const OPEN_LAG_P99_US: f64 = 1_000.0;
 /// Closed model: a mean lag up to this is accepted always, microseconds.
@@ -131,12 +134,13 @@ fn invalid_reasons(summary: &Summary, load: &Load) -> Vec<String> {
     }
     let mut reasons = Vec::new();
     let (driver, response) = (&summary.driver, &summary.response_time_us);
+    let is_long = summary.measured_s >= WAITS_OVER_S;
     if driver.busiest_thread_share > THREAD_SHARE_MAX {
         reasons.push(format!(
             "driver-bound: its busiest thread was on a CPU for {:.0} % of the time; give it more --threads or cores",
             driver.busiest_thread_share * 100.0
         ));
-    } else if let Some(wanted) = driver.wanted_share.filter(|wanted| *wanted > THREAD_SHARE_MAX) {
+    } else if let Some(wanted) = driver.wanted_share.filter(|wanted| is_long && *wanted > THREAD_SHARE_MAX) {
         reasons.push(format!(
             "driver-bound: one of its threads was never idle: it was on a CPU or waited for one for {:.0} % of the time; \
              give it cores of its own (--pin) or more --threads",
@@ -160,6 +164,7 @@ fn invalid_reasons(summary: &Summary, load: &Load) -> Vec<String> {
     let is_closed = load.streams().iter().any(|stream| stream.model.is_closed());
     if let Some((waited, wait_us)) = driver.waited_share.zip(driver.core_wait_us)
         && is_closed
+        && is_long
         && waited > CORE_WAIT_SHARE_MAX
         && wait_us > CLOSED_LAG_MEAN_US.max(CORE_WAIT_SHARE_MAX * response.mean)
     {
@@ -350,6 +355,19 @@ mod tests {
         };
         assert_eq!(verdict(CLOSED, fast(100.0)).status, Status::Pass);
         assert_eq!(verdict(CLOSED, fast(101.0)).status, Status::Invalid);
+    }
+
+    #[test]
+    fn a_moment_is_not_judged_by_waits_for_a_core() {
+        let of = |measured_s| {
+            move |s: &mut Summary| {
+                s.measured_s = measured_s;
+                (s.driver.waited_share, s.driver.core_wait_us, s.driver.wanted_share) =
+                    (Some(0.9), Some(9_000.0), Some(0.99));
+            }
+        };
+        assert_eq!(verdict(CLOSED, of(0.19)).status, Status::Pass);
+        assert_eq!(verdict(CLOSED, of(0.2)).reasons.len(), 2);
     }
 
     #[test]

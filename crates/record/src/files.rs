@@ -45,7 +45,7 @@ pub(crate) const SERIES_FIELDS: [Field; 9] = [
 ];
 
 /// Columns of `load.parquet`: a row for each interval.
-pub(crate) const LOAD_FIELDS: [Field; 13] = [
+pub(crate) const LOAD_FIELDS: [Field; 14] = [
     ("start_us", Kind::Int),
     ("end_us", Kind::Int),
     ("in_window", Kind::Bool),
@@ -59,7 +59,10 @@ pub(crate) const LOAD_FIELDS: [Field; 13] = [
     ("received_bytes", Kind::Int),
     ("lag_us", Kind::Bytes),
     ("cpu_us_by_thread", Kind::Ints),
+    (WAITED, Kind::Ints),
 ];
+/// How long each driver thread waited for a core; runs of earlier versions lack it.
+pub(crate) const WAITED: &str = "waited_us_by_thread";
 
 /// Columns of `monitor.parquet`: those of [`crate::Sample`].
 pub(crate) const MONITOR_FIELDS: [Field; 13] = [
@@ -85,7 +88,8 @@ pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interva
     Rows of the same interval and series add up.";
 /// The same for `load.parquet`.
 pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in_flight and connections are as at the \
-    interval's end. lag_us is a histogram in HdrHistogram's V2 encoding. Rows of the same interval add up.";
+    interval's end. lag_us is a histogram in HdrHistogram's V2 encoding. waited_us_by_thread is how long each driver thread \
+    was ready to run but had no core; empty where the system did not say. Rows of the same interval add up.";
 /// The same for `monitor.parquet`.
 pub(crate) const ABOUT_MONITOR: &str = "Tidemark: looks at each process, about one a second. cpu_share is in cores; \
     counters are differences since the look before.";

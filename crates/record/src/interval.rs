@@ -83,6 +83,15 @@ pub struct ErrorExample {
     pub detail: String,
 }
 
+/// How a thread fared for want of a core in an interval, by the kernel's own account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CoreWaits {
+    /// How long it was ready to run but had no core, microseconds.
+    pub waited_us: u64,
+    /// How often it went to sleep.
+    pub sleeps: u64,
+}
+
 /// What one driver thread did in one interval. Intervals end at whole seconds since the run began and
 /// at both edges of the measured window, so that an interval lies wholly within the window or wholly outside.
 #[derive(Debug, Clone)]
@@ -113,11 +122,15 @@ pub struct ThreadInterval {
     pub sent_bytes: u64,
     /// Bytes read from sockets.
     pub received_bytes: u64,
-    /// How late requests left: from due to first byte sent, where only the driver was in the way
-    /// (waiting for a connection is not lag), microseconds.
+    /// How late requests left that were due within the measured window: from due to first byte sent, where only the
+    /// driver was in the way (waiting for a connection is not lag), microseconds. They may leave after the window.
     pub lag_us: Histogram,
+    /// The same of requests that were due outside of it.
+    pub unmeasured_lag_us: Histogram,
     /// CPU time that the thread used, microseconds.
     pub cpu_us: u64,
+    /// How it fared for want of a core; none where the system does not say.
+    pub core_waits: Option<CoreWaits>,
     /// The first failures of each kind of this thread; few.
     pub examples: Vec<ErrorExample>,
     /// Answers to requests that were due within the measured window: status code, how many.
@@ -144,7 +157,9 @@ impl ThreadInterval {
             sent_bytes: 0,
             received_bytes: 0,
             lag_us: crate::new_histogram(),
+            unmeasured_lag_us: crate::new_histogram(),
             cpu_us: 0,
+            core_waits: None,
             examples: Vec::new(),
             statuses: Vec::new(),
             ledger: Part::default(),
@@ -168,12 +183,14 @@ impl ThreadInterval {
             sent_bytes,
             received_bytes,
             lag_us,
+            unmeasured_lag_us,
             cpu_us,
+            core_waits,
             examples,
             statuses,
             ledger,
         } = self;
-        (*start_us, *end_us, *in_window) = (0, 0, false);
+        (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
         (*connections, *connects, *sent_bytes, *received_bytes, *cpu_us) = (0, 0, 0, 0, 0);
         for one in series {
@@ -181,6 +198,7 @@ impl ThreadInterval {
             one.service_time_us.reset();
         }
         lag_us.reset();
+        unmeasured_lag_us.reset();
         examples.clear();
         statuses.clear();
         ledger.clear();

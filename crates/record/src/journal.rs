@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{RecordError, damaged, io_error};
 use crate::histogram::Encoded;
-use crate::interval::{ErrorExample, Outcome, Series, ThreadInterval};
+use crate::interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
 use crate::ledger::Part;
 use crate::{Histogram, Sample, new_histogram};
 
@@ -54,6 +54,11 @@ struct Head {
     /// Label, outcome, whether due in the measured window, bytes of both histograms.
     series: Vec<(u16, Outcome, bool, usize, usize)>,
     lag_bytes: usize,
+    /// Absent in journals of earlier versions, which did not tell the lags apart.
+    #[serde(default)]
+    unmeasured_lag_bytes: Option<usize>,
+    #[serde(default)]
+    core_waits: Option<CoreWaits>,
 }
 
 /// Appends to the journal.
@@ -111,6 +116,8 @@ impl Journal {
             statuses: interval.statuses.clone(),
             series: series.collect(),
             lag_bytes: encode(&interval.lag_us),
+            unmeasured_lag_bytes: Some(encode(&interval.unmeasured_lag_us)),
+            core_waits: interval.core_waits,
         };
         self.append(INTERVAL, &head)
     }
@@ -192,6 +199,12 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         Some(Series { label, outcome, measured, response_time_us, service_time_us })
     };
     let series = head.series.into_iter().map(series).collect::<Option<Vec<Series>>>()?;
+    let lag_us = histogram(head.lag_bytes)?;
+    let (lag_us, unmeasured_lag_us) = match head.unmeasured_lag_bytes {
+        Some(length) => (lag_us, histogram(length)?),
+        None if head.in_window => (lag_us, new_histogram()),
+        None => (new_histogram(), lag_us),
+    };
     Some(Box::new(ThreadInterval {
         thread: head.thread,
         start_us: head.start_us,
@@ -206,8 +219,10 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         connects: head.connects,
         sent_bytes: head.sent_bytes,
         received_bytes: head.received_bytes,
-        lag_us: histogram(head.lag_bytes)?,
+        lag_us,
+        unmeasured_lag_us,
         cpu_us: head.cpu_us,
+        core_waits: head.core_waits,
         examples: head.examples,
         statuses: head.statuses,
         // has files of its own

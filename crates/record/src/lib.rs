@@ -87,13 +87,13 @@ pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve};
 pub use error::RecordError;
 pub use event::Event;
 pub use histogram::{Encoded, Merged, latency, merge, merge_merged, new_merged};
-pub use interval::{ErrorExample, Outcome, Series, ThreadInterval};
+pub use interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use manifest::Manifest;
 pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use summary::Summary;
-pub use totals::{EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, Totals, Window, summarize};
+pub use totals::{EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize};
 pub use unfinished::rebuild;
 pub use writer::{RunWriter, write_manifest};
 

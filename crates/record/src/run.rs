@@ -66,6 +66,8 @@ pub struct StoredLoad {
     pub lag_us: Encoded,
     /// CPU time of each driver thread.
     pub cpu_us_by_thread: Vec<u64>,
+    /// How long each driver thread was ready to run but had no core; empty where that was not known.
+    pub waited_us_by_thread: Vec<u64>,
 }
 
 /// A run as its directory has it.
@@ -216,7 +218,7 @@ fn bounds(table: &Table) -> Result<(Vec<u64>, Vec<u64>), RecordError> {
 }
 
 fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
-    let table = Table::read(path, &LOAD_FIELDS)?;
+    let table = Table::read_with(path, &LOAD_FIELDS, &[files::WAITED])?;
     let (starts, ends) = bounds(&table)?;
     let in_window = table.bools("in_window")?;
     let (offered, dropped, waiting) =
@@ -225,6 +227,11 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
     let connects = table.ints("connects")?;
     let (sent, received) = (table.ints("sent_bytes")?, table.ints("received_bytes")?);
     let (lag, cpu) = (encoded(&table, "lag_us")?, table.lists("cpu_us_by_thread")?);
+    let waited = match table.has(files::WAITED) {
+        true => table.lists(files::WAITED)?,
+        false => vec![Vec::new(); table.rows()],
+    };
+    let mut waited = waited.into_iter();
     let row = |((i, lag_us), cpu_us_by_thread): ((usize, Encoded), Vec<u64>)| StoredLoad {
         start_us: starts[i],
         end_us: ends[i],
@@ -239,6 +246,7 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
         received_bytes: received[i],
         lag_us,
         cpu_us_by_thread,
+        waited_us_by_thread: waited.next().unwrap_or_default(),
     };
     Ok(lag.into_iter().enumerate().zip(cpu).map(row).collect())
 }
@@ -288,7 +296,7 @@ mod tests {
     use super::*;
     use crate::histogram::{merge, new_merged};
     use crate::test_run::{interval, series};
-    use crate::{RunWriter, ThreadInterval, summarize};
+    use crate::{CoreWaits, RunWriter, ThreadInterval, summarize};
 
     fn labels() -> Vec<String> {
         vec!["Login".into(), "Query, one way".into(), "Überflug".into()]
@@ -336,6 +344,7 @@ mod tests {
             let mut one = interval(thread, second, second + 1);
             one.in_window = in_window;
             (one.offered, one.waiting, one.cpu_us) = (offered, offered / 2, offered * 3);
+            one.core_waits = Some(CoreWaits { waited_us: offered * 5, sleeps: offered });
             for (label, outcome, measured, times) in all {
                 let capped: Vec<_> =
                     times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
@@ -380,15 +389,37 @@ mod tests {
             for second in 0..6 {
                 let start_us = second * 1_000_000;
                 let rows = run.load.iter().filter(|row| row.start_us == start_us);
-                let (mut sum, mut cpu_us) = (0, 0);
+                let (mut sum, mut cpu_us, mut waited_us) = (0, 0, 0);
                 for row in rows {
                     sum += row.offered;
                     cpu_us += row.cpu_us_by_thread.iter().sum::<u64>();
+                    waited_us += row.waited_us_by_thread.iter().sum::<u64>();
                 }
                 prop_assert_eq!(sum, offered(start_us).sum::<u64>());
-                prop_assert_eq!(cpu_us, sum * 3);
+                prop_assert_eq!((cpu_us, waited_us), (sum * 3, sum * 5));
             }
         }
+    }
+
+    #[test]
+    fn a_load_whose_threads_did_not_tell_of_their_waits_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut told = interval(0, 0, 1);
+        told.core_waits = Some(CoreWaits { waited_us: 7, sleeps: 1 });
+        write(dir.path(), 2, &[told.clone(), interval(1, 0, 1), ThreadInterval { thread: 1, ..told }]);
+        let waited: Vec<_> =
+            Run::open(dir.path()).unwrap().load.into_iter().map(|row| row.waited_us_by_thread).collect();
+        assert_eq!(waited, [vec![], vec![0, 7]], "of two threads one is not enough");
+
+        // as earlier versions wrote it
+        let path = dir.path().join(files::LOAD);
+        fs::remove_file(&path).unwrap();
+        let fields = LOAD_FIELDS.into_iter().filter(|(name, _)| *name != files::WAITED).collect::<Vec<_>>();
+        crate::table::TableWriter::create(&path, &fields, "").unwrap().finish().unwrap();
+        assert_eq!(Run::open(dir.path()).unwrap().load.len(), 0);
+        let table = Table::read_with(&path, &LOAD_FIELDS, &[files::WAITED]).unwrap();
+        assert!(!table.has(files::WAITED) && table.has("lag_us"));
+        assert!(Table::read(&path, &LOAD_FIELDS).is_err());
     }
 
     #[test]

@@ -256,12 +256,17 @@ pub(crate) struct Table {
 impl Table {
     /// Reads the columns asked for; others that the file may have are left alone.
     pub(crate) fn read(path: &Path, fields: &[Field]) -> Result<Table, RecordError> {
+        Table::read_with(path, fields, &[])
+    }
+
+    /// The same, where files of earlier versions lack some of them.
+    pub(crate) fn read_with(path: &Path, fields: &[Field], later: &[&str]) -> Result<Table, RecordError> {
         // The library returns errors for nearly all damage, but asserts on some flipped bits.
-        panic::catch_unwind(|| Table::read_trusting(path, fields))
+        panic::catch_unwind(|| Table::read_trusting(path, fields, later))
             .unwrap_or_else(|_| Err(damaged(path, "damaged in a way that its reader cannot cope with")))
     }
 
-    fn read_trusting(path: &Path, fields: &[Field]) -> Result<Table, RecordError> {
+    fn read_trusting(path: &Path, fields: &[Field], later: &[&str]) -> Result<Table, RecordError> {
         let file = File::open(path).map_err(io_error("read", path))?;
         let broken = |e: ParquetError| {
             damaged(path, format!("not a whole Parquet file ({e}); was the run killed while it wrote?"))
@@ -270,9 +275,11 @@ impl Table {
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let mut columns = Vec::with_capacity(fields.len());
         for &(name, kind) in fields {
-            let position = schema.columns().iter().position(|c| c.name() == name);
-            let position = position.ok_or_else(|| damaged(path, format!("has no column {name}")))?;
-            columns.push((position, name, Column::new(kind)));
+            match schema.columns().iter().position(|c| c.name() == name) {
+                Some(position) => columns.push((position, name, Column::new(kind))),
+                None if later.contains(&name) => {}
+                None => return Err(damaged(path, format!("has no column {name}"))),
+            }
         }
         let mut rows = 0;
         for group in 0..reader.num_row_groups() {
@@ -302,6 +309,11 @@ impl Table {
     /// The file that it came from.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the file has this column, of those that it may lack.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|(n, _)| *n == name)
     }
 
     fn column(&self, name: &str) -> Result<&Column, RecordError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::HISTOGRAM_HIGH_US;
 use crate::histogram::{Merged, latency, merge, new_merged};
-use crate::interval::{ErrorExample, Outcome, ThreadInterval};
+use crate::interval::{CoreWaits, ErrorExample, Outcome, ThreadInterval};
 use crate::ledger::Part;
 use crate::sample::Sample;
 use crate::summary::{Driver, LATE_US, LagClass, Process, Status, Step, Summary, Verdict};
@@ -111,10 +111,10 @@ pub struct Totals {
     pub offered: u64,
     /// Arrivals given up within the window.
     pub dropped: u64,
-    /// How late requests left within the window.
+    /// How late requests left that were due within the window.
     pub lag_us: Merged,
-    /// CPU time of each driver thread within the window, microseconds.
-    pub cpu_us_by_thread: Vec<u64>,
+    /// Each driver thread within the window.
+    pub threads: Vec<ThreadTotals>,
     /// The first failures of each kind, in order of time, warm-up included.
     pub error_examples: Vec<ErrorExample>,
     /// Answers to measured requests by status code.
@@ -147,6 +147,45 @@ impl Entered {
     }
 }
 
+/// What a driver thread came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadTotals {
+    /// How long all its intervals were, microseconds.
+    pub length_us: u64,
+    /// CPU time, microseconds.
+    pub cpu_us: u64,
+    /// For want of a core: what is known of it.
+    pub core_waits: CoreWaits,
+    /// How long the intervals were in which nothing is known of it.
+    pub untold_us: u64,
+}
+
+impl ThreadTotals {
+    fn add(&mut self, interval: &ThreadInterval) {
+        let length_us = interval.end_us - interval.start_us;
+        self.length_us += length_us;
+        self.cpu_us += interval.cpu_us;
+        match interval.core_waits {
+            Some(CoreWaits { waited_us, sleeps }) => {
+                self.core_waits.waited_us += waited_us;
+                self.core_waits.sleeps += sleeps;
+            }
+            None => self.untold_us += length_us,
+        }
+    }
+
+    /// Share of its time that it was on a CPU.
+    fn cpu_share(&self) -> f64 {
+        ratio(self.cpu_us as f64, self.length_us as f64)
+    }
+
+    /// Share of its time that it was on a CPU or waited for one. The kernel's account may run ahead of the clock by a
+    /// little.
+    fn wanted_share(&self) -> f64 {
+        ratio((self.cpu_us + self.core_waits.waited_us) as f64, self.length_us as f64).min(1.0)
+    }
+}
+
 impl Totals {
     /// Nothing yet.
     pub fn new(labels: &[String]) -> Totals {
@@ -157,7 +196,7 @@ impl Totals {
             offered: 0,
             dropped: 0,
             lag_us: new_merged(),
-            cpu_us_by_thread: Vec::new(),
+            threads: Vec::new(),
             error_examples: Vec::new(),
             statuses: Default::default(),
             entered: None,
@@ -184,9 +223,10 @@ impl Totals {
         for (status, count) in &interval.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
+        merge(&mut self.lag_us, &interval.lag_us);
         let thread = usize::from(interval.thread);
-        if self.cpu_us_by_thread.len() <= thread {
-            self.cpu_us_by_thread.resize(thread + 1, 0);
+        if self.threads.len() <= thread {
+            self.threads.resize(thread + 1, ThreadTotals::default());
         }
         if !interval.in_window {
             return;
@@ -197,8 +237,7 @@ impl Totals {
             Some(Window { start_us: start_us.min(interval.start_us), end_us: end_us.max(interval.end_us) });
         self.offered += interval.offered;
         self.dropped += interval.dropped;
-        self.cpu_us_by_thread[thread] += interval.cpu_us;
-        merge(&mut self.lag_us, &interval.lag_us);
+        self.threads[thread].add(interval);
     }
 
     fn add_examples(&mut self, examples: &[ErrorExample]) {
@@ -285,7 +324,6 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         response_time_us: latency(&of.response_time_us),
         service_time_us: latency(&of.service_time_us),
     };
-    let busiest_us = totals.cpu_us_by_thread.iter().copied().max().unwrap_or(0);
     Summary {
         verdict: Verdict { status: Status::Pass, reasons: Vec::new() },
         offered_per_s: ratio(totals.offered as f64, measured_s),
@@ -299,25 +337,34 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         service_time_us: latency(&totals.all.service_time_us),
         steps: totals.labels.iter().zip(&totals.by_label).map(step).collect(),
         processes: totals.processes(),
-        driver: Driver {
-            cpu_s: totals.cpu_us_by_thread.iter().sum::<u64>() as f64 / 1e6,
-            threads: totals.cpu_us_by_thread.len() as u64,
-            busiest_thread_share: ratio(busiest_us as f64 / 1e6, measured_s),
-            lag_us: latency(&totals.lag_us),
-            lag_histogram: lag_histogram(&totals.lag_us),
-            late: totals.lag_us.count_between(LATE_US, HISTOGRAM_HIGH_US),
-            cpu_share_by_thread: totals
-                .cpu_us_by_thread
-                .iter()
-                .map(|us| ratio(*us as f64 / 1e6, measured_s))
-                .collect(),
-            steal_share: totals.steal_share(),
-            ..Driver::default()
-        },
+        driver: driver(totals),
         ledger: None,
         faults: Vec::new(),
         run_dir: run_dir.display().to_string(),
         steady_state: None,
+    }
+}
+
+fn driver(totals: &Totals) -> Driver {
+    let threads = &totals.threads;
+    let sum = |of: fn(&ThreadTotals) -> u64| threads.iter().map(of).sum::<u64>() as f64;
+    let most = |of: fn(&ThreadTotals) -> f64| threads.iter().map(of).fold(0.0, f64::max);
+    let length_us = sum(|thread| thread.length_us);
+    // a wait that nobody has told of would look like idleness
+    let told = length_us > 0.0 && sum(|thread| thread.untold_us) == 0.0;
+    let waited_us = sum(|thread| thread.core_waits.waited_us);
+    Driver {
+        cpu_s: sum(|thread| thread.cpu_us) / 1e6,
+        threads: threads.len() as u64,
+        busiest_thread_share: most(ThreadTotals::cpu_share),
+        lag_us: latency(&totals.lag_us),
+        lag_histogram: lag_histogram(&totals.lag_us),
+        late: totals.lag_us.count_between(LATE_US, HISTOGRAM_HIGH_US),
+        cpu_share_by_thread: threads.iter().map(ThreadTotals::cpu_share).collect(),
+        wanted_share: told.then(|| most(ThreadTotals::wanted_share)),
+        waited_share: told.then(|| waited_us / length_us),
+        core_wait_us: told.then(|| waited_us / sum(|thread| thread.core_waits.sleeps).max(1.0)),
+        steal_share: totals.steal_share(),
     }
 }
 
@@ -426,8 +473,60 @@ mod tests {
         assert!((summary.steps[1].share - 52.0 / 85.0).abs() < 1e-9);
         assert_eq!(summary.driver.threads, 2);
         assert!((summary.driver.cpu_s - 1.2).abs() < 1e-9);
-        assert!((summary.driver.busiest_thread_share - 0.45).abs() < 1e-9);
+        assert!(
+            (summary.driver.busiest_thread_share - 0.9).abs() < 1e-9,
+            "of the time that the thread tells of"
+        );
+        assert_eq!(summary.driver.waited_share, None, "nobody told");
         assert_eq!(summary.run_dir, "runs/x");
+    }
+
+    fn driver_of(waits: [(u64, u64, Option<CoreWaits>); 2]) -> Driver {
+        let mut totals = Totals::new(&[]);
+        for (thread, (length_s, cpu_us, core_waits)) in (0..).zip(waits) {
+            let mut one = interval(thread, 1, 1 + length_s);
+            (one.in_window, one.cpu_us, one.core_waits) = (true, cpu_us, core_waits);
+            totals.add_interval(&one);
+            let mut outside = interval(thread, 0, 1);
+            outside.core_waits = Some(CoreWaits { waited_us: 1_000_000, sleeps: 1 });
+            totals.add_interval(&outside);
+        }
+        summarize(&totals, Path::new("x")).driver
+    }
+
+    #[test]
+    fn waiting_is_of_all_threads_and_idleness_of_the_one_that_had_least() {
+        let waits = |waited_us, sleeps| Some(CoreWaits { waited_us, sleeps });
+        let driver =
+            driver_of([(2, 1_000_000, waits(400_000, 1_000)), (2, 500_000, waits(1_400_000, 8_000))]);
+        assert_eq!((driver.waited_share, driver.wanted_share), (Some(0.45), Some(0.95)));
+        assert_eq!(driver.core_wait_us, Some(200.0));
+        // never asleep: it waited all of it at once; the account may run ahead of the clock by a little
+        let driver = driver_of([(1, 250_000, waits(750_100, 0)), (1, 0, waits(0, 0))]);
+        assert_eq!((driver.core_wait_us, driver.wanted_share), (Some(750_100.0), Some(1.0)));
+    }
+
+    #[test]
+    fn one_thread_that_does_not_tell_of_its_waits_leaves_them_unknown() {
+        let driver = driver_of([(2, 0, Some(CoreWaits { waited_us: 9, sleeps: 1 })), (2, 0, None)]);
+        assert_eq!((driver.waited_share, driver.wanted_share, driver.core_wait_us), (None, None, None));
+    }
+
+    #[test]
+    fn what_was_due_in_the_window_and_left_after_it_left_late() {
+        let mut totals = Totals::new(&[]);
+        let mut within = interval(0, 1, 2);
+        within.in_window = true;
+        within.lag_us.record_n(10, 9).unwrap();
+        within.unmeasured_lag_us.record(70_000).unwrap();
+        let mut after = interval(0, 2, 3);
+        after.lag_us.record_n(500_000, 3).unwrap();
+        after.unmeasured_lag_us.record_n(900_000, 5).unwrap();
+        totals.add_interval(&within);
+        totals.add_interval(&after);
+        let driver = summarize(&totals, Path::new("x")).driver;
+        assert_eq!((totals.lag_us.len(), driver.late), (12, 3));
+        assert!((499_000..=501_000).contains(&driver.lag_us.max), "{:?}", driver.lag_us);
     }
 
     #[test]

@@ -145,7 +145,7 @@ pub(crate) fn write_begun(dir: &Path, begun: &Begun) -> Result<(), RecordError> 
 mod tests {
     use super::*;
     use crate::test_run::{interval, series};
-    use crate::{Outcome, Run, Sample};
+    use crate::{CoreWaits, Outcome, Run, Sample};
 
     /// A run on its way: two threads, three seconds, the last two measured.
     fn begun(dir: &Path) -> (RunWriter, Manifest) {
@@ -160,7 +160,9 @@ mod tests {
                 let mut one = interval(thread, second, second + 1);
                 one.in_window = second > 0;
                 (one.offered, one.cpu_us, one.statuses) = (60, 250_000, vec![(200, 50)]);
+                one.core_waits = Some(CoreWaits { waited_us: 125_000, sleeps: 500 });
                 one.lag_us.record_n(1_500, 7).unwrap();
+                one.unmeasured_lag_us.record_n(9_000, 3).unwrap();
                 let times = [(300 + u64::from(thread), 49), (2_000_000, 1)];
                 one.series = vec![
                     series(0, Outcome::Ok, second > 0, &times),
@@ -209,6 +211,7 @@ mod tests {
             summary
         };
         assert_eq!(of(&killed), of(&whole));
+        assert_eq!(of(&whole)["driver"]["waited_share"], 0.125);
         assert_eq!(
             (killed.series.len(), killed.load.len(), killed.samples.len()),
             (whole.series.len(), 3, 3)

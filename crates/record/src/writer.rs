@@ -12,7 +12,7 @@ use crate::directory;
 use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge, merge_merged, new_merged};
-use crate::interval::{Outcome, ThreadInterval};
+use crate::interval::{CoreWaits, Outcome, ThreadInterval};
 use crate::journal::Journal;
 use crate::latency_log::LatencyLog;
 use crate::ledger::{Form, Forms, LedgerWriter, Part};
@@ -44,6 +44,9 @@ pub(crate) struct MergedInterval {
     received_bytes: u64,
     lag_us: Option<Merged>,
     cpu_us_by_thread: Vec<u64>,
+    /// Empty once a thread could not say.
+    waited_us_by_thread: Vec<u64>,
+    waits_untold: bool,
 }
 
 impl MergedInterval {
@@ -64,12 +67,26 @@ impl MergedInterval {
         self.connects += interval.connects;
         self.sent_bytes += interval.sent_bytes;
         self.received_bytes += interval.received_bytes;
-        merge(self.lag_us.get_or_insert_with(new_merged), &interval.lag_us);
+        let lag_us = self.lag_us.get_or_insert_with(new_merged);
+        merge(lag_us, &interval.lag_us);
+        merge(lag_us, &interval.unmeasured_lag_us);
         let thread = usize::from(interval.thread);
         if self.cpu_us_by_thread.len() <= thread {
             self.cpu_us_by_thread.resize(thread + 1, 0);
         }
         self.cpu_us_by_thread[thread] += interval.cpu_us;
+        self.add_waits(thread, interval.core_waits);
+    }
+
+    fn add_waits(&mut self, thread: usize, waits: Option<CoreWaits>) {
+        self.waits_untold |= waits.is_none();
+        match waits {
+            Some(waits) if !self.waits_untold => {
+                self.waited_us_by_thread.resize(self.cpu_us_by_thread.len(), 0);
+                self.waited_us_by_thread[thread] += waits.waited_us;
+            }
+            _ => self.waited_us_by_thread.clear(),
+        }
     }
 }
 
@@ -247,6 +264,7 @@ impl RunWriter {
             Cell::Int(interval.received_bytes),
             Cell::Bytes(Encoded::of(&lag_us, &mut self.serializer).0),
             Cell::Ints(&interval.cpu_us_by_thread),
+            Cell::Ints(&interval.waited_us_by_thread),
         ])
     }
 

@@ -18,12 +18,10 @@ use crate::silence::Silence;
 use crate::started::try_held;
 use crate::stores::Stores;
 use crate::system::Running;
-use crate::timetable::{Fared, RunQueue, Timetable, microseconds};
+use crate::timetable::{Timetable, microseconds};
 
 /// How often a wish to stop, the phase and the system are looked at.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often the driving threads' wait for a core is read, microseconds.
-const QUEUE_EVERY_US: u64 = 200_000;
 
 /// What is driven, and what happens to it meanwhile. The faults go first: they have the system in their hands.
 pub struct Tested<'a> {
@@ -41,8 +39,6 @@ pub struct Driven {
     pub hopeless: Option<Hopeless>,
     /// When requests succeeded and failed.
     pub silence: Silence,
-    /// How the driving threads fared within the measured window.
-    pub fared: Option<Fared>,
     /// What there was while no fault was felt, where there are faults.
     pub calm: Option<Totals>,
 }
@@ -81,8 +77,6 @@ pub struct Watching<'a, 's> {
 /// What was seen of it so far.
 struct Seen<'p> {
     timetable: Timetable,
-    queue: RunQueue,
-    queue_looked_us: Option<u64>,
     watch: Watch<'p>,
     silence: Silence,
     calm: Option<Totals>,
@@ -98,8 +92,6 @@ impl<'p> Seen<'p> {
         Seen {
             watch: Watch::new(plan, timetable.window_s()),
             timetable,
-            queue: RunQueue::new(phases),
-            queue_looked_us: None,
             silence: Silence::default(),
             calm: (!plan.faults.is_empty()).then(|| Totals::new(&plan.labels)),
             stopping: false,
@@ -139,10 +131,6 @@ impl Watching<'_, '_> {
             let now_us = microseconds(self.epoch.elapsed());
             self.tell_faults()?;
             self.tell_phase(&mut seen, now_us)?;
-            if seen.queue_looked_us.is_none_or(|at_us| now_us >= at_us + QUEUE_EVERY_US) {
-                seen.queue_looked_us = Some(now_us);
-                seen.queue.look(self.monitor, now_us);
-            }
             let looked = seen.timetable.look_is_due(now_us);
             if looked {
                 self.look_around(&seen, now_us)?;
@@ -151,8 +139,8 @@ impl Watching<'_, '_> {
         }
         self.look(microseconds(self.epoch.elapsed()))?;
         let end = drive.join().map_err(driven)?;
-        let Seen { system_ended, hopeless, silence, queue, calm, .. } = seen;
-        Ok(Driven { end, system_ended, hopeless, silence, fared: queue.fared(), calm })
+        let Seen { system_ended, hopeless, silence, calm, .. } = seen;
+        Ok(Driven { end, system_ended, hopeless, silence, calm })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {
