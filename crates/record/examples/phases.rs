@@ -7,8 +7,9 @@
 //! Rows are phases. *Accepted* is what ended well, *refused* what was answered with a status of failure, each with the
 //! times from its first byte sent to the last byte of its answer. *Not sent* is what the driver dropped, since no
 //! connection was free: all carried a request that had no answer yet. Recovery counts from the end of a phase whose name
-//! begins with `flood` to the end of the last second of the phase behind it in which anything failed, anything was not
-//! sent, or less than nine tenths of what was offered was accepted.
+//! begins with `flood` to the first three seconds in a row, in the phase behind it, in each of which nothing failed,
+//! nothing was not sent, and nine tenths of what was offered were accepted. How many later ones were not so is told, too:
+//! a system that has recovered and falls behind again, or a machine that had other things to do.
 
 use std::path::Path;
 
@@ -19,6 +20,8 @@ use tidemark_record::{Merged, Outcome, RecordError, Run, latency, new_merged};
 const SECOND_US_LEAST: u64 = 900_000;
 /// Recovered is what accepts so much of what is offered.
 const WELL: f64 = 0.9;
+/// For so many seconds in a row.
+const WELL_S: usize = 3;
 
 /// One interval, its rows added up.
 #[derive(Default)]
@@ -90,20 +93,21 @@ fn recovery(of: &[&Interval], flood: &Phase, after: &Phase, holds: f64) -> Strin
     let offered: u64 = of.iter().map(|one| one.offered).sum();
     let took_s = of.iter().map(|one| one.end_us - one.start_us).sum::<u64>() as f64 / 1e6;
     let at = format!("at {:.2} of what it holds", offered as f64 / took_s / holds);
-    let mut whole = of.iter().filter(|one| one.end_us - one.start_us >= SECOND_US_LEAST);
-    match whole.rfind(|one| !one.is_well()).map(|one| one.end_us) {
-        Some(last_us) if last_us + SECOND_US_LEAST > after.end_us => {
-            format!(
-                "Not well again within {:.1} s after `{}`, {at}.",
-                (last_us - flood.end_us) as f64 / 1e6,
-                flood.name
-            )
-        }
-        last_us => {
-            let took_us = last_us.unwrap_or(flood.end_us).saturating_sub(flood.end_us);
-            format!("Well again {:.1} s after `{}`, {at}.", took_us as f64 / 1e6, flood.name)
-        }
-    }
+    let whole: Vec<&&Interval> =
+        of.iter().filter(|one| one.end_us - one.start_us >= SECOND_US_LEAST).collect();
+    let since_flood_s = |us: u64| us.saturating_sub(flood.end_us) as f64 / 1e6;
+    let Some(first) = whole.windows(WELL_S).position(|three| three.iter().all(|one| one.is_well())) else {
+        let within_s = since_flood_s(after.end_us);
+        return format!("Not well again within {within_s:.1} s after `{}`, {at}.", flood.name);
+    };
+    let took_s = since_flood_s(whole[first].start_us);
+    let later = &whole[first..];
+    let not_well = later.iter().filter(|one| !one.is_well()).count();
+    let relapse = match not_well {
+        0 => String::new(),
+        _ => format!(" Of the {} s after that, {not_well} s were not well.", later.len()),
+    };
+    format!("Well again {took_s:.1} s after `{}`, {at}.{relapse}", flood.name)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
