@@ -24,7 +24,7 @@ use tidemark_record::ledger::LedgerWriter;
 use tidemark_record::new_histogram;
 use tidemark_scenario::plan::{
     Check, Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
-    System as PlanSystem, TextTest, TlsSettings, WhenMissing,
+    TextTest, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
@@ -168,8 +168,6 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
         measured,
     };
     Plan {
-        name: "loop_speed".into(),
-        description: String::new(),
         labels: vec!["GET /".into()],
         requests: vec![RequestPlan {
             label: 0,
@@ -189,30 +187,11 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             keep_cookies: false,
             ops: vec![Op::Request(0), Op::End],
         }],
-        prepare: None,
-        load: Load::new(model, vec![phase("warm-up", WARM_UP, false), phase("hold", time, true)]),
-        counters: 0,
-        feeders: Vec::new(),
-        limits: Limits {
-            connections,
-            waiting: 100_000,
-            in_flight: None,
-            connect_timeout: Duration::from_secs(5),
-            body_bytes: 1 << 20,
-            drain: Duration::from_secs(5),
-            sessions: None,
-            keep_alive: true,
-            pipeline: 1,
-            streams: 1,
-        },
-        verify: None,
-        objectives: Vec::new(),
-        system: PlanSystem::default(),
-        stores: Vec::new(),
-        seed: None,
-        faults: Vec::new(),
-        source_name: String::new(),
-        source: String::new(),
+        limits: Limits { connections, waiting: 100_000, body_bytes: 1 << 20, ..Limits::default() },
+        ..Plan::new(
+            "loop_speed",
+            Load::new(model, vec![phase("warm-up", WARM_UP, false), phase("hold", time, true)]),
+        )
     }
 }
 

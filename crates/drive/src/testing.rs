@@ -1,9 +1,7 @@
 //! Plans for this crate's own tests.
 
-use std::time::Duration;
-
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Limits, Load, LoadModel, Op, RequestPlan, SessionKind, System};
+use tidemark_scenario::plan::{Limits, Load, LoadModel, Op, RequestPlan, SessionKind};
 
 /// A session kind of these operations.
 pub(crate) fn kind(ops: Vec<Op>) -> SessionKind {
@@ -20,34 +18,10 @@ pub(crate) fn kind(ops: Vec<Op>) -> SessionKind {
 /// A plan of these requests and nothing else.
 pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
     Plan {
-        name: "test".into(),
-        description: String::new(),
         labels: vec!["first".into()],
         requests,
         sessions: vec![kind(vec![Op::Request(0), Op::End])],
-        prepare: None,
-        load: Load::new(LoadModel::Closed, Vec::new()),
-        counters: 0,
-        feeders: Vec::new(),
-        limits: Limits {
-            connections: 1,
-            waiting: 0,
-            in_flight: None,
-            connect_timeout: Duration::from_secs(1),
-            body_bytes: 1 << 20,
-            drain: Duration::from_secs(1),
-            sessions: None,
-            keep_alive: true,
-            pipeline: 1,
-            streams: 1,
-        },
-        verify: None,
-        objectives: Vec::new(),
-        system: System::default(),
-        stores: Vec::new(),
-        seed: None,
-        faults: Vec::new(),
-        source_name: String::new(),
-        source: String::new(),
+        limits: Limits { connections: 1, waiting: 0, body_bytes: 1 << 20, ..Limits::default() },
+        ..Plan::new("test", Load::new(LoadModel::Closed, Vec::new()))
     }
 }

@@ -20,7 +20,6 @@ mod verify;
 mod websocket;
 
 use std::path::Path;
-use std::time::Duration;
 
 pub(crate) use self::load::window;
 pub(crate) use self::rates::are_few;
@@ -32,13 +31,6 @@ use crate::plan::{
 };
 use crate::reader::Reader;
 use crate::yaml::{Node, Place};
-
-/// Connections at once where a scenario says nothing.
-const CONNECTIONS: usize = 1_000;
-/// Sessions that may wait for a connection where a scenario says nothing.
-const WAITING: usize = 10_000;
-/// Largest answer body that is kept where a scenario says nothing, bytes.
-const BODY_BYTES: usize = 16 << 20;
 
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
@@ -153,20 +145,23 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
 fn limits(node: Option<&Node>, load: &Load, sessions: &[SessionKind], reader: &Reader<'_>) -> Limits {
     let get = |key: &str| node.and_then(|node| node.get(key));
     let whole = |key, least| get(key).and_then(|node| reader.whole(node, least)).map(|count| count as usize);
-    let time =
-        |key, default| get(key).and_then(|n| reader.duration(n)).unwrap_or(Duration::from_secs(default));
-    let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(true);
-    let pipeline = get("pipeline").map_or(1, |node| pipeline(node, keep_alive, sessions, reader));
-    let streams = whole("streams", 1).unwrap_or(1);
+    let time = |key| get(key).and_then(|node| reader.duration(node));
+    let usual = Limits::default();
+    let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(usual.keep_alive);
+    let pipeline =
+        get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, sessions, reader));
+    let streams = whole("streams", 1).unwrap_or(usual.streams);
     let needed = load.most_users().div_ceil(pipeline.max(streams));
     Limits {
         streams,
-        connections: whole("connections", 1).unwrap_or(CONNECTIONS).max(needed),
-        waiting: whole("waiting", 0).unwrap_or(WAITING),
+        connections: whole("connections", 1).unwrap_or(usual.connections).max(needed),
+        waiting: whole("waiting", 0).unwrap_or(usual.waiting),
         in_flight: session_limit(node, load, reader),
-        connect_timeout: time("connect timeout", 5),
-        body_bytes: get("body").and_then(|node| reader.size(node)).map_or(BODY_BYTES, |bytes| bytes as usize),
-        drain: time("drain", 10),
+        connect_timeout: time("connect timeout").unwrap_or(usual.connect_timeout),
+        body_bytes: get("body")
+            .and_then(|node| reader.size(node))
+            .map_or(usual.body_bytes, |bytes| bytes as usize),
+        drain: time("drain").unwrap_or(usual.drain),
         sessions: get("sessions").and_then(|node| reader.whole(node, 1)),
         keep_alive,
         pipeline,

@@ -12,11 +12,13 @@ use crate::expr::Expr;
 use crate::template::Template;
 
 mod fault;
+mod limits;
 mod load;
 mod store;
 mod verify;
 
 pub use fault::{Fault, FaultKind};
+pub use limits::{AtLimit, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use store::{Product, Store};
 pub use verify::{
@@ -76,6 +78,30 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan of a load and nothing else: no session, the usual bounds.
+    pub fn new(name: &str, load: Load) -> Plan {
+        Plan {
+            name: name.to_owned(),
+            description: String::new(),
+            labels: Vec::new(),
+            requests: Vec::new(),
+            sessions: Vec::new(),
+            prepare: None,
+            load,
+            counters: 0,
+            feeders: Vec::new(),
+            limits: Limits::default(),
+            verify: None,
+            objectives: Vec::new(),
+            system: System::default(),
+            stores: Vec::new(),
+            faults: Vec::new(),
+            seed: None,
+            source_name: String::new(),
+            source: String::new(),
+        }
+    }
+
     /// The requests whose writes are entered in the ledger, with their labels.
     pub fn entered(&self) -> impl Iterator<Item = (&str, &LedgerPlan)> {
         self.requests.iter().filter_map(|request| {
@@ -326,56 +352,6 @@ pub struct Feeder {
     pub columns: Vec<String>,
     /// Rows; each has a text for every column. Never empty.
     pub rows: Vec<Vec<Box<str>>>,
-}
-
-/// Bounds of the driver.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Connections at once, over all threads. A session holds one from its first request to its end.
-    /// In a closed model at least as many as the highest number of users needs.
-    pub connections: usize,
-    /// Arrived sessions that may wait for a connection, over all threads; more are dropped and counted.
-    pub waiting: usize,
-    /// Arrived sessions in flight, over all threads; users are their own limit. None where there is no limit but
-    /// that of connections.
-    pub in_flight: Option<SessionLimit>,
-    /// Longest time to make a connection.
-    pub connect_timeout: Duration,
-    /// Largest answer body, bytes, kept or not; a larger one is an error of outcome `protocol`, at once where its
-    /// Content-Length says so.
-    pub body_bytes: usize,
-    /// Longest wait for requests under way after the last phase.
-    pub drain: Duration,
-    /// Sessions that begin at most, over all threads, warm-up included; the load is over when they have ended.
-    pub sessions: Option<u64>,
-    /// Whether a connection carries one request after another; otherwise each gets one of its own.
-    pub keep_alive: bool,
-    /// Requests at once on a connection, each of another session: HTTP/1.1 pipelining where it is more than 1. At most
-    /// [`PIPELINE_MAX`].
-    pub pipeline: usize,
-    /// Requests under way at once on a connection of HTTP/2, or remote calls on a WebSocket.
-    pub streams: usize,
-}
-
-/// Most requests at once on a connection.
-pub const PIPELINE_MAX: usize = 1_024;
-
-/// The most sessions in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionLimit {
-    /// How many, at least one for each driving thread.
-    pub most: usize,
-    /// What an arrival does that finds them all there.
-    pub at_limit: AtLimit,
-}
-
-/// What an arrival does at the limit of sessions in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AtLimit {
-    /// It waits until one ends, and its wait counts in its response time; beyond [`Limits::waiting`] it is dropped.
-    Wait,
-    /// It is dropped and counted.
-    Drop,
 }
 
 /// A bound that decides pass or fail.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Target, start};
 use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
-    Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing, System,
+    Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
     WhenMissing,
 };
 use tidemark_scenario::{Plan, Shared, Template};
@@ -202,35 +202,12 @@ pub fn phase(ms: u64, level: f64) -> Phase {
 pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) -> Plan {
     let ops = (0..requests.len() as u16).map(Op::Request).chain([Op::End]).collect();
     Plan {
-        name: "test".into(),
-        description: String::new(),
         labels: requests.iter().enumerate().map(|(index, _)| format!("r{index}")).collect(),
         requests,
         sessions: vec![kind(ops)],
-        prepare: None,
-        load: Load::new(model, phases),
         counters: 1,
-        feeders: Vec::new(),
-        limits: Limits {
-            connections: 20,
-            waiting: 100_000,
-            in_flight: None,
-            connect_timeout: Duration::from_secs(5),
-            body_bytes: 1 << 20,
-            drain: Duration::from_secs(10),
-            sessions: None,
-            keep_alive: true,
-            pipeline: 1,
-            streams: 1,
-        },
-        verify: None,
-        objectives: Vec::new(),
-        system: System::default(),
-        stores: Vec::new(),
-        seed: None,
-        faults: Vec::new(),
-        source_name: String::new(),
-        source: String::new(),
+        limits: Limits { connections: 20, waiting: 100_000, body_bytes: 1 << 20, ..Limits::default() },
+        ..Plan::new("test", Load::new(model, phases))
     }
 }
 

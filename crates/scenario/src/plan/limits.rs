@@ -1,0 +1,71 @@
+//! Bounds of the driver.
+
+use std::time::Duration;
+
+/// Bounds of the driver.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections at once, over all threads. A session holds one from its first request to its end.
+    /// In a closed model at least as many as the highest number of users needs.
+    pub connections: usize,
+    /// Arrived sessions that may wait for a connection, over all threads; more are dropped and counted.
+    pub waiting: usize,
+    /// Arrived sessions in flight, over all threads; users are their own limit. None where there is no limit but
+    /// that of connections.
+    pub in_flight: Option<SessionLimit>,
+    /// Longest time to make a connection.
+    pub connect_timeout: Duration,
+    /// Largest answer body, bytes, kept or not; a larger one is an error of outcome `protocol`, at once where its
+    /// Content-Length says so.
+    pub body_bytes: usize,
+    /// Longest wait for requests under way after the last phase.
+    pub drain: Duration,
+    /// Sessions that begin at most, over all threads, warm-up included; the load is over when they have ended.
+    pub sessions: Option<u64>,
+    /// Whether a connection carries one request after another; otherwise each gets one of its own.
+    pub keep_alive: bool,
+    /// Requests at once on a connection, each of another session: HTTP/1.1 pipelining where it is more than 1. At most
+    /// [`PIPELINE_MAX`].
+    pub pipeline: usize,
+    /// Requests under way at once on a connection of HTTP/2, or remote calls on a WebSocket.
+    pub streams: usize,
+}
+
+impl Default for Limits {
+    /// What holds where a scenario says nothing.
+    fn default() -> Self {
+        Limits {
+            connections: 1_000,
+            waiting: 10_000,
+            in_flight: None,
+            connect_timeout: Duration::from_secs(5),
+            body_bytes: 16 << 20,
+            drain: Duration::from_secs(10),
+            sessions: None,
+            keep_alive: true,
+            pipeline: 1,
+            streams: 1,
+        }
+    }
+}
+
+/// Most requests at once on a connection.
+pub const PIPELINE_MAX: usize = 1_024;
+
+/// The most sessions in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimit {
+    /// How many, at least one for each driving thread.
+    pub most: usize,
+    /// What an arrival does that finds them all there.
+    pub at_limit: AtLimit,
+}
+
+/// What an arrival does at the limit of sessions in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtLimit {
+    /// It waits until one ends, and its wait counts in its response time; beyond [`Limits::waiting`] it is dropped.
+    Wait,
+    /// It is dropped and counted.
+    Drop,
+}
