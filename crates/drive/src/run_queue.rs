@@ -82,14 +82,14 @@ impl RunQueue {
 
 /// From `schedstat`: nanoseconds on a CPU, nanoseconds ready to run without one, how often it was put on one. A thread that
 /// reads this has been put on one: a kernel that keeps no account says 0.
-fn waited_ns(text: &[u8]) -> Option<u64> {
+pub(crate) fn waited_ns(text: &[u8]) -> Option<u64> {
     let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map_while(|n| n.parse().ok());
     let (_, waited_ns, slices): (u64, u64, u64) = (numbers.next()?, numbers.next()?, numbers.next()?);
     (slices > 0).then_some(waited_ns)
 }
 
 /// From `status`.
-fn sleeps(text: &[u8]) -> Option<u64> {
+pub(crate) fn sleeps(text: &[u8]) -> Option<u64> {
     const KEY: &str = "\nvoluntary_ctxt_switches:";
     let text = std::str::from_utf8(text).ok()?;
     text[text.find(KEY)? + KEY.len()..].lines().next()?.trim().parse().ok()
