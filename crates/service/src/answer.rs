@@ -46,6 +46,16 @@ impl Answer {
             Content::Full(response) => response.status(),
         }
     }
+
+    /// Whether the connection is to be closed behind it.
+    pub(crate) fn asks_to_close(&self) -> bool {
+        match &self.0 {
+            Content::Plain { .. } | Content::Written(_) => false,
+            Content::Full(response) => {
+                response.headers().get(header::CONNECTION).is_some_and(|value| value == "close")
+            }
+        }
+    }
 }
 
 impl From<Response<Body>> for Answer {

@@ -21,6 +21,7 @@ use tokio::time::Sleep;
 use crate::Answer;
 use crate::answer::{Content, reason};
 use crate::buffers::{give_back, give_decoder_back, spare_buffer, spare_decoder, with_scratch};
+use crate::home::{REQUESTS_BETWEEN, REQUESTS_FIRST};
 use crate::metrics::{Bound, NO_ROUTE, WorkerCounts};
 use crate::request::{self, Begun, Work};
 use crate::rpc::Form;
@@ -44,6 +45,8 @@ pub(crate) enum End {
     Refused,
     /// It becomes a WebSocket with calls; what came behind the request.
     Upgrade(Form, Vec<u8>),
+    /// It is served better by the worker with this number.
+    Moves(usize),
 }
 
 /// Why a connection cannot go on.
@@ -67,6 +70,8 @@ enum Next<'a> {
     Refused(Answer, Option<Method>),
     /// There is no further one.
     End,
+    /// There may be, but another worker had better take it.
+    Moves(usize),
 }
 
 /// What the connection is waiting for, which is how long it may.
@@ -92,6 +97,9 @@ pub(crate) struct Connection<'a> {
     /// The client was told to go on with the body of this request.
     is_continued: bool,
     has_served: bool,
+    /// Requests until it asks whether it is at the right worker.
+    stays: u32,
+    index: usize,
     wait: Wait,
     /// Since when it waits.
     since: Instant,
@@ -105,14 +113,15 @@ pub(crate) struct Connection<'a> {
 impl<'a> Connection<'a> {
     pub(crate) fn new(
         shared: &'a Shared,
-        counts: &'a WorkerCounts,
+        index: usize,
         stopping: &'a Stopping,
         stream: TcpStream,
+        has_served: bool,
     ) -> Self {
         let now = Instant::now();
         Connection {
             shared,
-            counts,
+            counts: &shared.counts.workers[index],
             stopping,
             stream,
             decoder: None,
@@ -121,7 +130,9 @@ impl<'a> Connection<'a> {
             out: Vec::new(),
             out_at: 0,
             is_continued: false,
-            has_served: false,
+            has_served,
+            stays: if has_served { REQUESTS_BETWEEN } else { REQUESTS_FIRST },
+            index,
             wait: Wait::Head,
             since: now,
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
@@ -167,6 +178,7 @@ impl<'a> Connection<'a> {
                     self.flush().await?;
                     return Ok(End::Closed);
                 }
+                Next::Moves(to) => return Ok(End::Moves(to)),
             }
         }
     }
@@ -183,11 +195,12 @@ impl<'a> Connection<'a> {
         drop(work);
         let Some(answer) = answer else { return Err(Break::Truncated) };
         self.has_served = true;
+        self.stays = self.stays.saturating_sub(1);
         let now = Instant::now();
         self.counts.request(route, &method, answer.status(), now.saturating_duration_since(began));
         in_flight.finished();
         // So that the client does not send the next request into a connection that is about to go.
-        manner.closes |= self.shared.state() == State::Stopping || asks_to_close(&answer);
+        manner.closes |= self.shared.state() == State::Stopping || answer.asks_to_close();
         let closes = self.write(answer, manner, now).await?;
         (self.wait, self.since) = (Wait::Head, now);
         if let Some(form) = form {
@@ -231,6 +244,11 @@ impl<'a> Connection<'a> {
                 }
                 self.grace_until.get_or_insert_with(|| Instant::now() + FIRST_REQUEST_GRACE);
             }
+            if self.stays == 0
+                && let Some(to) = self.elsewhere()
+            {
+                return Poll::Ready(Ok(Next::Moves(to)));
+            }
             let read = with_scratch(|scratch| self.poll_read(context, scratch));
             match read {
                 Poll::Ready(Ok(Some(next))) => return Poll::Ready(Ok(next)),
@@ -239,6 +257,16 @@ impl<'a> Connection<'a> {
                 Poll::Pending => return self.poll_timer(context),
             }
         }
+    }
+
+    /// The worker that would serve it better from here on; only between two requests, with nothing left of either.
+    fn elsewhere(&mut self) -> Option<usize> {
+        let is_between = self.decoder.is_none() && self.ahead.is_empty() && self.out.is_empty();
+        if !is_between || self.stopping.is_stopping() {
+            return None;
+        }
+        self.stays = REQUESTS_BETWEEN;
+        self.shared.homes.better(&self.shared.counts, self.index, &self.stream)
     }
 
     /// Reads once, and begins on what came.
@@ -498,14 +526,5 @@ impl<'a> Connection<'a> {
             self.since = Instant::now();
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-fn asks_to_close(answer: &Answer) -> bool {
-    match &answer.0 {
-        Content::Plain { .. } | Content::Written(_) => false,
-        Content::Full(response) => {
-            response.headers().get(header::CONNECTION).is_some_and(|value| value == "close")
-        }
     }
 }

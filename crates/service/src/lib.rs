@@ -2,7 +2,8 @@
 //!
 //! A system brings an axum [`Router`](axum::Router), made into a [`System`] with its background work and its own
 //! metrics. A [`Server`] binds an address, lets the system start while it already answers `/health` with 503,
-//! then serves it on a number of workers until it is told to stop, and finishes what is in flight.
+//! then serves it on a number of workers until it is told to stop, and finishes what is in flight. Connections are spread
+//! evenly over the workers, and busy ones go over to the worker on the processor where their packets arrive.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -55,6 +56,7 @@ mod client;
 mod connection;
 pub mod encode;
 mod error;
+mod home;
 mod limits;
 mod logs;
 mod metrics;

@@ -17,6 +17,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::home::Handover;
 use crate::metrics::{Bound, Counts};
 use crate::process::Process;
 use crate::rpc::{self, Services};
@@ -364,7 +365,7 @@ fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceErr
 
 /// The worker threads, and the way to hand them connections.
 struct Workers {
-    handovers: Vec<mpsc::Sender<TcpStream>>,
+    handovers: Vec<mpsc::Sender<Handover>>,
     threads: Vec<JoinHandle<usize>>,
 }
 
@@ -382,6 +383,7 @@ impl Workers {
             workers.handovers.push(handover);
             workers.threads.push(thread);
         }
+        shared.homes.open(&workers.handovers);
         Ok(workers)
     }
 
@@ -402,7 +404,8 @@ impl Workers {
         // Small answers must leave at once. Where these fail the connection is dead, and the worker sees it.
         let _ = stream.set_nodelay(true);
         counts.workers[index].connections_open.fetch_add(1, Ordering::Relaxed);
-        if self.handovers[index].send(stream).await.is_err() {
+        let handover = Handover { stream, has_moved: false };
+        if self.handovers[index].send(handover).await.is_err() {
             counts.workers[index].connections_open.fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -14,6 +14,7 @@ use tower::{Layer, Service};
 use bytes::Bytes;
 
 use crate::Limits;
+use crate::home::Homes;
 use crate::metrics::Counts;
 use crate::rpc::{Routes, Services};
 use crate::rpc_metrics::CallCounts;
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     /// There once the system has started.
     pub(crate) published: OnceLock<Published>,
     pub(crate) registry: Mutex<Registry>,
+    pub(crate) homes: Homes,
     state: AtomicU8,
 }
 
@@ -63,6 +65,7 @@ impl Shared {
         registry: Registry,
     ) -> Self {
         let state = AtomicU8::new(State::Starting as u8);
+        let homes = Homes::new(counts.workers.len());
         Shared {
             name,
             version,
@@ -70,6 +73,7 @@ impl Shared {
             counts,
             published: OnceLock::new(),
             registry: Mutex::new(registry),
+            homes,
             state,
         }
     }

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::net::TcpStream;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 
 use crate::connection::{Connection, End};
+use crate::home::Handover;
 use crate::rpc::{self, Form};
 use crate::shared::Shared;
 
@@ -45,17 +45,17 @@ impl Stopping {
 
 /// Serves the connections that arrive on `incoming` until the sender is dropped, lets them finish, and returns
 /// how many had to be cut at the deadline.
-pub(crate) async fn run(shared: Arc<Shared>, index: usize, mut incoming: mpsc::Receiver<TcpStream>) -> usize {
+pub(crate) async fn run(shared: Arc<Shared>, index: usize, mut incoming: mpsc::Receiver<Handover>) -> usize {
     INDEX.set(index);
     let stopping = Arc::new(Stopping { flag: AtomicBool::new(false), notify: Notify::new() });
     // Each connection holds a sender; once all are gone all connections have ended.
     let (alive, mut all_ended) = mpsc::channel::<()>(1);
-    while let Some(stream) = incoming.recv().await {
+    while let Some(handover) = incoming.recv().await {
         let (shared, stopping, alive) = (shared.clone(), stopping.clone(), alive.clone());
         tokio::spawn(async move {
             let _alive = alive;
             let _open = Open(shared.clone(), index);
-            connection(shared, index, stream, stopping).await;
+            connection(shared, index, handover, stopping).await;
         });
     }
     stopping.flag.store(true, Ordering::Release);
@@ -77,23 +77,34 @@ impl Drop for Open {
     }
 }
 
-async fn connection(shared: Arc<Shared>, index: usize, stream: TcpStream, stopping: Arc<Stopping>) {
+async fn connection(shared: Arc<Shared>, index: usize, handover: Handover, stopping: Arc<Stopping>) {
     let counts = &shared.counts.workers[index];
-    counts.connections.fetch_add(1, Ordering::Relaxed);
-    let Ok(stream) = tokio::net::TcpStream::from_std(stream) else {
+    let Handover { stream, has_moved } = handover;
+    if has_moved { &counts.connections_moved } else { &counts.connections }.fetch_add(1, Ordering::Relaxed);
+    let Ok(mut stream) = tokio::net::TcpStream::from_std(stream) else {
         counts.broken_connections.fetch_add(1, Ordering::Relaxed);
         return;
     };
     // Polled once: that enters the task among those which the stop wakes. The flag says whether it has come.
     let mut stop = pin!(stopping.notify.notified());
     poll_fn(|context| Poll::Ready(stop.as_mut().poll(context).is_ready())).await;
-    match Connection::new(&shared, counts, &stopping, stream).serve().await {
-        (_, End::Closed) => {}
-        // Boxed, so that a connection which comes to neither has no room for them.
-        (stream, End::Refused) => Box::pin(linger(stream)).await,
-        (stream, End::Upgrade(form, input)) => {
-            Box::pin(calls(&shared, index, (stream, input), form, &stopping)).await;
+    let mut has_served = has_moved;
+    loop {
+        match Connection::new(&shared, index, &stopping, stream, has_served).serve().await {
+            (_, End::Closed) => {}
+            (mine, End::Moves(to)) => {
+                if let Some(mine) = shared.homes.hand_over(&shared.counts, to, mine) {
+                    (stream, has_served) = (mine, true);
+                    continue;
+                }
+            }
+            // Boxed, so that a connection which comes to neither has no room for them.
+            (stream, End::Refused) => Box::pin(linger(stream)).await,
+            (stream, End::Upgrade(form, input)) => {
+                Box::pin(calls(&shared, index, (stream, input), form, &stopping)).await;
+            }
         }
+        return;
     }
 }
 
