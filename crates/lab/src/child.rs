@@ -59,8 +59,18 @@ pub struct Spec {
     pub cores: Vec<usize>,
     /// Whether others on its cores go first: it runs at a lower priority.
     pub yields: bool,
+    /// Whether it takes a core from nobody when something comes for it, but waits for its turn.
+    pub takes_turns: bool,
     /// Whether its first line on standard output is waited for; what follows goes into the log.
     pub announces: bool,
+}
+
+impl Spec {
+    /// On all cores, as any other process, and with nothing waited for.
+    pub fn new(name: impl Into<String>, command: Vec<String>, log: PathBuf) -> Self {
+        let (name, cores) = (name.into(), Vec::new());
+        Spec { name, command, log, cores, yields: false, takes_turns: false, announces: false }
+    }
 }
 
 /// A child process; stopped when dropped.
@@ -121,9 +131,8 @@ impl Child {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stderr(log.try_clone()?).process_group(0);
         command.stdout(if spec.announces { Stdio::piped() } else { log.try_clone()?.into() });
-        let mut process = pin::with_cores(&spec.cores, || match spec.yields {
-            true => pin::yielding(|| command.spawn()),
-            false => command.spawn(),
+        let mut process = pin::with_cores(&spec.cores, || {
+            pin::considerate(spec.yields, spec.takes_turns, || command.spawn())
         })??;
         let group = Pid::from_child(&process);
         ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(group);
@@ -323,14 +332,8 @@ mod tests {
     use rustix::process::test_kill_process;
 
     fn spec(folder: &Path, command: &[&str]) -> Spec {
-        Spec {
-            name: command[0].to_owned(),
-            command: command.iter().map(|word| (*word).to_owned()).collect(),
-            log: folder.join("log"),
-            cores: Vec::new(),
-            yields: false,
-            announces: false,
-        }
+        let words = command.iter().map(|word| (*word).to_owned()).collect();
+        Spec::new(command[0], words, folder.join("log"))
     }
 
     fn alive(id: u32) -> bool {
@@ -454,14 +457,34 @@ mod tests {
         assert!(Child::spawn(&Spec { command: vec![], ..spec(folder.path(), &["x"]) }).is_err());
     }
 
+    /// A field of proc_pid_stat(5), counted from behind the name.
+    #[cfg(target_os = "linux")]
+    fn of_stat(id: u32, field: usize) -> i32 {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        let behind_name = stat.rsplit_once(") ").unwrap().1.to_owned();
+        behind_name.split(' ').nth(field).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_that_takes_turns_has_the_policy_for_it_and_we_keep_ours() {
+        const BATCH: i32 = 3; // of sched(7)
+        let policy = |id: u32| of_stat(id, 38);
+        let folder = tempfile::tempdir().unwrap();
+        let ours = policy(std::process::id());
+        assert_ne!(ours, BATCH);
+        for yields in [false, true] {
+            let spec = Spec { yields, takes_turns: true, ..spec(folder.path(), &["sleep", "600"]) };
+            assert_eq!(policy(Child::spawn(&spec).unwrap().id()), BATCH);
+        }
+        assert_eq!(policy(std::process::id()), ours);
+        assert_eq!(policy(Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap().id()), ours);
+    }
+
     #[test]
     #[cfg(target_os = "linux")]
     fn a_child_that_yields_has_a_lower_priority_and_we_keep_ours() {
-        let nice = |id: u32| {
-            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-            let behind_name = stat.rsplit_once(") ").unwrap().1.to_owned();
-            behind_name.split(' ').nth(16).unwrap().parse::<i32>().unwrap()
-        };
+        let nice = |id: u32| of_stat(id, 16);
         let folder = tempfile::tempdir().unwrap();
         let ours = nice(std::process::id());
         let child = Child::spawn(&Spec { yields: true, ..spec(folder.path(), &["sleep", "600"]) }).unwrap();

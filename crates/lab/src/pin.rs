@@ -5,6 +5,8 @@
 
 use std::io;
 
+use tidemark_store::scheduling::take_no_core_from_others;
+
 /// Highest core number that is accepted, the size of the kernel's ordinary CPU set.
 const HIGHEST_CORE: usize = 1023;
 
@@ -142,15 +144,27 @@ pub fn with_cores<T>(cores: &[usize], f: impl FnOnce() -> T) -> io::Result<T> {
 /// What is left of it is in every report, as the wait for a core.
 pub const YIELDING: i32 = 10;
 
-/// Runs `f` on a thread of its own at a lower priority ([`YIELDING`]). What it spawns keeps that: where no cores are
-/// set apart, the driver is not to wait for the system that it measures. Where the priority cannot be set, it is as
-/// it was.
-pub fn yielding<T: Send>(f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+/// Runs `f` on a thread of its own, of which what it spawns keeps how it is scheduled. One that `yields` has a lower
+/// priority ([`YIELDING`]): where no cores are set apart, the driver is not to wait for the system that it measures. One
+/// that takes turns interrupts nobody ([`take_no_core_from_others`]). Where that cannot be set, it is as it was.
+pub fn considerate<T: Send>(
+    yields: bool,
+    takes_turns: bool,
+    f: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    if !yields && !takes_turns {
+        return f();
+    }
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("spawn".into()).spawn_scoped(scope, || {
-            // on Linux a thread's priority is its own, and its children's
+            // on Linux a thread's priority and policy are its own, and its children's
             #[cfg(target_os = "linux")]
-            let _ = rustix::process::nice(YIELDING);
+            if yields {
+                let _ = rustix::process::nice(YIELDING);
+            }
+            if takes_turns {
+                take_no_core_from_others();
+            }
             f()
         })?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

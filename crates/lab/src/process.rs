@@ -83,14 +83,8 @@ mod tests {
     #[test]
     fn it_is_down_once_it_was_killed_or_stopped_but_not_when_it_ended_by_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let spec = |command: &str| Spec {
-            name: "it".into(),
-            command: command.split(' ').map(str::to_owned).collect(),
-            log: folder.path().join("log"),
-            cores: Vec::new(),
-            yields: false,
-            announces: false,
-        };
+        let words = |command: &str| command.split(' ').map(str::to_owned).collect();
+        let spec = |command: &str| Spec::new("it", words(command), folder.path().join("log"));
         let mut process = Process::down(Duration::from_secs(20));
         assert_eq!((process.id(), process.ended()), (None, None));
         assert_eq!((process.kill(), process.stop(&|| true)), (DOWN.into(), DOWN.into()));

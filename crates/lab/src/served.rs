@@ -114,7 +114,7 @@ pub fn spec(name: &str, command: Vec<String>, setup: &Setup, announces: bool) ->
     fs::create_dir_all(&logs).map_err(|error| cannot_write(&logs, &error))?;
     let log = logs.join(format!("{}.log", if name.is_empty() { "system" } else { name }));
     let yields = setup.cores.is_empty();
-    Ok(Spec { name: name.to_owned(), command, log, cores: setup.cores.clone(), yields, announces })
+    Ok(Spec { cores: setup.cores.clone(), yields, announces, ..Spec::new(name, command, log) })
 }
 
 /// Starts it.

@@ -152,7 +152,7 @@ fn what_was_on_its_way_up_at_the_end_is_waited_for_to_be_asked() {
     faults.end();
     let command = ["sleep", "600"].map(str::to_owned).to_vec();
     let log = folder.path().join("log");
-    let spec = Spec { name: "it".into(), command, log, cores: Vec::new(), yields: false, announces: false };
+    let spec = Spec::new("it", command, log);
     held(&node).process.up(Child::spawn(&spec).unwrap());
     held(&node).never_back = false;
     assert_eq!(faults.restore(&|| true)[0].text, "cassandra is started again, after the load");

@@ -156,7 +156,9 @@ impl<'a> Site<'a> {
         fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
         let log = logs.join(format!("{name}.log"));
         let (cores, yields) = (self.setup.cores.clone(), self.setup.cores.is_empty());
-        Ok(Spec { name, command, log, cores, yields, announces: false })
+        // A store that is woken by each write of a client on its own core, and interrupts it for that, handles each by
+        // itself; one that waits until the client has written all it has handles them together.
+        Ok(Spec { cores, yields, takes_turns: true, ..Spec::new(name, command, log) })
     }
 
     fn manifest(&self, nodes: &[Arc<Mutex<Node>>]) -> manifest::Store {

@@ -115,14 +115,8 @@ impl Jars {
             .and_then(|()| fs::write(&pom, self.pom))
             .map_err(|error| self.unwritable(folder, &error))?;
         let words = ["mvn", "-B", "-f", &text(&pom), GOAL, "-DincludeScope=runtime"].map(str::to_owned);
-        let spec = Spec {
-            name: "mvn".into(),
-            command: words.into_iter().chain([format!("-DoutputDirectory={}", text(&lib))]).collect(),
-            log,
-            cores: Vec::new(),
-            yields: false,
-            announces: false,
-        };
+        let command = words.into_iter().chain([format!("-DoutputDirectory={}", text(&lib))]).collect();
+        let spec = Spec::new("mvn", command, log);
         let cannot = |error: io::Error| {
             let title = self.title;
             let fetch = format!("cannot fetch {title} with Maven: mvn: {error}");

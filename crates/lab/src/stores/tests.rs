@@ -138,7 +138,7 @@ fn a_node_that_cannot_start_is_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let command = ["sh", "-c", "echo no room >&2; exit 3"].map(str::to_owned).to_vec();
     let log = folder.path().join("log");
-    let spec = Spec { name: "x.2".into(), command, log, cores: Vec::new(), yields: false, announces: false };
+    let spec = Spec::new("x.2", command, log);
     let within = Duration::from_secs(60);
     let nowhere = "127.0.0.1:1".parse().unwrap();
     let mut node =
@@ -184,8 +184,7 @@ fn another_cluster_that_answers_in_a_nodes_place_is_refused() {
     let node = |cluster: &str| {
         let command = ["sleep", "600"].map(str::to_owned).to_vec();
         let log = folder.path().join("log");
-        let spec =
-            Spec { name: "x".into(), command, log, cores: Vec::new(), yields: false, announces: false };
+        let spec = Spec::new("x", command, log);
         let (data, kit) = (folder.path().into(), kit(Product::Cassandra));
         Node::new(spec, address, data, kit, cluster.into(), Duration::from_secs(60))
     };
