@@ -14,7 +14,7 @@ mod watch;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -156,6 +156,39 @@ fn a_driver_that_is_the_limit_is_caught_and_a_busy_one_is_not() {
     let pin = format!("driver={last}");
     assert_caught("open, starved", &drive(&server, &open, &["--pin", &pin]));
     assert_caught("closed, starved", &drive(&server, &closed(500.0), &["--pin", &pin]));
+}
+
+/// The whole program stands still for a part of the measured window, under a load that nobody is late for: users who have
+/// no schedule and no think time, of whom a stop makes only one response time each long.
+#[test]
+fn a_driver_that_stood_still_under_a_closed_load_is_caught() {
+    const USERS: u64 = 4;
+    const STOPPED_S: f64 = 1.5;
+    let load = format!("{{users: {USERS}, hold: {}s}}", STOPPED_S + HOLD_S);
+    let delays = vec![Delay::Fixed(Duration::from_secs_f64(DELAY_S))];
+    let server = Server::start(Behaviour { delays, ..Behaviour::default() }).expect("a server");
+    for _ in 0..ATTEMPTS {
+        let (before, answered) = (Instant::now(), server.answered());
+        let mut running = start(PLAIN, &server, &load, &[]);
+        while server.answered() < answered + BEGUN && running.goes_on() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        running.signal(Signal::STOP);
+        // the load began after `before`: all of the stop is within it; otherwise this test had no core for too long
+        let is_in_time = before.elapsed().as_secs_f64() < HOLD_S;
+        std::thread::sleep(Duration::from_secs_f64(STOPPED_S));
+        running.signal(Signal::CONT);
+        let run = running.wait();
+        if is_in_time {
+            assert_caught("stopped, closed", &run);
+            let reasons = run.summary["verdict"]["reasons"].to_string();
+            assert!(reasons.contains("the driver itself stood still for "), "{reasons}");
+            let absent_s = run.summary["driver"]["absent_s"].as_f64().expect("an absence");
+            assert!(absent_s > STOPPED_S / 2.0, "{absent_s} s: {reasons}");
+            return;
+        }
+    }
+    panic!("the load had been going on for too long before it could be stopped, {ATTEMPTS} times");
 }
 
 /// The whole program stands still from the first requests until the measured window is over: what was due meanwhile leaves

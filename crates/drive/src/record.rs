@@ -4,10 +4,10 @@
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use rustix::time::{ClockId, clock_gettime};
 use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{ErrorExample, Outcome, Series, ThreadInterval, new_histogram};
 
+use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
 use crate::run_queue::RunQueue;
 
@@ -71,6 +71,8 @@ pub(crate) struct Recorder {
     traffic: (u64, u64),
     cpu_us: u64,
     run_queue: RunQueue,
+    /// None where nothing is handed over.
+    absence: Option<Absence>,
     lost: u64,
     first_failure: Option<ErrorExample>,
     ledger: Part,
@@ -99,6 +101,7 @@ impl Recorder {
             traffic: (0, 0),
             cpu_us: 0,
             run_queue: RunQueue::default(),
+            absence: None,
             lost: 0,
             first_failure: None,
             ledger: Part::new(thread as u16),
@@ -107,12 +110,35 @@ impl Recorder {
         recorder
     }
 
-    /// Called by the thread itself, whose CPU time and waits for a core count from here.
-    pub fn begin(&mut self) {
+    /// Called by the thread itself, whose CPU time, waits for a core and absence count from here.
+    pub fn begin(&mut self, now_ns: u64) {
         self.cpu_us = thread_cpu_us();
         if self.exchange.is_some() {
             self.run_queue = RunQueue::of_this_thread();
+            self.absence = Some(Absence::since(self.look_at(now_ns)));
         }
+    }
+
+    fn look_at(&mut self, at_ns: u64) -> Look {
+        let waited_ns = self.run_queue.waited_ns().unwrap_or(0);
+        let (cpu_ns, suspended_ns) = (absence::thread_cpu_ns(), absence::suspended_ns());
+        Look { at_ns, cpu_ns, waited_ns, suspended_ns }
+    }
+
+    /// Sees whether the thread was there all the time since the last look.
+    pub fn look(&mut self, now_ns: u64) {
+        if self.absence.is_none() {
+            return;
+        }
+        let now = self.look_at(now_ns);
+        if let Some(absence) = &mut self.absence {
+            absence.look(now);
+        }
+    }
+
+    /// When the thread is to be back for the next look, whatever it waits for.
+    pub fn look_ns(&self) -> u64 {
+        self.absence.as_ref().map_or(u64::MAX, Absence::next_ns)
     }
 
     /// Whole seconds, and both edges of the measured window.
@@ -236,6 +262,7 @@ impl Recorder {
 
     /// Ends every interval whose end is not after `now_ns`.
     pub fn cut(&mut self, now_ns: u64, gauges: Gauges) {
+        self.look(now_ns);
         while self.edge_ns <= now_ns {
             self.hand_over(self.edge_ns, now_ns, gauges);
         }
@@ -261,7 +288,9 @@ impl Recorder {
         interval.sent_bytes = gauges.traffic.0 - self.traffic.0;
         interval.received_bytes = gauges.traffic.1 - self.traffic.1;
         interval.cpu_us = cpu_us.saturating_sub(self.cpu_us);
-        interval.core_waits = self.run_queue.take(now_ns.saturating_sub(end_ns));
+        let late_ns = now_ns.saturating_sub(end_ns);
+        interval.core_waits = self.run_queue.take(late_ns);
+        interval.absent_us = self.absence.as_mut().map_or(0, |absence| absence.take(late_ns));
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             interval.statuses.push((status as u16, std::mem::take(count)));
@@ -333,8 +362,7 @@ pub(crate) fn emptied(mut interval: ThreadInterval) -> ThreadInterval {
 
 /// CPU time of this thread so far.
 fn thread_cpu_us() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
+    absence::thread_cpu_ns() / 1_000
 }
 
 #[cfg(test)]
@@ -418,6 +446,29 @@ mod tests {
         drop(recorder);
         let all: Vec<_> = intervals.iter().map(|i| (i.in_window, i.core_waits.unwrap().waited_us)).collect();
         assert_eq!(all, [(false, 400_000), (true, 500_000), (true, 800_000), (false, 900_000)]);
+    }
+
+    #[test]
+    fn an_absence_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_there() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 1, 0, (S, 3 * S), Some(Exchange { sink, returned }));
+        assert_eq!(recorder.look_ns(), u64::MAX, "nobody drives yet");
+        recorder.absence = Some(Absence::since(recorder.look_at(0)));
+        let mut now_ns = 0;
+        while now_ns < S / 2 {
+            now_ns = recorder.look_ns();
+            recorder.look(now_ns);
+        }
+        // there until half of the warm-up, back in the drain
+        recorder.finish(35 * S / 10, Gauges::default());
+        drop(recorder);
+        let all: Vec<_> = intervals.iter().map(|i| (i.in_window, i.absent_us)).collect();
+        let [(false, before_us), within @ .., (false, after_us)] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(within, [(true, 1_000_000), (true, 1_000_000)]);
+        assert_eq!(*after_us, 500_000);
+        // from half a second on, less one look and what the test itself works; two clocks are not read at once
+        assert!((350_000..=451_000).contains(before_us), "{before_us}");
     }
 
     #[test]

@@ -71,10 +71,16 @@ impl RunQueue {
         Some(CoreWaits { waited_us, sleeps })
     }
 
-    fn read(&mut self) -> Option<Reading> {
-        let Files { schedstat, status, text } = self.files.as_mut()?;
+    /// How long it waited so far.
+    pub fn waited_ns(&mut self) -> Option<u64> {
+        let Files { schedstat, text, .. } = self.files.as_mut()?;
         let length = schedstat.read_at(&mut text[..], 0).ok()?;
-        let waited_ns = waited_ns(&text[..length])?;
+        waited_ns(&text[..length])
+    }
+
+    fn read(&mut self) -> Option<Reading> {
+        let waited_ns = self.waited_ns()?;
+        let Files { status, text, .. } = self.files.as_mut()?;
         let length = status.read_at(&mut text[..], 0).ok()?;
         Some(Reading { waited_ns, sleeps: sleeps(&text[..length])? })
     }

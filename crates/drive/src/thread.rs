@@ -223,7 +223,7 @@ impl<'a, I: Io> Thread<'a, I> {
 impl<I: Io> Thread<'_, I> {
     /// Carries this thread's share of the load out.
     pub fn run(mut self) -> (ThreadEnd, Recorder) {
-        self.recorder.begin();
+        self.recorder.begin(self.clock.now_ns());
         let mut end = ThreadEnd::default();
         let mut drain_end_ns = u64::MAX;
         loop {
@@ -282,7 +282,7 @@ impl<I: Io> Thread<'_, I> {
 
     fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {
         self.cut(now_ns);
-        let mut until_ns = self.recorder.edge_ns().min(drain_end_ns);
+        let mut until_ns = self.recorder.edge_ns().min(self.recorder.look_ns()).min(drain_end_ns);
         if !self.flow.draining {
             until_ns = until_ns.min(self.schedule.end_ns());
         }
@@ -375,11 +375,14 @@ impl<I: Io> Thread<'_, I> {
         debug_assert_eq!(self.recorder.outstanding(), 0, "every request that was due has an end");
     }
 
-    /// Ends the intervals that are over.
+    /// Ends the intervals that are over, and looks at the clock where that is due.
     pub fn cut(&mut self, now_ns: u64) {
         if now_ns >= self.recorder.edge_ns() {
             let gauges = self.gauges();
             self.recorder.cut(now_ns, gauges);
+        }
+        if now_ns >= self.recorder.look_ns() {
+            self.recorder.look(now_ns);
         }
     }
 

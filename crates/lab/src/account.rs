@@ -13,6 +13,7 @@ use crate::run_options::RunOptions;
 use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
+use crate::verdict::duration_text;
 use crate::{load_text, machine, target};
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
@@ -170,6 +171,7 @@ impl Account {
             ));
         }
         self.notes.extend(waited(summary));
+        self.notes.extend(stood_still(summary));
     }
 
     /// What TLS was spoken, and how often it was begun.
@@ -238,6 +240,18 @@ fn waited(summary: &Summary) -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// What a reader must know of a driver that was not there.
+fn stood_still(summary: &Summary) -> Option<String> {
+    let absent_s = summary.driver.absent_s;
+    (absent_s > 0.0).then(|| {
+        format!(
+            "the driver itself stood still for {} of the measured window (stopped, or its machine was suspended); rate and \
+             latencies contain it",
+            duration_text(absent_s * 1e6)
+        )
+    })
 }
 
 /// How HTTP/2 was spoken.
@@ -337,6 +351,14 @@ mod tests {
         assert!(note(1.0, Some(0.06)).unwrap().contains("no core for 6 %"));
         assert!(note(1.0, None).unwrap().contains("no schedstat"));
         assert_eq!(note(0.0, None), None, "nothing was measured, which is said");
+    }
+
+    #[test]
+    fn a_driver_that_stood_still_says_so() {
+        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        assert_eq!(stood_still(&summary), None);
+        summary.driver.absent_s = 0.3;
+        assert!(stood_still(&summary).unwrap().starts_with("the driver itself stood still for 300ms"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | --- | --- | --- | --- |
 //! | both | the busiest driving thread was on a CPU | more than 95 % of the time | it had nothing left to give: answers lay in its sockets, and what it measured is its own queue |
 //! | both | a driving thread was on a CPU or waited for one | more than 95 % of the time | the same, where others took its core: a starved thread is at a small share of a CPU and yet never idle |
+//! | both | a driving thread was not there at all: stopped, suspended | more than 10 % of the time | nothing was sent or read then, which the rate has lost; users of a closed load have no due time that would show it, and who is stopped waits for no core |
 //! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported |
 //! | closed | mean lag | above 0.1 ms and above 10 % of the mean response time | a user's next request follows its last answer, so the driver's lateness slows all users by that share, and with them the throughput |
 //! | closed | the driving threads waited for a core | more than 20 % of the time, and on average more than 0.1 ms and more than 20 % of the mean response time from when one woke until it slept again | answers lay unread, each for half of that wait on average, and a user's next request follows then: 10 % of the response time that is in no lag |
@@ -40,6 +41,8 @@ use tidemark_scenario::plan::{Comparison, Load, Metric, Objective};
 
 /// A driving thread that is on a CPU for a larger share of the time is the limit.
 pub const THREAD_SHARE_MAX: f64 = 0.95;
+/// A driving thread that was not there for a larger share of the time makes the rate wrong by as much.
+pub const ABSENT_SHARE_MAX: f64 = 0.10;
 /// Lag up to this share of the response time is accepted.
 pub const LAG_SHARE_MAX: f64 = 0.10;
 /// Closed model: waits for a core up to this share of the response time are accepted; an answer that comes at any
@@ -135,6 +138,14 @@ fn invalid_reasons(summary: &Summary, load: &Load) -> Vec<String> {
     let mut reasons = Vec::new();
     let (driver, response) = (&summary.driver, &summary.response_time_us);
     let is_long = summary.measured_s >= WAITS_OVER_S;
+    if driver.absent_s > ABSENT_SHARE_MAX * summary.measured_s {
+        reasons.push(format!(
+            "driver-bound: the driver itself stood still for {} while {} were measured: it was stopped, or its machine \
+             was suspended; run it again where nobody does that",
+            duration_text(driver.absent_s * 1e6),
+            duration_text(summary.measured_s * 1e6)
+        ));
+    }
     if driver.busiest_thread_share > THREAD_SHARE_MAX {
         reasons.push(format!(
             "driver-bound: its busiest thread was on a CPU for {:.0} % of the time; give it more --threads or cores",
@@ -329,6 +340,18 @@ mod tests {
             let bound = verdict(model, wanted(0.96));
             assert_eq!(bound.status, Status::Invalid);
             assert!(bound.reasons[0].starts_with("driver-bound: ") && bound.reasons[0].contains("96 %"));
+        }
+    }
+
+    #[test]
+    fn a_driver_that_stood_still_measured_nothing_meanwhile() {
+        let absent = |absent_s| move |s: &mut Summary| (s.measured_s, s.driver.absent_s) = (10.0, absent_s);
+        for model in [OPEN, CLOSED] {
+            assert_eq!(verdict(model, absent(1.0)).status, Status::Pass);
+            let bound = verdict(model, absent(4.2));
+            assert_eq!(bound.status, Status::Invalid);
+            let wanted = "driver-bound: the driver itself stood still for 4.2s while 10s were measured";
+            assert!(bound.reasons[0].starts_with(wanted), "{:?}", bound.reasons);
         }
     }
 

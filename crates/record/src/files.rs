@@ -45,7 +45,7 @@ pub(crate) const SERIES_FIELDS: [Field; 9] = [
 ];
 
 /// Columns of `load.parquet`: a row for each interval.
-pub(crate) const LOAD_FIELDS: [Field; 14] = [
+pub(crate) const LOAD_FIELDS: [Field; 15] = [
     ("start_us", Kind::Int),
     ("end_us", Kind::Int),
     ("in_window", Kind::Bool),
@@ -60,9 +60,14 @@ pub(crate) const LOAD_FIELDS: [Field; 14] = [
     ("lag_us", Kind::Bytes),
     ("cpu_us_by_thread", Kind::Ints),
     (WAITED, Kind::Ints),
+    (ABSENT, Kind::Ints),
 ];
-/// How long each driver thread waited for a core; runs of earlier versions lack it.
+/// How long each driver thread waited for a core.
 pub(crate) const WAITED: &str = "waited_us_by_thread";
+/// How long each driver thread was not there at all.
+pub(crate) const ABSENT: &str = "absent_us_by_thread";
+/// Those that runs of earlier versions lack.
+pub(crate) const LATER: [&str; 2] = [WAITED, ABSENT];
 
 /// Columns of `monitor.parquet`: those of [`crate::Sample`].
 pub(crate) const MONITOR_FIELDS: [Field; 13] = [
@@ -89,7 +94,8 @@ pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interva
 /// The same for `load.parquet`.
 pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in_flight and connections are as at the \
     interval's end. lag_us is a histogram in HdrHistogram's V2 encoding. waited_us_by_thread is how long each driver thread \
-    was ready to run but had no core; empty where the system did not say. Rows of the same interval add up.";
+    was ready to run but had no core; empty where the system did not say. absent_us_by_thread is how long it \
+    was not there at all: stopped, or on a machine that was suspended. Rows of the same interval add up.";
 /// The same for `monitor.parquet`.
 pub(crate) const ABOUT_MONITOR: &str = "Tidemark: looks at each process, about one a second. cpu_share is in cores; \
     counters are differences since the look before.";

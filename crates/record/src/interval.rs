@@ -131,6 +131,9 @@ pub struct ThreadInterval {
     pub cpu_us: u64,
     /// How it fared for want of a core; none where the system does not say.
     pub core_waits: Option<CoreWaits>,
+    /// How long it was not there at all: neither on a CPU, nor waiting for one, nor asleep of its own will (stopped,
+    /// suspended), microseconds.
+    pub absent_us: u64,
     /// The first failures of each kind of this thread; few.
     pub examples: Vec<ErrorExample>,
     /// Answers to requests that were due within the measured window: status code, how many.
@@ -160,6 +163,7 @@ impl ThreadInterval {
             unmeasured_lag_us: crate::new_histogram(),
             cpu_us: 0,
             core_waits: None,
+            absent_us: 0,
             examples: Vec::new(),
             statuses: Vec::new(),
             ledger: Part::default(),
@@ -186,13 +190,15 @@ impl ThreadInterval {
             unmeasured_lag_us,
             cpu_us,
             core_waits,
+            absent_us,
             examples,
             statuses,
             ledger,
         } = self;
         (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
-        (*connections, *connects, *sent_bytes, *received_bytes, *cpu_us) = (0, 0, 0, 0, 0);
+        (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
+        (*cpu_us, *absent_us) = (0, 0);
         for one in series {
             one.response_time_us.reset();
             one.service_time_us.reset();

@@ -59,6 +59,8 @@ struct Head {
     unmeasured_lag_bytes: Option<usize>,
     #[serde(default)]
     core_waits: Option<CoreWaits>,
+    #[serde(default)]
+    absent_us: u64,
 }
 
 /// Appends to the journal.
@@ -118,6 +120,7 @@ impl Journal {
             lag_bytes: encode(&interval.lag_us),
             unmeasured_lag_bytes: Some(encode(&interval.unmeasured_lag_us)),
             core_waits: interval.core_waits,
+            absent_us: interval.absent_us,
         };
         self.append(INTERVAL, &head)
     }
@@ -223,6 +226,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         unmeasured_lag_us,
         cpu_us: head.cpu_us,
         core_waits: head.core_waits,
+        absent_us: head.absent_us,
         examples: head.examples,
         statuses: head.statuses,
         // has files of its own

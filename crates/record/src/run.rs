@@ -68,6 +68,8 @@ pub struct StoredLoad {
     pub cpu_us_by_thread: Vec<u64>,
     /// How long each driver thread was ready to run but had no core; empty where that was not known.
     pub waited_us_by_thread: Vec<u64>,
+    /// How long each was not there at all: stopped or suspended; empty where that was not known.
+    pub absent_us_by_thread: Vec<u64>,
 }
 
 /// A run as its directory has it.
@@ -218,7 +220,7 @@ fn bounds(table: &Table) -> Result<(Vec<u64>, Vec<u64>), RecordError> {
 }
 
 fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
-    let table = Table::read_with(path, &LOAD_FIELDS, &[files::WAITED])?;
+    let table = Table::read_with(path, &LOAD_FIELDS, &files::LATER)?;
     let (starts, ends) = bounds(&table)?;
     let in_window = table.bools("in_window")?;
     let (offered, dropped, waiting) =
@@ -227,11 +229,12 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
     let connects = table.ints("connects")?;
     let (sent, received) = (table.ints("sent_bytes")?, table.ints("received_bytes")?);
     let (lag, cpu) = (encoded(&table, "lag_us")?, table.lists("cpu_us_by_thread")?);
-    let waited = match table.has(files::WAITED) {
-        true => table.lists(files::WAITED)?,
-        false => vec![Vec::new(); table.rows()],
+    let later = |name| match table.has(name) {
+        true => table.lists(name),
+        false => Ok(vec![Vec::new(); table.rows()]),
     };
-    let mut waited = waited.into_iter();
+    let mut waited = later(files::WAITED)?.into_iter();
+    let mut absent = later(files::ABSENT)?.into_iter();
     let row = |((i, lag_us), cpu_us_by_thread): ((usize, Encoded), Vec<u64>)| StoredLoad {
         start_us: starts[i],
         end_us: ends[i],
@@ -247,6 +250,7 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
         lag_us,
         cpu_us_by_thread,
         waited_us_by_thread: waited.next().unwrap_or_default(),
+        absent_us_by_thread: absent.next().unwrap_or_default(),
     };
     Ok(lag.into_iter().enumerate().zip(cpu).map(row).collect())
 }
@@ -345,6 +349,7 @@ mod tests {
             one.in_window = in_window;
             (one.offered, one.waiting, one.cpu_us) = (offered, offered / 2, offered * 3);
             one.core_waits = Some(CoreWaits { waited_us: offered * 5, sleeps: offered });
+            one.absent_us = offered * 7;
             for (label, outcome, measured, times) in all {
                 let capped: Vec<_> =
                     times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
@@ -389,14 +394,15 @@ mod tests {
             for second in 0..6 {
                 let start_us = second * 1_000_000;
                 let rows = run.load.iter().filter(|row| row.start_us == start_us);
-                let (mut sum, mut cpu_us, mut waited_us) = (0, 0, 0);
+                let (mut sum, mut cpu_us, mut waited_us, mut absent_us) = (0, 0, 0, 0);
                 for row in rows {
                     sum += row.offered;
                     cpu_us += row.cpu_us_by_thread.iter().sum::<u64>();
                     waited_us += row.waited_us_by_thread.iter().sum::<u64>();
+                    absent_us += row.absent_us_by_thread.iter().sum::<u64>();
                 }
                 prop_assert_eq!(sum, offered(start_us).sum::<u64>());
-                prop_assert_eq!((cpu_us, waited_us), (sum * 3, sum * 5));
+                prop_assert_eq!((cpu_us, waited_us, absent_us), (sum * 3, sum * 5, sum * 7));
             }
         }
     }
@@ -414,10 +420,11 @@ mod tests {
         // as earlier versions wrote it
         let path = dir.path().join(files::LOAD);
         fs::remove_file(&path).unwrap();
-        let fields = LOAD_FIELDS.into_iter().filter(|(name, _)| *name != files::WAITED).collect::<Vec<_>>();
+        let is_later = |name: &str| files::LATER.contains(&name);
+        let fields = LOAD_FIELDS.into_iter().filter(|(name, _)| !is_later(name)).collect::<Vec<_>>();
         crate::table::TableWriter::create(&path, &fields, "").unwrap().finish().unwrap();
         assert_eq!(Run::open(dir.path()).unwrap().load.len(), 0);
-        let table = Table::read_with(&path, &LOAD_FIELDS, &[files::WAITED]).unwrap();
+        let table = Table::read_with(&path, &LOAD_FIELDS, &files::LATER).unwrap();
         assert!(!table.has(files::WAITED) && table.has("lag_us"));
         assert!(Table::read(&path, &LOAD_FIELDS).is_err());
     }

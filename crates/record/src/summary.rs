@@ -102,6 +102,10 @@ pub struct Driver {
     /// The same each time that a thread woke, until it slept again, mean, microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_wait_us: Option<f64>,
+    /// How long the thread that was absent longest was not there at all, neither on a CPU nor waiting for one nor asleep of
+    /// its own will, seconds: it was stopped, or the machine was suspended.
+    #[serde(default)]
+    pub absent_s: f64,
     /// Mean cores' worth of time that the hypervisor took away from the machine.
     #[serde(default)]
     pub steal_share: f64,

@@ -158,6 +158,8 @@ pub struct ThreadTotals {
     pub core_waits: CoreWaits,
     /// How long the intervals were in which nothing is known of it.
     pub untold_us: u64,
+    /// How long it was not there at all, microseconds.
+    pub absent_us: u64,
 }
 
 impl ThreadTotals {
@@ -165,6 +167,7 @@ impl ThreadTotals {
         let length_us = interval.end_us - interval.start_us;
         self.length_us += length_us;
         self.cpu_us += interval.cpu_us;
+        self.absent_us += interval.absent_us;
         match interval.core_waits {
             Some(CoreWaits { waited_us, sleeps }) => {
                 self.core_waits.waited_us += waited_us;
@@ -364,6 +367,7 @@ fn driver(totals: &Totals) -> Driver {
         wanted_share: told.then(|| most(ThreadTotals::wanted_share)),
         waited_share: told.then(|| waited_us / length_us),
         core_wait_us: told.then(|| waited_us / sum(|thread| thread.core_waits.sleeps).max(1.0)),
+        absent_s: most(|thread| thread.absent_us as f64 / 1e6),
         steal_share: totals.steal_share(),
     }
 }
@@ -504,6 +508,19 @@ mod tests {
         // never asleep: it waited all of it at once; the account may run ahead of the clock by a little
         let driver = driver_of([(1, 250_000, waits(750_100, 0)), (1, 0, waits(0, 0))]);
         assert_eq!((driver.core_wait_us, driver.wanted_share), (Some(750_100.0), Some(1.0)));
+    }
+
+    #[test]
+    fn absence_is_that_of_the_thread_that_was_absent_longest_within_the_window() {
+        let mut totals = Totals::new(&[]);
+        for (thread, absent_us) in [(0, 300_000), (1, 700_000)] {
+            for second in 0..3 {
+                let mut one = interval(thread, second, second + 1);
+                (one.in_window, one.absent_us) = (second > 0, absent_us);
+                totals.add_interval(&one);
+            }
+        }
+        assert_eq!(summarize(&totals, Path::new("x")).driver.absent_s, 1.4);
     }
 
     #[test]

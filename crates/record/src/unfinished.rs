@@ -161,6 +161,7 @@ mod tests {
                 one.in_window = second > 0;
                 (one.offered, one.cpu_us, one.statuses) = (60, 250_000, vec![(200, 50)]);
                 one.core_waits = Some(CoreWaits { waited_us: 125_000, sleeps: 500 });
+                one.absent_us = 250_000;
                 one.lag_us.record_n(1_500, 7).unwrap();
                 one.unmeasured_lag_us.record_n(9_000, 3).unwrap();
                 let times = [(300 + u64::from(thread), 49), (2_000_000, 1)];
@@ -212,6 +213,7 @@ mod tests {
         };
         assert_eq!(of(&killed), of(&whole));
         assert_eq!(of(&whole)["driver"]["waited_share"], 0.125);
+        assert_eq!(of(&whole)["driver"]["absent_s"], 0.5);
         assert_eq!(
             (killed.series.len(), killed.load.len(), killed.samples.len()),
             (whole.series.len(), 3, 3)

@@ -47,6 +47,7 @@ pub(crate) struct MergedInterval {
     /// Empty once a thread could not say.
     waited_us_by_thread: Vec<u64>,
     waits_untold: bool,
+    absent_us_by_thread: Vec<u64>,
 }
 
 impl MergedInterval {
@@ -73,8 +74,10 @@ impl MergedInterval {
         let thread = usize::from(interval.thread);
         if self.cpu_us_by_thread.len() <= thread {
             self.cpu_us_by_thread.resize(thread + 1, 0);
+            self.absent_us_by_thread.resize(thread + 1, 0);
         }
         self.cpu_us_by_thread[thread] += interval.cpu_us;
+        self.absent_us_by_thread[thread] += interval.absent_us;
         self.add_waits(thread, interval.core_waits);
     }
 
@@ -265,6 +268,7 @@ impl RunWriter {
             Cell::Bytes(Encoded::of(&lag_us, &mut self.serializer).0),
             Cell::Ints(&interval.cpu_us_by_thread),
             Cell::Ints(&interval.waited_us_by_thread),
+            Cell::Ints(&interval.absent_us_by_thread),
         ])
     }
 
