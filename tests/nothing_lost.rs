@@ -6,23 +6,25 @@ mod common;
 use common::tidemark;
 use serde_json::Value;
 
-/// A run of the shipped scenario with a fault ten seconds into what is measured; its exit status, its `--json` and what
-/// it wrote for a person.
-fn run(durability: &str, fault: &str) -> (i32, Value, String) {
+/// A run of the shipped scenario for so long; its exit status, its `--json` and what it wrote for a person.
+fn run_for(time: &str, settings: &[&str]) -> (i32, Value, String) {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("run");
     let dir = dir.to_str().unwrap();
-    let (durability, fault) = (format!("durability={durability}"), format!("fault={fault}"));
-    let settings = ["--set", &durability, "--set", &fault, "--set", "users=16", "--for", "18s"];
     let output = tidemark()
-        .args(["run", "ingest", "--quiet", "--json", "--out", dir])
-        .args(settings)
+        .args(["run", "ingest", "--quiet", "--json", "--out", dir, "--for", time])
+        .args(settings.iter().flat_map(|setting| ["--set", setting]))
         .output()
         .unwrap();
     let json = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     let text = tidemark().args(["report", dir]).output().unwrap();
     (output.status.code().unwrap(), json, String::from_utf8(text.stdout).unwrap())
+}
+
+/// With a fault ten seconds into what is measured.
+fn run(durability: &str, fault: &str) -> (i32, Value, String) {
+    run_for("18s", &[&format!("durability={durability}"), &format!("fault={fault}"), "users=16"])
 }
 
 fn number(json: &Value, name: &str) -> u64 {
@@ -117,4 +119,12 @@ fn an_intake_in_memory_that_is_killed_loses_all_that_it_had_and_the_report_says_
     assert!(number(&json, "found") > 0, "what came after the restart is there: {text}");
     assert!(json["verdict"]["reasons"].to_string().contains("lost"), "{text}");
     assert!(text.contains("memory"), "a loss names the durability: {text}");
+}
+
+/// A message of the same number, millisecond and type replaces another, so no two users may have the same number at once:
+/// not even where there are so few that each is soon taken again.
+#[test]
+fn few_numbers_are_no_two_users_at_once() {
+    let (_, json, text) = run_for("2s", &["durability=buffered", "users=100", "numbers=200"]);
+    all_is_there(&json, &text);
 }

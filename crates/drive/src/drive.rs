@@ -77,7 +77,9 @@ pub enum DriveError {
         label: String,
     },
     /// An operation names something that the plan does not have.
-    #[error("session {kind}: operation {op} names a request, a variable or an operation that is not there")]
+    #[error(
+        "session {kind}: operation {op} names a request, a variable, a feeder or an operation that is not there"
+    )]
     Op {
         /// The session kind.
         kind: String,
@@ -165,6 +167,8 @@ pub struct DriveEnd {
     pub sessions_dropped: u64,
     /// Messages that came over WebSockets and that no step took.
     pub unexpected_messages: u64,
+    /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
+    pub rows_not_alone: u64,
     /// The back end that was used.
     pub io: IoChoice,
     /// Requests that waited in the driver for a stream, because the server lowered their number while it ran.
@@ -282,6 +286,7 @@ impl Drive {
             end.sessions_dropped += one.limited.1;
             end.unexpected_messages += one.unexpected_messages;
             end.held += one.held;
+            end.rows_not_alone += one.rows_not_alone;
         }
         end.phases = std::mem::take(&mut self.phases);
         // stopped, or out of sessions
@@ -587,6 +592,10 @@ fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
                 })
             }
             Op::Set { slot, .. } => (*slot as usize) < kind.slots,
+            Op::Take { feeder, row } => {
+                let known = plan.feeders.get(*feeder).is_some_and(|feeder| !feeder.rows.is_empty());
+                known && (*row as usize) < kind.slots
+            }
             Op::Jump(to) | Op::JumpUnless { to, .. } => jumps(*to),
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
             Op::Think(_) | Op::End => true,

@@ -255,6 +255,7 @@ impl<I: Io> Thread<'_, I> {
         }
         self.timers.clear(s, Alarm::Timeout);
         let session = &mut self.flow.sessions[s];
+        session.rows.give_back(self.shared);
         let idle_ns = if session.requested { 0 } else { IDLE_SESSION_NS };
         let ended = Ended {
             due_ns: session.begun_due_ns,

@@ -64,6 +64,7 @@ mod connection;
 mod drive;
 mod exchange;
 mod fault;
+mod held_rows;
 mod http2;
 mod io;
 mod jar;

@@ -4,6 +4,7 @@ use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
 
 use crate::arrivals::Origin;
+use crate::held_rows::HeldRows;
 use crate::jar::Jar;
 
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
@@ -70,6 +71,8 @@ pub(crate) struct Session {
     pub begun_due_ns: u64,
     /// Its variables.
     pub slots: Vec<Slot>,
+    /// The rows that it holds.
+    pub rows: HeldRows,
     /// Its cookies.
     pub jar: Jar,
     /// The connection that it holds.
@@ -171,6 +174,10 @@ impl Session {
                 Op::Set { slot, value } => {
                     value.eval_into(&mut world.context(&self.slots), fresh);
                     std::mem::swap(&mut self.slots[*slot as usize], fresh);
+                }
+                Op::Take { feeder, row } => {
+                    let taken = self.rows.take(*feeder, world.shared);
+                    self.slots[*row as usize].set_int(taken as i64);
                 }
                 Op::Jump(to) => self.next_op = *to,
                 Op::JumpUnless { condition, to } => {

@@ -77,6 +77,8 @@ pub(crate) struct ThreadEnd {
     pub limited: (u64, u64),
     /// Messages of WebSockets that no step took.
     pub unexpected_messages: u64,
+    /// Rows that sessions were given though others held them, because all were held.
+    pub rows_not_alone: u64,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.
     pub held: u64,
     /// Why it could not go on.
@@ -256,6 +258,11 @@ impl<I: Io> Thread<'_, I> {
                 end.interrupted = true;
                 break;
             }
+        }
+        // However it ended: sessions that were under way hold nothing any more.
+        for session in &mut self.flow.sessions {
+            session.rows.give_back(self.shared);
+            end.rows_not_alone += session.rows.not_alone;
         }
         end.ended_ns = self.clock.now_ns();
         let gauges = self.gauges();

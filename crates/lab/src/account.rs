@@ -153,6 +153,10 @@ impl Account {
                 "requests waited in the driver, as the server came to take fewer at once; service times contain it",
             ),
             (end.unexpected_messages, "messages came over WebSockets that no step took"),
+            (
+                end.rows_not_alone,
+                "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
+            ),
         ];
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),

@@ -226,7 +226,7 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
             }
             Op::End => 0,
             other => match other {
-                Op::Set { .. } | Op::Think(_) => next,
+                Op::Set { .. } | Op::Take { .. } | Op::Think(_) => next,
                 // a step of which is not known how many requests it makes
                 _ => return None,
             },

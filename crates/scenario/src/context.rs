@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
+use crate::claims::Claims;
 use crate::plan::Feeder;
 use crate::slot::Slot;
 
 /// Counters and cursors that all sessions of all threads share. The only thing that threads share on the hot path;
-/// one relaxed atomic addition each time the scenario asks for it.
+/// one relaxed atomic addition each time the scenario asks for it, and a few more where rows are held.
 #[derive(Debug, Default)]
 pub struct Shared {
     counters: Vec<CachePadded<AtomicU64>>,
     cursors: Vec<CachePadded<AtomicU64>>,
+    /// Who has which row, for feeders whose rows are held.
+    claims: Vec<Option<Claims>>,
     feeders: Vec<Feeder>,
 }
 
@@ -21,7 +24,9 @@ impl Shared {
     /// For `counters` counters, and a cursor for each feeder.
     pub fn new(counters: usize, feeders: Vec<Feeder>) -> Self {
         let zeros = |n| (0..n).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
-        Shared { counters: zeros(counters), cursors: zeros(feeders.len()), feeders }
+        let claims =
+            feeders.iter().map(|feeder| feeder.held.then(|| Claims::new(feeder.rows.len()))).collect();
+        Shared { counters: zeros(counters), cursors: zeros(feeders.len()), claims, feeders }
     }
 
     /// Counts one up and returns the count before: 0 for the first caller.
@@ -33,6 +38,19 @@ impl Shared {
     pub fn next_row(&self, feeder: usize) -> usize {
         let rows = self.feeders[feeder].rows.len().max(1);
         (self.cursors[feeder].fetch_add(1, Ordering::Relaxed) % rows as u64) as usize
+    }
+
+    /// The next row, in turn, of a feeder whose rows are held, and that nobody holds; from now on it is the caller's, until
+    /// it is [given back](Shared::give_back). None where as many rows are held as there are, or none has to be.
+    pub fn hold_row(&self, feeder: usize) -> Option<usize> {
+        self.claims[feeder].as_ref()?.claim(|| self.next_row(feeder))
+    }
+
+    /// A row that was held is free again. To be called once by who held it.
+    pub fn give_back(&self, feeder: usize, row: usize) {
+        if let Some(claims) = &self.claims[feeder] {
+            claims.give_back(row);
+        }
     }
 
     /// The feeders, by index.

@@ -187,6 +187,11 @@ static FEEDER: Record = Record {
             Scalar(Word(&["in turn", "random"])),
             "`in turn` (default): one shared cursor over all sessions, begun again at the end.",
         ),
+        key(
+            "held",
+            Scalar(Bool),
+            "A row that a session has taken is given to no other until it takes the next one, or ends; false by default.",
+        ),
     ],
     rule: Rule::OneOf(&["file", "values", "rows", "from"]),
 };

@@ -30,6 +30,7 @@
 //! made from that. At run time [`Expr`]s and [`Template`]s are evaluated over a session's [`Slot`]s in a
 //! [`Context`].
 
+mod claims;
 mod comparison;
 mod compile;
 pub mod context;

@@ -164,6 +164,13 @@ pub enum Op {
         /// To what.
         value: Expr,
     },
+    /// Take the next row of a feeder whose rows are held; the one that the session has of it is given back first.
+    Take {
+        /// Index into [`Plan::feeders`].
+        feeder: usize,
+        /// The variable that gets the row's index.
+        row: SlotIndex,
+    },
     /// Go on at another operation.
     Jump(u32),
     /// Go on at another operation unless the condition holds.
@@ -352,6 +359,8 @@ pub struct Feeder {
     pub columns: Vec<String>,
     /// Rows; each has a text for every column. Never empty.
     pub rows: Vec<Vec<Box<str>>>,
+    /// Whether a row belongs to one session at a time: until that takes another of this feeder, or ends.
+    pub held: bool,
 }
 
 /// A bound that decides pass or fail.

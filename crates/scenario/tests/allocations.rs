@@ -61,6 +61,12 @@ fn pass(
                 value.eval_into(&mut cx, spare);
                 std::mem::swap(spare, &mut slots[usize::from(*slot)]);
             }
+            Op::Take { feeder, row } => {
+                if let Some(taken) = shared.hold_row(*feeder) {
+                    shared.give_back(*feeder, taken);
+                    slots[usize::from(*row)].set_int(taken as i64);
+                }
+            }
             Op::JumpUnless { condition, .. } => drop(condition.is_true(&mut cx)),
             Op::Think(time) => drop(time.duration_us(&mut cx)),
             Op::WebSocket { .. } | Op::Jump(_) | Op::Choose { .. } | Op::End => {}

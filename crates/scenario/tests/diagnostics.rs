@@ -292,6 +292,25 @@ fn numbers_of_a_feeder_have_an_end_and_a_bound() {
 }
 
 #[test]
+fn rows_that_are_held_are_taken_by_a_step_and_in_turn() {
+    let told = |feeder: &str, steps: &str| {
+        told_of(&format!(
+            "feeders: {{n: {feeder}}}\nsessions: {{a: {{steps: [{steps}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        ))
+    };
+    let taken = "{take: n}, {GET: '/${n}'}";
+    assert_eq!(
+        told("{values: [a], held: true}", "{GET: '/${next(n)}'}"),
+        "2:34: rows of the feeder \"n\" are held by sessions; take one with the step take: n"
+    );
+    assert_eq!(
+        told("{values: [a], held: true, order: random}", taken),
+        "1:47: rows that are held are taken in turn; leave out \"order: random\", or \"held\""
+    );
+    assert!(told("{values: [a], held: perhaps}", taken).starts_with("1:34: "));
+}
+
+#[test]
 fn a_very_wrong_file_is_told_of_in_time() {
     let steps = "      - PSOT: \"${nix}${nix}\"\n        label: \"${nix}\"\n".repeat(30_000);
     let text = format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n");

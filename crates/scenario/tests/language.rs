@@ -390,6 +390,19 @@ limits: {sessions: 500, keep alive: false}
 }
 
 #[test]
+fn a_row_that_is_held_sets_the_variables_of_its_columns() {
+    let text = "
+feeders: {pairs: {rows: [{x: 1, y: 2}, {x: 3, y: 4}], held: true}}
+sessions: {a: {steps: [{take: pairs}, {GET: '/${x}/${y}'}, {take: pairs}, {GET: '/${y}/${x}'}]}}
+load: {users: 1, hold: 1s}
+";
+    let plan = load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    assert!(plan.feeders[0].held);
+    assert_eq!(sent(&plan, 2, ""), ["GET /1/2", "GET /4/3", "GET /1/2", "GET /4/3"]);
+    assert_eq!(plan.requests_per_session(), Some(2));
+}
+
+#[test]
 fn a_value_that_is_called_a_path_keeps_its_slashes_but_cannot_leave_the_request_line() {
     let text = "
 feeders: {urls: {values: ['a/b?c=d&e=%20', \"x y\\r\\nEvil: 1\", 'ü{}']}}

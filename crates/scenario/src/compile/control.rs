@@ -257,7 +257,10 @@ impl Session<'_, '_> {
             };
             let columns = self.shared.feeders[feeder].columns.clone();
             let row = self.scope.hidden("row");
-            self.assign(row, Expr::new(self.shared.draw(feeder)));
+            match self.shared.feeders[feeder].held {
+                true => self.ops.push(Op::Take { feeder, row }),
+                false => self.assign(row, Expr::new(self.shared.draw(feeder))),
+            }
             for (column, name) in columns.iter().enumerate() {
                 let Some(slot) = self.scope.slot(name) else { continue };
                 let row = Box::new(Tree::Variable(row));

@@ -27,9 +27,16 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
             node.get("file").and_then(|file| from_file(file, base, reader))
         };
         let order = node.get("order").and_then(|order| reader.word(order, &["in turn", "random"]));
+        let held = node.get("held").and_then(|held| reader.bool(held)) == Some(true);
+        if let Some(order) = node.get("order").filter(|_| held && order == Some("random")) {
+            reader.sink.error(
+                order,
+                "rows that are held are taken in turn; leave out \"order: random\", or \"held\"",
+            );
+        }
         // A feeder that could not be read is kept, so that its users are not reported, too.
         let (columns, rows) = rows.unwrap_or_else(|| (vec![name.to_owned()], vec![vec!["".into()]]));
-        shared.feeders.push(Feeder { name: name.to_owned(), columns, rows });
+        shared.feeders.push(Feeder { name: name.to_owned(), columns, rows, held });
         shared.random.push(order == Some("random"));
     }
     shared

@@ -153,6 +153,11 @@ impl Names for SessionNames<'_> {
 
     fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<expr::Node, String> {
         let feeder = self.shared.feeder(name)?;
+        if self.shared.feeders[feeder].held {
+            return Err(format!(
+                "rows of the feeder \"{name}\" are held by sessions; take one with the step take: {name}"
+            ));
+        }
         let columns = &self.shared.feeders[feeder].columns;
         let column = match column {
             None => 0,

@@ -192,7 +192,7 @@ fn states_before(ops: &[Op]) -> Vec<u8> {
             Op::WebSocket { step: WebSocketStep::Connect { .. }, .. } => open.push((index + 1, OPEN)),
             Op::WebSocket { step: WebSocketStep::Close { .. }, .. } => open.push((index + 1, CLOSED)),
             Op::End => {}
-            Op::Request(_) | Op::WebSocket { .. } | Op::Set { .. } | Op::Think(_) => {
+            Op::Request(_) | Op::WebSocket { .. } | Op::Set { .. } | Op::Take { .. } | Op::Think(_) => {
                 open.push((index + 1, state))
             }
         }

@@ -30,7 +30,10 @@ fn parsed(text: &str) -> Expr {
 
 fn shared() -> Shared {
     let rows = [["x", "1"], ["y", "2"]].map(|row| row.map(Into::into).to_vec()).to_vec();
-    Shared::new(1, vec![Feeder { name: "rows".into(), columns: vec!["from".into(), "to".into()], rows }])
+    Shared::new(
+        1,
+        vec![Feeder { name: "rows".into(), columns: vec!["from".into(), "to".into()], rows, held: false }],
+    )
 }
 
 fn slots() -> Vec<Slot> {

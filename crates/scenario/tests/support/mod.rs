@@ -72,6 +72,13 @@ impl<'p> User<'p> {
                     std::mem::swap(&mut self.spare, &mut self.slots[usize::from(*slot)]);
                     self.at += 1;
                 }
+                Op::Take { feeder, row } => {
+                    // users come one after the other here: nobody is in another's way
+                    let taken = world.shared.hold_row(*feeder).expect("a row is free");
+                    world.shared.give_back(*feeder, taken);
+                    self.slots[usize::from(*row)].set_int(taken as i64);
+                    self.at += 1;
+                }
                 Op::Jump(to) => self.at = *to as usize,
                 Op::JumpUnless { condition, to } => {
                     self.at = if condition.is_true(&mut cx) { self.at + 1 } else { *to as usize };
