@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
-use rdkafka::client::ClientContext;
+use rdkafka::client::{Client, ClientContext};
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
@@ -52,6 +52,16 @@ pub(super) fn config(options: &Options) -> ClientConfig {
         .set("reconnect.backoff.max.ms", RECONNECT_MS_MAX.to_string())
         .set("socket.nagle.disable", "true");
     config
+}
+
+/// Has a client ask anew which broker leads what, after a question that one of them did not answer. The library keeps what
+/// it knows for a quarter of an hour, also when a broker that was restarted answers that it leads nothing any more: offsets
+/// and deletions go to it again and again.
+pub(super) fn learn_leaders<C: ClientContext>(client: &Client<C>) {
+    // Where nobody answers this either, it is asked again after the next question.
+    if let Err(error) = client.fetch_metadata(None, ASK_MAX) {
+        tracing::debug!(%error, "kafka: who leads what is not known");
+    }
 }
 
 /// Waits for the answer to a question of administration. Blocks.

@@ -11,7 +11,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::metadata::{Metadata, MetadataTopic};
 use rdkafka::topic_partition_list::TopicPartitionList;
 
-use super::link::{ASK_MAX, Quiet, config, wait};
+use super::link::{ASK_MAX, Quiet, config, learn_leaders, wait};
 use super::options::{Options, PARTITIONS_MAX};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -55,8 +55,13 @@ impl Topic {
     /// Lets Kafka delete the records before these offsets.
     pub(super) fn delete_before(&self, offsets: &TopicPartitionList) -> Result<(), StoreError> {
         let Some(admin) = &self.admin else { return Ok(()) };
-        let deleted = wait(admin.delete_records(offsets, &asked()))?.map_err(StoreError::no_answer)?;
-        deleted.elements().iter().try_for_each(|partition| partition.error()).map_err(StoreError::no_answer)
+        let deleted = wait(admin.delete_records(offsets, &asked()))?;
+        let deleted =
+            deleted.and_then(|deleted| deleted.elements().iter().try_for_each(|partition| partition.error()));
+        deleted.map_err(|error| {
+            learn_leaders(admin.inner());
+            StoreError::no_answer(error)
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use rdkafka::topic_partition_list::TopicPartitionList;
 use tokio::sync::oneshot;
 
 use super::Shared;
-use super::link::{ASK_MAX, Quiet, config, thread};
+use super::link::{ASK_MAX, Quiet, config, learn_leaders, thread};
 use super::topic::Topic;
 use crate::error::StoreError;
 
@@ -133,7 +133,10 @@ impl Watching {
     }
 
     fn look(&mut self) -> Lacking {
-        let progress = self.progress().map_err(StoreError::no_answer)?;
+        let progress = self.progress().map_err(|error| {
+            learn_leaders(self.client.client());
+            StoreError::no_answer(error)
+        })?;
         let lacking = progress.iter().map(|partition| partition.lacking()).sum();
         self.shared.counters.lacking.store(lacking, Ordering::Relaxed);
         self.tell_deleted_early(&progress);
