@@ -1,4 +1,4 @@
-//! A worker: one thread with its own event loop, that owns the connections handed to it until they end.
+//! A worker: one thread with its own event loop, that owns the connections handed to it until they end or move on.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
