@@ -146,10 +146,10 @@ impl Stores {
                 1 => format!("one node at {}", store.addresses[0]),
                 count => format!("{count} nodes at {}", store.addresses.join(", ")),
             };
-            let mut note = format!(
-                "{} on Java {}: {nodes}; {}; takes no core from others (SCHED_BATCH)",
-                store.version, store.java, cluster.remarks
-            );
+            let mut note = format!("{} on Java {}: {nodes}; {}", store.version, store.java, cluster.remarks);
+            if cfg!(target_os = "linux") {
+                note += "; takes no core from others (SCHED_BATCH)";
+            }
             if !cluster.links.is_empty() {
                 let names: Vec<&str> = cluster.links.iter().map(|(name, _)| name.as_str()).collect();
                 note += "; clients reached ";
