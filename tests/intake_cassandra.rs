@@ -114,7 +114,12 @@ load: {users: 1, hold: 1s}
     let output = run(&["verify", "run", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let changed = ledger(&output);
-    assert_eq!((&changed["lost"], &changed["different"]), (&0.into(), &1.into()), "{changed:#}");
+    // another content with its number may be of another run: what was acknowledged is lost
+    let of = |name: &str| &changed[name];
+    assert_eq!(
+        ["lost", "changed", "different"].map(of),
+        [1, 1, 1].map(|one: u64| Value::from(one)).each_ref()
+    );
 
     drop(stores);
     let output = run(&["verify", "run", "--json"]);

@@ -244,12 +244,41 @@ function samples(dir) {
     fault, kind, target, begin_us: begin && begin * 1e6, healed_us: healed && healed * 1e6, ...(kind === 'kill' && healed && { ready_us: healed * 1e6 + 812_000 }),
     ...(begin === null && { error: 'the run was over before it was due' }), dip: of,
   }));
+  // Many failures, and a driver that was held up.
+  const limited = makeRun(90, 7, 'many');
+  const limit = 'requests left late by the driver’s own fault, 99 % of the lag is up to 12.3ms of 61ms (java used 1.2 cores); give it cores of its own (--pin), more --threads, or less load';
+  limited.manifest.summary.driver.limits = ['its busiest thread was on a CPU for 99 % of the time; give it more --threads or cores', limit];
+  limited.manifest.summary.verdict.reasons.push(`driver-bound: errors < 0.1% is not decided: 7 % as measured, 0 % with the driver's own share taken out; ${limit}`);
+  const undecided = limited.manifest.objectives.find((it) => it.default);
+  Object.assign(undecided, { met: false, undecided: true, measured: `${undecided.measured} as measured, 0% with the driver's own share taken out` });
+  limited.manifest.summary.errors.variable = 3;
+  limited.manifest.summary.errors.unfinished = 41;
+  limited.manifest.interrupted = true;
+  limited.manifest.summary.response_time_less_lag_us.p50 -= 300;
+
+  // A run of before: percentiles of the good answers, and no word of the others.
+  const before = makeRun(60);
+  const { summary } = before.manifest;
+  for (const of of [summary, ...summary.steps]) {
+    Object.assign(of, { response_time_us: of.good.response_time_us, service_time_us: of.good.service_time_us });
+    for (const key of ['good', 'failed', 'failures', 'response_time_less_lag_us']) delete of[key];
+  }
+  before.errors = before.errors.filter((it) => it.kind !== 'dropped').map(({ known_after_us, ...it }) => it);
+  delete before.heatmap.failed;
+  delete summary.driver.read_lag_us;
+  delete summary.driver.busiest;
+  for (const of of before.manifest.objectives) delete of.default;
+
   const silent = makeRun(25);
   for (const series of Object.values(silent.series)) {
     for (const key of Object.keys(series)) series[key] = Array.isArray(series[key]) ? series[key].map(() => null) : null;
   }
   return [
     [fill(page, makeRun(90), join(dir, 'sample.html')), 14],
+    [fill(page, makeRun(90, 7, 'none'), join(dir, 'no-failures.html')), 13],
+    [fill(page, limited, join(dir, 'many-failures.html')), 14],
+    [fill(page, makeRun(30, 7, 'all'), join(dir, 'all-failed.html')), 10],
+    [fill(page, before, join(dir, 'before.html')), 13],
     [fill(page, makeRun(1), join(dir, 'one-second.html')), 8],
     [fill(page, makeRun(2000), join(dir, 'long.html')), 14],
     [fill(page, hostile, join(dir, 'hostile.html')), 10],

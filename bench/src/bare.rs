@@ -1,7 +1,9 @@
-//! The least loops that could drive the server: send a fixed request, read, count. No parsing, no clock for each
-//! request, no record. What a load generator is held against: what sockets allow one that looks as soon as something came.
+//! The least loops that could drive the server: send a fixed request, read, count. No parsing, no record, and where they
+//! have no schedule, no clock for each request. What a load generator is held against: what sockets allow one that looks as soon as something came.
 
 mod epoll;
+#[cfg(target_os = "linux")]
+mod open;
 #[cfg(target_os = "linux")]
 mod uring;
 
@@ -22,6 +24,31 @@ pub enum Io {
     Epoll,
     /// `io_uring`
     Uring,
+}
+
+/// Keeps a rate, then prints what it came to.
+#[cfg(target_os = "linux")]
+pub fn open(
+    address: SocketAddr,
+    connections: usize,
+    rate: f64,
+    seconds: f64,
+    spin: bool,
+) -> std::io::Result<()> {
+    if !(rate.is_finite() && rate > 0.0) {
+        return Err(std::io::Error::other("the rate is above 0"));
+    }
+    let time = Duration::from_secs_f64(seconds.clamp(0.0, 3_600.0));
+    let open::Open { answers, p50_us, cpu_s } =
+        open::drive(connect(address, connections)?, rate, time, spin)?;
+    println!("{}", serde_json::json!({ "answers": answers, "p50_us": p50_us, "cpu_s": cpu_s }));
+    Ok(())
+}
+
+/// Keeps a rate, then prints what it came to.
+#[cfg(not(target_os = "linux"))]
+pub fn open(_: SocketAddr, _: usize, _: f64, _: f64, _: bool) -> std::io::Result<()> {
+    Err(std::io::Error::other("its timers are Linux's"))
 }
 
 /// Drives, then prints how many answers came.

@@ -60,6 +60,12 @@ enum Verb {
         /// Seconds
         #[arg(short = 'd', default_value_t = 5.0)]
         seconds: f64,
+        /// Requests a second, evenly spaced, whatever is answered (with epoll): prints their median response time
+        #[arg(short = 'r')]
+        rate: Option<f64>,
+        /// With a rate: never sleeps
+        #[arg(long, requires = "rate")]
+        spin: bool,
     },
 }
 
@@ -70,7 +76,10 @@ fn main() -> std::process::ExitCode {
         Verb::Calls(options) => calls::run(&options),
         Verb::Serve(options) => server::run(&options),
         Verb::Floor(options) => floor::run(&options),
-        Verb::Bare { io, address, connections, seconds } => bare::run(io, address, connections, seconds),
+        Verb::Bare { address, connections, seconds, rate: Some(rate), spin, .. } => {
+            bare::open(address, connections, rate, seconds, spin)
+        }
+        Verb::Bare { io, address, connections, seconds, .. } => bare::run(io, address, connections, seconds),
     };
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -26,7 +26,7 @@ fuzz_target!(|text: &str| {
             Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 1_792_000_000_000 };
         expr.eval_into(&mut context, &mut found);
         let mut written = Vec::new();
-        expr.write(&mut context, &mut written);
+        let _ = expr.write(&mut context, &mut written);
         let _ = (expr.is_true(&mut context), expr.duration_us(&mut context));
         let index = usize::from(*slot);
         // what the server sent stands in place of the 1

@@ -41,9 +41,11 @@ fn write(dir: &Path) {
         one.in_window = second > 0;
         (one.offered, one.connections, one.cpu_us) = (20, 10, 300_000);
         for (label, outcome) in [(0, Outcome::Ok), (1, Outcome::Ok), (1, Outcome::Timeout)] {
-            let (mut response_time_us, mut service_time_us) = (new_histogram(), new_histogram());
+            let [mut response_time_us, mut response_time_less_lag_us, mut service_time_us] =
+                [(); 3].map(|()| new_histogram());
             for us in [700, 1_900, 12_000] {
                 response_time_us.record(us).expect("within bounds");
+                response_time_less_lag_us.record(us - us / 10).expect("within bounds");
                 service_time_us.record(us / 2).expect("within bounds");
             }
             one.series.push(Series {
@@ -51,6 +53,7 @@ fn write(dir: &Path) {
                 outcome,
                 measured: second > 0,
                 response_time_us,
+                response_time_less_lag_us,
                 service_time_us,
             });
         }

@@ -13,7 +13,10 @@ import { binName, drawMarks, drawPhaseNames, drawPhases, phaseAt, remarks, type 
 
 /** Width of the value axis: the same for all charts, so that their time axes stand above each other. */
 const VALUE_AXIS = 62;
-const PHASE_BAND = 22;
+/** Room that the names of the phases take above a plot. */
+export const PHASE_BAND = 22;
+/** Height of the time axis. */
+export const X_AXIS = 28;
 
 /** So many points at most are drawn as dots too. */
 const DOTTED = 40;
@@ -51,6 +54,8 @@ export interface ChartOptions {
   atLeast?: number;
   /** Whether the phases are named above the plot. */
   phaseNames?: boolean;
+  /** What stands in the place of the chart where no line has a value. */
+  nothing?: string;
   /** Controls beside the title. */
   controls?: HTMLElement;
 }
@@ -84,7 +89,7 @@ export function timeChart(line: Timeline, options: ChartOptions): HTMLElement {
   const height = options.height ?? 220;
   const { figure, host, legend, say } = frame(options.title, options.note, summarise(options, line), height, options.controls);
   if (line.x.length === 0 || !extent(options.lines.map((it) => it.values))) {
-    host.replaceWith(el('p', { class: 'empty' }, 'Nothing was recorded.'));
+    host.replaceWith(el('p', { class: 'empty' }, options.nothing ?? 'Nothing was recorded.'));
     legend.remove();
     return figure;
   }
@@ -168,7 +173,7 @@ export function timeScale(line: Timeline): uPlot.Scale {
 
 export function timeAxis(): uPlot.Axis {
   return axis({
-    scale: 'x', space: 64, size: 28, incrs: TIME_STEPS,
+    scale: 'x', space: 64, size: X_AXIS, incrs: TIME_STEPS,
     values: (_plot, splits) => splits.map((second) => clock(second, (splits.at(-1) ?? 0) >= 120)),
   });
 }

@@ -33,9 +33,10 @@ export function loadCharts(run: RunPage, line: Timeline): Child {
   const place = el('div');
   const latency = (): HTMLElement => timeChart(line, {
     title: measure === 'response_time_us' ? 'Response time' : 'Service time',
-    note: `percentiles of each second’s answered requests, ${log ? 'logarithmic' : 'linear'}`,
+    note: `percentiles of all requests that ended in each second; a gap: not reached, or no requests; ${log ? 'logarithmic' : 'linear'}`,
     lines: PERCENTILES.map((key): Line => ({ label: PERCENTILE_NAMES[key], values: series[measure][key], colour: key, width: LATENCY_WIDTHS[key] })),
     format: duration, tick: tick.duration, log, height: 260, phaseNames: true, controls,
+    nothing: run.heatmap.failed.length > 0 ? 'No percentile was reached in any second: too few had a good answer.' : 'No request ended.',
   });
   const controls = el('div', { class: 'controls' },
     choice('Which time', [['response_time_us', 'Response'], ['service_time_us', 'Service']] as const, measure, (value) => { measure = value; renew(); }),
@@ -75,7 +76,7 @@ export function labelChart(run: RunPage, line: Timeline): Child {
     const times = measure !== 'achieved_per_s';
     return timeChart(line, {
       title: 'Labels over time', controls,
-      note: `${times ? `${measure === 'p99_us' ? '99th percentile' : 'median'} of the response time, logarithmic` : 'requests per second'}${run.steps.length > LABELS_SHOWN ? `; the ${LABELS_SHOWN} most frequent at first` : ''}`,
+      note: `${times ? `${measure === 'p99_us' ? '99th percentile' : 'median'} of the response time, logarithmic` : 'good answers per second'}${run.steps.length > LABELS_SHOWN ? `; the ${LABELS_SHOWN} most frequent at first` : ''}`,
       lines: run.steps.map((step, index): Line => ({
         label: step.label, values: step[measure], colour: palette[index % palette.length] ?? 'c1', width: 1.5,
         hidden: !shown.has(step.label), ...(index >= palette.length ? { dash: [5, 3] } : {}),
@@ -133,10 +134,11 @@ export function driverCharts(run: RunPage, line: Timeline): Child {
 }
 
 export function errorChart(run: RunPage, line: Timeline): Child {
-  const lines = Object.entries(run.error_series)
+  const kinds = 'dropped' in run.error_series ? run.error_series : { ...run.error_series, dropped: run.series.dropped_per_s };
+  const lines = Object.entries(kinds)
     .filter(([kind, series]) => kind !== 'ok' && speaks(series))
     .map(([kind, values], index): Line => ({ label: kind, values, colour: ['bad', 'c2', ...CYCLE][index % 8] ?? 'bad', filled: true, sparse: true }));
-  return lines.length > 0 && timeChart(line, { title: 'Errors over time', note: 'per second, by kind', lines, format: rate, tick: tick.rate, height: 160 });
+  return lines.length > 0 && timeChart(line, { title: 'Failures over time', note: 'per second, by kind', lines, format: rate, tick: tick.rate, height: 160 });
 }
 
 /** Whether there is a change to see. */

@@ -8,7 +8,9 @@ test('a comparison is told from a run, and what is missing becomes empty', () =>
   const bare = readComparison('{"comparison":{"name":"x","parts":[{"part":"equal-rate","variants":[{}],"ratios":[{}]}]}}');
   expect(bare?.parts[0]?.equal).toBe(true);
   expect(bare?.parts[0]?.variants[0]).toMatchObject({ name: '', status: 'invalid', failed: 0, system_cpu_share: null, curve: [], pages: [] });
-  expect(bare?.parts[0]?.ratios[0]?.p99).toEqual({ ratio: null, low: null, high: null });
+  expect(bare?.parts[0]?.ratios[0]?.p99).toEqual({ ratio: null, low: null, high: null, difference: null });
+  expect(bare?.parts[0]?.ratios[0]?.no_claim).toBe('');
+  expect(bare?.parts[0]?.variants[0]?.response_time_us.p99).toBeNull();
 });
 
 test('its figures are read as they stand', () => {
@@ -16,5 +18,16 @@ test('its figures are read as they stand', () => {
   const part = readComparison(JSON.stringify(source))?.parts[0];
   expect(part?.equal).toBe(false);
   expect(part?.variants[0]).toMatchObject({ name: 'REST', status: 'pass', reasons: ['r'], failed: 5, curve: [[50, 7]], pages: ['1-rest/report.html'] });
-  expect(part?.ratios[0]?.answered_per_s).toEqual({ ratio: 2, low: 1.5, high: 2.5 });
+  expect(part?.ratios[0]?.answered_per_s).toEqual({ ratio: 2, low: 1.5, high: 2.5, difference: true });
+});
+
+test('what is claimed is as it was told, and what was dropped failed too', () => {
+  const ratios = { answered_per_s: { ratio: 1.01, low: 1.005, high: 1.02, difference: false }, p50: { ratio: 1.2, low: null, high: null, difference: null }, no_claim: 'needs 3 rounds, has 1' };
+  const source = { comparison: { parts: [{ variants: [{ requests: 90, dropped: 10, errors: { timeout: 5 }, response_time_us: { p50: 7, p99: null } }], ratios: [ratios] }] } };
+  const part = readComparison(JSON.stringify(source))?.parts[0];
+  expect(part?.variants[0]).toMatchObject({ due: 100, failed: 15, dropped: 10 });
+  expect(part?.variants[0]?.response_time_us).toMatchObject({ p50: 7, p99: null });
+  expect(part?.ratios[0]?.answered_per_s.difference).toBe(false);
+  expect(part?.ratios[0]?.p50.difference).toBeNull();
+  expect(part?.ratios[0]?.no_claim).toBe('needs 3 rounds, has 1');
 });

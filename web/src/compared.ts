@@ -6,6 +6,8 @@ export interface Ratio {
   ratio: number | null;
   low: number | null;
   high: number | null;
+  /** Whether there is a difference; null where nothing is claimed. */
+  difference: boolean | null;
 }
 
 export interface Variant {
@@ -16,6 +18,9 @@ export interface Variant {
   answered_per_s: number;
   offered_per_s: number;
   requests: number;
+  /** What was due: what ended, and what was dropped. */
+  due: number;
+  /** Of that, what had no good answer. */
   failed: number;
   dropped: number;
   response_time_us: Latency;
@@ -35,6 +40,8 @@ export interface Ratios {
   p50: Ratio;
   p99: Ratio;
   system_cpu_per_request: Ratio;
+  /** Why nothing is claimed; empty where claims are made. */
+  no_claim: string;
 }
 
 export interface Part {
@@ -69,12 +76,13 @@ export function readComparison(source: string): Comparison | null {
       equal: part.part === 'equal-rate',
       variants: list(part.variants).map(object).map((of): Variant => {
         const verdict = object(of.verdict);
+        const [requests, dropped] = [number(of.requests), number(of.dropped)];
         return {
           name: text(of.name), rounds: number(of.rounds),
           status: verdict.status === 'pass' || verdict.status === 'fail' ? verdict.status : 'invalid',
           reasons: list(verdict.reasons).map(text),
-          answered_per_s: number(of.answered_per_s), offered_per_s: number(of.offered_per_s), requests: number(of.requests), dropped: number(of.dropped),
-          failed: Object.values(object(of.errors)).reduce((sum: number, value) => sum + number(value), 0),
+          answered_per_s: number(of.answered_per_s), offered_per_s: number(of.offered_per_s), requests, dropped, due: requests + dropped,
+          failed: Object.values(object(of.errors)).reduce((sum: number, value) => sum + number(value), dropped),
           response_time_us: latencyOf(of.response_time_us),
           system_cpu_us_per_request: maybe(of.system_cpu_us_per_request), system_cpu_share: maybe(of.system_cpu_share), system_rss_bytes_max: maybe(of.system_rss_bytes_max),
           driver_cpu_us_per_request: number(of.driver_cpu_us_per_request),
@@ -83,6 +91,7 @@ export function readComparison(source: string): Comparison | null {
       }),
       ratios: list(part.ratios).map(object).map((of): Ratios => ({
         variant: text(of.variant), to: text(of.to), answered_per_s: ratioOf(of.answered_per_s), p50: ratioOf(of.p50), p99: ratioOf(of.p99), system_cpu_per_request: ratioOf(of.system_cpu_per_request),
+        no_claim: text(of.no_claim),
       })),
     })),
   };
@@ -92,5 +101,8 @@ const maybe = (value: unknown): number | null => (typeof value === 'number' ? va
 
 function ratioOf(value: unknown): Ratio {
   const it = object(value);
-  return { ratio: maybe(it.ratio), low: maybe(it.low), high: maybe(it.high) };
+  const [low, high] = [maybe(it.low), maybe(it.high)];
+  // Comparisons of before left it to the reader.
+  const told = low === null || high === null || it.difference === null ? null : low > 1 || high < 1;
+  return { ratio: maybe(it.ratio), low, high, difference: typeof it.difference === 'boolean' ? it.difference : told };
 }

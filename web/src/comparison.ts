@@ -3,8 +3,8 @@
 import type { Comparison, Part, Ratio, Ratios, Variant } from './compared';
 import { el, svg, type Child } from './dom';
 import { cores, count, digits, duration, NOTHING, plural, quantity, rate, share, size } from './format';
-import { percentileCurves } from './percentiles';
-import { curve } from './scale';
+import { within } from './head';
+import { curveOf, percentileCurves } from './percentiles';
 import { themeButton } from './theme';
 import type { Latency, Status } from './run';
 
@@ -13,6 +13,7 @@ const COLOURS = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'];
 
 export function comparisonPage(it: Comparison): HTMLElement[] {
   const rounds = Math.max(1, ...it.parts.flatMap((part) => part.variants.map((variant) => variant.rounds)));
+  const noClaim = it.parts.flatMap((part) => part.ratios).filter((ratios) => ratios.no_claim);
   return [
     el('header', {},
       el('div', { class: 'row' },
@@ -27,9 +28,10 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
       it.parts.map((part) => section(part, it)),
       el('section', { class: 'definitions', 'aria-labelledby': 'words' },
         el('h2', { id: 'words', class: 'quiet-heading' }, 'How to read it'),
-        el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, by a bootstrap over stretches of the runs’ seconds. Where 1 lies between them, no difference was seen. ',
-          rounds === 1 ? 'Each ran once, and one round does not show what differs from run to run; “rounds” in the scenario does.' : `Each ran ${count(rounds)} times, in turn; its rounds count as one longer run.`,
-          ' Latencies compare only where all had the same to do.')),
+        el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, all ratios of a table together, by how the rounds differ. Where 1 lies between them, or a ratio is nearer to 1 than 2\u202f%, no difference was seen. ',
+          noClaim.length > 0 && `Where a column says “no claim”, nothing is claimed: what differs from run to run is not known by so few rounds; give them with “rounds” in the scenario. `,
+          rounds === 1 ? 'Each ran once.' : `Each ran ${count(rounds)} times, in turn; its rounds count as one longer run.`,
+          ' Response times are of all requests that were due: one without a good answer is slower than every bound, and a time that falls among those is not reached (–). Latencies compare only where all had the same to do.')),
       it.source && el('section', { 'aria-labelledby': 'source' }, el('h2', { id: 'source' }, 'What was compared'), el('pre', { tabindex: 0 }, el('code', {}, it.source)))),
     el('footer', {}, it.run_dir),
   ];
@@ -61,24 +63,24 @@ const ROWS: Row[] = [
   { name: 'Requests', of: (it) => it.requests, show: quantity },
 ];
 
-const time = (it: Variant, key: keyof Latency): number | null => (it.response_time_us.max > 0 ? it.response_time_us[key] : null);
+const time = (it: Variant, key: keyof Latency): number | null => it.response_time_us[key];
 
 function table(part: Part): HTMLElement {
   const head = [
     ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, el('i', { class: 'swatch', style: `--swatch:var(--${COLOURS[index] ?? 'c0'})` }), ' ', it.name)),
-    ...part.ratios.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`)),
+    ...part.ratios.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`, it.no_claim && el('span', { class: 'sub' }, `no claim: ${it.no_claim}`))),
   ];
   const rows = ROWS.map(({ name, of, show, ratio }) => {
     const values = part.variants.map(of);
     const most = Math.max(...values.map((value) => value ?? 0));
     return el('tr', {}, el('th', { scope: 'row' }, name),
       values.map((value, index) => el('td', { class: 'number' },
-        value === null ? NOTHING : show(value),
+        value === null ? el('span', { title: name.startsWith('Response') ? 'not reached' : 'not watched' }, NOTHING) : show(value),
         value !== null && most > 0 && el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${((value / most) * 100).toFixed(1)}%;background:var(--${COLOURS[index] ?? 'c0'})` })))),
       part.ratios.map((ratios) => el('td', { class: 'number' }, ratio ? shown(ratio(ratios)) : '')));
   });
-  const failures = el('tr', {}, el('th', { scope: 'row' }, 'Errors'),
-    part.variants.map((it) => el('td', { class: 'number' }, it.failed === 0 ? 'none' : el('span', { class: 'bad-text' }, `▲ ${share(it.failed / Math.max(1, it.requests))}`),
+  const failures = el('tr', {}, el('th', { scope: 'row' }, 'No good answer'),
+    part.variants.map((it) => el('td', { class: 'number' }, it.failed === 0 ? 'none' : el('span', { class: 'bad-text' }, `▲ ${share(it.failed / Math.max(1, it.due))}`),
       it.dropped > 0 && el('span', { class: 'sub bad-text' }, `${count(it.dropped)} dropped`))),
     part.ratios.map(() => el('td', {})));
   return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures side by side' },
@@ -86,16 +88,16 @@ function table(part: Part): HTMLElement {
       el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, ''), head)), el('tbody', {}, rows, failures)));
 }
 
-function shown({ ratio, low, high }: Ratio): Child {
+function shown({ ratio, low, high, difference }: Ratio): Child {
   if (ratio === null) return NOTHING;
-  const bounds = low !== null && high !== null && (low <= 1 && high >= 1 ? 'no difference seen' : `${digits(low)} to ${digits(high)}`);
+  const bounds = difference === false ? 'no difference seen' : low !== null && high !== null && `${digits(low)} to ${digits(high)}`;
   return [el('b', {}, `${digits(ratio)} ×`), bounds && el('span', { class: 'sub' }, bounds)];
 }
 
 function curves(part: Part): Child {
-  const words = part.variants.map((it) => `${it.name}: median ${duration(it.response_time_us.p50)}, 99\u202f% within ${duration(it.response_time_us.p99)}`).join('; ');
+  const words = part.variants.map((it) => `${it.name}: ${within('50\u202f%', it.response_time_us.p50)}, ${within('99\u202f%', it.response_time_us.p99)}`).join('; ');
   return percentileCurves(part.variants.map((it, index) => ({
-    label: it.name, colour: COLOURS[index] ?? 'c0', points: curve(it.curve, Math.max(0, it.requests - it.failed)),
+    label: it.name, colour: COLOURS[index] ?? 'c0', ...curveOf(it.curve, Math.max(0, it.due - it.failed)),
   })), 'Response time', `Percentile curves of the response time. ${words}. Arrow keys move the cursor.`);
 }
 

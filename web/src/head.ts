@@ -2,7 +2,7 @@
 
 import { el, facts, svg, type Child } from './dom';
 import { count, duration, moment, NOTHING, plural, quantity, rate, share, size, span, cores } from './format';
-import type { Manifest, Status } from './run';
+import type { Latency, Manifest, ObjectiveResult, Status, Summary } from './run';
 import { PERCENTILES } from './run';
 
 /** How a percentile is called. */
@@ -17,29 +17,58 @@ const VERDICTS: Record<Status, { word: string; icon: string }> = {
   invalid: { word: 'Invalid', icon: 'M12 5.5v8M12 17.5v.5' },
 };
 
-export function errorCount(manifest: Manifest): number {
-  return Object.values(manifest.summary.errors).reduce((sum, value) => sum + value, 0);
+/** Of all requests that were due, those without a good answer. */
+export const failedShare = (summary: Pick<Summary, 'failed' | 'due'>): number => (summary.due > 0 ? summary.failed / summary.due : 0);
+
+/** `99 % within 12.3 ms`; where that is not reached, so. */
+export const within = (part: string, us: number | null): string => (us === null ? `${part} not reached` : `${part} within ${duration(us)}`);
+
+/** The run in one line. A percentile that was not reached is never told as a time. */
+export function headline(summary: Summary): string {
+  if (summary.due === 0) return 'No request was due in the measured window';
+  if (summary.requests === 0) return `No request ended in the measured window; ${plural(summary.dropped, 'arrival')} dropped`;
+  const p99 = summary.response_time_us.p99;
+  const missing = `${share(failedShare(summary))} had no good answer`;
+  const rates = `${atLeast(summary)}${rate(summary.achieved_per_s)} of ${rate(summary.offered_per_s)} offered`;
+  if (summary.failed === 0) return `${rates}, ${within('99\u202f%', p99)}, no errors`;
+  // A run of before, and nothing was answered: its times are of nothing.
+  const nothing = p99 === null || (summary.of_good_only && summary.good.requests === 0);
+  if (nothing) return `${rates}, p99 not reached: ${missing}`;
+  return `${rates}, 99\u202f%${summary.of_good_only ? ' of the good answers' : ''} within ${duration(p99)}, ${missing}`;
+}
+
+/** Where the driver was held up, its rates are bounds. */
+export const atLeast = (summary: Summary): string => (summary.driver.limits.length > 0 ? 'at least ' : '');
+
+/** What a pass says. */
+export function passed(objectives: readonly ObjectiveResult[]): string {
+  const asked = objectives.filter((it) => !it.default);
+  const unasked = objectives.filter((it) => it.default);
+  if (asked.length > 0) return asked.length === 1 ? 'The objective was met.' : `All ${asked.length} objectives were met.`;
+  if (unasked.length === 0) return 'The scenario sets no objectives.';
+  return `The scenario sets no objectives; judged by what every run is held to: ${unasked.map((it) => `${it.objective} (${it.measured})`).join(', ')}.`;
 }
 
 export function verdict(manifest: Manifest): HTMLElement {
   const { summary } = manifest;
   const { status, reasons } = summary.verdict;
   const { word, icon } = VERDICTS[status];
-  const errors = errorCount(manifest);
-  const headline = summary.requests > 0
-    ? `${rate(summary.achieved_per_s)} of ${rate(summary.offered_per_s)} offered, 99\u202f% within ${duration(summary.response_time_us.p99)}, ${errors === 0 ? 'no errors' : `${share(errors / summary.requests)} errors`}`
-    : 'No request ended in the measured window';
-  const meaning = status === 'invalid' ? 'The measurement cannot be trusted; its figures say nothing about the system.' : null;
+  const meaning = status === 'invalid' ? 'This run does not show whether its objectives are met.' : null;
+  // A reason may name what held the driver up already.
+  const limits = summary.driver.limits.filter((limit) => !reasons.some((reason) => reason.includes(limit)));
   const drift = summary.steady_state?.steady === false ? `Not steady: ${summary.steady_state.reason}.` : '';
-  const notes = [manifest.interrupted ? 'Stopped early by the user.' : '', ...manifest.notes].filter(Boolean);
+  const notes = [manifest.interrupted ? 'Stopped early by the user.' : '',
+    manifest.cut_short ? `Cut short: ${manifest.cut_short}` : '', ...manifest.notes].filter(Boolean);
   return el('section', { class: `verdict ${status}`, 'aria-labelledby': 'verdict' },
     svg('svg', { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon' }, svg('path', { d: icon })),
     el('div', {},
-      el('h2', { id: 'verdict' }, el('strong', {}, word), el('span', { class: 'headline' }, headline)),
+      el('h2', { id: 'verdict' }, el('strong', {}, word), el('span', { class: 'headline' }, headline(summary))),
       meaning && el('p', {}, meaning),
       reasons.length > 0 && el('ul', {}, reasons.map((reason) => el('li', {}, reason))),
+      summary.driver.limits.length > 0 && el('p', { class: 'bad-text' }, '▲ The driver was held up: rates are at least what is shown, times and failures at most.'),
+      limits.length > 0 && el('ul', {}, limits.map((limit) => el('li', {}, `driver: ${limit}`))),
       drift && el('p', { class: 'bad-text' }, `▲ ${drift}`),
-      status === 'pass' && reasons.length === 0 && el('p', {}, manifest.objectives.length > 0 ? 'Every objective was met.' : 'The scenario sets no objectives.'),
+      status === 'pass' && reasons.length === 0 && el('p', {}, passed(manifest.objectives)),
       notes.length > 0 && el('ul', { class: 'notes' }, notes.map((note) => el('li', {}, note)))));
 }
 
@@ -69,6 +98,26 @@ export function whatRan(manifest: Manifest): HTMLElement {
     ]));
 }
 
+/** A percentile of all that was due; where it is not reached, what it is of the good answers. */
+export function percentile(key: keyof Latency, summary: Summary): { value: string; exact: string; below: string } {
+  const us = summary.response_time_us[key];
+  if (summary.good.requests === 0) return { value: NOTHING, exact: 'not reached', below: summary.due > 0 ? 'nothing answered well' : 'nothing answered' };
+  if (us === null) return { value: NOTHING, exact: 'not reached', below: `not reached; good\u00a0answers\u00a0${duration(summary.good.response_time_us[key])}` };
+  return { value: duration(us), exact: `${us} µs`, below: `service ${duration(summary.service_time_us[key])}` };
+}
+
+export function dropped(summary: Summary): string {
+  if (summary.dropped > 0) return 'arrivals given up at a bound';
+  if (summary.due === 0) return 'nothing was due';
+  return summary.failed > 0 ? 'none given up at a bound' : 'every arrival was served';
+}
+
+/** Which requests the percentiles are of. */
+export function percentileNote(summary: Summary): string {
+  if (summary.of_good_only) return 'Percentiles are of the response time of the good answers only, as this run of an older Tidemark has them; only the measured window counts.';
+  return `Percentiles are of the response time of all requests that were due in the measured window.${summary.failed > 0 ? ` ${NOTHING} is not reached: ${share(failedShare(summary))} had no good answer, which is slower than every bound.` : ''}`;
+}
+
 interface Tile {
   name: string;
   value: string;
@@ -82,32 +131,29 @@ interface Tile {
 
 export function tiles(manifest: Manifest): HTMLElement {
   const { summary, machine } = manifest;
-  const errors = errorCount(manifest);
-  const { response_time_us: response, service_time_us: service, ledger } = summary;
+  const { ledger } = summary;
   const system = summary.processes.filter((process) => process.name === SYSTEM);
   const cpu_s = system.reduce((sum, process) => sum + process.cpu_s, 0);
   const cpu_share = system.reduce((sum, process) => sum + process.cpu_share, 0);
-  const reached = summary.offered_per_s > 0 ? summary.achieved_per_s / summary.offered_per_s : 0;
-  const empty = summary.requests === 0;
-  const answered = summary.requests > errors;
+  const attained = summary.offered_per_s > 0 ? summary.achieved_per_s / summary.offered_per_s : 0;
+  const empty = summary.due === 0;
 
   const shown: Tile[] = [
     {
       name: 'Achieved', value: rate(summary.achieved_per_s), exact: `${summary.achieved_per_s}/s`,
-      below: `of ${rate(summary.offered_per_s)} offered`,
-      extra: el('span', { class: 'meter', 'aria-hidden': 'true' }, el('i', { style: `width:${Math.min(100, reached * 100).toFixed(2)}%` })),
+      below: `${summary.driver.limits.length > 0 ? 'at least, ' : ''}of ${rate(summary.offered_per_s)} offered`,
+      extra: el('span', { class: 'meter', 'aria-hidden': 'true' }, el('i', { style: `width:${Math.min(100, attained * 100).toFixed(2)}%` })),
     },
     ...PERCENTILES.map((key): Tile => ({
       name: key === 'p50' ? 'p50, median' : key === 'max' ? 'Longest' : PERCENTILE_NAMES[key],
-      value: answered ? duration(response[key]) : NOTHING, exact: `${response[key]} µs`, colour: key,
-      below: answered ? `service ${duration(service[key])}` : 'nothing answered',
+      colour: key, ...percentile(key, summary),
     })),
-    { name: 'Requests', value: quantity(summary.requests), exact: count(summary.requests), below: `in ${span(Number(summary.measured_s.toFixed(1)))} measured` },
-    { name: 'Errors', value: empty ? NOTHING : quantity(errors), exact: count(errors), below: empty ? 'no requests' : `${share(errors / summary.requests)} of requests`, bad: errors > 0 },
-    { name: 'Dropped', value: quantity(summary.dropped), exact: count(summary.dropped), below: summary.dropped > 0 ? 'arrivals given up at a bound' : 'every arrival was served', bad: summary.dropped > 0 },
+    { name: 'Requests due', value: quantity(summary.due), exact: count(summary.due), below: `in ${span(Number(summary.measured_s.toFixed(1)))} measured` },
+    { name: 'No good answer', value: empty ? NOTHING : quantity(summary.failed), exact: count(summary.failed), below: empty ? 'nothing was due' : `${share(failedShare(summary))} of what was due`, bad: summary.failed > 0 },
+    { name: 'Dropped', value: empty ? NOTHING : quantity(summary.dropped), exact: count(summary.dropped), below: dropped(summary), bad: summary.dropped > 0 },
     {
       name: 'Per CPU-second', value: cpu_s > 0 ? quantity((summary.achieved_per_s * summary.measured_s) / cpu_s) : NOTHING,
-      below: cpu_s > 0 ? 'requests, of the system' : 'the system was not watched',
+      below: cpu_s > 0 ? 'good answers, of the system' : 'the system was not watched',
     },
     {
       name: 'System CPU', value: system.length > 0 ? cores(cpu_share) : NOTHING,
@@ -119,7 +165,7 @@ export function tiles(manifest: Manifest): HTMLElement {
   ];
   return el('section', { 'aria-labelledby': 'figures' },
     el('h2', { id: 'figures', class: 'quiet-heading' }, 'Key figures'),
-    el('p', { class: 'note' }, 'Percentiles are of the response time; only the measured window counts.'),
+    el('p', { class: 'note' }, percentileNote(summary)),
     el('dl', { class: 'tiles' }, shown.map((tile) =>
       el('div', { class: tile.bad ? 'tile bad' : 'tile', ...(tile.colour ? { style: `--swatch:var(--${tile.colour})` } : {}) },
         el('dt', {}, tile.colour && el('i', { class: 'swatch' }), tile.name),

@@ -4,12 +4,12 @@ import { resourceCharts, driverCharts, errorChart, labelChart, loadCharts } from
 import { copyButton, el, facts, svg, type Child } from './dom';
 import { faultsPart } from './faults';
 import { atSecond, clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
-import { tiles, verdict, whatRan } from './head';
+import { atLeast, failedShare, tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { ledgerPart } from './ledger';
 import { percentileChart } from './percentiles';
-import type { LagClass, RunPage } from './run';
-import { errorSection, labelTable, table } from './table';
+import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
+import { errorSection, labelTable, table, time } from './table';
 import { themeButton } from './theme';
 import { timeline, type Timeline } from './timeline';
 
@@ -30,11 +30,11 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
     ...broken,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
-    { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: percentileChart(run) ?? empty('No request was answered in the measured window.') },
+    { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
     { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
-    { id: 'errors', title: 'Errors', short: 'Errors', content: [errorChart(run, line), errorSection(run)] },
+    { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },
     ...lost,
     { id: 'objectives', title: 'Objectives', short: 'Objectives', content: objectivesPart(run) },
     { id: 'events', title: 'Events', short: 'Events', content: eventsPart(run) },
@@ -89,11 +89,41 @@ function zoomChip(line: Timeline): HTMLElement {
   return chip;
 }
 
+/** All percentiles in figures: of what was due, and of the good answers by themselves. */
+function latencyTable(run: RunPage): Child {
+  const { summary } = run.manifest;
+  const { good, response_time_us: response, response_time_less_lag_us: less } = summary;
+  if (good.requests === 0) return null;
+  const keys = ['min', 'mean', 'p50', 'p90', 'p95', 'p99', 'p999', 'max'] as const;
+  const names = ['Fastest', 'Mean', 'p50', 'p90', 'p95', 'p99', 'p99.9', 'Longest'];
+  const shown = keys.map((key, index) => ({ key, name: names[index] ?? key })).filter(({ key }) => key !== 'p95' || response.p95 !== null || good.response_time_us.p95 !== null);
+  const row = (name: string, sub: string, of: Latency): Child[] => [[name, sub && el('span', { class: 'sub' }, sub)], ...shown.map(({ key }) => time(of[key], summary.due))];
+  const apart = summary.failed > 0 && !summary.of_good_only;
+  const ofGood = (it: Good) => [row('Good answers: response', `${count(it.requests)} of ${count(summary.due)}`, it.response_time_us), row('Good answers: service', '', it.service_time_us)];
+  // Microseconds of the driver are of no interest where nothing else is that short.
+  const differs = (['p50', 'p90', 'p99', 'max'] as const).some((key) => less[key] !== null && response[key] !== null && (response[key] - less[key]) * 20 > response[key]);
+  return [
+    apart && el('p', { class: 'note' }, `– is not reached: ${share(failedShare(summary))} of what was due had no good answer, which is slower than every bound.`),
+    table('Percentiles in figures', [{ name: '' }, ...shown.map(({ name }) => ({ name, number: true }))], [
+      row('Response time', apart ? 'of all that was due' : '', response),
+      row('Service time', '', summary.service_time_us),
+      ...(differs ? [row('Response time', 'less the driver’s own delay', less)] : []),
+      ...(apart ? ofGood(good) : []),
+    ], 'labels'),
+    differs && el('p', { class: 'note' }, 'The driver itself was late. Where the response time differs from that without the driver’s delay, the truth lies between the two.'),
+  ];
+}
+
 function driverPart(run: RunPage, line: Timeline): Child {
   const { driver, steady_state: steady } = run.manifest.summary;
   const pins = run.manifest.driver_pinned_to;
+  const lag = (it: Latency | null) => (it !== null && (it.max ?? 0) > 0 ? `p50 ${duration(it.p50)}, p99 ${duration(it.p99)}, longest ${duration(it.max)}` : '');
   return [
     el('p', { class: 'lead' }, 'Where the driver was late or out of CPU, its figures say more about itself than about the system.'),
+    driver.limits.length > 0 && [
+      el('p', { class: 'bad-text' }, `▲ It was held up: the system did ${atLeast(run.manifest.summary)}what is shown, and its times and failures are at most that.`),
+      el('ul', {}, driver.limits.map((limit) => el('li', {}, limit))),
+    ],
     facts([
       ['Threads', driver.threads > 0 ? `${count(driver.threads)}, ${pins.length > 0 ? `pinned to ${pins.length > 1 ? 'cores' : 'core'} ${coreList(pins)}` : 'not pinned'}` : ''],
       ['Busiest thread', driver.threads > 0 && busiest(driver.busiest_thread_share)],
@@ -101,7 +131,9 @@ function driverPart(run: RunPage, line: Timeline): Child {
       ['Without a core', driver.waited_share !== null ? `${share(driver.waited_share)} of the time ready to run${driver.core_wait_us !== null ? `, ${duration(driver.core_wait_us)} each time that a thread woke` : ''}` : ''],
       ['Steady state', steady && steady.reason],
       ['CPU time', driver.cpu_s > 0 ? `${driver.cpu_s.toFixed(1)}\u202fs` : ''],
-      ['Schedule lag', driver.lag_us.max > 0 ? `p50 ${duration(driver.lag_us.p50)}, p99 ${duration(driver.lag_us.p99)}, longest ${duration(driver.lag_us.max)}` : ''],
+      ['Schedule lag', lag(driver.lag_us)],
+      ['Answers read late', lag(driver.read_lag_us)],
+      ['Also on the cores', driver.busiest.map((it) => `${it.name} ${cores(it.cores)}`).join(', ')],
       ['Left late', driver.threads > 0 ? `${count(driver.late)} requests by 1\u202fms or more` : ''],
     ]),
     lagHistogram(driver.lag_histogram),
@@ -127,8 +159,18 @@ function busiest(part: number): Child {
 
 function objectivesPart(run: RunPage): Child {
   const { objectives } = run.manifest;
-  return objectives.length === 0 ? empty('The scenario sets no objectives.') : table('Objectives', [{ name: 'Objective' }, { name: 'Measured' }, { name: 'Result' }],
-    objectives.map((it) => [el('code', {}, it.objective), it.measured, it.met ? el('span', { class: 'good-text' }, '✓ met') : el('span', { class: 'bad-text' }, '✗ missed')]));
+  if (objectives.length === 0) return empty('The scenario sets no objectives.');
+  return [
+    objectives.some((it) => it.default) && el('p', { class: 'note' }, '“Default”: nobody asked for it; each run is judged by it where its scenario says nothing on the matter.'),
+    table('Objectives', [{ name: 'Objective' }, { name: 'Measured' }, { name: 'Result' }], objectives.map((it) => [
+      [el('code', {}, it.objective), it.default && el('span', { class: 'tag' }, 'default')], it.measured, result(it),
+    ]), 'plain objectives'),
+  ];
+}
+
+function result(it: ObjectiveResult): Child {
+  if (it.undecided) return [el('span', { class: 'odd-text' }, '? not decided'), el('span', { class: 'sub' }, 'the driver’s own fault could change the answer')];
+  return it.met ? el('span', { class: 'good-text' }, '✓ met') : el('span', { class: 'bad-text' }, '✗ missed');
 }
 
 function eventsPart(run: RunPage): Child {
@@ -182,7 +224,8 @@ function definitions(): HTMLElement {
     el('h2', { id: 'words', class: 'quiet-heading' }, 'What the words mean'),
     el('p', {}, el('dfn', {}, 'Response time'), ' runs from the moment at which a request was due to the last byte of its answer, so waiting for a late driver or a busy connection counts. ',
       el('dfn', {}, 'Service time'), ' runs from the first byte sent to the last byte of the answer. ',
-      el('dfn', {}, 'Offered'), ' is what became due, ', el('dfn', {}, 'achieved'), ' what ended, errors included. ',
+      el('dfn', {}, 'Offered'), ' is what became due, ', el('dfn', {}, 'achieved'), ' the good answers. ',
+      'A ', el('dfn', {}, 'percentile'), ' is of all requests that were due in the measured window. One without a good answer (time-out, drop, broken connection, wrong status, failed check, never sent, unfinished) is slower than every bound: a percentile that falls among those is ', el('dfn', {}, 'not reached'), ' and shown as –. ',
       'Percentiles come from merged histograms with three significant digits; they are never averaged. ',
       el('dfn', {}, 'Cores'), ' of CPU: 1.00 is one core fully used.'));
 }

@@ -3,8 +3,9 @@
 import uPlot from 'uplot';
 import { frame, legendItem, valueAxis } from './chart';
 import { duration, nines, quantity, share, tick } from './format';
-import type { RunPage } from './run';
-import { curve, extent, logRange, ninesOf, percentileAt, valueAt } from './scale';
+import { within } from './head';
+import type { PercentilePoint, RunPage } from './run';
+import { curve, endOf, extent, logRange, ninesOf, percentileAt, valueAt } from './scale';
 import { axis, stand, whenStanding } from './stage';
 import { colour } from './theme';
 
@@ -16,22 +17,26 @@ export interface Curve {
   colour: string;
   dash?: number[];
   points: [nines: number, us: number][];
+  /** Where it ends, percent; less than 100 where the rest had no good answer. */
+  end: number | null;
 }
+
+/** A curve of so many requests that had a good answer. */
+export const curveOf = (points: readonly PercentilePoint[], good: number): Pick<Curve, 'points' | 'end'> => ({ points: curve(points, good), end: endOf(points) });
 
 export function percentileChart(run: RunPage): HTMLElement | null {
   const { summary } = run.manifest;
-  const failed = Object.values(summary.errors).reduce((sum, value) => sum + value, 0);
-  const answered = Math.max(0, summary.requests - failed);
+  const answered = summary.good.requests;
   const { response_time_us: response } = summary;
-  const words = `Percentile curve of response and service time. Response time: median ${duration(response.p50)}, 99\u202f% within ${duration(response.p99)}, 99.9\u202f% within ${duration(response.p999)}, longest ${duration(response.max)}. Arrow keys move the cursor.`;
+  const words = `Percentile curve of response and service time. Response time: ${within('50\u202f%', response.p50)}, ${within('99\u202f%', response.p99)}, ${within('99.9\u202f%', response.p999)}, longest ${response.max === null ? 'not reached' : duration(response.max)}. Arrow keys move the cursor.`;
   return percentileCurves([
-    { label: 'response time', colour: 'p50', points: curve(run.percentiles.response_time_us, answered) },
-    { label: 'service time', colour: 'service', dash: [6, 4], points: curve(run.percentiles.service_time_us, answered) },
-  ], 'Percentiles', words);
+    { label: 'response time', colour: 'p50', ...curveOf(run.percentiles.response_time_us, answered) },
+    { label: 'service time', colour: 'service', dash: [6, 4], ...curveOf(run.percentiles.service_time_us, answered) },
+  ], 'Percentiles', words, summary.of_good_only ? 'good answers only' : 'all requests that were due');
 }
 
 /** Percentile curves in one chart; null where none has a point. */
-export function percentileCurves(curves: Curve[], title: string, words: string): HTMLElement | null {
+export function percentileCurves(curves: Curve[], title: string, words: string, of = 'all requests that were due'): HTMLElement | null {
   const lines = curves.filter((it) => it.points.length > 0);
   if (lines.length === 0) return null;
 
@@ -39,7 +44,9 @@ export function percentileCurves(curves: Curve[], title: string, words: string):
   const ys = lines.map((it) => x.map((at) => valueAt(it.points, at)));
   const last = x.at(-1) || 1;
   const [low, high] = extent(ys, true) ?? [1, 1];
-  const { figure, host, legend, say } = frame(title, 'measured window, answered requests; both axes logarithmic', words, HEIGHT);
+  const { figure, host, legend, say } = frame(title, `measured window, ${of}; both axes logarithmic${ending(lines)}`, words, HEIGHT);
+  const most = Math.max(...lines.map((it) => it.end ?? 0));
+  const end = most < 100 ? share(most / 100) : 'longest';
 
   let plot: uPlot | null = null;
   const items = lines.map((it, index) => legendItem({ ...it }, (show) => plot?.setSeries(index + 1, { show })));
@@ -55,8 +62,8 @@ export function percentileCurves(curves: Curve[], title: string, words: string):
       axes: [
         axis({
           size: 28,
-          splits: (it) => places(last, it.width).map(({ at }) => at),
-          values: (it) => places(last, it.width).map(({ name }) => name),
+          splits: (it) => places(last, it.width, end).map(({ at }) => at),
+          values: (it) => places(last, it.width, end).map(({ name }) => name),
         }),
         valueAxis({ log: true, tick: tick.duration }),
       ],
@@ -69,7 +76,7 @@ export function percentileCurves(curves: Curve[], title: string, words: string):
           const index = it.cursor.idx;
           const at = index === null || index === undefined ? undefined : x[index];
           items.forEach(({ value }, line) => { value.textContent = index === null || index === undefined ? '' : duration(ys[line]?.[index] ?? null); });
-          say(at === undefined ? null : at === last ? 'the longest of all' : `${share(percentileAt(at) / 100)} of requests took at most this; one in ${quantity(10 ** at)} took longer`);
+          say(at === undefined ? null : at === last ? atTheEnd(most) : `${share(percentileAt(at) / 100)} of requests took at most this; one in ${quantity(10 ** at)} took longer${most < 100 ? ' or had no good answer' : ''}`);
         }],
       },
     }, [x, ...ys] as uPlot.AlignedData);
@@ -87,15 +94,26 @@ export function percentileCurves(curves: Curve[], title: string, words: string):
   return figure;
 }
 
+const atTheEnd = (end: number): string => (end < 100 ? `the longest good answer; ${share(1 - end / 100)} had none` : 'the longest of all');
+
+/** Which curves end early, and why. */
+function ending(lines: readonly Curve[]): string {
+  const early = lines.filter((it) => it.end !== null && it.end < 100);
+  const ends = new Set(early.map((it) => share((it.end ?? 0) / 100)));
+  if (early.length === 0) return '';
+  if (ends.size === 1 && early.length === lines.length) return `; ends at ${[...ends].join()}: the rest had no good answer`;
+  return `; ${early.map((it) => `${it.label} ends at ${share((it.end ?? 0) / 100)}`).join(', ')}: the rest had no good answer`;
+}
+
 /** Widths of a label's characters and of the space between labels, CSS pixels. */
 const CHARACTER = 7;
 const SPACE = 8;
 
-/** The median, each number of nines that there is room for, and the longest. */
-function places(last: number, width: number): { at: number; name: string }[] {
+/** The median, each number of nines that there is room for, and the end. */
+function places(last: number, width: number, end: string): { at: number; name: string }[] {
   const room = (width - 100) / (last * 1.02);
   const half = (name: string) => (name.length * CHARACTER) / 2;
-  const longest = { at: last, name: 'longest' };
+  const longest = { at: last, name: end };
   const median = { at: ninesOf(50), name: '50\u202f%' };
   const wanted = Array.from({ length: Math.floor(last) }, (_, index) => ({ at: index + 1, name: nines(index + 1) }));
   const fit = (a: { at: number; name: string }, b: { at: number; name: string }) => (b.at - a.at) * room >= half(a.name) + half(b.name) + SPACE;

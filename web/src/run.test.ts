@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 // @ts-expect-error: plain JavaScript, so that the check script can use it too
 import { makeRun } from '../sample/make.mjs';
@@ -63,5 +64,45 @@ describe('readRun', () => {
   it('takes the width of the bins', () => {
     expect(readRun('{"bin_s":5}').bin_s).toBe(5);
     expect(readRun('{"bin_s":0}').bin_s).toBe(1);
+  });
+
+  const summaryOf = (summary: unknown) => readRun(JSON.stringify({ manifest: { summary } })).manifest.summary;
+
+  it('keeps what is not reached apart from zero', () => {
+    const summary = summaryOf({ requests: 95, dropped: 5, errors: { timeout: 3 }, failed: 8, response_time_us: { p50: 0, p99: null }, good: { requests: 92, response_time_us: { p99: 9 } } });
+    expect(summary.response_time_us).toEqual({ min: null, mean: null, p50: 0, p90: null, p95: null, p99: null, p999: null, max: null });
+    expect(summary).toMatchObject({ due: 100, failed: 8, of_good_only: false });
+    expect(summary.good.response_time_us.p99).toBe(9);
+  });
+
+  it.each([undefined, 0])('counts the failures of a run of before itself (failed: %s)', (failed) => {
+    const summary = summaryOf({ requests: 95, dropped: 5, errors: { timeout: 3 }, failed, response_time_us: { p99: 7 }, steps: [{ requests: 10, errors: { timeout: 3 }, response_time_us: { p99: 6 } }] });
+    expect(summary).toMatchObject({ due: 100, failed: 8, of_good_only: true });
+    expect(summary.good).toMatchObject({ requests: 92, response_time_us: { p99: 7 } });
+    expect(summary.steps[0]?.good).toMatchObject({ requests: 7, response_time_us: { p99: 6 } });
+  });
+
+  it('never makes a pass of a run that was stopped', () => {
+    const verdictOf = (interrupted: boolean, status: string) => readRun(JSON.stringify({ manifest: { interrupted, summary: { verdict: { status, reasons: ['r'] } } } })).manifest.summary.verdict;
+    expect(verdictOf(true, 'pass').status).toBe('invalid');
+    expect(verdictOf(true, 'pass').reasons[0]).toMatch(/^incomplete: stopped by the user/);
+    expect(verdictOf(true, 'fail')).toEqual({ status: 'fail', reasons: ['r'] });
+    expect(verdictOf(false, 'pass')).toEqual({ status: 'pass', reasons: ['r'] });
+  });
+
+  it('leaves out failures that lie nowhere', () => {
+    expect(readRun('{"seconds":[0,1],"heatmap":{"failed":[[1,5],[2,5],[-1,5],[0,0],null]}}').heatmap.failed).toEqual([[1, 5]]);
+    expect(readRun('{"seconds":[0]}').heatmap.failed).toEqual([]);
+  });
+
+  it('reads the page that the Rust side makes', () => {
+    const page = readRun(readFileSync(new URL('../../crates/report/tests/fixtures/page.json', import.meta.url), 'utf8'));
+    const { summary } = page.manifest;
+    expect(summary.failed).toBe(Object.values(summary.errors).reduce((sum, value) => sum + value, summary.dropped));
+    expect(summary.of_good_only).toBe(false);
+    expect(summary.failures.reduce((sum, it) => sum + it.count, 0)).toBe(summary.failed);
+    expect(page.heatmap.failed.length).toBeGreaterThan(0);
+    expect(page.errors.map((it) => it.kind)).toContain('dropped');
+    expect(page.errors.find((it) => it.kind === 'timeout')?.known_after_us.p50).toBeGreaterThan(0);
   });
 });

@@ -12,14 +12,34 @@ export type Series = (number | null)[];
 /** Counts by kind of failure. */
 export type Counts = Record<string, number>;
 
+/** Microseconds; null what is not reached, or of nothing: a request without a good answer is slower than every bound. */
 export interface Latency {
-  min: number;
-  mean: number;
-  p50: number;
-  p90: number;
-  p99: number;
-  p999: number;
-  max: number;
+  min: number | null;
+  mean: number | null;
+  p50: number | null;
+  p90: number | null;
+  /** Runs of before have none. */
+  p95: number | null;
+  p99: number | null;
+  p999: number | null;
+  max: number | null;
+}
+
+/** The good answers by themselves. */
+export interface Good {
+  requests: number;
+  response_time_us: Latency;
+  service_time_us: Latency;
+}
+
+/** The requests without a good answer, of one kind. */
+export interface Failure {
+  kind: string;
+  count: number;
+  /** Of all that were due. */
+  share: number;
+  /** How long after they were due; null for what was dropped. */
+  known_after_us: Latency;
 }
 
 export interface Step {
@@ -30,6 +50,7 @@ export interface Step {
   errors: Counts;
   response_time_us: Latency;
   service_time_us: Latency;
+  good: Good;
 }
 
 export interface ProcessSummary {
@@ -51,6 +72,12 @@ export interface Driver {
   /** Ready to run without a core; null where the operating system does not say. */
   waited_share: number | null;
   core_wait_us: number | null;
+  /** How late answers were read; null where the system does not tell. */
+  read_lag_us: Latency | null;
+  /** What held it up, a sentence each: the figures are then bounds. */
+  limits: string[];
+  /** Who else used the machine's cores. */
+  busiest: { name: string; cores: number }[];
 }
 
 /** Requests that left at least `from_us` and less than `to_us` late. */
@@ -136,8 +163,18 @@ export interface Summary {
   requests: number;
   errors: Counts;
   dropped: number;
+  /** What was due: what ended, and what was dropped. */
+  due: number;
+  /** Of that, what had no good answer. */
+  failed: number;
+  failures: Failure[];
+  /** Runs of before took their percentiles from the good answers only, and told no failures. */
+  of_good_only: boolean;
   response_time_us: Latency;
   service_time_us: Latency;
+  /** With the driver's own share taken out: where it differs, the truth lies between the two. */
+  response_time_less_lag_us: Latency;
+  good: Good;
   steps: Step[];
   processes: ProcessSummary[];
   driver: Driver;
@@ -188,6 +225,10 @@ export interface ObjectiveResult {
   objective: string;
   met: boolean;
   measured: string;
+  /** Nobody asked for it: each run is judged by it where its scenario says nothing on the matter. */
+  default: boolean;
+  /** The driver's own fault could have changed the answer: neither met nor missed. */
+  undecided: boolean;
 }
 
 export interface Manifest {
@@ -209,6 +250,8 @@ export interface Manifest {
   labels: string[];
   objectives: ObjectiveResult[];
   interrupted: boolean;
+  /** Why it ended before its time by itself; empty where it did not. */
+  cut_short: string;
   notes: string[];
   summary: Summary;
 }
@@ -243,6 +286,7 @@ export interface StepSeries {
 export interface ErrorKind {
   kind: string;
   count: number;
+  known_after_us: Latency;
   examples: { at_s: number; label: string; detail: string }[];
 }
 
@@ -267,7 +311,8 @@ export interface RunPage {
   series: RunSeries;
   steps: StepSeries[];
   percentiles: { response_time_us: PercentilePoint[]; service_time_us: PercentilePoint[] };
-  heatmap: { bounds_us: number[]; cells: HeatCell[] };
+  /** Beside the cells, by index into `seconds`: requests without a good answer. */
+  heatmap: { bounds_us: number[]; cells: HeatCell[]; failed: [at: number, requests: number][] };
   processes: ProcessSeries[];
   errors: ErrorKind[];
   error_series: Record<string, Series>;
@@ -302,9 +347,18 @@ function series(value: unknown, length: number): Series {
 export function latencyOf(value: unknown): Latency {
   const it = object(value);
   return {
-    min: number(it.min), mean: number(it.mean), p50: number(it.p50), p90: number(it.p90),
-    p99: number(it.p99), p999: number(it.p999), max: number(it.max),
+    min: numberOrNull(it.min), mean: numberOrNull(it.mean), p50: numberOrNull(it.p50), p90: numberOrNull(it.p90), p95: numberOrNull(it.p95),
+    p99: numberOrNull(it.p99), p999: numberOrNull(it.p999), max: numberOrNull(it.max),
   };
+}
+
+export const total = (of: Counts): number => Object.values(of).reduce((sum, value) => sum + value, 0);
+
+/** Runs of before tell nothing of their good answers apart: their percentiles are of these. */
+function goodOf(value: unknown, answered: number, response_time_us: Latency, service_time_us: Latency): Good {
+  const it = object(value);
+  if (answered > 0 && number(it.requests) === 0) return { requests: answered, response_time_us, service_time_us };
+  return { requests: number(it.requests), response_time_us: latencyOf(it.response_time_us), service_time_us: latencyOf(it.service_time_us) };
 }
 
 export function pointsOf(value: unknown): PercentilePoint[] {
@@ -321,10 +375,11 @@ function latencySeries(value: unknown, length: number): LatencySeries {
 
 function readStep(value: unknown): Step {
   const it = object(value);
+  const [requests, errors] = [number(it.requests), counts(it.errors)];
+  const [response_time_us, service_time_us] = [latencyOf(it.response_time_us), latencyOf(it.service_time_us)];
   return {
-    label: text(it.label), requests: number(it.requests), share: number(it.share),
-    achieved_per_s: number(it.achieved_per_s), errors: counts(it.errors),
-    response_time_us: latencyOf(it.response_time_us), service_time_us: latencyOf(it.service_time_us),
+    label: text(it.label), requests, share: number(it.share), achieved_per_s: number(it.achieved_per_s), errors,
+    response_time_us, service_time_us, good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us),
   };
 }
 
@@ -380,14 +435,23 @@ function readSummary(value: unknown): Summary {
   const status = verdict.status;
   // A run whose verdict cannot be read has not shown anything.
   const known = status === 'pass' || status === 'fail' || status === 'invalid';
+  const [requests, dropped, errors] = [number(it.requests), number(it.dropped), counts(it.errors)];
+  const [response_time_us, service_time_us] = [latencyOf(it.response_time_us), latencyOf(it.service_time_us)];
+  // Whoever reads and writes a run of before may have put a zero where there was nothing.
+  const [told, counted] = [number(it.failed), total(errors) + dropped];
   return {
     verdict: known
       ? { status, reasons: texts(verdict.reasons) }
       : { status: 'invalid', reasons: ['the run holds no verdict', ...texts(verdict.reasons)] },
     offered_per_s: number(it.offered_per_s), achieved_per_s: number(it.achieved_per_s),
-    measured_s: number(it.measured_s), requests: number(it.requests), errors: counts(it.errors),
-    dropped: number(it.dropped), response_time_us: latencyOf(it.response_time_us),
-    service_time_us: latencyOf(it.service_time_us), steps: list(it.steps).map(readStep),
+    measured_s: number(it.measured_s), requests, errors, dropped, due: requests + dropped,
+    failed: told > 0 ? told : counted, of_good_only: told === 0 && counted > 0,
+    failures: list(it.failures).map((entry) => {
+      const failure = object(entry);
+      return { kind: text(failure.kind), count: number(failure.count), share: number(failure.share), known_after_us: latencyOf(failure.known_after_us) };
+    }),
+    response_time_us, service_time_us, response_time_less_lag_us: latencyOf(it.response_time_less_lag_us),
+    good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us), steps: list(it.steps).map(readStep),
     processes: list(it.processes).map((entry) => {
       const process = object(entry);
       return {
@@ -404,6 +468,9 @@ function readSummary(value: unknown): Summary {
       }),
       late: number(driver.late), cpu_share_by_thread: numbers(driver.cpu_share_by_thread),
       waited_share: numberOrNull(driver.waited_share), core_wait_us: numberOrNull(driver.core_wait_us),
+      read_lag_us: driver.read_lag_us === null || driver.read_lag_us === undefined ? null : latencyOf(driver.read_lag_us),
+      limits: texts(driver.limits),
+      busiest: list(driver.busiest).map((entry) => ({ name: text(object(entry).name), cores: number(object(entry).cores) })),
     },
     faults: list(it.faults).map(readFault), ledger: readLedger(it.ledger), run_dir: text(it.run_dir), steady_state: readSteadyState(it.steady_state),
   };
@@ -449,10 +516,21 @@ function readManifest(value: unknown, source: string): Manifest {
     labels: texts(it.labels),
     objectives: list(it.objectives).map((entry) => {
       const objective = object(entry);
-      return { objective: text(objective.objective), met: objective.met === true, measured: text(objective.measured) };
+      return {
+        objective: text(objective.objective), met: objective.met === true, measured: text(objective.measured),
+        default: objective.default === true, undecided: objective.undecided === true,
+      };
     }),
-    interrupted: it.interrupted === true, notes: texts(it.notes), summary: readSummary(it.summary),
+    interrupted: it.interrupted === true, cut_short: text(it.cut_short), notes: texts(it.notes),
+    summary: completed(readSummary(it.summary), it.interrupted === true),
   };
+}
+
+/** A run of which a part is missing is no pass, whatever the rest of it came to; runs of before did not know. */
+function completed(summary: Summary, interrupted: boolean): Summary {
+  const { status, reasons } = summary.verdict;
+  if (!interrupted || status !== 'pass') return summary;
+  return { ...summary, verdict: { status: 'invalid', reasons: ['incomplete: stopped by the user; these are the figures of what was measured until then', ...reasons] } };
 }
 
 /** Reads the JSON in the page. Throws an error that a person understands if there is none. */
@@ -500,6 +578,9 @@ export function readRun(source: string): RunPage {
       cells: list(heatmap.cells)
         .map((cell): HeatCell => [number(list(cell)[0]), number(list(cell)[1]), number(list(cell)[2])])
         .filter(([at, bucket, count]) => at >= 0 && at < length && bucket >= 0 && bucket < bounds.length && count > 0),
+      failed: list(heatmap.failed)
+        .map((one): [number, number] => [number(list(one)[0]), number(list(one)[1])])
+        .filter(([at, count]) => at >= 0 && at < length && count > 0),
     },
     processes: list(it.processes).map((entry) => {
       const process = object(entry);
@@ -508,7 +589,7 @@ export function readRun(source: string): RunPage {
     errors: list(it.errors).map((entry) => {
       const error = object(entry);
       return {
-        kind: text(error.kind), count: number(error.count),
+        kind: text(error.kind), count: number(error.count), known_after_us: latencyOf(error.known_after_us),
         examples: list(error.examples).map((value) => {
           const example = object(value);
           return { at_s: number(example.at_s), label: text(example.label), detail: text(example.detail) };

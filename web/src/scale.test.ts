@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { curve, extent, intensity, logRange, logTicks, niceAbove, niceBelow, ninesOf, peaks, percentileAt, RAMPS, rampColour, speaks, valueAt } from './scale';
+import { curve, endOf, extent, intensity, logRange, logTicks, niceAbove, niceBelow, ninesOf, peaks, percentileAt, RAMPS, rampColour, speaks, valueAt } from './scale';
 
 describe('logarithmic axes', () => {
   it('end at round numbers', () => {
@@ -83,5 +83,16 @@ describe('colours', () => {
     expect(steps.every((step) => step * sign > 0)).toBe(true);
     const mean = steps.reduce((sum, step) => sum + step, 0) / steps.length;
     expect(steps.every((step) => step / mean > 0.5 && step / mean < 1.6)).toBe(true);
+  });
+});
+
+describe('the end of a percentile curve', () => {
+  it('is where the good answers end', () => {
+    expect(endOf([[0, 5], [92.4, 900]])).toBe(92.4);
+    expect(endOf([[0, 5], [100, 900]])).toBe(100);
+    expect(endOf([])).toBeNull();
+  });
+  it('keeps its last point where it is', () => {
+    expect(curve([[0, 5], [90, 900]], 1000).at(-1)).toEqual([ninesOf(90), 900]);
   });
 });

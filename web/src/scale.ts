@@ -70,6 +70,10 @@ export function curve(points: readonly PercentilePoint[], requests: number): [ni
   return finite;
 }
 
+/** Where a curve ends, percent: 100, or less where the rest had no good answer; null where it has no point. */
+export const endOf = (points: readonly PercentilePoint[]): number | null =>
+  points.reduce<number | null>((most, [percentile]) => Math.max(most ?? 0, Math.min(100, percentile)), null);
+
 /** The value of a percentile curve at a place: that of the first point at or after it. */
 export function valueAt(points: readonly (readonly [number, number])[], nines: number): number | null {
   let low = 0;

@@ -2,8 +2,8 @@
 
 import { choice, el, svg, type Child } from './dom';
 import { atSecond, count, duration, NOTHING, rate, share } from './format';
-import { PERCENTILE_NAMES, errorCount } from './head';
-import { PERCENTILES, type Latency, type RunPage, type Series, type Step } from './run';
+import { failedShare, PERCENTILE_NAMES } from './head';
+import { PERCENTILES, total, type ErrorKind, type Latency, type RunPage, type Series, type Step, type Summary } from './run';
 import { peaks } from './scale';
 
 export interface Column {
@@ -24,9 +24,24 @@ export function table(caption: string, columns: readonly Column[], rows: readonl
           : el('td', { class: columns[index]?.number && 'number' }, cell)))))));
 }
 
-const errorsOf = (step: Pick<Step, 'errors'>): number => Object.values(step.errors).reduce((sum, value) => sum + value, 0);
+const errorsOf = (step: Pick<Step, 'errors'>): number => total(step.errors);
 
-type Measure = 'response_time_us' | 'service_time_us';
+/** A time; what is not reached says so. */
+export const time = (us: number | null, of: number): Child =>
+  (us === null ? el('span', { title: of > 0 ? 'not reached' : 'no requests' }, NOTHING) : duration(us));
+
+type Measure = 'response_time_us' | 'service_time_us' | 'good';
+
+const MEASURES: Record<Measure, string> = { response_time_us: 'response time', service_time_us: 'service time', good: 'response time of the good answers' };
+
+/** Figures of nothing are none, even where an older run wrote zeros. */
+function latencyIn(step: Step, measure: Measure): Latency | null {
+  if (step.good.requests === 0) return null;
+  return measure === 'good' ? step.good.response_time_us : step[measure];
+}
+
+/** What is not reached is slower than everything. */
+const order = (step: Step, us: number | null): number => us ?? (step.requests > 0 ? Infinity : -1);
 
 interface SortColumn {
   name: string;
@@ -40,10 +55,10 @@ const withTrend = (trends: ReadonlyMap<string, Series>): boolean =>
   [...trends.values()].some((trend) => trend.filter((value) => value !== null).length > 1);
 
 function columns(trends: ReadonlyMap<string, Series>): SortColumn[] {
-  const time = (name: string, key: keyof Latency, colour?: string): SortColumn => ({
+  const timed = (name: string, key: keyof Latency, colour?: string): SortColumn => ({
     name, ...(colour ? { colour } : {}),
-    by: (step, measure) => step[measure][key],
-    show: (step, measure) => (step.requests > errorsOf(step) ? duration(step[measure][key]) : NOTHING),
+    by: (step, measure) => order(step, latencyIn(step, measure)?.[key] ?? null),
+    show: (step, measure) => time(latencyIn(step, measure)?.[key] ?? null, step.requests),
   });
   return [
     { name: 'Label', by: (step) => step.label, show: (step) => step.label },
@@ -56,10 +71,10 @@ function columns(trends: ReadonlyMap<string, Series>): SortColumn[] {
       ],
     },
     { name: 'Rate', by: (step) => step.achieved_per_s, show: (step) => rate(step.achieved_per_s) },
-    time('Mean', 'mean'),
-    ...PERCENTILES.map((key) => time(PERCENTILE_NAMES[key], key, key)),
+    timed('Mean', 'mean'),
+    ...PERCENTILES.map((key) => timed(PERCENTILE_NAMES[key], key, key)),
     {
-      name: 'Errors', by: errorsOf,
+      name: 'Failed', by: errorsOf,
       show: (step) => {
         const errors = errorsOf(step);
         if (errors === 0) return '0';
@@ -68,7 +83,7 @@ function columns(trends: ReadonlyMap<string, Series>): SortColumn[] {
       },
     },
     ...(withTrend(trends) ? [{
-      name: 'p99 over time', by: (step: Step) => step.response_time_us.p99,
+      name: 'p99 over time', by: (step: Step) => order(step, step.response_time_us.p99),
       show: (step: Step) => sparkline(trends.get(step.label) ?? []),
     }] : []),
   ];
@@ -81,7 +96,12 @@ export function labelTable(run: RunPage): HTMLElement | null {
   const trends = new Map(run.steps.map((step) => [step.label, step.p99_us]));
   const all = columns(trends);
   const state: { measure: Measure; column: number | null; down: boolean } = { measure: 'response_time_us', column: null, down: true };
-  const total: Step = { label: 'All', requests: summary.requests, share: summary.requests > 0 ? 1 : 0, achieved_per_s: summary.achieved_per_s, errors: summary.errors, response_time_us: summary.response_time_us, service_time_us: summary.service_time_us };
+  const whole: Step = {
+    label: 'All', requests: summary.due, share: summary.due > 0 ? 1 : 0, achieved_per_s: summary.achieved_per_s,
+    errors: { ...summary.errors, dropped: summary.dropped }, response_time_us: summary.response_time_us, service_time_us: summary.service_time_us, good: summary.good,
+  };
+  const measures: [Measure, string][] = [['response_time_us', 'Response time'], ['service_time_us', 'Service time']];
+  if (summary.failed > 0 && !summary.of_good_only) measures.push(['good', 'Good answers']);
 
   const headers = all.map((column, index) => el('th', { scope: 'col', class: index > 0 && 'number' },
     el('button', { type: 'button', onclick: () => sortBy(index) },
@@ -100,8 +120,8 @@ export function labelTable(run: RunPage): HTMLElement | null {
     if (by) {
       steps.sort((a, b) => {
         const [left, right] = [by(a, measure), by(b, measure)];
-        const order = typeof left === 'string' ? left.localeCompare(String(right)) : left - Number(right);
-        return down ? -order : order;
+        const after = typeof left === 'string' ? left.localeCompare(String(right)) : left === right ? 0 : left - Number(right);
+        return down ? -after : after;
       });
     }
     headers.forEach((header, index) => {
@@ -111,9 +131,9 @@ export function labelTable(run: RunPage): HTMLElement | null {
       const sign = header.querySelector('.order');
       if (sign) sign.textContent = sorted ? (down ? ' ↓' : ' ↑') : '';
     });
-    caption.textContent = `Figures by label, ${measure === 'response_time_us' ? 'response time' : 'service time'}`;
+    caption.textContent = `Figures by label, ${MEASURES[measure]}`;
     body.replaceChildren(...steps.map(row));
-    foot.replaceChildren(row(total));
+    foot.replaceChildren(row(whole));
     // The bar and the trend of the whole say nothing.
     foot.querySelector('.bar')?.remove();
     if (withTrend(trends)) foot.querySelector('td:last-child')?.replaceChildren();
@@ -131,8 +151,8 @@ export function labelTable(run: RunPage): HTMLElement | null {
   render();
   return el('div', { class: 'by-label' },
     el('div', { class: 'row' },
-      el('p', { class: 'note' }, 'In the scenario’s order; a press on a heading sorts.'),
-      choice('Which time', [['response_time_us', 'Response time'], ['service_time_us', 'Service time']] as const, 'response_time_us', (value) => { state.measure = value; render(); })),
+      el('p', { class: 'note' }, `In the scenario’s order; a press on a heading sorts.${summary.dropped > 0 ? ' What was dropped belongs to no label; “All” counts it.' : ''}`),
+      choice('Which time', measures, 'response_time_us', (value) => { state.measure = value; render(); })),
     el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures by label' },
       el('table', { class: 'labels' }, caption, el('thead', {}, el('tr', {}, headers)), body, foot)));
 }
@@ -157,22 +177,41 @@ function sparkline(series: Series): Child {
 
 /** What failed, by kind, and the first cases of each. */
 export function errorSection(run: RunPage): Child {
-  const total = errorCount(run.manifest);
-  const kinds = run.errors.filter((it) => it.count > 0 || it.examples.length > 0);
+  const { summary } = run.manifest;
+  const kinds = failureKinds(run.errors, summary);
   if (kinds.length === 0) {
-    if (run.manifest.summary.requests === 0 && total === 0) return el('p', { class: 'empty' }, 'No request ended in the measured window.');
-    return total === 0 ? el('p', { class: 'good-text' }, '✓ No request failed.') : table('Errors by kind', [{ name: 'Kind' }, { name: 'Count', number: true }],
-      Object.entries(run.manifest.summary.errors).map(([kind, value]) => [kind, count(value)]));
+    if (summary.due === 0) return el('p', { class: 'empty' }, 'No request was due in the measured window.');
+    return el('p', { class: 'good-text' }, '✓ Every request had a good answer.');
   }
-  const { requests } = run.manifest.summary;
+  const known = kinds.some((it) => it.known_after_us.p50 !== null);
   return [
-    table('Errors by kind', [{ name: 'Kind' }, { name: 'Count', number: true }, { name: 'Of requests', number: true }, { name: 'Meaning' }],
-      kinds.map((it) => [it.kind, count(it.count), requests > 0 ? share(it.count / requests) : NOTHING, MEANINGS[it.kind] ?? ''])),
+    summary.failed > 0 && el('p', { class: 'note' }, `${count(summary.failed)} of ${count(summary.due)} requests that were due had no good answer (${share(failedShare(summary))}).${known ? ' “Known after”: how long after it was due a failure was known, the median and the longest.' : ''}`),
+    table('Failures by kind', [{ name: 'Kind' }, { name: 'Count', number: true }, { name: 'Of what was due', number: true }, ...(known ? [{ name: 'Known after', number: true }] : []), { name: 'Meaning' }],
+      kinds.map((it) => [
+        it.kind, it.count > 0 ? count(it.count) : el('span', { title: 'only outside the measured window' }, '0'), summary.due > 0 ? share(it.count / summary.due) : NOTHING,
+        ...(known ? [knownAfter(it)] : []), MEANINGS[it.kind] ?? '',
+      ])),
     kinds.filter((it) => it.examples.length > 0).map((it) => el('details', { open: true },
       el('summary', {}, `First examples of ${it.kind}`),
       el('ol', { class: 'examples' }, it.examples.map((example) => el('li', {},
         el('span', { class: 'when' }, atSecond(example.at_s)), el('b', {}, example.label), el('code', {}, example.detail)))))),
   ];
+}
+
+function knownAfter({ known_after_us: { p50, max } }: ErrorKind): Child {
+  if (p50 === null) return NOTHING;
+  return [duration(p50), max !== null && max !== p50 && el('span', { class: 'sub' }, `${duration(max)} at most`)];
+}
+
+const UNKNOWN: Latency = { min: null, mean: null, p50: null, p90: null, p95: null, p99: null, p999: null, max: null };
+
+/** The failures as the page lists them; those that only the summary knows are put behind. */
+export function failureKinds(errors: readonly ErrorKind[], summary: Pick<Summary, 'errors' | 'dropped' | 'failures'>): ErrorKind[] {
+  const listed = errors.filter((it) => it.count > 0 || it.examples.length > 0);
+  const others = Object.entries({ ...summary.errors, dropped: summary.dropped })
+    .filter(([kind, value]) => value > 0 && !listed.some((it) => it.kind === kind))
+    .map(([kind, value]): ErrorKind => ({ kind, count: value, known_after_us: summary.failures.find((it) => it.kind === kind)?.known_after_us ?? UNKNOWN, examples: [] }));
+  return [...listed, ...others];
 }
 
 /** The kinds of failure that the driver tells apart. */
@@ -183,4 +222,7 @@ const MEANINGS: Record<string, string> = {
   connect: 'no connection could be made',
   reset: 'the connection was closed before the answer was whole',
   protocol: 'the answer was not valid HTTP',
+  variable: 'not sent: a variable that it needs was not set, or an expression in it failed',
+  unfinished: 'due, and still without an answer when the run ended',
+  dropped: 'due, and given up unsent because a bound was reached',
 };

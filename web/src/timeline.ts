@@ -151,8 +151,8 @@ export function drawPhaseNames(line: Timeline, plot: uPlot): void {
   ctx.restore();
 }
 
-/** A dashed line for each event, numbered as in the table of events. */
-export function drawMarks(line: Timeline, plot: uPlot, numbered = false): void {
+/** A dashed line for each event, numbered as in the table of events; the numbers begin so many CSS pixels below the top. */
+export function drawMarks(line: Timeline, plot: uPlot, numbered = false, below = 0): void {
   const { ctx } = plot;
   const { left, top, width, height } = plot.bbox;
   const ratio = devicePixelRatio;
@@ -177,7 +177,7 @@ export function drawMarks(line: Timeline, plot: uPlot, numbered = false): void {
     const free = rows.findIndex((end) => end < centre - radius);
     const row = free < 0 ? rows.length : free;
     rows[row] = centre + radius;
-    const middle = top + radius + 2 * ratio + row * 16 * ratio;
+    const middle = top + radius + (2 + below) * ratio + row * 16 * ratio;
     ctx.fillStyle = ink;
     ctx.beginPath();
     ctx.arc(centre, middle, radius, 0, 2 * Math.PI);

@@ -1,6 +1,7 @@
 //! What all handlers share: the stores, the timetable, the clock; and who is asking.
 
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ use crate::timetable::Timetable;
 const SWEEP_PERIOD: Duration = Duration::from_secs(30);
 /// Customers looked up and stored in one go by the loader.
 const LOAD_CHUNK: u64 = 1024;
+/// Changes of profiles that may be under way at a time; two customers rarely meet.
+const CHANGES: usize = 1024;
 
 /// A call to a store, as the metrics name it.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +65,8 @@ pub(crate) struct App {
     /// How many customers a load makes that does not say how many.
     pub(crate) load_customers: AtomicU64,
     loading: tokio::sync::Mutex<()>,
+    changing: Box<[tokio::sync::Mutex<()>]>,
+    hasher: RandomState,
 }
 
 impl App {
@@ -77,7 +82,15 @@ impl App {
             bookings: Gate::new(values.bookings_max),
             load_customers: AtomicU64::new(values.customers),
             loading: tokio::sync::Mutex::new(()),
+            changing: (0..CHANGES).map(|_| tokio::sync::Mutex::new(())).collect(),
+            hasher: RandomState::new(),
         }
+    }
+
+    /// Waits until nobody else changes this customer's profile, and keeps others from it. A change is read, changed
+    /// and stored as a whole, so of two at the same time one would undo the other.
+    pub(crate) async fn change_profile(&self, customer_id: &str) -> tokio::sync::MutexGuard<'_, ()> {
+        self.changing[self.hasher.hash_one(customer_id) as usize % CHANGES].lock().await
     }
 
     /// Awaits a store's answer and enters how long it took.

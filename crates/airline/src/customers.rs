@@ -1,14 +1,15 @@
 //! Customers: how they are made, how they are shown, and what of them can be changed.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use tidemark_store::airline::{Address, Customer, CustomerStatus, PhoneNumberType};
 
 use crate::refusal::Refusal;
 
 /// Most customers that can be generated.
 pub const CUSTOMERS_MAX: u64 = 10_000_000;
-/// No text about a customer is longer.
-const TEXT_BYTES_MAX: usize = 256;
+/// No text about a customer has more characters.
+pub(crate) const TEXT_CHARS_MAX: usize = 256;
 
 /// The login name of a generated customer.
 pub fn customer_id(number: u64) -> String {
@@ -99,19 +100,33 @@ struct ChangedAddress {
 #[serde(untagged)]
 enum Text {
     Text(String),
-    Number(i64),
+    Number(Number),
 }
 
 impl Text {
     fn checked(self, field: &str) -> Result<String, Refusal> {
         match self {
-            Text::Number(number) => Ok(number.to_string()),
-            Text::Text(text) if text.len() <= TEXT_BYTES_MAX => Ok(text),
+            Text::Number(number) => whole(&number)
+                .map(|number| number.to_string())
+                .ok_or_else(|| Refusal::bad_request(format!("{field} is neither a text nor a whole number"))),
+            // bytes are counted faster, and there are no fewer
+            Text::Text(text) if text.len() <= TEXT_CHARS_MAX || text.chars().count() <= TEXT_CHARS_MAX => {
+                Ok(text)
+            }
             Text::Text(_) => {
-                Err(Refusal::bad_request(format!("{field} is longer than {TEXT_BYTES_MAX} bytes")))
+                Err(Refusal::bad_request(format!("{field} is longer than {TEXT_CHARS_MAX} characters")))
             }
         }
     }
+}
+
+/// Largest number up to which all whole ones are told apart by JSON's.
+const EXACT_MAX: f64 = ((1_i64 << 53) - 1) as f64;
+
+/// The whole number that it is; in JSON `1.0` is one, too.
+fn whole(number: &Number) -> Option<i64> {
+    let exact = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT_MAX);
+    exact.map(|number| number as i64)
 }
 
 impl Change {
@@ -202,8 +217,21 @@ mod tests {
         assert_eq!(Change::parse(b"{}").unwrap().apply(&mut generated(0)).unwrap_err().status(), 400);
         let change = Change::parse(br#"{"_id":"uid0@email.com","username":"uid1@email.com"}"#).unwrap();
         assert!(!change.is_about("uid0@email.com").unwrap(), "both names must be the same");
-        let long = "x".repeat(TEXT_BYTES_MAX + 1);
+        let long = "x".repeat(TEXT_CHARS_MAX + 1);
         assert!(Text::Text(long).checked("city").is_err());
+        assert!(Text::Text("é".repeat(TEXT_CHARS_MAX)).checked("city").is_ok());
+    }
+
+    #[test]
+    fn a_whole_number_is_one_however_it_is_written() {
+        let read = |text: &str| serde_json::from_str::<Text>(text).unwrap().checked("postalCode").ok();
+        assert_eq!(read("27618").as_deref(), Some("27618"));
+        assert_eq!(read("27618.0").as_deref(), Some("27618"));
+        assert_eq!(read("-0.0").as_deref(), Some("0"));
+        assert_eq!(read("9007199254740991").as_deref(), Some("9007199254740991"));
+        for wrong in ["0.5", "9007199254740992", "1e300"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 
     proptest! {

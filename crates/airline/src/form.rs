@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use crate::refusal::Refusal;
 
 /// More fields than any request of the airline has.
-const FIELDS_MAX: usize = 32;
+pub(crate) const FIELDS_MAX: usize = 32;
 
 /// The decoded fields of a body or of a query.
 #[derive(Debug)]

@@ -306,6 +306,7 @@ pub(crate) async fn update_customer(State(app): State<Arc<App>>, request: Reques
     if !change.is_about(&session.customer_id)? {
         return Err(Refusal::forbidden(NOT_YOURS));
     }
+    let _only_one = app.change_profile(&session.customer_id).await;
     let found = app.timed(Op::CustomerFind, app.store.customers.find(&session.customer_id)).await?;
     let Some(mut customer) = found.filter(|customer| change.knows_password_of(customer)) else {
         return Err(Refusal::forbidden("wrong password"));

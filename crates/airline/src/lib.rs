@@ -2,7 +2,7 @@
 //!
 //! Customers log in, ask for flights, book, list and cancel, read and change their profile. Every path of the two
 //! public servers is there, with and without `/acmeair-webapp` in front, and every answer has the fields of both,
-//! so that their driver, their pages and their mobile adapter all work with it.
+//! so that their driver, their pages and their mobile adapter all work with it. `/openapi.json` describes it.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -53,7 +53,7 @@
 //! # What stands where
 //!
 //! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids; [`dates`] and `form`
-//! read what clients send; `handlers` and `house` answer, `routes` says on which path.
+//! read what clients send; `handlers` and `house` answer, `routes` says on which path, `openapi` describes it all.
 
 pub mod airports;
 mod app;
@@ -66,6 +66,7 @@ mod form;
 mod gate;
 mod handlers;
 mod house;
+mod openapi;
 mod options;
 mod refusal;
 mod routes;

@@ -82,6 +82,7 @@ const SETTINGS: &[Setting] = &[
         allowed: "1024 to 67108864",
         help: "size of a request body; a larger one is answered 413",
     },
+    Limits::HELD_MIB_MAX,
     Limits::HEAD_TIMEOUT_S,
     Limits::STOP_DEADLINE_S,
 ];

@@ -3,21 +3,44 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::{MethodRouter, get, post};
+use bytes::Bytes;
+use tidemark_service::json;
+use tidemark_service::rpc::OPENAPI_PATH;
 
 use crate::app::App;
+use crate::openapi::document;
 use crate::{handlers, house};
 
 /// Every path is served with and without this in front of it: the published driver's plan expects it.
-const CONTEXT: &str = "/acmeair-webapp";
+pub(crate) const CONTEXT: &str = "/acmeair-webapp";
+
+/// Where one of the public servers had what needs no session, and where the other.
+pub(crate) const HOUSE_BASES: [&str; 2] = ["/rest/api", "/rest/info"];
 
 /// All routes of the airline.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let mut router = Router::new();
-    let mut route = |path: &str, does: MethodRouter<Arc<App>>| {
+    let description = Bytes::from(document().to_string());
+    let describe = get(async move || json(StatusCode::OK, description.clone()));
+    let mut router = Router::new().route(OPENAPI_PATH, describe);
+    each(|path, does| {
         let plain = std::mem::take(&mut router);
         router = plain.route(path, does.clone()).route(&format!("{CONTEXT}{path}"), does);
-    };
+    });
+    router.with_state(app)
+}
+
+/// Every path without the context.
+#[cfg(test)]
+pub(crate) fn paths() -> Vec<String> {
+    let mut paths = Vec::new();
+    each(|path, _| paths.push(path.to_owned()));
+    paths
+}
+
+/// Shows all paths of the airline, with what each does.
+fn each(mut route: impl FnMut(&str, MethodRouter<Arc<App>>)) {
     route("/rest/api/login", post(handlers::login));
     route("/rest/api/login/logout", get(handlers::logout));
     route("/rest/api/flights/queryflights", post(handlers::query_flights));
@@ -27,8 +50,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     route("/rest/api/bookings/bybookingnumber/{user}/{number}", get(handlers::booking_by_number));
     route("/rest/api/bookings/cancelbooking", post(handlers::cancel_booking));
     route("/rest/api/customer/byid/{user}", get(handlers::customer).post(handlers::update_customer));
-    // One server had these here, the other there.
-    for base in ["/rest/api", "/rest/info"] {
+    for base in HOUSE_BASES {
         let mut public = |path: &str, does| route(&format!("{base}/{path}"), does);
         public("loader/query", get(house::load_query));
         public("loader/load", get(house::load));
@@ -43,5 +65,4 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         public("config/activeDataService", get(house::active_data_service));
         public("checkstatus", get(house::check_status));
     }
-    router.with_state(app)
 }

@@ -31,6 +31,10 @@ impl Collector for StoreCollector {
         gauge(e, "airline_store_group_writes_max", "The largest group so far", now.group_writes_max)?;
         let help = "1 after a write has failed: the store takes no more";
         gauge(e, "airline_store_stopped", help, u64::from(now.stopped))?;
+        let help = "1 if files were damaged or missing when the store was opened (only as buffered)";
+        gauge(e, "airline_store_damaged", help, u64::from(now.recovered.is_damaged))?;
+        let help = "Acknowledged groups of writes that could not be read back then, as far as that is known";
+        gauge(e, "airline_store_lost_groups", help, now.recovered.lost_groups)?;
         let name = "airline_store_sync_seconds";
         let help = "Time to make a group of writes durable, in seconds";
         times(e, name, help, (&SYNC_BOUNDS_US, &now.sync_buckets, now.sync_sum_us))

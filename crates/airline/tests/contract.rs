@@ -146,6 +146,21 @@ fn unknown_paths_are_404_and_unknown_methods_405_before_any_session() {
 }
 
 #[test]
+fn the_description_is_of_what_is_served() {
+    let running = Running::start();
+    let mut client = running.client();
+    let document = client::described_is_served(&mut client);
+    for server in document["servers"].as_array().unwrap() {
+        let base = server["url"].as_str().unwrap().trim_end_matches('/');
+        assert_eq!(client.get(&format!("{base}/rest/info/checkstatus")).text(), "OK");
+    }
+    // what is said of one way to say who one is holds: the cookie, and 403 without it
+    let needs_session = &document["paths"]["/rest/api/bookings/byuser/{user}"]["get"]["security"];
+    assert_eq!(needs_session, &serde_json::json!([{"session": []}]));
+    assert_eq!(document["components"]["securitySchemes"]["session"]["name"], "sessionid");
+}
+
+#[test]
 fn query_has_the_shape_of_both_servers() {
     let running = Running::start();
     let mut client = running.login(0);

@@ -136,3 +136,36 @@ fn many_customers_at_once() {
     assert_eq!(client.get("/rest/api/config/countSessions").text(), "0");
     assert_eq!(client.get("/rest/api/config/countBookings").text(), (2 * CUSTOMERS).to_string());
 }
+
+/// Two devices of one customer: what one was told stays, whatever the other changes at the same time.
+#[test]
+fn changes_of_a_profile_at_the_same_time_all_count() {
+    const ROUNDS: u64 = 100;
+    let dir = tempfile::tempdir().unwrap();
+    let running = Running::start_in(dir.path(), Durability::Synced);
+    let profile = "/rest/api/customer/byid/uid3@email.com";
+    let address = |city: u64| {
+        format!(
+            r#""_id":"uid3@email.com","password":"password","address":{{"streetAddress1":"1 Main St.",
+            "city":"city {city}","stateProvince":"NC","country":"USA","postalCode":"27617"}}"#
+        )
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = running.login(3);
+            for round in 0..ROUNDS {
+                let body = format!(r#"{{{},"phoneNumber":"{round}"}}"#, address(0));
+                assert_eq!(client.request("POST", profile, &[], body.as_bytes()).status, 200);
+                let found = client.get(profile).json();
+                assert_eq!(found["phoneNumber"], round.to_string(), "an acknowledged number went back");
+            }
+        });
+        scope.spawn(|| {
+            let mut client = running.login(3);
+            for round in 0..ROUNDS {
+                let body = format!("{{{}}}", address(round));
+                assert_eq!(client.request("POST", profile, &[], body.as_bytes()).status, 200);
+            }
+        });
+    });
+}

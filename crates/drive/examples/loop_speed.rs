@@ -1,7 +1,7 @@
 //! How many requests a second of the driver's CPU makes, and how many allocations a request costs once warm.
 //!
-//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 SHAPE [IO]`: address, connections, seconds, and
-//! what is sent:
+//! `cargo run --release --example loop_speed -- 127.0.0.1:18080 100 5 SHAPE [IO]`: address, connections, seconds,
+//! what is sent, and the back end (`epoll`, `io_uring+spin`: threads never sleep):
 //!
 //! - `closed` (a plain GET), a number (the same at so many arrivals a second), `open` (at 80 % of what `closed` made
 //!   just before), `post` (a body of 1 KiB), `pipeline` (16 requests at once on each connection), to `tiny_server`;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, DriveOptions, Target, Tls, start};
+use tidemark_drive::{Address, DriveOptions, Target, Timestamps, Tls, start};
 use tidemark_record::ledger::LedgerWriter;
 use tidemark_record::new_histogram;
 use tidemark_scenario::plan::{
@@ -187,7 +187,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             keep_cookies: false,
             ops: vec![Op::Request(0), Op::End],
         }],
-        limits: Limits { connections, waiting: 100_000, body_bytes: 1 << 20, ..Limits::default() },
+        limits: Limits { connections, waiting: Some(100_000), body_bytes: 1 << 20, ..Limits::default() },
         ..Plan::new(
             "loop_speed",
             Load::new(model, vec![phase("warm-up", WARM_UP, false), phase("hold", time, true)]),
@@ -203,7 +203,9 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         cores: Vec::new(),
         seed: 1,
         ledger_seed: 7,
-        io: io.parse()?,
+        io: io.trim_end_matches("+spin").parse()?,
+        spin: io.ends_with("+spin"),
+        timestamps: Timestamps::Read,
         target: Target {
             address: Address::Tcp(address.parse()?),
             authority: address.to_owned(),
@@ -223,7 +225,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
     let (mut acknowledged, mut writing) = (0, Duration::ZERO);
     let drive = start(Arc::new(plan), Arc::new(Shared::new(0, Vec::new())), options)?;
     let (mut requests, mut cpu_us, mut wall_us, mut dropped, mut errors) = (0, 0, 0, 0, 0);
-    let (mut response, mut service, mut lag) = (new_histogram(), new_histogram(), new_histogram());
+    let [mut response, mut less_lag, mut service, mut lag, mut read_lag] = [(); 5].map(|()| new_histogram());
     let (mut before, mut after) = (0, 0);
     for interval in drive.intervals() {
         if interval.in_window {
@@ -235,8 +237,10 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
                 errors += if series.outcome.is_error() { series.response_time_us.len() } else { 0 };
                 response.add(&series.response_time_us)?;
                 service.add(&series.service_time_us)?;
+                less_lag.add(&series.response_time_less_lag_us)?;
             }
             lag.add(&interval.lag_us)?;
+            read_lag.add(&interval.read_lag_us)?;
             cpu_us += interval.cpu_us;
             wall_us += interval.end_us - interval.start_us;
             dropped += interval.dropped;
@@ -254,7 +258,13 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
     let per = |us: u64| requests as f64 / (us as f64 / 1e6);
     println!("{requests} requests, {errors} errors, {dropped} dropped");
     println!("{:.0}/s, {:.0} per client CPU-second", per(wall_us), per(cpu_us));
-    for (name, histogram) in [("response", &response), ("service", &service), ("lag", &lag)] {
+    for (name, histogram) in [
+        ("response", &response),
+        ("less lag", &less_lag),
+        ("service", &service),
+        ("lag", &lag),
+        ("read lag", &read_lag),
+    ] {
         let at = |quantile| histogram.value_at_quantile(quantile);
         let (p50, p99, p999, most) = (at(0.5), at(0.99), at(0.999), histogram.max());
         println!("{name:>8}: p50 {p50} µs, p99 {p99} µs, p99.9 {p999} µs, max {most} µs");

@@ -1,9 +1,11 @@
 //! What is made of an answer: the status judged, values kept, checks made.
 
+mod words;
+
 use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, Extraction, RequestPlan, Source, TextTest, WhenMissing};
-use tidemark_scenario::{Context, Slot};
+use tidemark_scenario::plan::{Check, Extraction, RequestPlan, SlotIndex, Source, TextTest, WhenMissing};
+use tidemark_scenario::{Context, Slot, Unmet};
 use tidemark_wire::http1::{ResponseDecoder, cookie};
 use tidemark_wire::json;
 
@@ -21,6 +23,8 @@ pub(crate) enum Flaw {
     Status,
     /// The check of this index.
     Check(usize),
+    /// What the check of this index expects cannot be told: a variable that it needs is not set, or an expression failed.
+    Unmet(usize),
     /// The extraction of this index found nothing.
     Extraction(usize),
 }
@@ -30,7 +34,7 @@ impl Flaw {
     pub fn outcome(self) -> Outcome {
         match self {
             Flaw::Status => Outcome::Status,
-            Flaw::Check(_) | Flaw::Extraction(_) => Outcome::Check,
+            Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) => Outcome::Check,
         }
     }
 }
@@ -40,6 +44,8 @@ impl Flaw {
 pub(crate) struct Probe {
     extractions: Vec<Extraction>,
     checks: Vec<Check>,
+    /// How often each extraction found nothing in a good answer, and whether it did in the last one.
+    not_found: Vec<(u64, bool)>,
     /// Room for the groups of each extraction's regular expression.
     groups: Vec<Option<CaptureLocations>>,
     /// Whether the body is kept.
@@ -109,7 +115,19 @@ pub(crate) struct Scratch {
     /// A new value while the old one may still be read.
     pub slot: Slot,
     text: Vec<u8>,
+    /// What the last check expected, where that is made of variables.
     expected: Vec<u8>,
+    /// What the last check lacked.
+    unmet: Option<Unmet>,
+}
+
+/// A session's variables with their names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variables<'a> {
+    /// Their values.
+    pub slots: &'a [Slot],
+    /// Their names.
+    pub names: &'a [String],
 }
 
 impl Probe {
@@ -123,6 +141,7 @@ impl Probe {
             extractions: request.extractions.clone(),
             checks: request.checks.clone(),
             groups: request.extractions.iter().map(groups).collect(),
+            not_found: vec![(0, false); request.extractions.len()],
             needs_body: request.needs_body(),
             judges_status: request.checks.iter().any(|check| matches!(check, Check::Status(_))),
         }
@@ -149,18 +168,21 @@ impl Probe {
         }
         for (index, extraction) in self.extractions.iter().enumerate() {
             let slot = &mut slots[extraction.slot as usize];
-            if !extract(&extraction.source, &mut self.groups[index], answer, slot, &mut scratch.text) {
+            let found = extract(&extraction.source, &mut self.groups[index], answer, slot, &mut scratch.text);
+            self.not_found[index].1 = !found;
+            if !found {
                 match extraction.when_missing {
                     WhenMissing::Keep => {}
-                    WhenMissing::Clear => slot.clear(),
+                    WhenMissing::Tell | WhenMissing::Clear => slot.clear(),
                     WhenMissing::Fail => return Err(Flaw::Extraction(index)),
                 }
             }
         }
-        for (index, check) in self.checks.iter().enumerate() {
-            if !holds(check, answer, &mut world.context(slots), scratch) {
-                return Err(Flaw::Check(index));
-            }
+        for index in 0..self.checks.len() {
+            self.check(index, answer, &mut world.context(slots), scratch)?;
+        }
+        for (count, missed) in &mut self.not_found {
+            *count += u64::from(*missed);
         }
         Ok(())
     }
@@ -172,9 +194,36 @@ impl Probe {
         slots: &[Slot],
         world: &mut World<'_>,
         scratch: &mut Scratch,
-    ) -> bool {
-        let of_answer = self.checks.iter().filter(|check| !matches!(check, Check::Holds(..)));
-        of_answer.into_iter().all(|check| holds(check, answer, &mut world.context(slots), scratch))
+    ) -> Result<(), Flaw> {
+        let of_answer = |index: &usize| !matches!(self.checks[*index], Check::Holds(..));
+        let mut indices = (0..self.checks.len()).filter(of_answer);
+        indices.try_for_each(|index| self.check(index, answer, &mut world.context(slots), scratch))
+    }
+
+    fn check(
+        &self,
+        index: usize,
+        answer: &impl Answer,
+        cx: &mut Context<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Flaw> {
+        match holds(&self.checks[index], answer, cx, scratch) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Flaw::Check(index)),
+            Err(unmet) => {
+                scratch.unmet = Some(unmet);
+                Err(Flaw::Unmet(index))
+            }
+        }
+    }
+
+    /// The variables of extractions that found nothing in good answers, where the scenario does not say that this may be,
+    /// and how often.
+    pub fn not_found(&self) -> impl Iterator<Item = (SlotIndex, u64)> {
+        let all = self.extractions.iter().zip(&self.not_found);
+        let told =
+            all.filter(|(extraction, (count, _))| extraction.when_missing == WhenMissing::Tell && *count > 0);
+        told.map(|(extraction, (count, _))| (extraction.slot, *count))
     }
 
     /// What a failed request leaves: its variables become missing, unless they are to stay.
@@ -193,19 +242,31 @@ impl Probe {
         flaw: Flaw,
         answer: &impl Answer,
         received: &[u8],
-        slot_names: &[String],
+        variables: Variables<'_>,
+        scratch: &Scratch,
     ) -> String {
         let status = answer.status();
-        let body = shown(if self.needs_body { answer.body() } else { behind_head(received) });
+        let body = || shown(if self.needs_body { answer.body() } else { behind_head(received) });
         match flaw {
-            Flaw::Status => format!("status {status}: {body}"),
-            Flaw::Check(index) => {
-                format!("status {status}, {} failed: {body}", check_text(&self.checks[index]))
+            Flaw::Status => {
+                let ranges = self.checks.iter().find_map(|check| match check {
+                    Check::Status(ranges) => Some(ranges.as_slice()),
+                    _ => None,
+                });
+                match ranges {
+                    None => format!("status {status}: {}", body()),
+                    Some(ranges) => words::status(ranges, status, &body()),
+                }
+            }
+            Flaw::Check(index) => words::check(&self.checks[index], answer, variables, scratch),
+            Flaw::Unmet(index) => {
+                let unmet = scratch.unmet.as_ref().map(|unmet| unmet.describe(variables.names));
+                format!("{}: {}", words::subject(&self.checks[index]), unmet.unwrap_or_default())
             }
             Flaw::Extraction(index) => {
                 let slot = self.extractions[index].slot as usize;
-                let name = slot_names.get(slot).map_or("a variable", String::as_str);
-                format!("status {status}, nothing found for {name}: {body}")
+                let name = variables.names.get(slot).map_or("a variable", String::as_str);
+                format!("status {status}, nothing found for {name}: {}", body())
             }
         }
     }
@@ -266,9 +327,14 @@ fn found<'a>(path: &json::Path, body: &'a [u8]) -> Option<&'a [u8]> {
     path.find(body).ok().flatten().filter(|token| *token != b"null")
 }
 
-fn holds(check: &Check, answer: &impl Answer, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
+fn holds(
+    check: &Check,
+    answer: &impl Answer,
+    cx: &mut Context<'_>,
+    scratch: &mut Scratch,
+) -> Result<bool, Unmet> {
     match check {
-        Check::Status(_) => true,
+        Check::Status(_) => Ok(true),
         Check::Header(name, test) => passes(test, answer.header(name), cx, &mut scratch.expected),
         Check::Body(test) => {
             let body =
@@ -283,19 +349,23 @@ fn holds(check: &Check, answer: &impl Answer, cx: &mut Context<'_>, scratch: &mu
             }
             passes(test, token.map(|_| scratch.text.as_slice()), cx, &mut scratch.expected)
         }
-        Check::Holds(condition, _) => condition.is_true(cx),
+        Check::Holds(condition, _) => Ok(condition.is_true(cx)),
     }
 }
 
-fn passes(test: &TextTest, text: Option<&[u8]>, cx: &mut Context<'_>, expected: &mut Vec<u8>) -> bool {
-    let Some(text) = text else { return false };
+fn passes(
+    test: &TextTest,
+    text: Option<&[u8]>,
+    cx: &mut Context<'_>,
+    expected: &mut Vec<u8>,
+) -> Result<bool, Unmet> {
     match test {
-        TextTest::Exists => true,
-        TextTest::Equals(template) => rendered(template, cx, expected, |wanted| text == wanted),
-        TextTest::Contains(template) => {
-            rendered(template, cx, expected, |wanted| memchr::memmem::find(text, wanted).is_some())
-        }
-        TextTest::Matches(regex) => regex.is_match(text),
+        TextTest::Exists => Ok(text.is_some()),
+        TextTest::Equals(template) => rendered(template, cx, expected, |wanted| text == Some(wanted)),
+        TextTest::Contains(template) => rendered(template, cx, expected, |wanted| {
+            text.is_some_and(|text| memchr::memmem::find(text, wanted).is_some())
+        }),
+        TextTest::Matches(regex) => Ok(text.is_some_and(|text| regex.is_match(text))),
     }
 }
 
@@ -304,24 +374,14 @@ fn rendered(
     cx: &mut Context<'_>,
     buffer: &mut Vec<u8>,
     test: impl Fn(&[u8]) -> bool,
-) -> bool {
+) -> Result<bool, Unmet> {
     match template.as_literal() {
-        Some(literal) => test(literal),
+        Some(literal) => Ok(test(literal)),
         None => {
             buffer.clear();
-            template.render(cx, buffer);
-            test(buffer)
+            template.render(cx, buffer)?;
+            Ok(test(buffer))
         }
-    }
-}
-
-fn check_text(check: &Check) -> String {
-    match check {
-        Check::Status(_) => "check of the status".to_owned(),
-        Check::Header(name, _) => format!("check of header {name}"),
-        Check::Body(_) => "check of the body".to_owned(),
-        Check::Json(..) => "check of a JSON value".to_owned(),
-        Check::Holds(_, text) => format!("check `{text}`"),
     }
 }
 
@@ -331,7 +391,7 @@ fn behind_head(received: &[u8]) -> &[u8] {
 }
 
 /// The start of a body for one line of text.
-fn shown(body: &[u8]) -> String {
+pub(crate) fn shown(body: &[u8]) -> String {
     let start = &body[..body.len().min(EXAMPLE_BODY_BYTES)];
     let mut text = String::new();
     for c in String::from_utf8_lossy(start).chars() {

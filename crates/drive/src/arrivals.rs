@@ -13,6 +13,8 @@ mod gate;
 mod profile;
 mod source;
 
+use std::collections::VecDeque;
+
 use tidemark_scenario::plan::{Limits, Load};
 
 use self::gate::{Gate, Passage};
@@ -62,7 +64,7 @@ pub(crate) enum Due {
     /// A session waits for another one's end.
     Waits,
     /// A session is given up, because the limit of sessions in flight is reached.
-    Dropped,
+    Dropped(Arrival),
 }
 
 /// One thread's share of the load.
@@ -97,7 +99,7 @@ impl Schedule {
             dealt += if stream.model.is_closed() { stream.most_users() } else { 1 };
         }
         let gate = limits.in_flight.map_or_else(Gate::open, |limit| {
-            let waiting = share(limits.waiting, thread, threads);
+            let waiting = share(limits.waiting.unwrap_or(usize::MAX), thread, threads);
             Gate::new(share(limit.most, thread, threads), limit.at_limit, waiting)
         });
         let (_, end_ns) = span(load, begin_ns);
@@ -170,7 +172,7 @@ impl Schedule {
         match passage {
             Passage::Begins => Due::Begin(arrival),
             Passage::Waits => Due::Waits,
-            Passage::Dropped => Due::Dropped,
+            Passage::Dropped => Due::Dropped(arrival),
         }
     }
 
@@ -179,8 +181,8 @@ impl Schedule {
         self.sources[origin.source as usize].kind
     }
 
-    /// No more arrivals from now on; how many are given up that waited.
-    pub fn stop(&mut self, now_ns: u64) -> u64 {
+    /// No more arrivals from now on; those that waited are given up.
+    pub fn stop(&mut self, now_ns: u64) -> VecDeque<Arrival> {
         self.stopped_ns = now_ns.min(self.end_ns);
         self.sources.iter_mut().for_each(Source::stop);
         self.gate.close()
@@ -201,10 +203,11 @@ impl Schedule {
         }
     }
 
-    /// Sessions of the same user that should have begun after the one that was due at `due_ns`, and before the end.
-    pub fn missed(&self, origin: Origin, due_ns: u64) -> u64 {
-        let Some(user) = origin.user.filter(|_| !self.once && self.left > 0) else { return 0 };
-        self.sources[origin.source as usize].missed(user, due_ns, self.stopped_ns)
+    /// When sessions of the same user should have begun after the one that was due at `due_ns`, and before the end.
+    pub fn missed(&self, origin: Origin, due_ns: u64, each: impl FnMut(u64)) {
+        if let Some(user) = origin.user.filter(|_| !self.once && self.left > 0) {
+            self.sources[origin.source as usize].missed(user, due_ns, self.stopped_ns, each);
+        }
     }
 
     /// Arrivals that wait for a session's end.

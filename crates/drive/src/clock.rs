@@ -29,6 +29,11 @@ impl Clock {
         nanoseconds(self.epoch.elapsed())
     }
 
+    /// How long ago that moment of the wall clock was; none where the clock was set back meanwhile.
+    pub fn since_wall(&self, wall_ns: u64) -> Option<u64> {
+        nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).ok()?).checked_sub(wall_ns)
+    }
+
     /// The wall clock at a moment of the run: its one anchor plus monotonic time.
     pub fn wall_ms(&self, at_ns: u64) -> i64 {
         self.wall_epoch_ms + (at_ns / MILLISECOND_NS) as i64

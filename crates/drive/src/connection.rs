@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use tidemark_scenario::plan::Choose;
 use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
 
 use crate::clock::MILLISECOND_NS;
@@ -44,6 +45,8 @@ pub(crate) struct Connection {
     pub decoder: ResponseDecoder,
     /// The WebSocket that it is, or is asked to become.
     pub websocket: Option<Box<WebSocket>>,
+    /// Which taking was its last.
+    turn: u64,
     /// Not to be tried again before.
     pub retry_ns: u64,
     back_off_ns: u64,
@@ -58,6 +61,7 @@ impl Connection {
             fresh: true,
             decoder: ResponseDecoder::new(limits),
             websocket: None,
+            turn: 0,
             retry_ns: 0,
             back_off_ns: 0,
         }
@@ -89,26 +93,37 @@ pub(crate) struct Pool {
     connections: Vec<Connection>,
     most: usize,
     limits: DecoderLimits,
-    /// Free and open when they were given back, the first made on top.
+    choose: Choose,
+    /// Sockets that they share.
+    sockets: usize,
+    /// Free and open when they were given back, the next to be taken on top: of those that share a socket the first, so
+    /// that no socket carries two requests while another one carries none, and among these by choice either that which
+    /// was taken least recently or the first made. (That which has been free longest would leave a slow one out of every
+    /// second round, and the slow part of a system would be asked less often than the others.)
     ///
-    /// So a thread uses no more of them than it needs, and thousands are used again and again in about the order in which
-    /// they were made, as users of a closed load do it. The last used on top would shuffle them whenever answers come
-    /// several at once; a system, which finds what it keeps for a connection fastest where it goes through them in
-    /// order, then spends a third more on each request, for no reason but the driver's choice.
-    free_open: BinaryHeap<Reverse<u32>>,
+    /// In turn, or in the order in which they were made, thousands are used again and again in about the same order, as
+    /// users of a closed load do it. The last used on top would shuffle them whenever answers come several at once; a
+    /// system, which finds what it keeps for a connection fastest where it goes through them in order, then spends a
+    /// third more on each request, for no reason but the driver's choice.
+    free_open: BinaryHeap<Reverse<(u32, u64, u32)>>,
+    /// Counts what was taken.
+    turn: u64,
     /// Free and closed, the longest closed in front.
     free_closed: VecDeque<u32>,
 }
 
 impl Pool {
-    /// For at most `most` connections, whose answers' bodies are kept up to `body_bytes`.
-    pub fn new(most: usize, body_bytes: usize) -> Self {
+    /// For at most `most` connections over so many sockets, whose answers' bodies are kept up to `body_bytes`.
+    pub fn new(most: usize, sockets: usize, choose: Choose, body_bytes: usize) -> Self {
         let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
         Pool {
             connections: Vec::new(),
             most,
             limits,
+            choose,
+            sockets: sockets.max(1),
             free_open: BinaryHeap::new(),
+            turn: 0,
             free_closed: VecDeque::new(),
         }
     }
@@ -128,25 +143,53 @@ impl Pool {
         self.most
     }
 
-    /// A free connection for a session: of the open ones that which was made first, then a closed one that may be tried,
-    /// then a new one, and at last one that must wait before it may be tried. None if all are held.
+    /// A connection for a user that begins: in turn, each brings one of its own, as far as there may be more.
+    pub fn take_for_new_user(&mut self, now_ns: u64) -> Option<u32> {
+        let new = match self.choose {
+            Choose::InTurn => self.new_below(self.most),
+            Choose::FirstFree => None,
+        };
+        new.or_else(|| self.take(now_ns))
+    }
+
+    /// A new connection, where there are fewer than so many.
+    pub fn new_below(&mut self, wanted: usize) -> Option<u32> {
+        if self.connections.len() >= wanted.min(self.most) {
+            return None;
+        }
+        self.connections.push(Connection::new(self.limits));
+        Some(self.connections.len() as u32 - 1)
+    }
+
+    /// The free connection that has been closed longest, if it may be tried.
+    pub fn take_closed(&mut self, now_ns: u64) -> Option<u32> {
+        let front = *self.free_closed.front()?;
+        if self.connections[front as usize].retry_ns > now_ns {
+            return None;
+        }
+        self.free_closed.pop_front()
+    }
+
+    /// A free connection for a session: of the open ones the next by choice, then a closed one that may be tried, then a
+    /// new one, and at last one that must wait before it may be tried. None if all are held.
     pub fn take(&mut self, now_ns: u64) -> Option<u32> {
-        while let Some(Reverse(index)) = self.free_open.pop() {
+        let open = self.take_open();
+        let free = open.or_else(|| self.take_closed(now_ns)).or_else(|| self.new_below(self.most));
+        let taken = free.or_else(|| self.free_closed.pop_front())?;
+        self.turn += 1;
+        self.connections[taken as usize].turn = self.turn;
+        Some(taken)
+    }
+
+    fn take_open(&mut self) -> Option<u32> {
+        while let Some(Reverse((.., index))) = self.free_open.pop() {
             if self.connections[index as usize].state == State::Open {
                 return Some(index);
             }
             // The peer closed it while nobody held it.
             self.free_closed.push_back(index);
         }
-        let may_be_tried = |index: &u32| self.connections[*index as usize].retry_ns <= now_ns;
-        if self.free_closed.front().is_some_and(may_be_tried) {
-            return self.free_closed.pop_front();
-        }
-        if self.connections.len() < self.most {
-            self.connections.push(Connection::new(self.limits));
-            return Some(self.connections.len() as u32 - 1);
-        }
-        self.free_closed.pop_front()
+        None
     }
 
     /// Gives a connection back.
@@ -158,7 +201,14 @@ impl Pool {
         );
         freed.session = None;
         match freed.state {
-            State::Open => self.free_open.push(Reverse(connection)),
+            State::Open => {
+                let order = match self.choose {
+                    Choose::InTurn => freed.turn,
+                    Choose::FirstFree => connection.into(),
+                };
+                let rank = connection / self.sockets as u32;
+                self.free_open.push(Reverse((rank, order, connection)));
+            }
             State::Closed | State::Connecting => self.free_closed.push_back(connection),
         }
     }
@@ -170,7 +220,7 @@ mod tests {
 
     #[test]
     fn open_ones_are_taken_first_and_never_more_than_the_share() {
-        let mut pool = Pool::new(3, 1_000);
+        let mut pool = Pool::new(3, 3, Choose::InTurn, 1_000);
         let all: Vec<u32> = std::iter::from_fn(|| pool.take(0)).collect();
         assert_eq!(all, [0, 1, 2]);
         pool.get(1).made();
@@ -185,10 +235,7 @@ mod tests {
 
     #[test]
     fn open_ones_keep_the_order_in_which_they_were_made() {
-        let mut pool = Pool::new(10, 1_000);
-        let take = |pool: &mut Pool, count: usize| -> Vec<u32> {
-            std::iter::from_fn(|| pool.take(0)).take(count).collect()
-        };
+        let mut pool = Pool::new(10, 10, Choose::FirstFree, 1_000);
         let all = take(&mut pool, 10);
         all.iter().for_each(|index| pool.get(*index as usize).made());
         // however many answers came at once, and in whatever order
@@ -198,9 +245,63 @@ mod tests {
         assert_eq!(take(&mut pool, 10), [0, 3, 9], "what is not needed is left alone");
     }
 
+    fn take(pool: &mut Pool, count: usize) -> Vec<u32> {
+        std::iter::from_fn(|| pool.take(0)).take(count).collect()
+    }
+
+    #[test]
+    fn in_turn_each_waits_until_all_others_were_taken() {
+        let mut pool = Pool::new(4, 4, Choose::InTurn, 1_000);
+        take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
+        (0..4).for_each(|index| pool.give(index));
+        let one_at_a_time: Vec<u32> = (0..8)
+            .map(|_| {
+                let taken = pool.take(0).unwrap();
+                pool.give(taken);
+                taken
+            })
+            .collect();
+        assert_eq!(one_at_a_time, [0, 1, 2, 3, 0, 1, 2, 3]);
+        // one that takes nearly a whole round misses none
+        let mut slow = pool.take(0).unwrap();
+        for _ in 0..3 {
+            for expected in [1, 2, 3] {
+                assert_eq!(pool.take(0), Some(expected));
+                pool.give(expected);
+            }
+            pool.give(slow);
+            slow = pool.take(0).unwrap();
+            assert_eq!(slow, 0);
+        }
+    }
+
+    #[test]
+    fn in_turn_no_socket_is_taken_twice_while_another_is_free() {
+        let mut pool = Pool::new(4, 2, Choose::InTurn, 1_000);
+        take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
+        [2, 0, 3, 1].into_iter().for_each(|index| pool.give(index));
+        assert_eq!(take(&mut pool, 4), [0, 1, 2, 3], "places 0 and 2 share a socket, 1 and 3 the other");
+    }
+
+    #[test]
+    fn in_turn_a_new_user_brings_its_own() {
+        for (choose, brings) in [(Choose::InTurn, Some(1)), (Choose::FirstFree, Some(0))] {
+            let mut pool = Pool::new(2, 2, choose, 1_000);
+            assert_eq!(pool.take_for_new_user(0), Some(0));
+            pool.get(0).made();
+            pool.give(0);
+            assert_eq!(pool.take_for_new_user(0), brings);
+        }
+        let mut pool = Pool::new(1, 1, Choose::InTurn, 1_000);
+        assert_eq!(pool.take_for_new_user(0), Some(0));
+        pool.get(0).made();
+        pool.give(0);
+        assert_eq!(pool.take_for_new_user(0), Some(0), "as far as there may be more");
+    }
+
     #[test]
     fn back_off_doubles_to_its_bound_and_a_success_ends_it() {
-        let mut pool = Pool::new(1, 1_000);
+        let mut pool = Pool::new(1, 1, Choose::InTurn, 1_000);
         pool.take(0);
         let connection = pool.get(0);
         let waits: Vec<u64> = (0..12)
@@ -218,7 +319,7 @@ mod tests {
 
     #[test]
     fn one_that_must_wait_is_the_last_choice() {
-        let mut pool = Pool::new(2, 1_000);
+        let mut pool = Pool::new(2, 2, Choose::InTurn, 1_000);
         assert_eq!(pool.take(0), Some(0));
         pool.get(0).refused(0);
         pool.give(0);

@@ -6,29 +6,33 @@ use std::thread::JoinHandle;
 
 use tidemark_record::ThreadInterval;
 use tidemark_record::ledger::Part;
-use tidemark_scenario::plan::{Curve, Phase, SessionKind};
+use tidemark_scenario::plan::{Choose, Curve, Limits, Op, Phase, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
+use crate::ahead::Ahead;
 use crate::arrivals::{MOST_PIECES, Schedule, pieces_of, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
-use crate::io::{Handshakes, IoChoice, Seat, Waker};
+use crate::io::{Handshakes, Io, IoChoice, Seat, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
-use crate::rests::Rests;
 use crate::room::{Bound, Room};
 use crate::session::Weights;
 use crate::target::Dialer;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
+use crate::waiting::{most_slots, most_waiting};
 use crate::{DriveOptions, Target};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
 const UNTAKEN_INTERVALS: usize = 128;
 /// Between the start of the threads and the first phase, so that all are there when it begins.
 const START_DELAY_NS: u64 = 10 * MILLISECOND_NS;
+/// Time for each connection that is made before a load that is measured from its begin on, and for all of them at most.
+const AHEAD_EACH_NS: u64 = MILLISECOND_NS / 10;
+const LONGEST_AHEAD_NS: u64 = 2 * SECOND_NS;
 /// Longest time that a session run once may take.
 const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
 /// Most threads: an entry in the ledger has three digits for its thread, and a session that is run once has the last.
@@ -142,6 +146,17 @@ pub struct PhaseTimes {
     pub measured: bool,
 }
 
+/// An extraction that found nothing, where the scenario does not say that this may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotFound {
+    /// The label of its request.
+    pub label: String,
+    /// The variable that was left without a value.
+    pub variable: String,
+    /// In how many answers that were good otherwise.
+    pub answers: u64,
+}
+
 /// How a drive ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriveEnd {
@@ -151,12 +166,13 @@ pub struct DriveEnd {
     pub ended_us: u64,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
-    /// Requests under way that an abort left without an end; they are in no histogram.
+    /// Requests that were due and without an answer when the run ended, be it that the drain was over or that it was
+    /// aborted; they count as [`Outcome::Unfinished`](tidemark_record::Outcome::Unfinished).
     pub unfinished: u64,
-    /// Requests still under way when the drain was over; they count as timed out.
-    pub cut_off: u64,
     /// Intervals that nobody took in time; figures lack them.
     pub lost_intervals: u64,
+    /// What belongs into the ledger and went with no interval.
+    pub untaken: Vec<Part>,
     /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
     pub spent_turns: u64,
     /// TLS handshakes.
@@ -169,14 +185,23 @@ pub struct DriveEnd {
     pub unexpected_messages: u64,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
+    /// Extractions that found nothing.
+    pub not_found: Vec<NotFound>,
     /// The back end that was used.
     pub io: IoChoice,
     /// Requests that waited in the driver for a stream, because the server lowered their number while it ran.
     pub held: u64,
     /// Connections that there was room for, where that is fewer than the scenario allows, and what bounded them.
     pub connections_capped_to: Option<(usize, Bound)>,
+    /// Users, and the requests of theirs that have room at once, where that is fewer because the server takes fewer on a
+    /// connection than the scenario wants.
+    pub places: Option<(usize, usize)>,
     /// Connections that were allowed, where that is more than the scenario allows: each thread has whole ones.
     pub connections_raised_to: Option<usize>,
+    /// Connections that carried requests which were due in the measured window.
+    pub connections_used: u64,
+    /// Connections that were made before they were needed, as the scenario names their number.
+    pub connections_ahead: Option<usize>,
 }
 
 /// Stops a drive from any thread.
@@ -213,10 +238,13 @@ pub struct Drive {
     back: Vec<SyncSender<ThreadInterval>>,
     stopper: Stopper,
     threads: Vec<JoinHandle<ThreadEnd>>,
+    plan: Arc<Plan>,
     phases: Vec<PhaseTimes>,
     io: IoChoice,
     connections_capped_to: Option<(usize, Bound)>,
     connections_raised_to: Option<usize>,
+    connections_ahead: Option<usize>,
+    places: Option<(usize, usize)>,
 }
 
 impl Drive {
@@ -254,7 +282,7 @@ impl Drive {
         self.stopper.stop();
     }
 
-    /// Ends it at once. Requests under way are left without an end.
+    /// Ends it at once. Requests under way count as unfinished.
     pub fn abort(&self) {
         self.stopper.abort();
     }
@@ -268,6 +296,8 @@ impl Drive {
             io: self.io,
             connections_capped_to: self.connections_capped_to,
             connections_raised_to: self.connections_raised_to,
+            connections_ahead: self.connections_ahead,
+            places: self.places,
             ..DriveEnd::default()
         };
         for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
@@ -278,15 +308,19 @@ impl Drive {
             end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
             end.interrupted |= one.interrupted;
             end.unfinished += one.unfinished;
-            end.cut_off += one.cut_off;
             end.lost_intervals += one.lost_intervals;
+            end.untaken.extend(one.untaken);
             end.spent_turns += one.spent_turns;
             end.handshakes.add(one.handshakes);
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;
             end.unexpected_messages += one.unexpected_messages;
             end.held += one.held;
+            end.connections_used += one.connections_used;
             end.rows_not_alone += one.rows_not_alone;
+            for (request, slot, answers) in one.not_found {
+                add_not_found(&self.plan, request, slot, answers, &mut end.not_found);
+            }
         }
         end.phases = std::mem::take(&mut self.phases);
         // stopped, or out of sessions
@@ -295,6 +329,21 @@ impl Drive {
             phase.end_us = phase.end_us.min(end.ended_us);
         }
         Ok(end)
+    }
+}
+
+fn add_not_found(plan: &Plan, request: usize, slot: SlotIndex, answers: u64, all: &mut Vec<NotFound>) {
+    let makes = |op: &Op| match op {
+        Op::Request(made) | Op::WebSocket { request: made, .. } => usize::from(*made) == request,
+        _ => false,
+    };
+    let kind = plan.sessions.iter().find(|kind| kind.ops.iter().any(makes));
+    let variable = kind.and_then(|kind| kind.slot_names.get(usize::from(slot))).cloned().unwrap_or_default();
+    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
+    let label = label.cloned().unwrap_or_default();
+    match all.iter_mut().find(|known| known.label == label && known.variable == variable) {
+        Some(known) => known.answers += answers,
+        None => all.push(NotFound { label, variable, answers }),
     }
 }
 
@@ -315,8 +364,11 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     check(&plan, &options)?;
     let users = plan.load.most_users();
     let depth = depth(&plan, &options.target);
+    // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
     let carriers = users.div_ceil(depth);
-    let wanted = plan.limits.connections.max(carriers).max(options.threads);
+    let fits = carriers <= plan.limits.connections;
+    let carriers = carriers.min(plan.limits.connections);
+    let wanted = plan.limits.connections.max(options.threads);
     let room = Room::make(wanted, &options.target);
     if carriers > room.connections {
         let Room { connections: room, bound, .. } = room;
@@ -330,7 +382,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         .map(|thread| {
             let share_of = |total| share(total, thread, options.threads);
             // Where several users share a connection, a thread has one for its last few, too.
-            share_of(connections).max(share_of(users).div_ceil(depth))
+            share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 })
         })
         .collect();
     let allowed: usize = shares.iter().sum();
@@ -342,32 +394,41 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let wakers = parts.iter().map(|(seat, ..)| seat.waker()).collect();
     let stopper = Stopper { control: control.clone(), wakers };
     let (sink, intervals) = sync_channel(UNTAKEN_INTERVALS * options.threads);
-    let begin_ns = clock.now_ns() + START_DELAY_NS;
+    let ahead = makes_ahead(&plan);
+    let begin_ns = clock.now_ns() + START_DELAY_NS + if ahead { time_ahead_ns(&plan, allowed) } else { 0 };
     let (window, _) = span(&plan.load, begin_ns);
     let mut drive = Drive {
         intervals,
         back: Vec::new(),
         stopper,
         threads: Vec::new(),
+        plan: plan.clone(),
         phases: phase_times(&plan, begin_ns),
         io,
         connections_capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
         connections_raised_to: (allowed > plan.limits.connections).then_some(allowed),
+        connections_ahead: ahead.then_some(allowed),
+        places: (!fits).then_some((users, allowed * depth)),
     };
+    let limits = Limits { waiting: Some(most_waiting(&plan)), ..plan.limits.clone() };
     for (index, (seat, connections, prepared)) in parts.into_iter().enumerate() {
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
         drive.back.push(back);
         let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
-        let schedule = Schedule::new(&plan.load, &plan.limits, begin_ns, index, options.threads, &mut random);
+        let schedule = Schedule::new(&plan.load, &limits, begin_ns, index, options.threads, &mut random);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (address, threads) = (options.target.address.clone(), options.threads);
         let target = options.target.clone();
+        // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
+        // arrivals come when they come.
+        let is_open = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
+        let all_stamped = is_open || options.timestamps == Timestamps::Kernel;
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
-            let io = match seat.sit(Dialer::new(&address, room.sources), connections) {
+            let io = match seat.sit(Dialer::new(&address, room.sources), connections, all_stamped) {
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
@@ -383,12 +444,14 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 schedule,
                 timers: Timers::default(),
                 recorder,
-                pool: Pool::new(connections * depth, plan.limits.body_bytes),
+                pool: Pool::new(connections * depth, connections, plan.limits.choose, plan.limits.body_bytes),
+                ahead: Ahead::new(if ahead { connections } else { 0 }),
                 bounds: bounds(&plan, index, threads),
                 keep_alive: plan.limits.keep_alive,
                 random,
                 ledger_seed: options.ledger_seed,
-                rests: Rests::default(),
+                spin: options.spin,
+                timestamps: options.timestamps,
             };
             thread.run_to(&target, depth).0
         });
@@ -408,32 +471,10 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
-    check_ops(plan, kind)?;
-    let clock = Clock::new(options.epoch, options.wall_epoch);
     let seat = Seat::new(options.io, 1).map_err(no_seat(options.io))?;
-    let io = seat.sit(Dialer::new(&options.target.address, 1), 1).map_err(no_seat(options.io))?;
-    let now_ns = clock.now_ns();
-    let end_ns = now_ns + LONGEST_ONCE_NS;
-    let kinds = std::slice::from_ref(kind);
-    let thread = Thread {
-        clock,
-        io,
-        control: Arc::new(Control::default()),
-        shared,
-        kinds,
-        weights: Weights::new(kinds),
-        prepared: Prepared::all(plan, &options.target)?,
-        schedule: Schedule::once(now_ns, end_ns),
-        timers: Timers::default(),
-        recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
-        pool: Pool::new(1, plan.limits.body_bytes),
-        bounds: bounds(plan, 0, 1),
-        keep_alive: plan.limits.keep_alive,
-        random: fastrand::Rng::with_seed(options.seed),
-        ledger_seed: options.ledger_seed,
-        rests: Rests::default(),
-        flow: Flow { slots: kind.slots, ..Flow::default() },
-    };
+    let io = seat.sit(Dialer::new(&options.target.address, 1), 1, false).map_err(no_seat(options.io))?;
+    let thread = once(plan, kind, shared, options, io)?;
+    let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run_to(&options.target, 1);
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
@@ -447,6 +488,41 @@ pub fn run_once(
             detail: failure.detail.clone(),
         }),
     }
+}
+
+/// A thread on which one user does one session of a kind, once.
+fn once<'a, I: Io>(
+    plan: &Plan,
+    kind: &'a SessionKind,
+    shared: &'a Shared,
+    options: &DriveOptions,
+    io: I,
+) -> Result<Thread<'a, I>, DriveError> {
+    check_ops(plan, kind)?;
+    let clock = Clock::new(options.epoch, options.wall_epoch);
+    let now_ns = clock.now_ns();
+    let kinds = std::slice::from_ref(kind);
+    Ok(Thread {
+        clock,
+        io,
+        control: Arc::new(Control::default()),
+        shared,
+        kinds,
+        weights: Weights::new(kinds),
+        prepared: Prepared::all(plan, &options.target)?,
+        schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
+        timers: Timers::default(),
+        recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
+        pool: Pool::new(1, 1, plan.limits.choose, plan.limits.body_bytes),
+        ahead: Ahead::default(),
+        bounds: bounds(plan, 0, 1),
+        keep_alive: plan.limits.keep_alive,
+        random: fastrand::Rng::with_seed(options.seed),
+        ledger_seed: options.ledger_seed,
+        spin: false,
+        timestamps: Timestamps::Read,
+        flow: Flow { slots: kind.slots, ..Flow::default() },
+    })
 }
 
 /// Why a session that was run once failed.
@@ -484,15 +560,29 @@ fn stream_seed(seed: u64, thread: usize) -> u64 {
     (seed ^ spread).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
-fn most_slots(kinds: &[SessionKind]) -> usize {
-    kinds.iter().map(|kind| kind.slots).max().unwrap_or(0)
-}
-
 fn bounds(plan: &Plan, thread: usize, threads: usize) -> Bounds {
     Bounds {
-        waiting: share(plan.limits.waiting, thread, threads),
+        // Users are never dropped; those who find no place wait.
+        waiting: share(most_waiting(plan).max(plan.load.most_users()), thread, threads),
         connect_timeout_ns: nanoseconds(plan.limits.connect_timeout),
         drain_ns: nanoseconds(plan.limits.drain),
+    }
+}
+
+/// Whether connections are made before they are needed. Each user of a closed load brings its own.
+fn makes_ahead(plan: &Plan) -> bool {
+    let limits = &plan.limits;
+    let arrives = plan.load.streams().iter().any(|stream| !stream.model.is_closed());
+    arrives && limits.connections_named && limits.keep_alive && limits.choose == Choose::InTurn
+}
+
+/// How long the load's begin waits for connections that are made ahead: where there is no warm-up in which they are.
+fn time_ahead_ns(plan: &Plan, connections: usize) -> u64 {
+    match plan.load.phases.first() {
+        Some(phase) if phase.measured => {
+            (connections as u64).saturating_mul(AHEAD_EACH_NS).min(LONGEST_AHEAD_NS)
+        }
+        _ => 0,
     }
 }
 
@@ -579,7 +669,6 @@ fn is_in_order(points: &[(f64, f64)]) -> bool {
 }
 
 fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
-    use tidemark_scenario::plan::Op;
     let jumps = |to: u32| (to as usize) < kind.ops.len();
     for (index, op) in kind.ops.iter().enumerate() {
         let right = match op {
@@ -606,3 +695,6 @@ fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

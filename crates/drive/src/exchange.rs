@@ -3,11 +3,12 @@
 use tidemark_record::Outcome;
 use tidemark_wire::http1::HttpError;
 
+use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::State;
 use crate::fault::Fault;
-use crate::io::{Event, Io};
+use crate::io::{Event, Io, Timestamps};
 use crate::record::Times;
 use crate::session::{Session, Stand, Turn, World};
 use crate::thread::Thread;
@@ -17,6 +18,9 @@ use crate::websocket::WebSocket;
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
 const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
+
+/// The status by which a server goes over to another protocol.
+const SWITCHING: u16 = 101;
 
 /// Most steps that are over without a wait (messages that nothing answers) which a session does in one turn.
 const STEPS_PER_TURN: u32 = 64;
@@ -42,6 +46,7 @@ impl<I: Io> Thread<'_, I> {
         session.ready_ns = ready_ns;
         session.begun_due_ns = due_ns;
         session.is_users_first = !again && session.origin.is_user();
+        session.is_new_user = session.is_users_first;
         session.stand = Stand::Thinking;
     }
 
@@ -61,7 +66,7 @@ impl<I: Io> Thread<'_, I> {
                 Turn::Request(request) => {
                     self.fall_due(s, request, now_ns);
                     let placed = self.place(s, now_ns);
-                    steps_done += u32::from(matches!(placed, Placed::Done));
+                    steps_done += u32::from(matches!(placed, Placed::Done | Placed::Failed(Fault::Unmet(_))));
                     if !self.settle(s, placed, now_ns) {
                         return;
                     }
@@ -98,7 +103,7 @@ impl<I: Io> Thread<'_, I> {
         let session = &mut self.flow.sessions[s];
         session.fall_due(request, now_ns);
         session.deadline_ns = session.due_ns.saturating_add(self.prepared[request as usize].timeout_ns);
-        self.recorder.offered();
+        self.recorder.offered(session.due_ns);
     }
 
     /// Gets a session's request on its way, with a connection if there is a free one.
@@ -106,14 +111,18 @@ impl<I: Io> Thread<'_, I> {
         let session = &self.flow.sessions[s];
         if session.deadline_ns <= now_ns {
             // it came too late for an answer in time, and never leaves
-            self.recorder.lag(session.due_ns, session.lag_ns(now_ns));
+            self.left(s, now_ns);
             return Placed::Failed(Fault::Timeout);
         }
         if let Some(fault) = self.websocket_refusal(s) {
             return Placed::Failed(fault);
         }
         if self.flow.sessions[s].connection.is_none() {
-            let Some(connection) = self.pool.take(now_ns) else { return self.queue_up(s) };
+            let free = match std::mem::take(&mut self.flow.sessions[s].is_new_user) {
+                true => self.pool.take_for_new_user(now_ns),
+                false => self.pool.take(now_ns),
+            };
+            let Some(connection) = free else { return self.queue_up(s) };
             self.pool.get(connection as usize).session = Some(s as u32);
             self.flow.sessions[s].connection = Some(connection);
         }
@@ -202,14 +211,20 @@ impl<I: Io> Thread<'_, I> {
         {
             return self.transmit_frame(s, c, step);
         }
-        self.enter(s, now_ns);
+        let was_entered = self.flow.sessions[s].entered.is_some();
+        if let Err(unmet) = self.enter(s, now_ns) {
+            return Placed::Failed(Fault::Unmet(unmet));
+        }
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let mut cx = world.context(&session.slots);
         let out = self.io.output(c);
-        request.render(&mut cx, &session.jar, out, &mut self.flow.scratch.body);
+        if let Err(unmet) = request.render(&mut cx, &session.jar, out, &mut self.flow.scratch.body) {
+            self.withdraw(s, was_entered);
+            return Placed::Failed(Fault::Unmet(unmet));
+        }
         let websocket = websocket_step.map(|_| WebSocket::ask(out, &mut self.random, self.pool.body_bytes()));
         let connection = self.pool.get(c);
         connection.websocket = websocket;
@@ -224,12 +239,23 @@ impl<I: Io> Thread<'_, I> {
         connection.exchanging = true;
         session.stand = Stand::Exchanging;
         session.sent_ns = Some(sent_ns);
-        self.recorder.lag(session.due_ns, session.lag_ns(sent_ns));
+        let due_ns = session.due_ns;
+        self.left(s, sent_ns);
+        self.recorder.used(self.io.socket_of(c), due_ns);
         Placed::UnderWay
+    }
+
+    /// A session's request has left, or never will: how late that was by the driver's own doing is known.
+    pub fn left(&mut self, s: usize, now_ns: u64) {
+        let session = &mut self.flow.sessions[s];
+        session.own_ns = session.lag_ns(now_ns);
+        self.recorder.lag(session.due_ns, session.own_ns);
     }
 
     /// Whether the session goes on at once.
     fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
+        // what was never sent keeps nobody from beginning again and again
+        self.flow.sessions[s].requested |= !matches!(placed, Placed::Failed(Fault::Unmet(_)));
         match placed {
             Placed::UnderWay => false,
             Placed::Done => {
@@ -241,7 +267,7 @@ impl<I: Io> Thread<'_, I> {
                 true
             }
             Placed::Dropped => {
-                self.recorder.dropped();
+                self.recorder.dropped(self.flow.sessions[s].due_ns);
                 self.end_session(s, now_ns)
             }
         }
@@ -272,7 +298,7 @@ impl<I: Io> Thread<'_, I> {
                 self.flow.free.push(s as u32);
                 let origin = session.origin;
                 self.schedule.leave(origin, now_ns);
-                self.give_up_unbegun(self.schedule.missed(origin, ended.due_ns));
+                self.give_up_missed(origin, ended.due_ns);
                 false
             }
             Some(Again { due_ns, ready_ns, at_ns }) if at_ns > now_ns => {
@@ -290,7 +316,7 @@ impl<I: Io> Thread<'_, I> {
     }
 
     /// Hands a connection on to who waits longest, or back to the pool.
-    fn release(&mut self, connection: u32, now_ns: u64) {
+    pub fn release(&mut self, connection: u32, now_ns: u64) {
         let flow = &mut self.flow;
         while let Some((next, ticket)) = flow.waiting.pop_front() {
             let session = &mut flow.sessions[next as usize];
@@ -326,6 +352,8 @@ impl<I: Io> Thread<'_, I> {
     /// A think time, a back-off or a pause between sessions is over.
     pub fn on_wake(&mut self, s: usize, now_ns: u64) {
         match self.flow.sessions[s].stand {
+            // the load is over: what its user did not come to is counted at the end
+            Stand::Parked if self.flow.draining => {}
             Stand::Parked => {
                 let Session { due_ns, ready_ns, .. } = self.flow.sessions[s];
                 self.begin_session(s, due_ns, ready_ns, true);
@@ -366,7 +394,7 @@ impl<I: Io> Thread<'_, I> {
         self.run_session(s, now_ns);
     }
 
-    /// The drain is over and the request is not.
+    /// The run is over and the request is not.
     pub fn give_up(&mut self, s: usize, now_ns: u64) {
         if self.flow.sessions[s].stand == Stand::Waiting {
             self.leave_queue(s);
@@ -377,7 +405,7 @@ impl<I: Io> Thread<'_, I> {
     }
 
     /// Closes the connection that a session holds; it keeps the right to make it again.
-    fn drop_connection(&mut self, s: usize, now_ns: u64) {
+    pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
         if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
             if self.pool.get(c).state == State::Connecting {
                 self.pool.get(c).refused(now_ns);
@@ -409,11 +437,7 @@ impl<I: Io> Thread<'_, I> {
         let session = connection.session.map(|s| s as usize);
         match (event, session) {
             (Event::Opened, Some(s)) => {
-                connection.made();
-                if self.io.is_first(c) {
-                    self.flow.open += 1;
-                    self.recorder.connected();
-                }
+                self.made(c);
                 self.flow.sessions[s].held_until(now_ns);
                 self.go_on(s, now_ns);
             }
@@ -434,8 +458,24 @@ impl<I: Io> Thread<'_, I> {
             (Event::Failed(error), Some(s)) if connection.exchanging => {
                 self.broke(s, c, Fault::Broken(error), now_ns);
             }
+            (Event::Opened, None) if connection.state == State::Connecting => self.made_ahead(c, now_ns),
+            (Event::Failed(error), None) if connection.state == State::Connecting => {
+                self.not_made(c, &Fault::Connect(error), now_ns);
+            }
+            (_, None) if connection.state == State::Connecting => {
+                self.not_made(c, &Fault::ClosedBefore, now_ns);
+            }
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
             _ => self.close(c),
+        }
+    }
+
+    /// A connection is open.
+    pub fn made(&mut self, c: usize) {
+        self.pool.get(c).made();
+        if self.io.is_first(c) {
+            self.flow.open += 1;
+            self.recorder.connected();
         }
     }
 
@@ -475,19 +515,53 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 
+    /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
+    /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
+    pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
+        let Some(late_ns) = self.io.arrived().and_then(|at| self.clock.since_wall(at)) else { return now_ns };
+        let session = &mut self.flow.sessions[s];
+        let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns.unwrap_or(now_ns)));
+        self.recorder.read_lag(session.due_ns, late_ns);
+        match self.timestamps {
+            Timestamps::Kernel => now_ns - late_ns,
+            Timestamps::Read => {
+                session.own_ns += late_ns;
+                now_ns
+            }
+        }
+    }
+
     /// The answer is whole.
     fn answered(&mut self, s: usize, c: usize, may_keep: bool, now_ns: u64) {
         let connection = self.pool.get(c);
         connection.exchanging = false;
         connection.fresh = false;
+        let end_ns = self.read(s, now_ns);
+        let connection = self.pool.get(c);
         let session = &mut self.flow.sessions[s];
+        let keep = may_keep && self.keep_alive && connection.decoder.keep_alive();
+        let asks_upgrade = self.prepared[session.request as usize].asks_upgrade;
+        let void = match connection.decoder.status() {
+            SWITCHING if !asks_upgrade => Some(Fault::Switched),
+            // Sockets have their turn before alarms: it came in all the same when its time was over.
+            _ => (end_ns > session.deadline_ns).then_some(Fault::Timeout),
+        };
+        if let Some(fault) = void {
+            if !keep {
+                self.close(c);
+            }
+            self.fail(s, fault, end_ns);
+            return self.run_session(s, now_ns);
+        }
         for (name, value) in connection.decoder.headers() {
             if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {
                 session.jar.take(value);
             }
         }
-        let keep = may_keep && self.keep_alive && connection.decoder.keep_alive();
-        self.recorder.answered(connection.decoder.status(), session.due_ns);
+        let due_ns = session.due_ns;
+        self.recorder.answered(self.pool.get(c).decoder.status(), due_ns);
+        let session = &mut self.flow.sessions[s];
+        let connection = self.pool.get(c);
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let probe = &mut self.prepared[session.request as usize].probe;
@@ -496,8 +570,8 @@ impl<I: Io> Thread<'_, I> {
             self.close(c);
         }
         match judged {
-            Ok(()) => self.write_down(s, Outcome::Ok, now_ns),
-            Err(flaw) => self.fail(s, Fault::Flawed(flaw), now_ns),
+            Ok(()) => self.write_down(s, Outcome::Ok, end_ns),
+            Err(flaw) => self.fail(s, Fault::Flawed(flaw), end_ns),
         }
         self.run_session(s, now_ns);
     }
@@ -507,19 +581,22 @@ impl<I: Io> Thread<'_, I> {
         self.cut(now_ns);
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
-        request.probe.clear(&mut session.slots);
         let outcome = fault.outcome();
         if self.recorder.wants_example(request.label, outcome) {
+            let names = &self.kinds[session.kind].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
-                    let names = &self.kinds[session.kind].slot_names;
                     let decoder = &self.pool.get(c as usize).decoder;
-                    request.probe.describe(*flaw, decoder, self.io.received(), names)
+                    let variables = Variables { slots: &session.slots, names };
+                    let scratch = &self.flow.scratch;
+                    request.probe.describe(*flaw, decoder, self.io.received(), variables, scratch)
                 }
+                (Fault::Unmet(unmet), _) => unmet.describe(names),
                 _ => fault.to_string(),
             };
             self.recorder.example(now_ns, request.label, outcome, detail);
         }
+        request.probe.clear(&mut session.slots);
         self.write_down(s, outcome, now_ns);
     }
 
@@ -528,7 +605,8 @@ impl<I: Io> Thread<'_, I> {
         self.cut(end_ns);
         let session = &mut self.flow.sessions[s];
         let label = self.prepared[session.request as usize].label;
-        let times = Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns };
+        let times =
+            Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
         self.recorder.ended(label, outcome, times);
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
             self.recorder.acknowledge(number);

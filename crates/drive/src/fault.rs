@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use tidemark_record::Outcome;
+use tidemark_scenario::Unmet;
 use tidemark_wire::http1::HttpError;
 
 use crate::answer::Flaw;
@@ -19,7 +20,7 @@ pub(crate) enum Fault {
     ConnectTimeout,
     /// No whole answer in time.
     Timeout,
-    /// Still under way when the drain was over.
+    /// Still under way when the run ended.
     CutOff,
     /// The connection broke.
     Broken(io::Error),
@@ -27,10 +28,14 @@ pub(crate) enum Fault {
     ClosedBefore,
     /// The peer closed within the answer.
     ClosedWithin,
+    /// The server went over to another protocol, for which nobody had asked.
+    Switched,
     /// What came is no HTTP, or not within the bounds.
     Protocol(HttpError),
     /// The answer is not as it should be.
     Flawed(Flaw),
+    /// It could not be sent, because something that it needs is not there.
+    Unmet(Unmet),
     /// What went wrong with a WebSocket, as what it counts and in words.
     WebSocket(Outcome, Cow<'static, str>),
 }
@@ -40,13 +45,15 @@ impl Fault {
     pub fn outcome(&self) -> Outcome {
         match self {
             Fault::Connect(_) | Fault::ConnectTimeout => Outcome::Connect,
-            Fault::Timeout | Fault::CutOff => Outcome::Timeout,
+            Fault::Timeout => Outcome::Timeout,
+            Fault::CutOff => Outcome::Unfinished,
             Fault::Broken(error) if stream_fault::of(error).is_some_and(|fault| fault.is_violation) => {
                 Outcome::Protocol
             }
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
-            Fault::Protocol(_) => Outcome::Protocol,
+            Fault::Protocol(_) | Fault::Switched => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
+            Fault::Unmet(_) => Outcome::Variable,
             Fault::WebSocket(outcome, _) => *outcome,
         }
     }
@@ -63,7 +70,7 @@ impl fmt::Display for Fault {
             Fault::Connect(error) => write!(f, "could not connect: {error}"),
             Fault::ConnectTimeout => f.write_str("no connection was made in time"),
             Fault::Timeout => f.write_str("no whole answer in time"),
-            Fault::CutOff => f.write_str("no whole answer when the drain after the last phase was over"),
+            Fault::CutOff => f.write_str("no whole answer when the run ended"),
             Fault::Broken(error) if stream_fault::of(error).is_some() => write!(f, "{error}"),
             Fault::Broken(error) => write!(f, "the connection broke: {error}"),
             Fault::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
@@ -72,7 +79,11 @@ impl fmt::Display for Fault {
                 write!(f, "{error} that `limits: body` sets")
             }
             Fault::Protocol(error) => write!(f, "{error}"),
+            Fault::Switched => {
+                f.write_str("the server switched protocols (status 101), for which nobody had asked")
+            }
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
+            Fault::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
             Fault::WebSocket(_, words) => f.write_str(words),
         }
     }

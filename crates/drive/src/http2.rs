@@ -15,6 +15,7 @@ mod greet;
 mod link;
 mod message;
 mod pipe;
+mod pseudo;
 mod stream;
 
 use std::collections::VecDeque;
@@ -26,10 +27,17 @@ use crate::io::{Event, Handshakes, Io};
 use crate::stream_fault;
 use bell::{Rung, bells};
 pub(crate) use greet::greet;
-use link::{Link, State};
+use link::{CONNECTION_WINDOW_BYTES, Link, State};
 use message::Reader;
-use pipe::OUTPUT_BYTES;
+use pipe::{OUTPUT_BYTES, Pipe};
 use stream::{Exchange, Stream};
+
+/// Unread bytes of a connection that are never too many.
+const UNREAD_BYTES: usize = 1 << 20;
+/// The same that are always too many: more than its flow control lets a server send.
+const UNREAD_BYTES_EACH: usize = CONNECTION_WINDOW_BYTES as usize + UNREAD_BYTES;
+/// The same of all connections of a thread.
+const UNREAD_BYTES_ALL: usize = 64 << 20;
 
 /// Streams of HTTP/2 over another back end's connections.
 pub(crate) struct Http2Io<I> {
@@ -219,8 +227,13 @@ impl<I: Io> Http2Io<I> {
             Event::Received { .. } => {
                 let link = &mut self.links[l];
                 link.receptions += 1;
+                if !link.watch.look(self.inner.received()) {
+                    let words = "the answer has a pseudo-header that only requests have";
+                    return self.lose(l, stream_fault::violation(words));
+                }
                 link.pipe.0.borrow_mut().feed(self.inner.received());
                 self.poll(l);
+                self.bound_unread(l);
             }
             Event::Ended => {
                 self.links[l].pipe.0.borrow_mut().end();
@@ -230,6 +243,20 @@ impl<I: Io> Http2Io<I> {
                 }
             }
             Event::Failed(error) | Event::Unsent(error) => self.lose(l, error),
+        }
+    }
+
+    /// Gives up a connection whose server sends on and reads nothing, so that the library cannot answer and reads no more.
+    fn bound_unread(&mut self, l: usize) {
+        let unread = |link: &Link| link.pipe.0.borrow().unread();
+        let own = unread(&self.links[l]);
+        if own <= UNREAD_BYTES || self.links[l].client.is_none() {
+            return;
+        }
+        let all: usize = self.links.iter().map(unread).sum();
+        if own > UNREAD_BYTES_EACH || all > UNREAD_BYTES_ALL {
+            let words = "the server sends on and on, and does not read what it is sent";
+            self.lose(l, stream_fault::violation(words));
         }
     }
 
@@ -292,6 +319,8 @@ impl<I: Io> Http2Io<I> {
         link.loss = Some(why);
         let last_words = std::mem::take(&mut link.pipe.0.borrow_mut().output);
         link.client = None;
+        // what it still had to say is of no use
+        link.pipe = Pipe::default();
         if was != State::Connecting && !last_words.is_empty() && !self.inner.is_sending(l) {
             self.inner.output(l).extend_from_slice(&last_words);
             // Whether anybody still hears them does not matter.
@@ -457,9 +486,13 @@ impl<I: Io> Io for Http2Io<I> {
         self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
     }
 
-    fn rest(&mut self, time: Duration) -> io::Result<()> {
+    fn arrived(&self) -> Option<u64> {
+        self.inner.arrived()
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
         self.flush_all();
-        self.inner.rest(time)
+        self.inner.hand_over()
     }
 
     fn next(&mut self) -> Option<(usize, Event)> {
@@ -511,6 +544,10 @@ impl<I: Io> Io for Http2Io<I> {
 
     fn is_first(&self, s: usize) -> bool {
         self.streams[s].is_first
+    }
+
+    fn socket_of(&self, s: usize) -> usize {
+        self.streams[s].link.map_or(0, |link| link as usize)
     }
 
     fn connections(&self, _: u64) -> u64 {

@@ -8,6 +8,8 @@
 pub(crate) mod epoll;
 pub(crate) mod pipeline;
 pub(crate) mod portable;
+#[cfg(target_os = "linux")]
+pub(crate) mod stamps;
 mod system;
 pub(crate) mod tls;
 #[cfg(target_os = "linux")]
@@ -21,10 +23,10 @@ use std::time::Duration;
 use crate::target::Dialer;
 pub use tls::Handshakes;
 
-pub use system::IoChoice;
 pub(crate) use system::Seat;
 #[cfg(test)]
 pub(crate) use system::SystemIo;
+pub use system::{IoChoice, Timestamps};
 
 /// Bytes read from a socket at once.
 const RECEIVE_BYTES: usize = 64 << 10;
@@ -70,15 +72,18 @@ pub(crate) trait Io {
     fn close(&mut self, connection: usize);
     /// Waits until something happens or the time is over (forever without one).
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()>;
-    /// Lets so much time pass, whatever happens meanwhile; what was sent has left before.
-    fn rest(&mut self, time: Duration) -> io::Result<()> {
-        std::thread::sleep(time);
+    /// What was sent leaves now, on every connection, where it is held back to go out together.
+    fn hand_over(&mut self) -> io::Result<()> {
         Ok(())
     }
     /// The next thing that happened, until there is none.
     fn next(&mut self) -> Option<(usize, Event)>;
     /// The bytes of the last `Received`.
     fn received(&self) -> &[u8];
+    /// When the kernel had the last of them, nanoseconds of the wall clock; none where it was not asked, or does not tell.
+    fn arrived(&self) -> Option<u64> {
+        None
+    }
     /// The answer that the last `Received` brought to a connection ends behind so many bytes of it. Whether nothing is
     /// left that nobody asked for.
     fn answered(&mut self, _connection: usize, bytes: usize) -> bool {
@@ -87,6 +92,10 @@ pub(crate) trait Io {
     /// Whether a connection is the first of those that share its socket; where none does, it is.
     fn is_first(&self, _connection: usize) -> bool {
         true
+    }
+    /// Which socket carries a connection's requests.
+    fn socket_of(&self, connection: usize) -> usize {
+        connection
     }
     /// Bytes sent and received so far.
     fn traffic(&self) -> (u64, u64);
@@ -124,6 +133,10 @@ pub(crate) trait Selector {
     /// Watches a socket, for reading and writing, until it is dropped. It may be a unix socket: the form only says
     /// who closes it.
     fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<Self::Stream>;
+    /// When the kernel had the last bytes that were read, nanoseconds of the wall clock, where it told.
+    fn arrived(_stream: &Self::Stream) -> Option<u64> {
+        None
+    }
     /// The socket's pending error.
     fn error_of(stream: &Self::Stream) -> io::Result<Option<io::Error>>;
     /// Waits.
@@ -151,6 +164,8 @@ pub(crate) struct Readiness<S: Selector> {
     connections: Vec<Connection<S::Stream>>,
     received: Box<[u8]>,
     received_bytes: usize,
+    /// When the last of them came, where that is known.
+    arrived: Option<u64>,
     /// Position in what the last wait found.
     cursor: usize,
     /// The connection that is being read until it has no more, and whether its peer has closed.
@@ -169,6 +184,7 @@ impl<S: Selector> Readiness<S> {
             connections: (0..connections).map(none).collect(),
             received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             received_bytes: 0,
+            arrived: None,
             cursor: 0,
             reading: None,
             traffic: (0, 0),
@@ -186,6 +202,7 @@ impl<S: Selector> Readiness<S> {
                 }
                 Ok(n) => {
                     self.received_bytes = n;
+                    self.arrived = S::arrived(stream);
                     self.traffic.1 += n as u64;
                     // Less than there was room for: the socket is empty, and what comes later is a new edge.
                     if n < self.received.len() && !closing {
@@ -333,6 +350,10 @@ impl<S: Selector> Io for Readiness<S> {
 
     fn received(&self) -> &[u8] {
         &self.received[..self.received_bytes]
+    }
+
+    fn arrived(&self) -> Option<u64> {
+        self.arrived
     }
 
     fn traffic(&self) -> (u64, u64) {

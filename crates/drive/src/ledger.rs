@@ -3,7 +3,7 @@
 use tidemark_record::ledger::{CHECK_DIGITS, Entry, Form, Piece, stamp};
 use tidemark_scenario::plan::LedgerPlan;
 use tidemark_scenario::template::Part;
-use tidemark_scenario::{Context, Plan, Template};
+use tidemark_scenario::{Context, Plan, Template, Unmet};
 
 use crate::io::Io;
 use crate::session::World;
@@ -35,11 +35,17 @@ fn stretches(template: &Template) -> impl Iterator<Item = Piece<'_>> {
 }
 
 /// Writes the content of an entry.
-fn render(ledger: &LedgerPlan, seed: u64, entry: Entry, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+fn render(
+    ledger: &LedgerPlan,
+    seed: u64,
+    entry: Entry,
+    cx: &mut Context<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Unmet> {
     let begin = out.len();
     let mut check_at = 0;
     for (index, text) in ledger.text.iter().enumerate() {
-        text.render(cx, out);
+        text.render(cx, out)?;
         match (index, ledger.entry_first) {
             (0, true) | (1, false) => out.extend_from_slice(&entry.digits()),
             (0, false) | (1, true) => {
@@ -50,24 +56,37 @@ fn render(ledger: &LedgerPlan, seed: u64, entry: Entry, cx: &mut Context<'_>, ou
         }
     }
     stamp(seed, entry, &mut out[begin..], check_at);
+    Ok(())
 }
 
 impl<I: Io> Thread<'_, I> {
     /// Enters the write of a session's request and makes its content, where the request is one that is entered. Where
     /// it is only sent again, because nothing of it was taken before, it stays what it was.
-    pub fn enter(&mut self, s: usize, now_ns: u64) {
+    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {
         let session = &mut self.flow.sessions[s];
-        let Some(ledger) = &self.prepared[session.request as usize].ledger else { return };
+        let Some(ledger) = &self.prepared[session.request as usize].ledger else { return Ok(()) };
         if session.entered.is_some() {
-            return;
+            return Ok(());
         }
         let entry = self.recorder.enter();
-        session.entered = Some(entry.number);
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let content = &mut self.flow.scratch.slot;
-        render(ledger, self.ledger_seed, entry, &mut world.context(&session.slots), content.text_mut());
+        let cx = &mut world.context(&session.slots);
+        if let Err(unmet) = render(ledger, self.ledger_seed, entry, cx, content.text_mut()) {
+            self.recorder.withdraw(entry.number);
+            return Err(unmet);
+        }
+        session.entered = Some(entry.number);
         std::mem::swap(&mut session.slots[ledger.slot as usize], content);
+        Ok(())
+    }
+
+    /// What was entered just now is not sent after all.
+    pub fn withdraw(&mut self, s: usize, was_entered: bool) {
+        if let Some(number) = self.flow.sessions[s].entered.take_if(|_| !was_entered) {
+            self.recorder.withdraw(number);
+        }
     }
 }
 
@@ -100,7 +119,7 @@ mod tests {
                 let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 17 };
                 let entry = Entry { thread: 3, number };
                 let mut out = b"before".to_vec();
-                render(plan.entered().next().unwrap().1, 11, entry, &mut cx, &mut out);
+                render(plan.entered().next().unwrap().1, 11, entry, &mut cx, &mut out).unwrap();
                 let mut content = out.split_off(6);
                 assert_eq!(forms.reading(&content, &mut Vec::new()), Reading::Whole(entry));
                 content[0] ^= 1;

@@ -10,20 +10,19 @@
 //! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
 //! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
-//! Of several free connections the one that was made first is taken.
+//! Of several free connections the one that was taken least recently is taken, unless the plan wants the one that was
+//! made first; where an open load names their number, all are made before they are needed (`ahead`).
 //!
-//! A thread that begins more than some 33,000 requests a second by the clock (arrivals of an open load, ends of think
-//! times) does not sleep until each of them: it takes rests of 30 µs, so that several arrivals and answers share one
-//! wake-up (`rests`). A request that falls into one leaves up to 30 µs later, and its answer is read up to 30 µs later:
-//! at most 60 µs, in p50 and p99 alike, which the response time contains and the schedule lag shows. Below that rate,
-//! and in a closed loop, nothing rests.
+//! A thread sleeps only where nothing is to be done, and each arrival and each answer wakes it. At a high rate most of
+//! its time may so go into waking; that is no limit yet: where there is no time to sleep, arrivals and answers that came
+//! meanwhile share a turn, which then costs less for each of them.
 //!
 //! ```no_run
 //! # fn a_plan() -> tidemark_scenario::Plan { unimplemented!() }
 //! use std::sync::Arc;
 //! use std::time::{Instant, SystemTime};
 //!
-//! use tidemark_drive::{Address, DriveOptions, IoChoice, Target, start};
+//! use tidemark_drive::{Address, DriveOptions, IoChoice, Target, Timestamps, start};
 //! use tidemark_scenario::{Plan, Shared};
 //!
 //! let plan: Plan = a_plan();
@@ -34,6 +33,8 @@
 //!     seed: 1,
 //!     ledger_seed: 1,
 //!     io: IoChoice::Auto,
+//!     spin: false,
+//!     timestamps: Timestamps::Read,
 //!     target: Target {
 //!         address: Address::Tcp("127.0.0.1:9080".parse()?),
 //!         authority: "localhost:9080".into(),
@@ -57,6 +58,7 @@
 //! ```
 
 mod absence;
+mod ahead;
 mod answer;
 mod arrivals;
 mod clock;
@@ -72,7 +74,6 @@ mod ledger;
 mod machine;
 mod record;
 mod request;
-mod rests;
 mod room;
 mod rpc;
 mod run_queue;
@@ -84,12 +85,13 @@ mod testing;
 mod thread;
 mod timers;
 mod tls;
+mod waiting;
 mod websocket;
 
 use std::time::{Instant, SystemTime};
 
-pub use drive::{Drive, DriveEnd, DriveError, OnceError, PhaseTimes, Stopper, run_once, start};
-pub use io::{Handshakes, IoChoice};
+pub use drive::{Drive, DriveEnd, DriveError, NotFound, OnceError, PhaseTimes, Stopper, run_once, start};
+pub use io::{Handshakes, IoChoice, Timestamps};
 pub use ledger::{ONCE_THREAD, forms};
 pub use room::Bound;
 pub use target::{Address, Http2, Rpc, Target};
@@ -111,6 +113,11 @@ pub struct DriveOptions {
     pub ledger_seed: u64,
     /// The back end for sockets.
     pub io: IoChoice,
+    /// Whether threads look for news without ever sleeping: no wake-up is in a response time then, and a core is taken for
+    /// each thread.
+    pub spin: bool,
+    /// Until when response times count.
+    pub timestamps: Timestamps,
     /// Where to.
     pub target: Target,
     /// The run's zero on the monotonic clock, shared with whoever watches.

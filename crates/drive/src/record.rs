@@ -37,6 +37,8 @@ pub(crate) struct Times {
     pub sent_ns: Option<u64>,
     /// When it ended.
     pub end_ns: u64,
+    /// How much of the time in between was the driver's own doing.
+    pub own_ns: u64,
 }
 
 /// What is so at an interval's end.
@@ -65,6 +67,8 @@ pub(crate) struct Recorder {
     example_counts: Vec<u8>,
     /// Answers by status code to requests that were due in the window, in this interval.
     statuses: Box<[u64; STATUSES]>,
+    /// Sockets that carried requests which were due in the window.
+    used: Vec<bool>,
     /// Requests due and not yet ended or dropped.
     outstanding: u64,
     /// Bytes and CPU time when the interval began.
@@ -97,6 +101,7 @@ impl Recorder {
             pool: Vec::new(),
             example_counts: vec![0; labels * Outcome::ALL.len()],
             statuses: Box::new([0; STATUSES]),
+            used: Vec::new(),
             outstanding: 0,
             traffic: (0, 0),
             cpu_us: 0,
@@ -168,16 +173,39 @@ impl Recorder {
     }
 
     /// A request became due.
-    pub fn offered(&mut self) {
+    pub fn offered(&mut self, due_ns: u64) {
         self.current.offered += 1;
+        self.current.measured_offered += u64::from(self.is_measured(due_ns));
         self.outstanding += 1;
     }
 
     /// A request that became due was given up because a bound was reached.
-    pub fn dropped(&mut self) {
+    pub fn dropped(&mut self, due_ns: u64) {
         debug_assert!(self.outstanding > 0, "only what was offered is dropped");
         self.current.dropped += 1;
+        self.current.measured_dropped += u64::from(self.is_measured(due_ns));
         self.outstanding -= 1;
+    }
+
+    /// A session's first request became due, and never began.
+    pub fn given_up_unbegun(&mut self, due_ns: u64) {
+        self.offered(due_ns);
+        self.dropped(due_ns);
+    }
+
+    /// A request that was due then is sent over this socket.
+    pub fn used(&mut self, socket: usize, due_ns: u64) {
+        if self.is_measured(due_ns) {
+            if socket >= self.used.len() {
+                self.used.resize(socket + 1, false);
+            }
+            self.used[socket] = true;
+        }
+    }
+
+    /// How many sockets carried requests that were due in the window.
+    pub fn sockets_used(&self) -> u64 {
+        self.used.iter().filter(|used| **used).count() as u64
     }
 
     /// A connection was made.
@@ -195,6 +223,13 @@ impl Recorder {
         lag_us.saturating_record(microseconds(lag_ns));
     }
 
+    /// An answer to a request that was due then was read this late.
+    pub fn read_lag(&mut self, due_ns: u64, lag_ns: u64) {
+        if self.is_measured(due_ns) {
+            self.current.read_lag_us.saturating_record(microseconds(lag_ns));
+        }
+    }
+
     fn is_measured(&self, due_ns: u64) -> bool {
         self.window.0 <= due_ns && due_ns < self.window.1
     }
@@ -209,6 +244,8 @@ impl Recorder {
         let series = self.series[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
         let response_ns = times.end_ns.saturating_sub(times.due_ns);
         series.response_time_us.saturating_record(microseconds(response_ns));
+        let less_lag_ns = response_ns.saturating_sub(times.own_ns);
+        series.response_time_less_lag_us.saturating_record(microseconds(less_lag_ns));
         if let Some(sent_ns) = times.sent_ns {
             series.service_time_us.saturating_record(microseconds(times.end_ns.saturating_sub(sent_ns)));
         }
@@ -226,6 +263,11 @@ impl Recorder {
     /// A write is about to be sent.
     pub fn enter(&mut self) -> Entry {
         self.ledger.enter()
+    }
+
+    /// The write of this number, the last that was entered, was not sent.
+    pub fn withdraw(&mut self, number: u64) {
+        self.ledger.withdraw(number);
     }
 
     /// The write of this number was acknowledged.
@@ -309,12 +351,14 @@ impl Recorder {
         let Some(exchange) = &self.exchange else {
             return self.take_back(full);
         };
-        // A receiver that is gone wants no more; one that is too slow by minutes loses intervals, and is told.
+        // A receiver that is gone wants no more; one that is too slow by minutes loses figures, and is told. What was
+        // acknowledged is never given up: it goes with the next interval that is taken, or with the thread's end.
         if let Err(error) = exchange.sink.try_send(full) {
             self.lost += 1;
-            let (std::sync::mpsc::TrySendError::Full(back)
-            | std::sync::mpsc::TrySendError::Disconnected(back)) = error;
-            self.take_back(emptied(back));
+            let (std::sync::mpsc::TrySendError::Full(mut back)
+            | std::sync::mpsc::TrySendError::Disconnected(mut back)) = error;
+            self.ledger.take_back(std::mem::take(&mut back.ledger));
+            self.take_back(back);
         }
     }
 
@@ -349,6 +393,7 @@ fn fresh(pool: &mut Vec<Series>, label: u16, outcome: Outcome, measured: bool) -
             outcome,
             measured,
             response_time_us: new_histogram(),
+            response_time_less_lag_us: new_histogram(),
             service_time_us: new_histogram(),
         },
     }
@@ -375,7 +420,7 @@ mod tests {
     const S: u64 = SECOND_NS;
 
     fn times(due_ns: u64, end_ns: u64) -> Times {
-        Times { due_ns, sent_ns: Some(due_ns + 1_000), end_ns }
+        Times { due_ns, sent_ns: Some(due_ns + 1_000), end_ns, own_ns: 400 }
     }
 
     #[test]
@@ -410,7 +455,7 @@ mod tests {
         let (_back, returned) = sync_channel(16);
         let mut recorder = Recorder::new(0, 2, 0, (S, 2 * S), Some(Exchange { sink, returned }));
         for (due, end) in [(S - 1, S + 5_000), (S, S + 9_000), (2 * S - 1, 3 * S)] {
-            recorder.offered();
+            recorder.offered(due);
             recorder.cut(end, Gauges::default());
             recorder.ended(1, Outcome::Ok, times(due, end));
         }
@@ -487,12 +532,31 @@ mod tests {
     }
 
     #[test]
+    fn a_response_time_is_kept_with_the_drivers_lag_and_without() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 1, 0, (0, S), Some(Exchange { sink, returned }));
+        for own_ns in [0, 300_000, 2_000_000] {
+            recorder.offered(7_000);
+            let times = Times { due_ns: 7_000, sent_ns: None, end_ns: 1_007_000, own_ns };
+            recorder.ended(0, Outcome::Ok, times);
+        }
+        recorder.finish(S / 2, Gauges::default());
+        drop(recorder);
+        let all: Vec<ThreadInterval> = intervals.iter().collect();
+        let series = &all[0].series[0];
+        assert_eq!((series.response_time_us.min(), series.response_time_us.len()), (1_000, 3));
+        let less_lag = &series.response_time_less_lag_us;
+        assert_eq!([1_000, 700, 0].map(|us| less_lag.count_at(us)), [1; 3], "never below nothing");
+    }
+
+    #[test]
     fn what_comes_back_is_used_again_empty() {
         let (sink, intervals) = sync_channel(16);
         let (back, returned) = sync_channel(16);
         let mut recorder = Recorder::new(0, 1, 0, (0, 100 * S), Some(Exchange { sink, returned }));
         for second in 0..20 {
-            recorder.offered();
+            recorder.offered(second * S);
             recorder.ended(0, Outcome::Ok, times(second * S, second * S + 5_000_000));
             recorder.cut((second + 1) * S, Gauges::default());
             let interval = intervals.try_recv().unwrap();
@@ -510,5 +574,25 @@ mod tests {
         let mut recorder = Recorder::new(0, 1, 0, (0, S), Some(Exchange { sink, returned }));
         recorder.cut(5 * S, Gauges::default());
         assert_eq!(recorder.lost(), 3);
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_handed_over_later_where_nobody_took_it_in_time() {
+        let (sink, intervals) = sync_channel(2);
+        let (_back, returned) = sync_channel(2);
+        let mut recorder = Recorder::new(0, 1, 0, (0, 10 * S), Some(Exchange { sink, returned }));
+        let enter_until = |recorder: &mut Recorder, second: u64| {
+            let entry = recorder.enter();
+            recorder.acknowledge(entry.number);
+            recorder.cut(second * S, Gauges::default());
+        };
+        (1..=5).for_each(|second| enter_until(&mut recorder, second));
+        let taken = |count| intervals.try_iter().take(count).map(|i| i.ledger.acknowledged()).sum::<u64>();
+        assert_eq!((recorder.lost(), taken(2)), (3, 2));
+        enter_until(&mut recorder, 6);
+        assert_eq!(taken(1), 4, "those of three seconds before, too");
+        // and what nobody takes any more goes with the end
+        (7..=9).for_each(|second| enter_until(&mut recorder, second));
+        assert_eq!((recorder.take_ledger().acknowledged(), taken(2)), (1, 2));
     }
 }

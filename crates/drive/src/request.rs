@@ -2,7 +2,7 @@
 
 use tidemark_scenario::plan::{LedgerPlan, RequestPlan};
 use tidemark_scenario::template::{Part, Template};
-use tidemark_scenario::{Context, Plan};
+use tidemark_scenario::{Context, Plan, Unmet};
 
 use crate::Target;
 use crate::answer::Probe;
@@ -22,6 +22,8 @@ pub(crate) struct Prepared {
     pub timeout_ns: u64,
     /// Whether the answer has no body whatever its headers say.
     pub is_head: bool,
+    /// Whether it asks for another protocol.
+    pub asks_upgrade: bool,
     /// What is looked at in the answer.
     pub probe: Probe,
     /// How its write is entered, if it is.
@@ -51,7 +53,11 @@ impl Prepared {
         let head = head.ok_or_else(|| DriveError::Head {
             label: plan.labels.get(request.label as usize).cloned().unwrap_or_default(),
         })?;
-        let names_cookies = |part: &Part| matches!(part, Part::Literal(bytes) if bytes.to_ascii_lowercase().windows(9).any(|w| w == b"\r\ncookie:"));
+        let names = |header: &str| {
+            let line = format!("\r\n{header}:");
+            let named = |part: &Part| matches!(part, Part::Literal(bytes) if memchr::memmem::find(&bytes.to_ascii_lowercase(), line.as_bytes()).is_some());
+            head.parts.iter().any(named)
+        };
         let expects_body = BODY_METHODS.contains(&request.method.as_str());
         let mut prepared = Prepared {
             label: request.label,
@@ -59,7 +65,8 @@ impl Prepared {
             is_head: request.method == "HEAD",
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
-            own_cookies: head.parts.iter().any(names_cookies),
+            own_cookies: names("cookie"),
+            asks_upgrade: names("upgrade"),
             head,
             body: request.body.clone(),
             bare_end: if expects_body { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" },
@@ -82,13 +89,20 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Appends the request to `out`.
-    pub fn render(&self, cx: &mut Context<'_>, jar: &Jar, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
+    /// Appends the request to `out`; nothing of it where something that it needs is not there.
+    pub fn render(
+        &self,
+        cx: &mut Context<'_>,
+        jar: &Jar,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Unmet> {
         if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
-            return out.extend_from_slice(whole);
+            out.extend_from_slice(whole);
+            return Ok(());
         }
         let head_start = out.len();
-        self.head.render(cx, out);
+        self.head.render(cx, out)?;
         if !self.own_cookies {
             jar.write(out, head_start);
         }
@@ -96,19 +110,21 @@ impl Prepared {
             None => out.extend_from_slice(self.bare_end),
             Some(body) => {
                 scratch.clear();
-                body.render(cx, scratch);
+                if let Err(unmet) = body.render(cx, scratch) {
+                    out.truncate(head_start);
+                    return Err(unmet);
+                }
                 append_body(out, scratch);
             }
         }
+        Ok(())
     }
 }
 
 impl Prepared {
     /// Appends what a message holds.
-    pub fn render_message(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
-        if let Some(body) = &self.body {
-            body.render(cx, out);
-        }
+    pub fn render_message(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
+        self.body.as_ref().map_or(Ok(()), |body| body.render(cx, out))
     }
 }
 
@@ -215,7 +231,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
-        prepared.render(&mut cx, &jar, &mut out, &mut Vec::new());
+        prepared.render(&mut cx, &jar, &mut out, &mut Vec::new()).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -460,9 +460,13 @@ impl<I: Io> Io for RpcIo<I> {
         self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
     }
 
-    fn rest(&mut self, time: Duration) -> io::Result<()> {
+    fn arrived(&self) -> Option<u64> {
+        self.inner.arrived()
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
         self.flush_all();
-        self.inner.rest(time)
+        self.inner.hand_over()
     }
 
     fn next(&mut self) -> Option<(usize, Event)> {
@@ -513,6 +517,10 @@ impl<I: Io> Io for RpcIo<I> {
 
     fn is_first(&self, s: usize) -> bool {
         self.streams[s].is_first
+    }
+
+    fn socket_of(&self, s: usize) -> usize {
+        self.link_of(s)
     }
 
     fn connections(&self, _: u64) -> u64 {

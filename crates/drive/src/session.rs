@@ -87,9 +87,13 @@ pub(crate) struct Session {
     pub ready_ns: u64,
     /// How late the driver turned to its request.
     late_ns: u64,
+    /// How much of its request's time so far was the driver's own doing: how late it was turned to, or left.
+    pub own_ns: u64,
     /// Whether its user begins with its next request. Users begin many at once, and it is by nobody's schedule that their
     /// connections are made one after the other.
     pub is_users_first: bool,
+    /// Whether its user's first request is to come, for which it makes a connection of its own.
+    pub is_new_user: bool,
     /// When its request's first byte was sent.
     pub sent_ns: Option<u64>,
     /// When its request has had its time.
@@ -133,12 +137,12 @@ impl Session {
     /// A request falls due, and the driver has turned to it.
     pub fn fall_due(&mut self, request: u16, now_ns: u64) {
         self.request = request;
-        self.requested = true;
         self.ready_ns = self.ready_ns.max(self.due_ns);
         self.late_ns = match std::mem::take(&mut self.is_users_first) {
             true => 0,
             false => now_ns.saturating_sub(self.ready_ns),
         };
+        self.own_ns = self.late_ns;
         self.sent_ns = None;
         self.entered = None;
     }
@@ -250,6 +254,7 @@ mod tests {
     fn how_late_the_driver_turned_to_a_request_is_its_own_also_where_a_connection_was_waited_for() {
         let mut session = Session { due_ns: 100, ready_ns: 40, ..Session::default() };
         session.fall_due(0, 130);
+        assert_eq!(session.own_ns, 30, "known before it leaves, should it never");
         assert_eq!((session.lag_ns(130), session.lag_ns(135)), (30, 35));
         session.held_until(900);
         assert_eq!((session.lag_ns(900), session.lag_ns(904)), (30, 34));

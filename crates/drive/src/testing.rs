@@ -21,7 +21,7 @@ pub(crate) fn plan(requests: Vec<RequestPlan>) -> Plan {
         labels: vec!["first".into()],
         requests,
         sessions: vec![kind(vec![Op::Request(0), Op::End])],
-        limits: Limits { connections: 1, waiting: 0, body_bytes: 1 << 20, ..Limits::default() },
+        limits: Limits { connections: 1, waiting: Some(0), body_bytes: 1 << 20, ..Limits::default() },
         ..Plan::new("test", Load::new(LoadModel::Closed, Vec::new()))
     }
 }

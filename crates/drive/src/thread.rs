@@ -1,29 +1,31 @@
 //! The loop of a driver thread: one for all load models.
 //!
 //! Each turn waits for sockets until the next thing is due, deals with every socket's news, then with alarms, then
-//! with arrivals. What a session does in between is in [`exchange`](crate::exchange).
+//! with arrivals. What was sent has left before the clock is read by which it waits: sending takes as long as many a
+//! wait, and one that began with it would end that much too late. What a session does in between is in [`exchange`](crate::exchange).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
-use tidemark_scenario::plan::SessionKind;
+use tidemark_scenario::plan::{SessionKind, SlotIndex};
 
+use crate::ahead::Ahead;
 use crate::answer::Scratch;
-use crate::arrivals::{Arrival, Due, Schedule};
-use crate::clock::Clock;
+use crate::arrivals::{Arrival, Due, Origin, Schedule};
+use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pool;
 use crate::http2::Http2Io;
 use crate::io::pipeline::PipelineIo;
 use crate::io::tls::TlsIo;
-use crate::io::{Handshakes, Io};
+use crate::io::{Handshakes, Io, Timestamps};
 use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
-use crate::rests::Rests;
 use crate::rpc::{self, RpcIo};
-use crate::session::{Session, Weights};
+use crate::session::{Session, Stand, Weights};
 use crate::target::{Rpc, Target};
 use crate::timers::{Alarm, Timers};
 
@@ -31,6 +33,10 @@ use crate::timers::{Alarm, Timers};
 const ARRIVALS_PER_TURN: usize = 64;
 /// Most alarms that are dealt with before sockets have their turn again.
 const ALARMS_PER_TURN: usize = 256;
+
+/// Where the next thing is due within this time, how long sending takes matters to when that leaves; where it is not (the
+/// users of a closed load wait for answers alone), sending and waiting are one call.
+const SOON_NS: u64 = MILLISECOND_NS;
 
 /// What the threads are told from outside.
 #[derive(Debug, Default)]
@@ -63,12 +69,12 @@ pub(crate) struct ThreadEnd {
     pub ended_ns: u64,
     /// Whether it was told to.
     pub interrupted: bool,
-    /// Requests under way that an abort left without an end.
+    /// Requests that were due and without an answer at the end, which count as unfinished.
     pub unfinished: u64,
-    /// Requests that were still under way when the drain was over, counted as timed out.
-    pub cut_off: u64,
     /// Intervals that nobody took in time.
     pub lost_intervals: u64,
+    /// What they held for the ledger, where no later interval was taken.
+    pub untaken: Option<Part>,
     /// Turns of sessions that were ended because they did nothing but compute.
     pub spent_turns: u64,
     /// Handshakes of its connections.
@@ -81,6 +87,10 @@ pub(crate) struct ThreadEnd {
     pub rows_not_alone: u64,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.
     pub held: u64,
+    /// Connections that carried requests which were due in the measured window.
+    pub connections_used: u64,
+    /// Requests and variables of extractions that found nothing, and how often.
+    pub not_found: Vec<(usize, SlotIndex, u64)>,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -114,7 +124,10 @@ pub(crate) struct Thread<'a, I: Io> {
     pub keep_alive: bool,
     pub random: fastrand::Rng,
     pub ledger_seed: u64,
-    pub rests: Rests,
+    /// Whether it never sleeps.
+    pub spin: bool,
+    pub timestamps: Timestamps,
+    pub ahead: Ahead,
     pub flow: Flow,
 }
 
@@ -164,7 +177,9 @@ impl<'a, I: Io> Thread<'a, I> {
             keep_alive: self.keep_alive,
             random: self.random,
             ledger_seed: self.ledger_seed,
-            rests: self.rests,
+            spin: self.spin,
+            timestamps: self.timestamps,
+            ahead: self.ahead,
             flow: self.flow,
         }
     }
@@ -233,20 +248,19 @@ impl<I: Io> Thread<'_, I> {
             let told = self.control.read();
             end.interrupted |= told != GO_ON;
             if told == ABORT {
-                end.unfinished = self.recorder.outstanding();
                 break;
             }
             // Where the driver is late, what was due before the end still begins: it is never silently skipped.
-            let over = now_ns >= self.schedule.end_ns() && self.schedule.is_over();
+            let end_ns = self.schedule.end_ns();
+            let over = now_ns >= end_ns
+                && self.is_over()
+                && self.timers.next_ns().is_none_or(|alarm_ns| alarm_ns >= end_ns);
             if !self.flow.draining && (told == STOP || over || self.is_used_up()) {
                 self.flow.draining = true;
-                let vain = self.schedule.stop(now_ns);
-                self.give_up_unbegun(vain);
+                self.give_up_arrivals(now_ns);
                 drain_end_ns = now_ns.saturating_add(self.bounds.drain_ns);
             }
             if self.flow.draining && (self.recorder.outstanding() == 0 || now_ns >= drain_end_ns) {
-                end.cut_off = self.recorder.outstanding();
-                self.cut_off(now_ns);
                 break;
             }
             if self.schedule.is_once() && self.is_done() {
@@ -254,26 +268,54 @@ impl<I: Io> Thread<'_, I> {
             }
             if let Err(error) = self.turn(now_ns, drain_end_ns) {
                 end.broken = Some(error);
-                end.unfinished = self.recorder.outstanding();
                 end.interrupted = true;
                 break;
             }
         }
+        end.unfinished = self.recorder.outstanding();
+        self.cut_off(self.clock.now_ns());
         // However it ended: sessions that were under way hold nothing any more.
         for session in &mut self.flow.sessions {
             session.rows.give_back(self.shared);
             end.rows_not_alone += session.rows.not_alone;
         }
+        for (request, prepared) in self.prepared.iter().enumerate() {
+            end.not_found.extend(prepared.probe.not_found().map(|(slot, count)| (request, slot, count)));
+        }
         end.ended_ns = self.clock.now_ns();
         let gauges = self.gauges();
         self.recorder.finish(end.ended_ns, gauges);
         end.lost_intervals = self.recorder.lost();
+        end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.spent_turns = self.flow.spent_turns;
         end.handshakes = self.io.handshakes();
         end.held = self.io.held();
         end.limited = self.schedule.limited();
+        end.connections_used = self.recorder.sockets_used();
         end.unexpected_messages = self.flow.unexpected_messages;
         (end, self.recorder)
+    }
+
+    /// Nothing that was due before the load's end has yet to begin.
+    fn is_over(&self) -> bool {
+        let end_ns = self.schedule.end_ns();
+        self.schedule.is_over() && self.timers.next_ns().is_none_or(|alarm_ns| alarm_ns >= end_ns)
+    }
+
+    /// Counts the arrivals that are there and will not begin any more.
+    fn give_up_arrivals(&mut self, now_ns: u64) {
+        loop {
+            match self.schedule.due(now_ns, &mut self.random) {
+                Due::Nothing => break,
+                Due::Waits => {}
+                Due::Begin(arrival) | Due::Dropped(arrival) => {
+                    self.recorder.given_up_unbegun(arrival.due_ns);
+                }
+            }
+        }
+        for arrival in self.schedule.stop(now_ns) {
+            self.recorder.given_up_unbegun(arrival.due_ns);
+        }
     }
 
     /// As many sessions as the plan allows have begun, and ended.
@@ -289,6 +331,8 @@ impl<I: Io> Thread<'_, I> {
 
     fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {
         self.cut(now_ns);
+        self.make_ahead(now_ns);
+        self.run_granted();
         let mut until_ns = self.recorder.edge_ns().min(self.recorder.look_ns()).min(drain_end_ns);
         if !self.flow.draining {
             until_ns = until_ns.min(self.schedule.end_ns());
@@ -299,10 +343,14 @@ impl<I: Io> Thread<'_, I> {
         if let Some(alarm_ns) = self.timers.next_ns() {
             until_ns = until_ns.min(alarm_ns);
         }
-        let mut at_most = Duration::from_nanos(until_ns.saturating_sub(now_ns));
-        if let Some(rest) = self.rests.rest(now_ns, until_ns) {
-            self.io.rest(rest)?;
-            at_most = Duration::ZERO;
+        let mut at_most = Duration::ZERO;
+        if !self.spin && until_ns > now_ns {
+            let mut now_ns = now_ns;
+            if until_ns - now_ns < SOON_NS {
+                self.io.hand_over()?;
+                now_ns = self.clock.now_ns();
+            }
+            at_most = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         }
         self.io.wait(Some(at_most))?;
         while let Some((connection, event)) = self.io.next() {
@@ -312,7 +360,6 @@ impl<I: Io> Thread<'_, I> {
         let now_ns = self.clock.now_ns();
         for _ in 0..ALARMS_PER_TURN {
             let Some((session, alarm)) = self.timers.pop(now_ns) else { break };
-            self.rests.begun();
             self.on_alarm(session, alarm, now_ns);
             self.run_granted();
         }
@@ -320,12 +367,11 @@ impl<I: Io> Thread<'_, I> {
             match self.schedule.due(now_ns, &mut self.random) {
                 Due::Nothing => break,
                 Due::Begin(arrival) => {
-                    self.rests.begun();
                     self.arrive(arrival, now_ns);
                     self.run_granted();
                 }
                 Due::Waits => {}
-                Due::Dropped => self.give_up_unbegun(1),
+                Due::Dropped(arrival) => self.recorder.given_up_unbegun(arrival.due_ns),
             }
         }
         Ok(())
@@ -341,7 +387,7 @@ impl<I: Io> Thread<'_, I> {
             }
             None => {
                 self.schedule.leave(arrival.origin, now_ns);
-                return self.give_up_unbegun(1);
+                return self.recorder.given_up_unbegun(arrival.due_ns);
             }
         };
         self.flow.sessions[session].origin = arrival.origin;
@@ -349,12 +395,10 @@ impl<I: Io> Thread<'_, I> {
         self.run_session(session, now_ns);
     }
 
-    /// Counts sessions that were due and never began.
-    pub fn give_up_unbegun(&mut self, sessions: u64) {
-        for _ in 0..sessions {
-            self.recorder.offered();
-            self.recorder.dropped();
-        }
+    /// Counts the sessions of a user that were due after the one that was due at `due_ns`, and never began.
+    pub fn give_up_missed(&mut self, origin: Origin, due_ns: u64) {
+        let Thread { schedule, recorder, .. } = self;
+        schedule.missed(origin, due_ns, |missed_ns| recorder.given_up_unbegun(missed_ns));
     }
 
     /// Every session holds a connection, waits for one, or thinks before its first request; the last two together
@@ -370,13 +414,19 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 
-    /// Counts what is still under way as timed out.
+    /// Gives every request that is still under way its end, and counts what its users did not come to.
     fn cut_off(&mut self, now_ns: u64) {
+        if !self.flow.draining {
+            self.flow.draining = true;
+            self.give_up_arrivals(now_ns);
+        }
         for session in 0..self.flow.sessions.len() {
-            if self.flow.sessions[session].stand.is_due() {
+            let Session { stand, origin, begun_due_ns, .. } = self.flow.sessions[session];
+            if stand.is_due() {
                 self.give_up(session, now_ns);
-                let Session { origin, begun_due_ns, .. } = self.flow.sessions[session];
-                self.give_up_unbegun(self.schedule.missed(origin, begun_due_ns));
+            }
+            if stand != Stand::Free {
+                self.give_up_missed(origin, begun_due_ns);
             }
         }
         debug_assert_eq!(self.recorder.outstanding(), 0, "every request that was due has an end");
@@ -409,3 +459,6 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use tidemark_wire::websocket::{
     self, Decoder, Limits, Role, WebSocketError, write_close, write_message, write_ping, write_pong,
 };
 
-use crate::answer::{Flaw, Message};
+use crate::answer::{Flaw, Message, Variables};
 use crate::exchange::Placed;
 use crate::fault::Fault;
 use crate::io::{Event, Io};
@@ -179,7 +179,10 @@ impl<'a, I: Io> Thread<'a, I> {
             return self.over_at_once(c, result);
         }
         let now_ns = self.clock.now_ns();
-        self.enter(s, now_ns);
+        let was_entered = self.flow.sessions[s].entered.is_some();
+        if let Err(unmet) = self.enter(s, now_ns) {
+            return Placed::Failed(Fault::Unmet(unmet));
+        }
         let session = &mut self.flow.sessions[s];
         let connection = self.pool.get(c);
         let Some(websocket) = connection.websocket.as_mut() else {
@@ -189,7 +192,11 @@ impl<'a, I: Io> Thread<'a, I> {
         payload.clear();
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
-        self.prepared[session.request as usize].render_message(&mut world.context(&session.slots), payload);
+        let cx = &mut world.context(&session.slots);
+        if let Err(unmet) = self.prepared[session.request as usize].render_message(cx, payload) {
+            self.withdraw(s, was_entered);
+            return Placed::Failed(Fault::Unmet(unmet));
+        }
         let key = Some(self.random.u32(..).to_ne_bytes());
         let out = &mut websocket.pending;
         websocket.awaiting = match step {
@@ -219,7 +226,9 @@ impl<'a, I: Io> Thread<'a, I> {
         connection.exchanging = true;
         session.stand = Stand::Exchanging;
         session.sent_ns = Some(now_ns);
-        self.recorder.lag(session.due_ns, session.lag_ns(now_ns));
+        let due_ns = session.due_ns;
+        self.left(s, now_ns);
+        self.recorder.used(self.io.socket_of(c), due_ns);
         if let Err(error) = self.flush(s, c) {
             self.close(c);
             return Placed::Failed(Fault::Broken(error));
@@ -252,15 +261,17 @@ impl<'a, I: Io> Thread<'a, I> {
         let probe = &mut self.prepared[session.request as usize].probe;
         let scratch = &mut self.flow.scratch;
         let message = Message(message);
-        if !probe.fits(&message, &session.slots, &mut world, scratch) {
-            return None;
-        }
-        match probe.judge(&message, &mut session.slots, &mut world, scratch) {
+        let judged = match probe.fits(&message, &session.slots, &mut world, scratch) {
+            Ok(()) => probe.judge(&message, &mut session.slots, &mut world, scratch),
+            Err(flaw) => Err(flaw),
+        };
+        match judged {
             Ok(()) => Some(Ok(())),
             Err(Flaw::Check(_) | Flaw::Status) => None,
-            Err(flaw) => {
+            Err(flaw @ (Flaw::Extraction(_) | Flaw::Unmet(_))) => {
                 let names = &self.kinds[session.kind].slot_names;
-                Some(Err(failed(flaw.outcome(), probe.describe(flaw, &message, &[], names))))
+                let variables = Variables { slots: &session.slots, names };
+                Some(Err(failed(flaw.outcome(), probe.describe(flaw, &message, &[], variables, scratch))))
             }
         }
     }
@@ -363,6 +374,7 @@ impl<'a, I: Io> Thread<'a, I> {
         let (Some(s), under_way) = (connection.session.map(|s| s as usize), connection.exchanging) else {
             return self.close(c);
         };
+        let has_come = matches!(event, Event::Received { .. });
         let result = match event {
             Event::Opened => return,
             Event::Received { .. } => self.take_frames(s, c, 0),
@@ -379,7 +391,8 @@ impl<'a, I: Io> Thread<'a, I> {
             }
         };
         if let Some(result) = result.filter(|_| under_way) {
-            self.step_ended(s, result, now_ns);
+            let end_ns = if has_come { self.read(s, now_ns) } else { now_ns };
+            self.step_ended(s, result, end_ns);
         }
     }
 
@@ -463,8 +476,12 @@ impl<'a, I: Io> Thread<'a, I> {
     }
 
     /// The step under way is over; the session goes on.
-    fn step_ended(&mut self, s: usize, result: Result<(), Fault>, now_ns: u64) {
+    fn step_ended(&mut self, s: usize, mut result: Result<(), Fault>, now_ns: u64) {
         self.timers.clear(s, Alarm::Wake);
+        if result.is_ok() && now_ns > self.flow.sessions[s].deadline_ns {
+            self.drop_connection(s, now_ns);
+            result = Err(Fault::Timeout);
+        }
         match result {
             Ok(()) => self.write_down(s, Outcome::Ok, now_ns),
             Err(fault) => self.fail(s, fault, now_ns),

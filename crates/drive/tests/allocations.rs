@@ -71,7 +71,8 @@ fn measured(name: &str, plan: Plan, options: DriveOptions) -> Option<(u64, u64)>
     };
     let (mut requests, mut before, mut after) = (0, None, 0);
     for interval in drive.intervals() {
-        if interval.in_window {
+        // what is cut off when enough was measured has an end of its own
+        if interval.in_window && requests < REQUESTS {
             after = ALLOCATIONS.load(Ordering::Relaxed);
             match before {
                 None => before = Some(after),
@@ -113,7 +114,7 @@ fn phases(warm_up: f64, level: f64) -> Vec<Phase> {
 fn arrivals() -> Plan {
     let open = LoadModel::Open(Spacing::Poisson);
     let mut plan = plan(vec![get(0, "/")], open, phases(100_000.0, 5_000.0));
-    (plan.limits.connections, plan.limits.waiting) = (8, 16);
+    (plan.limits.connections, plan.limits.waiting) = (8, Some(16));
     plan
 }
 

@@ -95,7 +95,7 @@ fn what_is_cut_off_at_the_end_holds_nothing() {
     });
     let more = "load: {users: 4, hold: 300ms}\nlimits: {drain: 100ms}\ndefaults: {timeout: 50s}";
     let (sum, shared) = run(plan(5, more), &server, 2);
-    assert_eq!((sum.end.cut_off, free(&shared)), (4, 5));
+    assert_eq!((sum.end.unfinished, free(&shared)), (4, 5));
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use support::identity::{Identity, NAME, identity_13};
@@ -216,8 +218,79 @@ fn what_it_takes_is_known_from_its_greeting() {
     assert_eq!(options.target.http2, Some(Http2 { most_streams: 3 }));
     let sum = finish(begin(plan(ONE_GET, 60, "users: 6", "connections: 1, streams: 6"), options));
     assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
-    // Two connections carry the six users, and one greeted.
-    assert_eq!(server.stop().unwrap().connections, 3);
+    // Its one connection carries three of the six users at once; one more greeted.
+    assert_eq!((server.stop().unwrap().connections, sum.end.places), (2, Some((6, 3))));
+    assert_eq!((sum.connects(), sum.dropped(), sum.end.connections_raised_to), (1, 0, None));
+}
+
+/// A server that answers the first request of each connection with these.
+fn answering_first(bytes: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
+                // a HEADERS frame of the first stream that ends it
+                while !all.windows(6).any(|bytes| bytes == [1, 5, 0, 0, 0, 1]) {
+                    match socket.read(&mut buffer) {
+                        Ok(count) if count > 0 => all.extend_from_slice(&buffer[..count]),
+                        _ => return,
+                    }
+                }
+                let _ = socket.write_all(bytes);
+                while socket.read(&mut buffer).is_ok_and(|count| count > 0) {}
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn an_answer_with_a_pseudo_header_of_requests_is_none() {
+    // SETTINGS, then `:status: 200` and `:method: GET` on the first stream, which they end
+    let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 1, 5, 0, 0, 0, 1, 0x88, 0x82]);
+    let sum = run(plan(ONE_GET, 3, "users: 1", "connections: 1"), address);
+    assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{}", details(&sum));
+    assert!(details(&sum).contains("pseudo-header that only requests have"), "{}", details(&sum));
+    let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]);
+    let sum = run(plan(ONE_GET, 1, "users: 1", "connections: 1"), address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 1)], "{}", details(&sum));
+}
+
+/// A server that has a bit to say without end, and reads nothing; how many bytes it got rid of.
+fn talking(frame: &'static [u8]) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, said) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let all = said.clone();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let said = all.clone();
+            std::thread::spawn(move || {
+                let _ = socket.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+                let many = frame.repeat((64 << 10) / frame.len());
+                while socket.write_all(&many).is_ok() {
+                    said.fetch_add(many.len(), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    (address, said)
+}
+
+#[test]
+fn a_server_that_talks_and_does_not_listen_is_left() {
+    const PING: &[u8] = &[0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+    for frame in [PING, SETTINGS] {
+        let (address, said) = talking(frame);
+        let sum = run(plan("- GET: /\n  timeout: 50s", 1, "users: 1", "connections: 1"), address);
+        assert_eq!(outcomes(&sum), [(Outcome::Protocol, 1)], "{}", details(&sum));
+        assert!(details(&sum).contains("does not read what it is sent"), "{}", details(&sum));
+        // What the library had room for, what lay unread, and what the system holds for either side.
+        let received: u64 = sum.intervals.iter().map(|interval| interval.received_bytes).sum();
+        assert!(received < 40 << 20, "{received} of {} bytes", said.load(Ordering::Relaxed));
+    }
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn paced_users_owe_the_same_whatever_the_system_does() {
     let sum = run(plan(vec![get(0, "/")], pace, vec![phase(1_000, 8.0)]), slow.address);
     // Each user comes to four of its ten at most, the last of them 450 ms late.
     assert_eq!(sum.offered(), 80);
+    assert_eq!(sum.measured(), (80, sum.dropped()), "a beat that never begins counts by when it was due");
     assert!(sum.outcome(Outcome::Ok) <= 32 && sum.dropped() >= 48, "{}", sum.dropped());
     assert!(sum.response().max() >= 500_000, "{} µs", sum.response().max());
     let mut lag = new_histogram();
@@ -102,14 +103,59 @@ fn beyond_the_limit_sessions_are_dropped_or_wait() {
         let server = silent();
         let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(1_000, 100.0)]);
         plan.limits.in_flight = Some(SessionLimit { most: 3, at_limit });
-        plan.limits.waiting = 7;
+        plan.limits.waiting = Some(7);
         plan.limits.drain = Duration::from_millis(100);
         let sum = run(plan, server.address);
         // Who still waits at the end is dropped, too.
         assert_eq!((sum.offered(), sum.dropped()), (100, 97));
+        assert_eq!(sum.measured(), (100, 97), "also where it was given up after the window");
         assert_eq!((sum.end.sessions_waited, sum.end.sessions_dropped), (waited, 97));
         assert!(sum.intervals.iter().any(|i| i.waiting == waited && i.in_flight == 3));
     }
+}
+
+/// What was due in each of half a second of warm-up, half a measured one and half a second after it ends in the sums of
+/// just that half, wherever the driver is with it when it ends.
+#[test]
+fn every_request_that_was_due_in_the_window_ends_in_its_sums() {
+    let unmeasured = || Phase { measured: false, ..phase(500, 40.0) };
+    let phases = || vec![unmeasured(), phase(500, 40.0), unmeasured()];
+    let pace = LoadModel::Paced(Duration::from_millis(100));
+    let think = LoadModel::Thinking(Pause::Exponential(Duration::from_millis(50)));
+    let all = [OPEN, pace, think, LoadModel::Closed];
+    let limits = [None, Some(AtLimit::Wait), Some(AtLimit::Drop)];
+    let case = |model: LoadModel, at_limit: Option<AtLimit>, stopped: bool| {
+        let server = slow(Duration::from_millis(130));
+        let mut plan = plan(vec![get(0, "/")], model, phases());
+        plan.limits.connections = 6;
+        plan.limits.waiting = Some(12);
+        plan.limits.drain = Duration::from_millis(250);
+        plan.limits.in_flight = at_limit.map(|at_limit| SessionLimit { most: 4, at_limit });
+        plan.requests[0].timeout = Duration::from_millis(300);
+        let drive = begin(plan, options(server.address, 2));
+        if stopped {
+            std::thread::sleep(Duration::from_millis(900));
+            drive.stop();
+        }
+        // the sums are compared there
+        let sum = finish(drive);
+        let named = format!("{model:?}, {at_limit:?}, stopped: {stopped}");
+        // of all 60 arrivals, or 15 beats of each of 40 users, a third
+        let (offered, dropped) = sum.measured();
+        match model {
+            LoadModel::Open(_) if !stopped => assert_eq!(offered, 20, "{named}"),
+            LoadModel::Paced(_) if !stopped => assert_eq!(offered, 200, "{named}"),
+            _ => assert!(offered > 0, "{named}"),
+        }
+        assert!(dropped <= sum.dropped(), "{named}");
+    };
+    std::thread::scope(|scope| {
+        for model in all {
+            for at_limit in limits {
+                scope.spawn(move || [false, true].map(|stopped| case(model, at_limit, stopped)));
+            }
+        }
+    });
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_failed_check() {
     let server = Server::plain(Duration::ZERO);
     let mut plan = twenty();
     plan.requests[0].checks = vec![Check::Body(TextTest::Contains(Template::literal("bye")))];
-    all_end(&server, plan, Outcome::Check, "check of the body failed: hello");
+    all_end(&server, plan, Outcome::Check, "check body: expected to contain bye, got hello");
 }
 
 #[test]
@@ -143,6 +143,27 @@ fn a_length_over_the_limit_fails_before_the_body_comes() {
     let plan = twenty();
     assert!(plan.requests.iter().all(|request| request.checks.is_empty()), "the body is not kept");
     all_end(&server, plan, Outcome::Protocol, "larger than the limit of 1048576 bytes");
+}
+
+#[test]
+fn a_chunk_over_the_limit_fails_before_it_comes() {
+    let server = Server::start(|_, stream| {
+        write(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7FFFFFFFFFFFFFFF\r\nabc");
+        Next::Keep
+    });
+    all_end(&server, twenty(), Outcome::Protocol, "larger than the limit of 1048576 bytes");
+}
+
+#[test]
+fn protocols_are_switched_only_where_that_was_asked_for() {
+    let server = Server::start(|_, stream| {
+        write(stream, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
+        Next::Keep
+    });
+    all_end(&server, twenty(), Outcome::Protocol, "switched protocols (status 101)");
+    let mut plan = twenty();
+    plan.requests[0].head = Template::literal("GET / HTTP/1.1\r\nUpgrade: x\r\n");
+    all_end(&server, plan, Outcome::Ok, "");
 }
 
 #[test]

@@ -109,7 +109,11 @@ fn what_it_takes_is_known_from_its_greeting() {
     assert_eq!(options.target.rpc.as_ref().unwrap().most_calls, 3);
     let sum = finish(begin(plan, options));
     assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
-    assert_eq!(at(&server.seen.connections), 2, "for six users");
+    assert_eq!(
+        (at(&server.seen.connections), sum.end.places),
+        (1, Some((6, 3))),
+        "the limit holds for six users"
+    );
 }
 
 #[test]

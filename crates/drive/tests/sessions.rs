@@ -42,7 +42,7 @@ fn a_value_from_one_answer_goes_into_the_next_request() {
 
 #[test]
 fn what_a_failed_request_should_have_brought_is_missing() {
-    let server = Server::start(|request, stream| match (request.target(), request.index % 3) {
+    let server = Server::start(|request, stream| match (request.target(), request.index % 2) {
         ("/token", 0) => answer(stream, "200 OK", "X-Token: good\r\n", ""),
         ("/token", _) => answer(stream, "500 Oops", "X-Token: bad\r\n", ""),
         (_, _) => answer(stream, "200 OK", "", request.target()),
@@ -53,17 +53,10 @@ fn what_a_failed_request_should_have_brought_is_missing() {
         plan.requests[request].extractions = vec![extract(0, token, WhenMissing::Clear)];
     }
     plan.requests[2].head = get_of(0, "/use/");
-    plan.requests[2].extractions = vec![extract(1, Source::Body, WhenMissing::Clear)];
-    let whole = Template::literal("/use/");
-    plan.requests[2].checks = vec![Check::Body(TextTest::Equals(whole))];
     let sum = run(plan, server.address);
     assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Status), 10);
-    assert_eq!(
-        sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Ok),
-        10,
-        "{:?}",
-        sum.examples()
-    );
+    assert_eq!(sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Variable), 10);
+    assert_eq!(server.requests(), 20);
 }
 
 /// What each login got, and which cookies came with the requests after it.

@@ -5,20 +5,20 @@
 //! so many are refused a second; whoever is to be refused beyond that waits for his turn, or for a place, whichever
 //! comes first. His connection is not read meanwhile: that slows down those who do not slow down by themselves.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tidemark_service::{Pace, worker_index};
 use tidemark_store::StoreError;
-use tidemark_store::messages::{Message, MessageStore};
+use tidemark_store::messages::{Message, MessageStore, Page, Query};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
 use crate::refusal::Refusal;
+use crate::room::Room;
 
-/// Pages that are made or sent at the same time; the next one waits for one of them.
-const PAGES_MAX: usize = 8;
+/// Pages that are read from the store at the same time; the next one waits for one of them.
+const PAGES_READ_MAX: usize = 8;
 /// Messages that each worker refuses in a second: less than a tenth of its time, at 5 to 8 µs each.
 const REFUSED_PER_S: u64 = 10_000;
 /// So many are refused at once after a calm.
@@ -37,7 +37,9 @@ pub(crate) struct App {
     refused: AtomicU64,
     /// Those that wait to be refused or for a place, whichever comes first.
     held: AtomicUsize,
-    pub(crate) pages: Arc<Semaphore>,
+    /// Those of pages that are read.
+    pages: Semaphore,
+    pub(crate) room: Room,
 }
 
 /// One more in a count, until it is dropped.
@@ -68,7 +70,8 @@ impl App {
             refusals: Pace::new(REFUSED_PER_S * workers, REFUSED_AT_ONCE * workers),
             refused: AtomicU64::new(0),
             held: AtomicUsize::new(0),
-            pages: Arc::new(Semaphore::new(PAGES_MAX)),
+            pages: Semaphore::new(PAGES_READ_MAX),
+            room: Room::new(),
         }
     }
 
@@ -86,6 +89,13 @@ impl App {
             self.before_refusal(std::future::pending::<()>()).await;
         }
         Ok(taken?)
+    }
+
+    /// Reads a page when it is its turn. Others have theirs before anything of it is sent, at whatever pace.
+    pub(crate) async fn page(&self, query: Query) -> Result<Page, Refusal> {
+        let turn = self.pages.acquire().await;
+        let _turn = turn.map_err(|_| Refusal::Unavailable("the server stops".into()))?;
+        Ok(self.store.of_user(query).await?)
     }
 
     /// Tells the store of each worker once, as each has a runtime of its own.
@@ -133,6 +143,8 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tidemark_store::Answer;
     use tidemark_store::messages::{Messages, MessagesMetrics, Page, Query};
 

@@ -7,18 +7,20 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use bytes::Bytes;
+use tidemark_service::rpc::OPENAPI_PATH;
 use tidemark_service::{Answer, System};
 use tidemark_store::messages::{Message, Place, Query};
 
 use crate::app::App;
+use crate::openapi::document;
 use crate::page::Rendering;
 use crate::payload::{NotAMessage, field, message_of_query, read_message};
 use crate::refusal::Refusal;
 
 /// Most messages of one page, and as many as there are where nothing is said.
-const LIMIT_MAX: usize = 100_000;
+pub(crate) const LIMIT_MAX: usize = 100_000;
 /// Names the next page.
 static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 
@@ -26,12 +28,21 @@ type Shared = State<Arc<App>>;
 
 /// All routes of the intake.
 fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/m", get(take_query).post(take_body))
-        .route("/count", get(count))
-        .route("/behind", get(behind))
-        .route("/messages/{user}", get(messages))
-        .with_state(app)
+    let description = Bytes::from(document().to_string());
+    let describe = get(async move || tidemark_service::json(StatusCode::OK, description.clone()));
+    let router = Router::new().route(OPENAPI_PATH, describe);
+    let add = |router: Router<Arc<App>>, (path, does)| router.route(path, does);
+    routes().into_iter().fold(router, add).with_state(app)
+}
+
+/// Which path does what.
+fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
+    [
+        ("/m", get(take_query).post(take_body)),
+        ("/count", get(count)),
+        ("/behind", get(behind)),
+        ("/messages/{user}", get(messages)),
+    ]
 }
 
 /// The intake as it is served: its routes, and a short way for messages past them.
@@ -84,12 +95,16 @@ async fn behind(State(app): Shared) -> Result<Response, Refusal> {
     Ok(plain(app.store.behind().await?.to_string()))
 }
 
+/// The number that these digits are; a sign is none.
+fn digits<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    let text = text.iter().all(u8::is_ascii_digit).then_some(text)?;
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
 /// A field of the query that is a whole number.
 fn number<T: std::str::FromStr>(query: &str, name: &str, otherwise: T) -> Result<T, Refusal> {
     let Some(value) = field(query, name).filter(|value| !value.is_empty()) else { return Ok(otherwise) };
-    let text = std::str::from_utf8(&value).ok();
-    let number = text.and_then(|text| text.parse().ok());
-    number.ok_or_else(|| Refusal::BadRequest(format!("{name} is no whole number").into()))
+    digits(&value).ok_or_else(|| Refusal::BadRequest(format!("{name} is no whole number").into()))
 }
 
 /// A place as a cursor: time, then the kind in hexadecimal digits.
@@ -100,14 +115,14 @@ fn cursor_of(place: Place) -> String {
 
 fn place_of(cursor: &[u8]) -> Option<Place> {
     let (time, kind) = std::str::from_utf8(cursor).ok()?.split_once('-')?;
-    let kind = u32::from_str_radix(kind, 16).ok().filter(|_| kind.len() == 6)?.to_be_bytes();
-    Some(Place { time_ms: time.parse().ok()?, kind: [kind[1], kind[2], kind[3]] })
+    let is_kind = kind.len() == 6 && kind.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let kind = u32::from_str_radix(kind, 16).ok().filter(|_| is_kind)?.to_be_bytes();
+    Some(Place { time_ms: digits(time.as_bytes())?, kind: [kind[1], kind[2], kind[3]] })
 }
 
 fn read_query(user: &str, query: &str) -> Result<Query, Refusal> {
     let bad = |text: &'static str| Refusal::BadRequest(text.into());
-    let is_number = !user.is_empty() && user.bytes().all(|byte| byte.is_ascii_digit());
-    let user = user.parse().ok().filter(|_| is_number).ok_or_else(|| bad("the user is no whole number"))?;
+    let user = digits(user.as_bytes()).ok_or_else(|| bad("the user is no whole number"))?;
     let after = match field(query, "cursor").filter(|cursor| !cursor.is_empty()) {
         None => None,
         Some(cursor) => {
@@ -129,12 +144,11 @@ async fn messages(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let query = read_query(&user, query.as_deref().unwrap_or_default())?;
-    let turn = app.pages.clone().acquire_owned().await;
-    let turn = turn.map_err(|_| Refusal::Unavailable("the server stops".into()))?;
-    let page = app.store.of_user(query).await?;
+    let mut page = app.page(query).await?;
+    let room = app.room.take(&mut page)?;
     debug_assert!(page.messages.is_sorted_by_key(Message::place));
     let next = page.next;
-    let mut response = Response::new(Body::new(Rendering::new(page.messages, turn)));
+    let mut response = Response::new(Body::new(Rendering::new(page.messages, room)));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -149,6 +163,25 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_description_has_the_paths_that_are_routed_and_no_others() {
+        let document = document();
+        let mut documented: Vec<_> = document["paths"].as_object().expect("paths").keys().cloned().collect();
+        let mut routed: Vec<_> = routes().into_iter().map(|(path, _)| path).collect();
+        routed.sort_unstable();
+        documented.sort_unstable();
+        assert_eq!(documented, routed);
+    }
+
+    #[test]
+    fn a_number_has_no_sign() {
+        assert_eq!(digits::<u64>(b"0042"), Some(42));
+        assert_eq!(number("limit=%2B5", "limit", 1).ok(), None);
+        assert_eq!(number("limit=5", "limit", 1).ok(), Some(5));
+        assert_eq!(place_of(b"+1-414243"), None);
+        assert_eq!(place_of(b"1-+14243"), None);
+    }
 
     proptest! {
         #[test]

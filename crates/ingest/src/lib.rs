@@ -45,6 +45,7 @@
 //! - `GET /messages/USER?from=&to=&limit=&cursor=`: the user's messages in order of time, from `from` on and before
 //!   `to` (milliseconds), as a JSON array. A page that is not the last has the cursor of the next one in the header
 //!   `next-cursor`; it may be shorter than the limit, when its messages are large.
+//! - `GET /openapi.json`: all of this as an OpenAPI document.
 //!
 //! # Buffer
 //!
@@ -60,8 +61,9 @@
 //! a second and worker a message is held back, its connection unread, until a place is free or its turn to be refused
 //! has come. Where the processor is what is short and not the store, sockets are read as fast as messages are kept: so
 //! many wait in them as there are connections, and those are bounded too. A page
-//! is at most a hundred thousand messages or eight megabytes of them, a few pages are made at a time, and each is
-//! rendered piece by piece as the client takes it.
+//! is at most a hundred thousand messages or eight megabytes of them, a few pages are read at a time, and each is
+//! rendered piece by piece as the client takes it. All that clients have not taken yet have 64 MiB together: where slow
+//! ones hold much of it a page is smaller, and its cursor leads on; where they hold all of it, it is 503.
 //!
 //! # Figures
 //!
@@ -72,10 +74,12 @@ mod app;
 mod buffer;
 mod error;
 mod handlers;
+mod openapi;
 mod options;
 mod page;
 mod payload;
 mod refusal;
+mod room;
 mod serve;
 mod store_metrics;
 mod stores;

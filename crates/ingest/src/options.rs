@@ -166,6 +166,7 @@ const SETTINGS: &[Setting] = &[
         help: "buffer=kafka: how many seconds it has to take a message, retries included, and to be reached at the start",
     },
     Limits::CONNECTIONS_MAX,
+    Limits::HELD_MIB_MAX,
     Limits::HEAD_TIMEOUT_S,
     Limits::STOP_DEADLINE_S,
 ];

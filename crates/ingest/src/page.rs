@@ -15,21 +15,21 @@ use crate::payload::USER_DIGITS;
 /// A piece is sent when it has this many bytes.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The body of an answer: the messages that are still to be rendered, and the place among the pages in the making.
+/// The body of an answer: the messages that are still to be rendered, and the room that they take.
 pub(crate) struct Rendering {
     messages: std::vec::IntoIter<Message>,
     is_begun: bool,
     is_over: bool,
     left_bytes: u64,
-    _turn: OwnedSemaphorePermit,
+    _room: OwnedSemaphorePermit,
 }
 
 impl Rendering {
-    pub(crate) fn new(messages: Vec<Message>, turn: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn new(messages: Vec<Message>, room: OwnedSemaphorePermit) -> Self {
         let commas = messages.len().saturating_sub(1);
         let left_bytes = messages.iter().map(rendered_bytes).sum::<usize>() + commas + 2;
         let messages = messages.into_iter();
-        Rendering { messages, is_begun: false, is_over: false, left_bytes: left_bytes as u64, _turn: turn }
+        Rendering { messages, is_begun: false, is_over: false, left_bytes: left_bytes as u64, _room: room }
     }
 
     fn piece(&mut self) -> Option<Bytes> {
@@ -89,7 +89,7 @@ fn string(text: &[u8], to: &mut Vec<u8>) {
 }
 
 /// How many bytes [`render`] makes of a message.
-fn rendered_bytes(message: &Message) -> usize {
+pub(crate) fn rendered_bytes(message: &Message) -> usize {
     let fixed = r#"{"user":"","time":,"type":,"payload":}"#.len();
     let user = itoa::Buffer::new().format(message.user).len().max(USER_DIGITS);
     let time = itoa::Buffer::new().format(message.time_ms).len();

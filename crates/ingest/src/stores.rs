@@ -89,13 +89,15 @@ impl Kind {
             Kind::Cassandra(options) => {
                 let store = tidemark_store::cassandra::Cassandra::open(options)?;
                 let given = store.durability();
-                match given == durability || durability != Durability::Synced {
+                let remedy = match given {
+                    Durability::Memory => "alter the keyspace to durable_writes = true, or name another one",
+                    _ => {
+                        "let Cassandra's commit log be synced before it answers (commitlog_sync: batch or group)"
+                    }
+                };
+                match given >= durability {
                     true => Ok(store),
-                    false => Err(IngestError::LessDurable {
-                        given,
-                        wanted: durability,
-                        remedy: "let Cassandra's commit log be synced before it answers (commitlog_sync: batch or group)",
-                    }),
+                    false => Err(IngestError::LessDurable { given, wanted: durability, remedy }),
                 }
             }
         }

@@ -5,6 +5,7 @@ mod client;
 mod ingest;
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,6 +39,15 @@ fn a_message_is_taken_counted_and_given_back_as_it_was_sent() {
     assert_eq!(reply.json(), expected);
     assert_eq!(client.get("/messages/7").body, reply.body);
     assert_eq!(client.get("/messages/8").text(), "[]");
+}
+
+#[test]
+fn the_description_is_of_what_is_served() {
+    let running = Running::start();
+    let document = client::described_is_served(&mut running.client());
+    let example = &document["components"]["schemas"]["Text"]["examples"][0];
+    let example = example.as_str().expect("an example");
+    assert_eq!(running.client().get(&format!("/m?c={example}")).status, 200);
 }
 
 #[test]
@@ -118,6 +128,32 @@ fn pages_lead_to_the_next_by_their_cursor() {
     let some = client.get("/messages/3?from=1005&to=1007").json();
     assert_eq!(some.as_array().unwrap().len(), 10);
     assert_eq!(some[0]["time"], 1005);
+}
+
+#[test]
+fn those_who_take_their_page_slowly_keep_nobody_waiting() {
+    let running = Running::start();
+    let mut client = running.client();
+    for time in 0..2_200 {
+        let text = message(1, time, "ABC") + &"x".repeat(4_000);
+        assert_eq!(client.request("POST", "/m", &[], text.as_bytes()).status, 200);
+    }
+    assert_eq!(client.get(&format!("/m?c={}", message(2, 1, "ABC"))).status, 200);
+    // more than pages are read at a time; none of them takes more than its first bytes
+    let mut slow: Vec<_> = (0..20).map(|_| running.client()).collect();
+    for slow in &mut slow {
+        slow.send(b"GET /messages/1 HTTP/1.1\r\nHost: x\r\n\r\n");
+        let mut status = [0; 12];
+        slow.stream.read_exact(&mut status).unwrap();
+        assert_eq!(&status, b"HTTP/1.1 200");
+    }
+    assert_eq!(client.get("/messages/2").json().as_array().unwrap().len(), 1);
+    let page = client.get("/messages/1");
+    assert_eq!(page.status, 200);
+    let next = page.header("next-cursor").expect("the page is no larger than there is room for").to_owned();
+    let length = page.json().as_array().unwrap().len();
+    let rest = client.get(&format!("/messages/1?cursor={next}")).json();
+    assert_eq!(rest[0]["time"], length, "it goes on where it was cut");
 }
 
 #[test]

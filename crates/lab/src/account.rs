@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes, Http2, Rpc};
+use tidemark_drive::{DriveEnd, Handshakes, Http2, NotFound, Rpc, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System};
-use tidemark_record::{Summary, Totals};
+use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Op;
 
@@ -22,6 +22,8 @@ const STEAL_NOTED: f64 = 0.05;
 const WAITED_NOTED: f64 = 0.05;
 /// A disk whose median sync differs more than this between the two probes is worth a note.
 const SYNC_CHANGE_NOTED: f64 = 2.0;
+/// Where more than this share of the median response time is the driver's own, its size is told.
+const OWN_SHARE_NOTED: f64 = 0.1;
 
 /// Gathers what goes into the manifest.
 #[derive(Debug, Clone)]
@@ -36,9 +38,14 @@ pub struct Account {
     stores: Vec<Store>,
     /// Whether any certificate was good enough.
     unchecked: bool,
+    timestamps: Timestamps,
+    /// Whether the driving threads never sleep.
+    spin: bool,
     driver_io: String,
     /// Streams of a connection of HTTP/2, or calls at once, that are asked for.
     streams: usize,
+    /// Whether sessions arrive and take connections that are kept; users have one each.
+    arrives: bool,
 }
 
 impl Account {
@@ -52,8 +59,11 @@ impl Account {
             seed,
             started_at: String::new(),
             unchecked: plan.system.tls.insecure,
+            timestamps: options.timestamps,
+            spin: options.spin,
             driver_io: String::new(),
             streams: plan.limits.streams,
+            arrives: plan.limits.keep_alive && plan.load.streams().iter().any(|one| !one.model.is_closed()),
             stores: Vec::new(),
             system: System {
                 settings: plan.system.settings.clone(),
@@ -130,8 +140,10 @@ impl Account {
     /// What the drive says about itself.
     pub fn drove(&mut self, end: &DriveEnd, summary: &Summary) {
         let counted = [
-            (end.cut_off, "requests were still under way when the drain was over; they count as timed out"),
-            (end.unfinished, "requests were left without an end; they are in no figure"),
+            (
+                end.unfinished,
+                "requests were due and without an answer when the run ended; they count as failed",
+            ),
             (
                 end.lost_intervals,
                 "seconds of a driving thread were lost, because they were not written in time",
@@ -174,8 +186,54 @@ impl Account {
                  has an equal share of the users, and whole connections for them; another number of --threads may fit"
             ));
         }
+        self.notes.extend(bounds_only(summary));
+        self.notes.extend(self.own_share(summary));
+        self.notes.extend(connections_used(end).filter(|_| self.arrives));
+        if let Some((users, places)) = end.places {
+            self.notes.push(format!(
+                "{users} users shared {places} places for requests and waited for each other: the server takes fewer \
+                 at once on a connection than `limits: streams` says, and `limits: connections` holds; the waits count"
+            ));
+        }
+        self.notes.extend(end.not_found.iter().map(|NotFound { label, variable, answers }| {
+            format!(
+                "{label}: nothing was found for \"{variable}\" in {answers} {}, which left it without a value; `when \
+                 missing` says what shall be then",
+                if *answers == 1 { "answer" } else { "answers" }
+            )
+        }));
         self.notes.extend(waited(summary));
         self.notes.extend(stood_still(summary));
+    }
+
+    /// What a reader must know of the driver's own share of the response times.
+    fn own_share(&self, summary: &Summary) -> Option<String> {
+        let (driver, median_us) = (&summary.driver, summary.response_time_us.p50?);
+        let left = driver.lag_us.p50.unwrap_or(0);
+        // where they count to the kernel's timestamps it is in none of them
+        let read = driver.read_lag_us.as_ref().and_then(|lag_us| lag_us.p50);
+        let read = read.filter(|_| self.timestamps == Timestamps::Read);
+        let own_us = left + read.unwrap_or(0);
+        if own_us as f64 <= OWN_SHARE_NOTED * median_us as f64 {
+            return None;
+        }
+        let told = |us: u64| duration_text(us as f64);
+        let mut note = format!(
+            "about {} of the median response time of {} is the driver's own: requests left {} after they were due",
+            told(own_us),
+            told(median_us),
+            told(left)
+        );
+        if let Some(read_us) = read {
+            note += &format!(
+                ", and answers were read {} after they came; --timestamps kernel leaves the latter out",
+                told(read_us)
+            );
+        }
+        if !self.spin {
+            note += "; --spin lessens it where each driving thread has a core of its own";
+        }
+        Some(note)
     }
 
     /// What TLS was spoken, and how often it was begun.
@@ -200,6 +258,15 @@ impl Account {
                 self.machine.steal_share
             ));
         }
+        if totals.unmeasured_dropped > 0 {
+            self.notes.push(format!(
+                "{} requests that were due outside of the measured window (in the warm-up, say) were dropped; they are in \
+                 no figure",
+                totals.unmeasured_dropped
+            ));
+        }
+        self.notes.extend(never_requested(plan, totals));
+        self.notes.extend(redirected(totals));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
@@ -227,6 +294,43 @@ impl Account {
         manifest.error_examples = totals.error_examples.clone();
         manifest.notes = self.notes;
         manifest
+    }
+}
+
+/// What a reader must know where the driver was held up: the verdict stands, but figures are bounds.
+fn bounds_only(summary: &Summary) -> Option<String> {
+    let limit = summary.driver.limits.first()?;
+    let without = &summary.response_time_less_lag_us;
+    let range = |name: &str, less: Option<u64>, measured: Option<u64>| {
+        let [less, measured] = [less?, measured?].map(|us| duration_text(us as f64));
+        Some(format!(", {name} is {less} to {measured}"))
+    };
+    let range = [
+        range("the median", without.p50, summary.response_time_us.p50),
+        range("p99", without.p99, summary.response_time_us.p99),
+    ];
+    let range: String = range.into_iter().flatten().collect();
+    Some(format!(
+        "the driver was held up: the system can do at least what was achieved{range}, without and with the driver's own \
+         share; {limit}"
+    ))
+}
+
+/// Over how many connections the measured requests of arrivals went.
+fn connections_used(end: &DriveEnd) -> Option<String> {
+    let used = end.connections_used;
+    match end.connections_ahead {
+        Some(named) if used < named as u64 => Some(format!(
+            "{used} of the {named} connections that the scenario names carried measured requests: there were too few requests \
+             for all of them, or the server did not take as many"
+        )),
+        Some(named) => Some(format!("all {named} connections carried measured requests, in turn")),
+        None if used == 0 => None,
+        None => Some(format!(
+            "{used} {} carried measured requests, made when none was free; to have more of them used, name their \
+             number (`limits: connections`, `hit -c`)",
+            if used == 1 { "connection" } else { "connections" }
+        )),
     }
 }
 
@@ -289,10 +393,44 @@ fn called(server: &Rpc, wanted: usize) -> String {
 pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     let ops = plan.sessions.iter().flat_map(|kind| &kind.ops);
     let requests = ops.filter_map(|op| match op {
-        Op::Request(index) => plan.requests.get(usize::from(*index)),
-        _ => None,
+        Op::Request(request) | Op::WebSocket { request, .. } => plan.requests.get(usize::from(*request)),
+        Op::Set { .. }
+        | Op::Take { .. }
+        | Op::Jump(_)
+        | Op::JumpUnless { .. }
+        | Op::Choose { .. }
+        | Op::Think(_)
+        | Op::End => None,
     });
     requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
+}
+
+/// Labels of the load of which there was no request, where there were others: what nobody asked for is in no figure.
+fn never_requested(plan: &Plan, totals: &Totals) -> Option<String> {
+    let loaded = labels_of_the_load(plan);
+    let labels = plan.labels.iter().zip(&totals.by_label);
+    let never = labels.filter(|(label, of)| of.ended == 0 && loaded.contains(label.as_str()));
+    let never: Vec<String> = never.map(|(label, _)| format!("`{label}`")).collect();
+    let (verb, them) = if never.len() == 1 { ("was", "it") } else { ("were", "them") };
+    (totals.all.ended > 0 && !never.is_empty())
+        .then(|| format!("{} {verb} never requested: no figure is about {them}", never.join(", ")))
+}
+
+/// Where most answers only say where else to ask: a sign-in page, say.
+fn redirected(totals: &Totals) -> Option<String> {
+    // 304 is what was asked for by who had a copy
+    let redirects =
+        totals.statuses.iter().filter(|(status, _)| (300..400).contains(*status) && **status != 304);
+    let count: u64 = redirects.map(|(_, count)| count).sum();
+    let all: u64 = totals.statuses.values().sum();
+    // with a check of the status they are no good answers
+    let good = totals.all.measured[Outcome::Ok as usize];
+    (count * 2 > all && good > all - count).then(|| {
+        format!(
+            "{count} of {all} answers were redirects, which are not followed; they count as good unless a check names \
+             the statuses: `check: {{status: 2xx}}`"
+        )
+    })
 }
 
 /// The phases as they came to pass.
@@ -355,6 +493,91 @@ mod tests {
         assert!(note(1.0, Some(0.06)).unwrap().contains("no core for 6 %"));
         assert!(note(1.0, None).unwrap().contains("no schedstat"));
         assert_eq!(note(0.0, None), None, "nothing was measured, which is said");
+    }
+
+    #[test]
+    fn the_drivers_own_share_is_noted_where_it_is_more_than_a_tenth_of_the_median() {
+        let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+        let note = |lag_us, read_us: Option<u64>, timestamps, spin| {
+            let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+            (summary.response_time_us.p50, summary.driver.lag_us.p50) = (Some(1_000), Some(lag_us));
+            summary.driver.read_lag_us =
+                read_us.map(|p50| tidemark_record::summary::Latency { p50: Some(p50), ..Default::default() });
+            let options = RunOptions { timestamps, spin, ..RunOptions::default() };
+            Account::begin(&options, &plan, 1).own_share(&summary)
+        };
+        assert_eq!(note(40, Some(60), Timestamps::Read, false), None);
+        assert_eq!(
+            note(41, Some(60), Timestamps::Read, false).unwrap(),
+            "about 101us of the median response time of 1ms is the driver's own: requests left 41us after they were due, \
+             and answers were read 60us after they came; --timestamps kernel leaves the latter out; --spin lessens it where each driving \
+             thread has a core of its own"
+        );
+        assert_eq!(note(41, Some(60), Timestamps::Kernel, false), None);
+        let text = note(150, None, Timestamps::Read, true).unwrap();
+        assert!(text.contains("150us") && !text.contains("--"), "{text}");
+    }
+
+    #[test]
+    fn how_many_connections_were_used_is_said() {
+        let note = |used, ahead| {
+            let end = DriveEnd { connections_used: used, connections_ahead: ahead, ..DriveEnd::default() };
+            connections_used(&end)
+        };
+        assert_eq!(note(0, None), None);
+        assert!(
+            note(9, None).unwrap().starts_with("9 connections carried measured requests, made when none")
+        );
+        assert!(note(400, Some(400)).unwrap().starts_with("all 400 connections"));
+        assert!(note(100, Some(400)).unwrap().starts_with("100 of the 400 connections"));
+    }
+
+    #[test]
+    fn what_was_dropped_in_the_warm_up_is_noted() {
+        let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+        let notes = |dropped, measured_dropped| {
+            let mut totals = Totals::new(&[]);
+            let mut interval = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
+            (interval.dropped, interval.measured_dropped) = (dropped, measured_dropped);
+            totals.add_interval(&interval);
+            let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
+            let options = RunOptions::default();
+            Account::begin(&options, &plan, 1).manifest(&plan, &options, summary, &totals).notes
+        };
+        let about = |notes: Vec<String>| notes.into_iter().find(|note| note.contains("were dropped"));
+        assert!(about(notes(7, 3)).unwrap().starts_with("4 requests that were due outside"));
+        assert_eq!(about(notes(3, 3)), None);
+    }
+
+    #[test]
+    fn answers_that_are_mostly_redirects_are_noted() {
+        let mut totals = Totals::new(&[]);
+        totals.statuses = [(200, 5), (302, 5), (304, 9)].into();
+        assert_eq!(redirected(&totals), None);
+        totals.statuses = [(200, 5), (302, 6)].into();
+        assert_eq!(redirected(&totals), None, "a check says that they are wrong");
+        totals.all.measured[Outcome::Ok as usize] = 11;
+        assert!(redirected(&totals).unwrap().starts_with("6 of 11 answers were redirects"));
+    }
+
+    #[test]
+    fn a_label_that_was_never_requested_is_noted() {
+        let text = "system: {url: 'http://h'}\nsessions: {s: {steps: [{GET: /a, label: A}, {GET: /b, label: B}]}}\n\
+                    load: {users: 1, hold: 1s}\n";
+        let plan = tidemark_scenario::load_text("x.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let mut totals = Totals::new(&plan.labels);
+        assert_eq!(never_requested(&plan, &totals), None, "nothing was, which is said");
+        let mut warm = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
+        let series = |label| tidemark_record::Series {
+            measured: false,
+            ..crate::test_plan::series(label, tidemark_record::Outcome::Status, 5, 1)
+        };
+        warm.series = vec![series(0)];
+        totals.add_interval(&warm);
+        assert!(never_requested(&plan, &totals).unwrap().starts_with("`B` was never requested"));
+        warm.series = vec![series(1)];
+        totals.add_interval(&warm);
+        assert_eq!(never_requested(&plan, &totals), None);
     }
 
     #[test]

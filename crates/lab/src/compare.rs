@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use tidemark_record::summary::Summary;
 use tidemark_record::{ComparedRun, Comparison as Record, Part};
 use tidemark_scenario::{Comparison, Plan};
 
@@ -51,13 +50,17 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &comparison.name)
         .map_err(|error| LabError::Usage(error.to_string()))?;
     let variants = comparison.variants.iter().map(|variant| variant.name.clone()).collect();
-    let mut record = Record::new(&comparison.name, &comparison.description, variants);
-    record.command = options.command_line.clone();
+    let mut record = Record::new(
+        &comparison.secrets.masked(&comparison.name),
+        &comparison.secrets.masked(&comparison.description),
+        variants,
+    );
+    record.command = comparison.secrets.masked_command(&options.command_line);
     Record::write_source(&dir, &comparison.source).map_err(unwritten)?;
     let mut series = Series { comparison, options, dir: &dir, record, rates: Vec::new(), status: EXIT_PASS };
     let result = series.all(equal_rate_per_s, run);
     if let Err(error) = &result {
-        series.record.stopped = Some(error.to_string());
+        series.record.stopped = Some(comparison.secrets.masked(&error.to_string()));
     }
     series.record.write(&dir).map_err(unwritten)?;
     let status = series.status;
@@ -75,7 +78,7 @@ struct Series<'a> {
     options: &'a RunOptions,
     dir: &'a Path,
     record: Record,
-    /// What each variant did with its own load: requests answered as they should per second, by round.
+    /// What each variant did with its own load: good answers per second, by round.
     rates: Vec<Vec<f64>>,
     status: u8,
 }
@@ -130,7 +133,7 @@ impl Series<'_> {
         let finished = run(turn, plan, options)?;
         let summary = &finished.manifest.summary;
         if turn.part == Part::OwnLoad {
-            self.rates[variant].push(answered_per_s(summary));
+            self.rates[variant].push(summary.achieved_per_s);
         }
         self.record.runs.push(ComparedRun { variant, part: turn.part, round: turn.round, dir });
         self.record.write(self.dir).map_err(unwritten)?;
@@ -152,13 +155,6 @@ impl Series<'_> {
     }
 }
 
-/// Requests answered as they should per second of the measured window.
-fn answered_per_s(summary: &Summary) -> f64 {
-    let failed: u64 = summary.errors.values().sum();
-    let right = 1.0 - failed as f64 / summary.requests.max(1) as f64;
-    summary.achieved_per_s * right
-}
-
 /// The name of a run's directory: `3-rest`, `4-websocket-equal-rate`.
 fn directory(turn: &Turn) -> String {
     let lower = turn.variant.to_ascii_lowercase();
@@ -171,7 +167,7 @@ fn directory(turn: &Turn) -> String {
 
 /// The status of two runs together.
 fn worse(a: u8, b: u8) -> u8 {
-    let order = [EXIT_PASS, EXIT_FAIL, EXIT_INVALID, EXIT_INTERRUPTED];
+    let order = [EXIT_PASS, EXIT_INVALID, EXIT_FAIL, EXIT_INTERRUPTED];
     let rank = |status: u8| order.iter().position(|known| *known == status).unwrap_or(order.len());
     if rank(b) > rank(a) { b } else { a }
 }
@@ -226,12 +222,12 @@ mod tests {
             Ok(finished(&options.out.unwrap(), [1_000.0, 4_000.0][turn.done % 2], status, false))
         })
         .unwrap();
-        assert_eq!(compared.exit_status, EXIT_INVALID);
+        assert_eq!(compared.exit_status, EXIT_FAIL);
         let one = |part, round, rate| ("One thing".to_owned(), part, round, rate);
         let two = |part, round, rate| ("two".to_owned(), part, round, rate);
         let (own, equal) = (Part::OwnLoad, Part::EqualRate);
-        // two requests in each session, a tenth of the thousand wrong, half of the rest
-        let rate = 1_000.0 * 0.9 * 0.5 / 2.0;
+        // two requests in each session, half of the thousand good answers
+        let rate = 1_000.0 * 0.5 / 2.0;
         let wanted = [
             one(own, 1, 4.0),
             two(own, 1, 4.0),
@@ -246,7 +242,7 @@ mod tests {
         let read = tidemark_record::ComparedRuns::open(&compared.dir).unwrap();
         assert_eq!(read.of(1, equal).count(), 2);
         assert_eq!(read.comparison.runs[5].dir, "6-two-equal-rate");
-        assert_eq!(read.comparison.equal_rate_per_s, Some(450.0));
+        assert_eq!(read.comparison.equal_rate_per_s, Some(500.0));
         assert_eq!(read.comparison.stopped, None);
     }
 

@@ -11,6 +11,9 @@ pub enum LabError {
     /// The system could not be started, or never became ready.
     #[error("{0}")]
     Start(String),
+    /// Nobody answers where the load was to go: every request would have failed.
+    #[error("{0}")]
+    Unreachable(String),
     /// The scenario's `prepare` failed: the system's data is not what the load needs.
     #[error("{0}")]
     Prepare(String),
@@ -31,9 +34,22 @@ fn kept(run_dir: Option<&Path>) -> String {
 }
 
 impl LabError {
-    /// The exit status that says it: 2 wrong use, 3 no valid measurement, 130 stopped by the user.
+    /// The same with another text.
+    pub(crate) fn in_words(self, of: impl Fn(&str) -> String) -> LabError {
+        match self {
+            LabError::Usage(text) => LabError::Usage(of(&text)),
+            LabError::Start(text) => LabError::Start(of(&text)),
+            LabError::Unreachable(text) => LabError::Unreachable(of(&text)),
+            LabError::Prepare(text) => LabError::Prepare(of(&text)),
+            LabError::Measure(text) => LabError::Measure(of(&text)),
+            LabError::Interrupted(dir) => LabError::Interrupted(dir),
+        }
+    }
+
+    /// The exit status that says it: 1 nobody answers, 2 wrong use, 3 no valid measurement, 130 stopped by the user.
     pub fn exit_status(&self) -> u8 {
         match self {
+            LabError::Unreachable(_) => crate::EXIT_FAIL,
             LabError::Usage(_) => crate::EXIT_USAGE,
             LabError::Start(_) | LabError::Prepare(_) | LabError::Measure(_) => crate::EXIT_INVALID,
             LabError::Interrupted(_) => crate::EXIT_INTERRUPTED,

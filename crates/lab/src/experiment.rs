@@ -14,7 +14,7 @@ use tidemark_drive::{Address, DriveEnd, DriveError, DriveOptions, PhaseTimes};
 use tidemark_record::fault::{self, Fault};
 use tidemark_record::ledger::Part;
 use tidemark_record::summary::Ledger;
-use tidemark_record::{Event, RunWriter, summarize};
+use tidemark_record::{Event, Manifest, RunWriter, summarize};
 use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
 use tidemark_scenario::{Plan, Shared};
 
@@ -35,7 +35,7 @@ use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::timetable::microseconds;
 use crate::verify::{self, Known, Recipe};
-use crate::{machine, pin, steady, verdict};
+use crate::{finished, machine, pin, secret, steady, verdict};
 
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
@@ -81,7 +81,11 @@ pub fn run(
     let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
     let experiment =
         Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt };
-    match experiment.carry_out(progress) {
+    let result = experiment.carry_out(progress);
+    let secrets = &experiment.plan.secrets;
+    secret::logs(secrets, &experiment.run_dir.join(tidemark_record::LOGS_DIR))
+        .map_err(|error| LabError::Measure(format!("secrets may be left in the logs of the run: {error}")))?;
+    match result.map_err(|error| error.in_words(|text| secrets.masked(text))) {
         Err(LabError::Interrupted(_)) => {
             let kept = tidemark_record::rebuild(&experiment.run_dir, true).is_ok();
             Err(LabError::Interrupted(kept.then_some(experiment.run_dir)))
@@ -107,6 +111,8 @@ impl Experiment {
         let mut account = Account::begin(&self.options, plan, self.seed);
         let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
+        let plan_of_mask = Arc::clone(plan);
+        writer.mask(Arc::new(move |text| plan_of_mask.secrets.masked(text)));
         let runs_dir = Path::new(tidemark_record::RUNS_DIR);
         if self.options.remember && runs_dir.is_dir() {
             // so that `last` is this run wherever it is; no directory is made for that alone
@@ -130,7 +136,8 @@ impl Experiment {
             events.push((Instant::now(), "ready", text));
         }
         account.stores(&stores);
-        progress(Progress::Starting { system: system_name(&plan.system.origin) });
+        let name = plan.secrets.masked(&system_name(&plan.system.origin));
+        progress(Progress::Starting { system: name });
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &disks)?;
         events.push((Instant::now(), "ready", format!("{} after {:.2?}", system.url, begin.elapsed())));
@@ -186,6 +193,9 @@ impl Experiment {
             progress,
         };
         let driven = watching.until_over(drive)?;
+        for part in &driven.end.untaken {
+            writer.add_to_ledger(part, driven.end.ended_us).map_err(written)?;
+        }
         let mut faults = tested.faults;
         faults.end().iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
         let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
@@ -240,7 +250,12 @@ impl Experiment {
         let mut manifest = account.clone().manifest(&self.plan, &self.options, summary, writer.totals());
         let planned = DriveEnd { phases: phases.to_vec(), ..DriveEnd::default() };
         manifest.phases = account::phases(&self.plan, &planned);
-        writer.begun(&manifest).map_err(written)
+        writer.begun(&self.clean(&manifest)?).map_err(written)
+    }
+
+    /// A manifest that can be written down.
+    fn clean(&self, manifest: &Manifest) -> Result<Manifest, LabError> {
+        secret::manifest(&self.plan.secrets, manifest).map_err(|error| LabError::Measure(error.to_string()))
     }
 
     fn wish(&self) -> Wish {
@@ -348,6 +363,8 @@ impl Experiment {
             seed: self.seed,
             ledger_seed: self.ledger_seed,
             io: self.options.io,
+            spin: self.options.spin,
+            timestamps: self.options.timestamps,
             target: system.target.clone(),
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
@@ -426,12 +443,20 @@ impl Experiment {
         fault::find_dips(&mut summary.faults, writer.seconds());
         summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
         let gone = driven.system_ended.clone().or_else(|| driven.silence.reason());
-        let calm = driven.calm.as_ref().map(|calm| summarize(calm, &self.run_dir));
-        let (mut verdict, mut objectives) =
-            verdict::judge(plan, totals, &summary, calm.as_ref(), gone.as_deref());
+        summary.driver.busiest = driven.neighbours.busiest();
+        summary.driver.limits = verdict::limits(&summary, &plan.load, self.options.spin);
+        let (mut verdict, mut objectives) = verdict::judge(&verdict::Evidence {
+            plan,
+            totals,
+            summary: &summary,
+            calm: driven.calm.as_ref(),
+            system_gone: gone.as_deref(),
+        });
         if let Some(hopeless) = &driven.hopeless {
             hopeless.apply(&mut verdict, &mut objectives);
         }
+        let stopped = driven.end.interrupted && driven.system_ended.is_none() && driven.hopeless.is_none();
+        finished::complete(&mut verdict, &driven.end, stopped, summary.measured_s);
         let asked = plan.verify.is_some();
         summary.verdict = verify::judge(&verdict, &plan.objectives, &mut objectives, ledger.as_ref(), asked);
         summary.ledger = ledger;
@@ -442,10 +467,10 @@ impl Experiment {
         manifest.objectives = objectives;
         manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| verdict);
         manifest.cut_short = driven.hopeless.map(|hopeless| hopeless.reason);
-        manifest.interrupted =
-            driven.end.interrupted && driven.system_ended.is_none() && manifest.cut_short.is_none();
+        manifest.interrupted = stopped;
         manifest.phases = account::phases(plan, &driven.end);
         let verify_stopped = manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
+        let manifest = self.clean(&manifest)?;
         writer.finish(&manifest).map_err(written)?;
         Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped })
     }

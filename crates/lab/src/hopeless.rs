@@ -8,9 +8,9 @@
 //! | objective | hopeless when |
 //! | --- | --- |
 //! | `errors = 0`, `errors < N`, `dropped …` | the count so far breaks it: counts only grow |
-//! | `max < T` | one answer was slower |
-//! | `rate < R` | so many requests ended already that the rate over the whole window is above |
-//! | `p99 < T` and the like, `mean < T`, `errors < S%`, `rate > R` | it is missed even if every request still planned is added at its best |
+//! | `max < T`, `mean < T` | one request was slower or had no good answer |
+//! | `rate < R` | so many good answers came already that the rate over the whole window is above |
+//! | `p99 < T` and the like, `mean < T`, `errors < S%`, `rate > R`, `achieved > S% of offered` | it is missed even if every request still planned is added at its best |
 //!
 //! The last row needs the number of requests still planned to be known: an open load (a known number of sessions
 //! arrives) whose sessions have no loops (each sends at most so many requests). Where it is unknown, as in every
@@ -19,7 +19,7 @@
 
 use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::summary::{Status, Verdict};
-use tidemark_record::{LabelTotals, Merged, Totals};
+use tidemark_record::{LabelTotals, Merged, Totals, rank};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Comparison, LoadModel, Metric, Objective, Op, SessionKind, Spacing};
 
@@ -84,7 +84,6 @@ impl<'p> Watch<'p> {
 /// What a label, or all of them, came to until now.
 struct SoFar<'t> {
     of: &'t LabelTotals,
-    dropped: u64,
     /// Requests still to come, at most; none where nobody knows.
     remaining: Option<f64>,
     window_s: f64,
@@ -93,16 +92,19 @@ struct SoFar<'t> {
 impl<'t> SoFar<'t> {
     fn new(totals: &'t Totals, label: Option<u16>, requests_max: Option<f64>, window_s: f64) -> Self {
         let of = totals.of(label);
-        let remaining = requests_max.map(|most| (most - of.requests() as f64).max(0.0));
-        SoFar { of, dropped: totals.dropped, remaining, window_s }
+        let remaining = requests_max.map(|most| (most - of.due() as f64).max(0.0));
+        SoFar { of, remaining, window_s }
     }
 
     /// Why an objective is out of reach, if it is.
     fn broken(&self, objective: &Objective) -> Option<String> {
         let Objective { metric, comparison, bound, .. } = *objective;
         match metric {
-            Metric::Errors => grown(self.of.errors(), comparison, bound, "errors"),
-            Metric::Dropped => grown(self.dropped, comparison, bound, "arrivals dropped"),
+            Metric::Errors => grown(self.of.failed(), comparison, bound, "errors"),
+            Metric::Dropped => grown(self.of.dropped, comparison, bound, "requests dropped"),
+            Metric::Mean if is_upper(comparison) && self.of.failed() > 0 => {
+                Some(format!("{} had no good answer", self.of.failed()))
+            }
             Metric::Percentile(percent) if is_upper(comparison) => self.slow(percent, comparison, bound),
             Metric::Mean if is_upper(comparison) => {
                 let answered = self.of.response_time_us.len() as f64;
@@ -112,7 +114,7 @@ impl<'t> SoFar<'t> {
                     .then(|| format!("it would be {} even if all to come took no time", duration_text(best)))
             }
             Metric::ErrorShare if is_upper(comparison) => {
-                let (errors, all) = (self.of.errors() as f64, self.of.requests() as f64 + self.remaining?);
+                let (errors, all) = (self.of.failed() as f64, self.of.due() as f64 + self.remaining?);
                 (all > 0.0 && !holds(errors / all, comparison, bound))
                     .then(|| format!("{errors:.0} errors among at most {all:.0} requests"))
             }
@@ -120,27 +122,33 @@ impl<'t> SoFar<'t> {
             // what stands in a ledger is known only after the run; lower bounds of times can always be met
             Metric::Lost | Metric::LostShare | Metric::Duplicated => None,
             Metric::Percentile(_) | Metric::Mean | Metric::ErrorShare => None,
+            Metric::AchievedShare if is_upper(comparison) => None,
+            Metric::AchievedShare => {
+                let (failed, all) = (self.of.failed() as f64, self.of.due() as f64 + self.remaining?);
+                (all > 0.0 && !holds(1.0 - failed / all, comparison, bound))
+                    .then(|| format!("{failed:.0} of at most {all:.0} requests had no good answer"))
+            }
         }
     }
 
     /// More answers are too slow than the percentile leaves out, of all that can come.
     fn slow(&self, percent: f64, comparison: Comparison, bound_us: f64) -> Option<String> {
-        let slow = slower(&self.of.response_time_us, comparison, bound_us);
-        let answered = self.of.response_time_us.len();
+        let slow = slower(&self.of.response_time_us, comparison, bound_us) + self.of.failed();
+        let due = self.of.due();
         let allowed = match self.remaining {
             Some(remaining) => {
                 // the rank that the percentile is read at, as the histogram counts it, among all that can come
-                let all = answered as f64 + remaining.ceil();
-                (all - (percent / 100.0 * all).ceil()).max(0.0)
+                let all = due as f64 + remaining.ceil();
+                (all - rank(percent / 100.0, all as u64) as f64).max(0.0)
             }
             None if percent >= 100.0 => 0.0,
             None => return None,
         };
         (slow as f64 > allowed).then(|| {
             let all = self.remaining.map_or_else(String::new, |remaining| {
-                format!(", and of at most {:.0} requests {allowed:.0} may", answered as f64 + remaining)
+                format!(", and of at most {:.0} requests {allowed:.0} may", due as f64 + remaining)
             });
-            format!("{slow} took longer{all}")
+            format!("{slow} took longer or had no good answer{all}")
         })
     }
 
@@ -148,12 +156,13 @@ impl<'t> SoFar<'t> {
         if self.window_s <= 0.0 {
             return None;
         }
-        let ended = self.of.ended_in_window as f64;
+        let ended = self.of.good_in_window as f64;
         if is_upper(comparison) {
             // the window may only turn out longer than planned by the drain, which is not measured
             let rate = ended / self.window_s;
-            return (!holds(rate, comparison, bound))
-                .then(|| format!("{ended:.0} requests ended already in a window of {:.0} s", self.window_s));
+            return (!holds(rate, comparison, bound)).then(|| {
+                format!("{ended:.0} good answers came already in a window of {:.0} s", self.window_s)
+            });
         }
         let most = (ended + self.remaining?) / self.window_s;
         (matches!(comparison, Comparison::Greater | Comparison::GreaterOrEqual)

@@ -37,11 +37,13 @@ mod link;
 mod load_text;
 mod machine;
 pub mod monitor;
+mod neighbours;
 mod pin;
 mod proc;
 mod process;
 mod progress;
 mod run_options;
+mod secret;
 mod served;
 mod silence;
 pub mod started;
@@ -64,11 +66,11 @@ pub use interrupt::Wish;
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;
-pub use tidemark_drive::IoChoice;
+pub use tidemark_drive::{IoChoice, Timestamps};
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;
-/// Exit status: an objective was missed.
+/// Exit status: an objective was missed, something was lost, or nobody answered at all.
 pub const EXIT_FAIL: u8 = 1;
 /// Exit status: wrong use, or input that cannot be read.
 pub const EXIT_USAGE: u8 = 2;

@@ -28,6 +28,13 @@ pub fn process_stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
+/// Clock ticks of one process in user mode and in the kernel, without those of its children, from `/proc/PID/stat`.
+pub fn own_ticks(text: &str) -> Option<u64> {
+    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    Some(ticks()?.saturating_add(ticks()?))
+}
+
 /// The number after `key` in a file of `key: number` lines, such as `/proc/PID/status` and `/proc/PID/io`.
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tidemark_drive::IoChoice;
+use tidemark_drive::{IoChoice, Timestamps};
 
 use crate::pin::Pins;
 
@@ -15,6 +15,10 @@ pub struct RunOptions {
     pub threads: Option<usize>,
     /// The driver's back end for sockets.
     pub io: IoChoice,
+    /// Whether the driving threads never sleep.
+    pub spin: bool,
+    /// Until when response times count.
+    pub timestamps: Timestamps,
     /// Cores for driver and system.
     pub pins: Pins,
     /// Seed of the random numbers; else the scenario's, else a random one.
@@ -40,6 +44,8 @@ impl Default for RunOptions {
             out: None,
             threads: None,
             io: IoChoice::default(),
+            spin: false,
+            timestamps: Timestamps::default(),
             pins: Pins::default(),
             seed: None,
             keep_data: false,

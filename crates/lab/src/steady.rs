@@ -9,7 +9,8 @@
 //!   so that no outlier, freeze or noise of any distribution makes a trend;
 //! - the trend is large enough to matter: the Theil-Sen slope (Sen, JASA 63, 1968), the median of all pairs' slopes,
 //!   comes over the whole window to more than [`RATE_SHARE`] of the median rate, or to more than [`P50_SHARE`] of the
-//!   median response time and [`P50_US`].
+//!   median response time and [`P50_US`]. A second whose median is not reached is worse than every bound: a trend to or
+//!   from such seconds is large enough, however few they are.
 //!
 //! A window of less than [`SEGMENTS_MIN`] seconds is too short to tell, and a load that itself changes has no steady
 //! state to look for.
@@ -56,7 +57,7 @@ fn test_calm(load: &Load, seconds: &[Second]) -> SteadyState {
         return told(None, "the load itself changes within the measured window".into());
     }
     let rate: Vec<f64> = seconds.iter().map(|second| second.achieved_per_s).collect();
-    let p50_us: Vec<f64> = seconds.iter().filter_map(|second| second.p50_us.map(|us| us as f64)).collect();
+    let p50_us: Vec<f64> = seconds.iter().filter_map(median_us).collect();
     if rate.len() < SEGMENTS_MIN {
         let text = format!("{} whole seconds are too few to tell; {SEGMENTS_MIN} are needed", rate.len());
         return told(None, text);
@@ -81,8 +82,18 @@ fn test_calm(load: &Load, seconds: &[Second]) -> SteadyState {
     );
     SteadyState {
         rate_per_s_each_minute: rate_trend.map(|trend| trend.each_minute),
-        p50_us_each_minute: p50_trend.map(|trend| trend.each_minute),
+        p50_us_each_minute: p50_trend.map(|trend| trend.each_minute).filter(|us| us.is_finite()),
         ..told(Some(false), reason)
+    }
+}
+
+/// The median response time of a second: worse than every bound where most of what ended in it had no good answer, or
+/// nothing ended while requests were under way; none where there was nothing to answer.
+fn median_us(second: &Second) -> Option<f64> {
+    let is_asked = second.errors + second.dropped + second.backlog > 0;
+    match second.p50_us {
+        Some(us) => Some(us as f64),
+        None => is_asked.then_some(f64::INFINITY),
     }
 }
 
@@ -123,11 +134,15 @@ impl Trend {
             return None;
         }
         let pairs = || (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
-        let s: f64 = pairs().map(|(i, j)| sign(values[j] - values[i])).sum();
+        let s: f64 = pairs().map(|(i, j)| order(values[i], values[j])).sum();
         // continuity: one step towards 0
         let z = (s - sign(s)) / variance(&values).sqrt();
         if !z.is_finite() || z.abs() <= Z_MAX {
             return None;
+        }
+        if values.iter().any(|value| value.is_infinite()) {
+            let change = f64::INFINITY * s;
+            return Some(Trend { median: median(&mut values.clone()), change, each_minute: change });
         }
         let mut slopes: Vec<f64> = pairs().map(|(i, j)| (values[j] - values[i]) / (j - i) as f64).collect();
         let slope = median(&mut slopes);
@@ -139,6 +154,10 @@ impl Trend {
     }
 
     fn text(&self, unit: impl Fn(f64) -> String) -> String {
+        if self.change.is_infinite() {
+            let verb = if self.change > 0.0 { "rose beyond" } else { "fell from beyond" };
+            return format!("{verb} every bound, as in some seconds most requests had no good answer,");
+        }
         let (from, to) = (self.median - self.change / 2.0, self.median + self.change / 2.0);
         let verb = if self.change > 0.0 { "rose" } else { "fell" };
         let (from, to, by) = (unit(from.max(0.0)), unit(to.max(0.0)), unit(self.each_minute.abs()));
@@ -163,6 +182,11 @@ fn segments(seconds: &[f64]) -> Vec<f64> {
 /// Seconds in a segment.
 fn segment_s(seconds: usize) -> usize {
     seconds.div_ceil(SEGMENTS_MAX).max(1)
+}
+
+/// Of two values, which may both be infinite: 1 where they rise.
+fn order(before: f64, after: f64) -> f64 {
+    f64::from(after.total_cmp(&before) as i8)
 }
 
 fn sign(x: f64) -> f64 {
@@ -236,6 +260,30 @@ mod tests {
         assert_eq!(told, Some(false));
         let wanted = "the median response time rose from about 500ms to 9.5s, by 60s a minute, over the 10 s";
         assert!(reason.starts_with(wanted), "{reason}");
+    }
+
+    #[test]
+    fn a_system_that_falls_over_is_not_steady_though_its_good_answers_stay_as_they_were() {
+        let mut all = seconds(20, |i| (1_000.0 + i % 3.0, 5_000 + i as u64 % 7));
+        assert_eq!(steady(&all).0, Some(true));
+        for second in &mut all[12..] {
+            (second.p50_us, second.errors) = (None, 1_500);
+        }
+        let state = test(&load(100.0, 100.0), &all, &[]);
+        assert_eq!((state.steady, state.p50_us_each_minute), (Some(false), None));
+        assert!(
+            state.reason.starts_with("the median response time rose beyond every bound"),
+            "{}",
+            state.reason
+        );
+        all.reverse();
+        assert!(steady(&all).1.starts_with("the median response time fell from beyond every bound"));
+        // always so, or once only
+        all.iter_mut().for_each(|second| (second.p50_us, second.errors) = (None, 1_500));
+        assert_eq!(steady(&all).0, Some(true));
+        let mut once = seconds(20, |i| (1_000.0, 5_000 + i as u64 % 7));
+        (once[10].p50_us, once[10].errors) = (None, 1_500);
+        assert_eq!(steady(&once).0, Some(true));
     }
 
     #[test]

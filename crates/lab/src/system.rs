@@ -80,7 +80,8 @@ impl Running {
         methods: impl Iterator<Item = &'m str>,
     ) -> Result<(), LabError> {
         greet_calls(&mut self.target, path, methods, URL_PATIENCE).map_err(|error| {
-            LabError::Start(format!("no calls to {} ({}) at {path}: {error}", self.url, self.target.address))
+            let wrong = if self.command.is_empty() { LabError::Unreachable } else { LabError::Start };
+            wrong(format!("no calls to {} ({}) at {path}: {error}", self.url, self.target.address))
         })
     }
 
@@ -232,11 +233,14 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
             Ok(Ok(())) => break,
             Ok(Err(error)) => {
                 let wanted = if target.tls.is_some() { "TLS" } else { "HTTP/2" };
-                return Err(LabError::Start(format!("no {wanted} with {url} ({}): {error}", target.address)));
+                return Err(LabError::Unreachable(format!(
+                    "no {wanted} with {url} ({}): {error}",
+                    target.address
+                )));
             }
             Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {
-                return Err(LabError::Start(format!(
+                return Err(LabError::Unreachable(format!(
                     "nobody answers at {url} ({}: {error}); start the system first, or check host and port",
                     target.address
                 )));

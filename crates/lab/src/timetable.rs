@@ -53,6 +53,11 @@ impl Timetable {
         start_us.zip(end_us).map_or(0.0, |(start_us, end_us)| (end_us - start_us) as f64 / 1e6)
     }
 
+    /// Whether a moment lies within the measured window as planned.
+    pub fn is_measured(&self, now_us: u64) -> bool {
+        self.phases.iter().any(|phase| phase.measured && phase.start_us <= now_us && now_us < phase.end_us)
+    }
+
     /// The phase that has begun since the last call.
     pub fn entered(&mut self, now_us: u64) -> Option<&Planned> {
         let index = self.next_phase;

@@ -8,6 +8,7 @@
 mod cassandra;
 mod client;
 mod directory;
+mod hidden;
 mod judge;
 mod pages;
 mod recipe;
@@ -103,6 +104,9 @@ pub fn verify(
     let Some((ledger, forms)) = read(run_dir)? else {
         return Ok(no_ledger());
     };
+    if let Some(damage) = ledger.damage() {
+        return Ok(unverified(&ledger, incomplete(damage)));
+    }
     let begin = Instant::now();
     let bounds = Bounds::new(recipe.within());
     let of = ledger.acknowledged();
@@ -125,18 +129,23 @@ pub fn verify(
 }
 
 /// Verifies a finished run once more, by the recipe that it kept, and writes the result into it. `url`: where its
-/// system is now, if not where it was. A search that did not see everything takes nothing from what an earlier one found.
+/// system is now, if not where it was. `given`: the secrets of the recipe, by name; those of the environment are there. A search that did not see everything takes nothing from what an earlier one found.
 ///
 /// Returns the exit status that says what the ledger alone came to: 0 nothing lost, or not more than the objectives
 /// allow; 1 something lost, doubled or changed; 3 not verified. SIGINT, SIGTERM and SIGHUP end the search.
 ///
 /// # Errors
 /// If the run kept no recipe, the URL leads nowhere, the store is gone, or the run cannot be read or written.
-pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -> Result<u8, LabError> {
+pub fn again(
+    run: &mut Run,
+    url: Option<&str>,
+    given: &[(String, String)],
+    progress: &mut dyn FnMut(Step),
+) -> Result<u8, LabError> {
     let interrupt =
         Interrupt::watch(None).map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
     let goes_on = || interrupt.wish() == Wish::GoOn;
-    let mut recipe = Recipe::read(&run.dir)?;
+    let mut recipe = Recipe::read(&run.dir, given)?;
     match url {
         Some(url) if recipe.asks_the_system() => recipe.move_to(url),
         Some(_) => {
@@ -151,7 +160,9 @@ pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -
     let missing = catch_up(&run.dir, &mut recipe, &target, &goes_on, progress)?;
     let mut search =
         |holdings: &dyn Holdings| verify(&run.dir, &recipe, holdings, &goes_on, progress).map_err(failed);
+    let shrunk = shrunk(&run.dir, run.manifest.summary.ledger.as_ref()).map_err(failed)?;
     let ledger = match (missing, straight(&recipe, &run.dir)) {
+        _ if shrunk.is_some() => shrunk.unwrap_or_default(),
         (Some(reason), _) => {
             entered(&run.dir, &reason.to_string()).map_err(failed)?.unwrap_or_else(no_ledger)
         }
@@ -162,6 +173,8 @@ pub fn again(run: &mut Run, url: Option<&str>, progress: &mut dyn FnMut(Step)) -
         (None, None) => search(&Pages::new(&recipe, &target)?)?,
     };
     let known = run.manifest.summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref());
+    let masked = |reason: &String| recipe.secrets.masked(reason);
+    let ledger = summary::Ledger { not_verified: ledger.not_verified.as_ref().map(masked), ..ledger };
     if let (Some(reason), Some(known)) = (&ledger.not_verified, known) {
         if was_stopped(&ledger) {
             return Err(LabError::Interrupted(None));
@@ -207,6 +220,22 @@ fn read(run_dir: &Path) -> Result<Option<(Ledger, Forms)>, RecordError> {
     }
 }
 
+/// Why a ledger that does not hold what it held is nothing to verify by.
+fn incomplete(damage: &str) -> String {
+    format!("the ledger is not whole: {damage}, so that nobody knows all that was acknowledged")
+}
+
+/// What a run's ledger lacks of what is known to have been in it.
+fn shrunk(run_dir: &Path, known: Option<&summary::Ledger>) -> Result<Option<summary::Ledger>, RecordError> {
+    let (Some(known), Some(is)) = (known, entered(run_dir, "")?) else { return Ok(None) };
+    let shrunk = is.sent < known.sent || is.acknowledged < known.acknowledged;
+    let reason = format!(
+        "it holds {} acknowledged writes of {} sent, but the run had {} of {}",
+        is.acknowledged, is.sent, known.acknowledged, known.sent
+    );
+    Ok(shrunk.then(|| summary::Ledger { not_verified: Some(incomplete(&reason)), ..is }))
+}
+
 fn no_ledger() -> summary::Ledger {
     summary::Ledger { not_verified: Some(NO_LEDGER.into()), ..summary::Ledger::default() }
 }
@@ -242,6 +271,7 @@ fn verified(ledger: &Ledger, search: &Search<'_>, counted: Option<u64>, took: Du
     Verified {
         found: findings.found,
         lost: findings.lost,
+        changed: findings.changed,
         duplicated: findings.duplicated,
         unacknowledged_found: findings.unacknowledged_found,
         different: findings.different,

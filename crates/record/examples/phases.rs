@@ -85,7 +85,8 @@ fn times(run: &Run, phase: &Phase, outcome: Outcome) -> Result<String, RecordErr
         return Ok("none".into());
     }
     let found = latency(&merged);
-    Ok(format!("{:.1} ms, {:.1} ms", found.p50 as f64 / 1e3, found.p99 as f64 / 1e3))
+    let ms = |us: Option<u64>| us.map_or("-".into(), |us| format!("{:.1} ms", us as f64 / 1e3));
+    Ok(format!("{}, {}", ms(found.p50), ms(found.p99)))
 }
 
 /// When it was well again in the phase `after`, whose intervals these are.

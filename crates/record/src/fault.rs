@@ -119,20 +119,20 @@ fn rate_before(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Opt
         end_us <= begin_us && !earlier.iter().any(|(from, to)| second.start_us < *to && *from < end_us)
     };
     let rates: Vec<f64> =
-        seconds.iter().rev().filter(calm).take(BEFORE_S).map(|second| second.ok_per_s).collect();
+        seconds.iter().rev().filter(calm).take(BEFORE_S).map(|second| second.achieved_per_s).collect();
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64).filter(|rate| *rate > 0.0)
 }
 
 fn dip(begin_us: u64, right_us: Option<u64>, before_per_s: f64, seconds: &[Second]) -> Option<Dip> {
     let first = seconds.iter().position(|second| second.start_us + SECOND_US > begin_us)?;
     let after = &seconds[first..];
-    let back = |second: &Second| second.ok_per_s >= RECOVERED_SHARE * before_per_s;
+    let back = |second: &Second| second.achieved_per_s >= RECOVERED_SHARE * before_per_s;
     let recovered = after.windows(RECOVERED_S).position(|seconds| seconds.iter().all(back));
     let within = &after[..recovered.unwrap_or(after.len())];
     let fails = |second: &&Second| second.errors > 0 || second.dropped > 0;
     let behind = after[within.len()..].iter().take(FAILURES_AFTER_S).take_while(fails).count();
     let failing = &after[..within.len() + behind];
-    let lowest_per_s = within.iter().map(|second| second.ok_per_s).fold(before_per_s, f64::min);
+    let lowest_per_s = within.iter().map(|second| second.achieved_per_s).fold(before_per_s, f64::min);
     let back_us = recovered.map(|index| after[index].start_us.max(begin_us));
     let since = |from_us: u64| back_us.map(|back_us| back_us.saturating_sub(from_us) as f64 / 1e6);
     Some(Dip {
@@ -156,7 +156,7 @@ mod tests {
     fn seconds(ok: &[u32]) -> Vec<Second> {
         let second = |(i, ok): (usize, &u32)| Second {
             start_us: (10 + i as u64) * SECOND_US,
-            ok_per_s: f64::from(*ok),
+            achieved_per_s: f64::from(*ok),
             errors: u64::from(*ok == 0) * 7,
             backlog: u64::from(100 - ok.min(&100)),
             ..Second::default()

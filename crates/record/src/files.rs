@@ -29,10 +29,11 @@ pub(crate) const LEDGER: &str = "ledger";
 /// Within it: how contents are read again.
 pub(crate) const FORMS: &str = "forms.json";
 /// What the started processes said.
-pub(crate) const LOGS: &str = "logs";
+/// Where in a run directory the logs of what was started are.
+pub const LOGS: &str = "logs";
 
 /// Columns of `intervals.parquet`: a row for each interval, label, outcome and whether due in the measured window.
-pub(crate) const SERIES_FIELDS: [Field; 9] = [
+pub(crate) const SERIES_FIELDS: [Field; 10] = [
     ("start_us", Kind::Int),
     ("end_us", Kind::Int),
     ("in_window", Kind::Bool),
@@ -42,10 +43,13 @@ pub(crate) const SERIES_FIELDS: [Field; 9] = [
     ("count", Kind::Int),
     ("response_time_us", Kind::Bytes),
     ("service_time_us", Kind::Bytes),
+    (LESS_LAG, Kind::Bytes),
 ];
+/// Response times with the driver's own lag taken out.
+pub(crate) const LESS_LAG: &str = "response_time_less_lag_us";
 
 /// Columns of `load.parquet`: a row for each interval.
-pub(crate) const LOAD_FIELDS: [Field; 15] = [
+pub(crate) const LOAD_FIELDS: [Field; 18] = [
     ("start_us", Kind::Int),
     ("end_us", Kind::Int),
     ("in_window", Kind::Bool),
@@ -61,13 +65,22 @@ pub(crate) const LOAD_FIELDS: [Field; 15] = [
     ("cpu_us_by_thread", Kind::Ints),
     (WAITED, Kind::Ints),
     (ABSENT, Kind::Ints),
+    (READ_LAG, Kind::Bytes),
+    (MEASURED_OFFERED, Kind::Int),
+    (MEASURED_DROPPED, Kind::Int),
 ];
+/// How late answers were read.
+pub(crate) const READ_LAG: &str = "read_lag_us";
 /// How long each driver thread waited for a core.
 pub(crate) const WAITED: &str = "waited_us_by_thread";
 /// How long each driver thread was not there at all.
 pub(crate) const ABSENT: &str = "absent_us_by_thread";
+/// How many of those offered were due within the measured window.
+pub(crate) const MEASURED_OFFERED: &str = "measured_offered";
+/// How many of those given up were due within the measured window.
+pub(crate) const MEASURED_DROPPED: &str = "measured_dropped";
 /// Those that runs of earlier versions lack.
-pub(crate) const LATER: [&str; 2] = [WAITED, ABSENT];
+pub(crate) const LATER: [&str; 6] = [LESS_LAG, READ_LAG, WAITED, ABSENT, MEASURED_OFFERED, MEASURED_DROPPED];
 
 /// Columns of `monitor.parquet`: those of [`crate::Sample`].
 pub(crate) const MONITOR_FIELDS: [Field; 13] = [
@@ -88,14 +101,16 @@ pub(crate) const MONITOR_FIELDS: [Field; 13] = [
 
 /// Written into `intervals.parquet` for whoever reads it without this program.
 pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interval, label, outcome, and whether they \
-    were due in the measured window. Times are microseconds since the run began. response_time_us and \
-    service_time_us are histograms in HdrHistogram's V2 encoding (not its compressed form), values in microseconds. \
-    Rows of the same interval and series add up.";
+    were due in the measured window. Times are microseconds since the run began. response_time_us, \
+    response_time_less_lag_us (the same with the driver's own lag taken out) and service_time_us are histograms in \
+    HdrHistogram's V2 encoding (not its compressed form), values in microseconds. Rows of the same interval and series add up.";
 /// The same for `load.parquet`.
 pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in_flight and connections are as at the \
-    interval's end. lag_us is a histogram in HdrHistogram's V2 encoding. waited_us_by_thread is how long each driver thread \
+    interval's end. lag_us (how late requests left) and read_lag_us (how late answers were read, of all or a sample) \
+    are histograms in HdrHistogram's V2 encoding. waited_us_by_thread is how long each driver thread \
     was ready to run but had no core; empty where the system did not say. absent_us_by_thread is how long it \
-    was not there at all: stopped, or on a machine that was suspended. Rows of the same interval add up.";
+    was not there at all: stopped, or on a machine that was suspended. measured_offered and measured_dropped are those that \
+    were due within the measured window, in whichever interval they began or were given up. Rows of the same interval add up.";
 /// The same for `monitor.parquet`.
 pub(crate) const ABOUT_MONITOR: &str = "Tidemark: looks at each process, about one a second. cpu_share is in cores; \
     counters are differences since the look before.";

@@ -22,11 +22,15 @@ pub enum Outcome {
     Reset,
     /// The answer was not valid HTTP.
     Protocol,
+    /// Not sent: a variable that it needs was not set, or an expression in it failed.
+    Variable,
+    /// Due, and still without an answer when the run ended.
+    Unfinished,
 }
 
 impl Outcome {
     /// Every outcome, in the order of its discriminant.
-    pub const ALL: [Outcome; 7] = [
+    pub const ALL: [Outcome; 9] = [
         Outcome::Ok,
         Outcome::Status,
         Outcome::Check,
@@ -34,6 +38,8 @@ impl Outcome {
         Outcome::Connect,
         Outcome::Reset,
         Outcome::Protocol,
+        Outcome::Variable,
+        Outcome::Unfinished,
     ];
 
     /// The word for it in files and output.
@@ -46,6 +52,8 @@ impl Outcome {
             Outcome::Connect => "connect",
             Outcome::Reset => "reset",
             Outcome::Protocol => "protocol",
+            Outcome::Variable => "variable",
+            Outcome::Unfinished => "unfinished",
         }
     }
 
@@ -66,6 +74,9 @@ pub struct Series {
     pub measured: bool,
     /// From due to last byte, microseconds.
     pub response_time_us: Histogram,
+    /// The same with the driver's own lag taken out: as if each request had left the moment that nothing but the driver was
+    /// in its way, and its answer had been read the moment that it came (where that is known), microseconds.
+    pub response_time_less_lag_us: Histogram,
     /// From first byte sent to last byte received, microseconds.
     pub service_time_us: Histogram,
 }
@@ -108,8 +119,13 @@ pub struct ThreadInterval {
     pub series: Vec<Series>,
     /// Requests that became due (started or dropped).
     pub offered: u64,
-    /// Arrivals given up because a bound was reached.
+    /// Those that were due within the measured window, told of in this interval. Each of them ends as a measured
+    /// outcome or as a measured drop, unless the drive is aborted.
+    pub measured_offered: u64,
+    /// Requests given up in this interval because a bound was reached.
     pub dropped: u64,
+    /// Those of them that were due within the measured window; they may be given up after it.
+    pub measured_dropped: u64,
     /// Arrivals that wait for a connection at the end of the interval.
     pub waiting: u64,
     /// Requests under way at the end of the interval.
@@ -127,6 +143,9 @@ pub struct ThreadInterval {
     pub lag_us: Histogram,
     /// The same of requests that were due outside of it.
     pub unmeasured_lag_us: Histogram,
+    /// How late answers were read to requests that were due within the measured window: from when the kernel had the last
+    /// bytes until the driver turned to them, microseconds. Of all answers or a sample; of none where it is not told.
+    pub read_lag_us: Histogram,
     /// CPU time that the thread used, microseconds.
     pub cpu_us: u64,
     /// How it fared for want of a core; none where the system does not say.
@@ -152,7 +171,9 @@ impl ThreadInterval {
             in_window: false,
             series: Vec::new(),
             offered: 0,
+            measured_offered: 0,
             dropped: 0,
+            measured_dropped: 0,
             waiting: 0,
             in_flight: 0,
             connections: 0,
@@ -161,6 +182,7 @@ impl ThreadInterval {
             received_bytes: 0,
             lag_us: crate::new_histogram(),
             unmeasured_lag_us: crate::new_histogram(),
+            read_lag_us: crate::new_histogram(),
             cpu_us: 0,
             core_waits: None,
             absent_us: 0,
@@ -179,7 +201,9 @@ impl ThreadInterval {
             in_window,
             series,
             offered,
+            measured_offered,
             dropped,
+            measured_dropped,
             waiting,
             in_flight,
             connections,
@@ -188,6 +212,7 @@ impl ThreadInterval {
             received_bytes,
             lag_us,
             unmeasured_lag_us,
+            read_lag_us,
             cpu_us,
             core_waits,
             absent_us,
@@ -197,14 +222,17 @@ impl ThreadInterval {
         } = self;
         (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
+        (*measured_offered, *measured_dropped) = (0, 0);
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
         (*cpu_us, *absent_us) = (0, 0);
         for one in series {
             one.response_time_us.reset();
+            one.response_time_less_lag_us.reset();
             one.service_time_us.reset();
         }
         lag_us.reset();
         unmeasured_lag_us.reset();
+        read_lag_us.reset();
         examples.clear();
         statuses.clear();
         ledger.clear();

@@ -53,10 +53,20 @@ struct Head {
     statuses: Vec<(u16, u64)>,
     /// Label, outcome, whether due in the measured window, bytes of both histograms.
     series: Vec<(u16, Outcome, bool, usize, usize)>,
+    /// Bytes of the response times less lag, behind those; absent in journals of earlier versions.
+    #[serde(default)]
+    less_lag_bytes: Option<Vec<usize>>,
     lag_bytes: usize,
     /// Absent in journals of earlier versions, which did not tell the lags apart.
     #[serde(default)]
     unmeasured_lag_bytes: Option<usize>,
+    /// Absent in journals of earlier versions, which counted by when it was known.
+    #[serde(default)]
+    measured_offered: Option<u64>,
+    #[serde(default)]
+    measured_dropped: Option<u64>,
+    #[serde(default)]
+    read_lag_bytes: Option<usize>,
     #[serde(default)]
     core_waits: Option<CoreWaits>,
     #[serde(default)]
@@ -100,6 +110,8 @@ impl Journal {
             let (response, service) = (encode(&one.response_time_us), encode(&one.service_time_us));
             (one.label, one.outcome, one.measured, response, service)
         });
+        let series = series.collect();
+        let less_lag = interval.series.iter().map(|one| encode(&one.response_time_less_lag_us)).collect();
         let head = Head {
             thread: interval.thread,
             start_us: interval.start_us,
@@ -116,9 +128,13 @@ impl Journal {
             cpu_us: interval.cpu_us,
             examples: interval.examples.clone(),
             statuses: interval.statuses.clone(),
-            series: series.collect(),
+            series,
+            less_lag_bytes: Some(less_lag),
             lag_bytes: encode(&interval.lag_us),
             unmeasured_lag_bytes: Some(encode(&interval.unmeasured_lag_us)),
+            read_lag_bytes: Some(encode(&interval.read_lag_us)),
+            measured_offered: Some(interval.measured_offered),
+            measured_dropped: Some(interval.measured_dropped),
             core_waits: interval.core_waits,
             absent_us: interval.absent_us,
         };
@@ -199,15 +215,28 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
     };
     let series = |(label, outcome, measured, response, service): (u16, Outcome, bool, usize, usize)| {
         let (response_time_us, service_time_us) = (histogram(response)?, histogram(service)?);
-        Some(Series { label, outcome, measured, response_time_us, service_time_us })
+        let response_time_less_lag_us = response_time_us.clone();
+        Some(Series {
+            label,
+            outcome,
+            measured,
+            response_time_us,
+            response_time_less_lag_us,
+            service_time_us,
+        })
     };
-    let series = head.series.into_iter().map(series).collect::<Option<Vec<Series>>>()?;
+    let mut series = head.series.into_iter().map(series).collect::<Option<Vec<Series>>>()?;
+    for (one, length) in series.iter_mut().zip(head.less_lag_bytes.into_iter().flatten()) {
+        one.response_time_less_lag_us = histogram(length)?;
+    }
     let lag_us = histogram(head.lag_bytes)?;
     let (lag_us, unmeasured_lag_us) = match head.unmeasured_lag_bytes {
         Some(length) => (lag_us, histogram(length)?),
         None if head.in_window => (lag_us, new_histogram()),
         None => (new_histogram(), lag_us),
     };
+    let read_lag_us = head.read_lag_bytes.map_or_else(|| Some(new_histogram()), &mut histogram)?;
+    let measured = |count: Option<u64>, all| count.unwrap_or(if head.in_window { all } else { 0 });
     Some(Box::new(ThreadInterval {
         thread: head.thread,
         start_us: head.start_us,
@@ -215,7 +244,9 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         in_window: head.in_window,
         series,
         offered: head.offered,
+        measured_offered: measured(head.measured_offered, head.offered),
         dropped: head.dropped,
+        measured_dropped: measured(head.measured_dropped, head.dropped),
         waiting: head.waiting,
         in_flight: head.in_flight,
         connections: head.connections,
@@ -224,6 +255,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         received_bytes: head.received_bytes,
         lag_us,
         unmeasured_lag_us,
+        read_lag_us,
         cpu_us: head.cpu_us,
         core_waits: head.core_waits,
         absent_us: head.absent_us,

@@ -41,9 +41,7 @@ impl LatencyLog {
         self.begun = true;
         IntervalLogWriterBuilder::new()
             .add_comment("[Histogram log format version 1.3]")
-            .add_comment(
-                "[Response times of requests answered as they should, microseconds; Interval_Max too; warm-up included]",
-            )
+            .add_comment("[Response times of good answers, microseconds; Interval_Max too; warm-up included]")
             .with_start_time(anchor)
             .with_base_time(anchor)
             .begin_log_with(&mut self.file, &mut self.serializer)

@@ -113,7 +113,7 @@ impl FromStr for Entry {
 }
 
 /// What one thread has entered since it last handed over.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     thread: u16,
     sent: u64,
@@ -134,6 +134,12 @@ impl Part {
         debug_assert!(number < NUMBERS_MAX);
         self.sent += 1;
         Entry { thread: self.thread, number }
+    }
+
+    /// The write that was entered last was not sent after all.
+    pub fn withdraw(&mut self, number: u64) {
+        debug_assert!(number + 1 == self.sent, "only the last one can be taken back");
+        self.sent = number;
     }
 
     /// The system said that it has this write.
@@ -172,5 +178,11 @@ impl Part {
         buffer.clear();
         let acknowledged = std::mem::replace(&mut self.acknowledged, buffer);
         Part { thread: self.thread, sent: self.sent, acknowledged }
+    }
+
+    /// Takes back what was handed over before and arrived nowhere; it is handed over next time.
+    pub fn take_back(&mut self, mut untaken: Part) {
+        untaken.acknowledged.append(&mut self.acknowledged);
+        self.acknowledged = untaken.acknowledged;
     }
 }

@@ -27,6 +27,7 @@
 //!     outcome: Outcome::Ok,
 //!     measured: true,
 //!     response_time_us: time_us.clone(),
+//!     response_time_less_lag_us: time_us.clone(),
 //!     service_time_us: time_us,
 //! });
 //! writer.add_interval(&interval)?;
@@ -36,7 +37,7 @@
 //! writer.finish(&Manifest::new("example", labels, summary))?;
 //!
 //! let run = Run::open(&dir)?;
-//! assert_eq!(run.manifest.summary.response_time_us.p50, 740);
+//! assert_eq!(run.manifest.summary.response_time_us.p50, Some(740));
 //! # Ok(())
 //! # }
 //! ```
@@ -46,7 +47,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `run.json` | [`Manifest`] with the [`Summary`]; written last, so a directory that has it is whole |
-//! | `intervals.parquet` | a row for each interval, label, outcome: count, response and service time as histograms |
+//! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
 //! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
@@ -61,6 +62,7 @@
 
 mod comparison;
 mod directory;
+mod distribution;
 mod error;
 pub mod event;
 pub mod fault;
@@ -84,8 +86,10 @@ mod writer;
 
 pub use comparison::{ComparedRun, ComparedRuns, Comparison, Part};
 pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve};
+pub use distribution::{Distribution, rank};
 pub use error::RecordError;
 pub use event::Event;
+pub use files::LOGS as LOGS_DIR;
 pub use histogram::{Encoded, Merged, latency, merge, merge_merged, new_merged};
 pub use interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
@@ -93,9 +97,11 @@ pub use manifest::Manifest;
 pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use summary::Summary;
-pub use totals::{EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize};
+pub use totals::{
+    DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize,
+};
 pub use unfinished::rebuild;
-pub use writer::{RunWriter, write_manifest};
+pub use writer::{Mask, RunWriter, write_manifest};
 
 /// Version of the run directory's form that this crate writes, and the highest that it reads.
 pub const FORMAT: u32 = 1;

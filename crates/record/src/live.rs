@@ -1,5 +1,6 @@
 //! What a run looks like right now, for a progress line or a view on the screen.
 
+use crate::Distribution;
 use crate::histogram::{Merged, merge_merged, new_merged};
 use crate::interval::Outcome;
 use crate::writer::MergedInterval;
@@ -16,13 +17,14 @@ pub struct Live {
     pub in_window: bool,
     /// Requests that became due, per second.
     pub offered_per_s: f64,
-    /// Requests that ended, per second, errors included.
+    /// Good answers, per second.
     pub achieved_per_s: f64,
-    /// Requests that failed, per second.
+    /// Requests that failed, per second; what was dropped is not among them.
     pub errors_per_s: f64,
     /// Arrivals given up, per second.
     pub dropped_per_s: f64,
-    /// Median response time of the requests answered as they should; none if there was none.
+    /// Median response time of all requests that ended or were dropped in it; none where it was [not
+    /// reached](Distribution), as the others.
     pub p50_us: Option<u64>,
     /// 90th percentile of the same.
     pub p90_us: Option<u64>,
@@ -32,8 +34,8 @@ pub struct Live {
     pub p999_us: Option<u64>,
     /// Longest of the same.
     pub max_us: Option<u64>,
-    /// How the response times of all requests spread, failed ones included: class `i` counts those from 2^i
-    /// microseconds (class 0: from 0) to below 2^(i+1).
+    /// How the response times of the good answers spread: class `i` counts those from 2^i microseconds (class 0: from 0)
+    /// to below 2^(i+1). What failed is slower than every class, see `errors_per_s` and `dropped_per_s`.
     pub spread: [u64; SPREAD_CLASSES],
     /// Requests under way at its end.
     pub in_flight: u64,
@@ -56,12 +58,10 @@ pub struct Live {
 pub struct Second {
     /// Its beginning, microseconds since the run began.
     pub start_us: u64,
-    /// Requests that ended in it, errors included.
+    /// Good answers in it.
     pub achieved_per_s: f64,
-    /// Median response time of the requests answered as they should; none if there was none.
+    /// Median response time of all requests that ended or were dropped in it; none where it was not reached.
     pub p50_us: Option<u64>,
-    /// Requests that succeeded in it.
-    pub ok_per_s: f64,
     /// Requests that failed in it.
     pub errors: u64,
     /// Arrivals given up in it.
@@ -124,15 +124,15 @@ impl LiveTracker {
     pub(crate) fn add(&mut self, start_us: u64, end_us: u64, interval: &MergedInterval) {
         const SECOND_US: u64 = crate::totals::SECOND_US;
         let second = start_us / SECOND_US;
-        for ((_, outcome, _), (response_time_us, _)) in &interval.series {
-            self.by_outcome[*outcome as usize] += response_time_us.len();
+        for ((_, outcome, _), times) in &interval.series {
+            self.by_outcome[*outcome as usize] += times.response_time_us.len();
         }
         if end_us as f64 / 1e6 <= self.last.at_s {
             // A straggler of a second that was shown already counts in the sums alone.
             let ended = |failed: bool| {
                 let of =
                     interval.series.iter().filter(move |((_, outcome, _), _)| !failed || outcome.is_error());
-                of.map(|(_, (response_time_us, _))| response_time_us.len()).sum::<u64>()
+                of.map(|(_, times)| times.response_time_us.len()).sum::<u64>()
             };
             self.requests += ended(false);
             self.errors += ended(true);
@@ -155,12 +155,13 @@ impl LiveTracker {
             end: Live::default(),
         });
         gathered.measured &= interval.in_window;
-        for ((_, outcome, _), (response_time_us, _)) in &interval.series {
+        for ((_, outcome, _), times) in &interval.series {
+            let response_time_us = &times.response_time_us;
             gathered.requests += response_time_us.len();
-            spread(&mut gathered.spread, response_time_us);
             if outcome.is_error() {
                 gathered.errors += response_time_us.len();
             } else {
+                spread(&mut gathered.spread, response_time_us);
                 merge_merged(&mut gathered.response_time_us, response_time_us);
             }
         }
@@ -186,18 +187,17 @@ impl LiveTracker {
         self.errors += second.errors;
         self.dropped += second.dropped;
         let per_s = |count: u64| count as f64 * 1e6 / second.length_us.max(1) as f64;
-        let quantile =
-            |q| (!second.response_time_us.is_empty()).then(|| second.response_time_us.value_at_quantile(q));
+        let times = Distribution::new(&second.response_time_us, second.errors + second.dropped);
         self.last = Live {
             offered_per_s: per_s(second.offered),
-            achieved_per_s: per_s(second.requests),
+            achieved_per_s: per_s(second.requests - second.errors),
             errors_per_s: per_s(second.errors),
             dropped_per_s: per_s(second.dropped),
-            p50_us: quantile(0.5),
-            p90_us: quantile(0.9),
-            p99_us: quantile(0.99),
-            p999_us: quantile(0.999),
-            max_us: (!second.response_time_us.is_empty()).then(|| second.response_time_us.max()),
+            p50_us: times.quantile(0.5),
+            p90_us: times.quantile(0.9),
+            p99_us: times.quantile(0.99),
+            p999_us: times.quantile(0.999),
+            max_us: times.max(),
             spread: second.spread,
             requests: self.requests,
             errors: self.errors,
@@ -206,12 +206,11 @@ impl LiveTracker {
             ..second.end
         };
         if second.measured && second.length_us == crate::totals::SECOND_US {
-            let Live { achieved_per_s, p50_us, errors_per_s, in_flight, waiting, .. } = self.last;
+            let Live { achieved_per_s, p50_us, in_flight, waiting, .. } = self.last;
             self.seconds.push(Second {
                 start_us: second.second * crate::totals::SECOND_US,
                 achieved_per_s,
                 p50_us,
-                ok_per_s: achieved_per_s - errors_per_s,
                 errors: second.errors,
                 dropped: second.dropped,
                 backlog: in_flight + waiting,

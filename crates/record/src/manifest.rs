@@ -104,7 +104,7 @@ pub struct Phase {
 }
 
 /// An objective and whether it was met.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ObjectiveResult {
     /// As the scenario writes it: `p99 < 50ms`.
     pub objective: String,
@@ -112,6 +112,12 @@ pub struct ObjectiveResult {
     pub met: bool,
     /// What was measured, for a person: `71.2ms`.
     pub measured: String,
+    /// Whether nobody asked for it: each run is judged by it where the scenario says nothing on the matter.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default: bool,
+    /// Whether the driver's own fault could have changed the answer, so that there is none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
 }
 
 /// `run.json`.

@@ -9,10 +9,11 @@ use bytes::Bytes;
 
 use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
-use crate::histogram::{Encoded, Merged, merge_merged};
+use crate::histogram::{Encoded, Merged, latency, merge_merged, new_merged};
 use crate::interval::Outcome;
+use crate::summary::Good;
 use crate::table::Table;
-use crate::{Event, FORMAT, Manifest, Sample, unfinished};
+use crate::{Distribution, Event, FORMAT, Manifest, Sample, unfinished};
 
 /// The requests of one label and one outcome that ended in one interval, all threads together.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub struct StoredSeries {
     pub count: u64,
     /// From due to last byte.
     pub response_time_us: Encoded,
+    /// The same with the driver's own lag taken out; runs of earlier versions lack it.
+    pub response_time_less_lag_us: Option<Encoded>,
     /// From first byte sent to last byte received.
     pub service_time_us: Encoded,
 }
@@ -48,8 +51,12 @@ pub struct StoredLoad {
     pub in_window: bool,
     /// Requests that became due.
     pub offered: u64,
-    /// Arrivals given up.
+    /// Those that were due within the measured window.
+    pub measured_offered: u64,
+    /// Requests given up.
     pub dropped: u64,
+    /// Those that were due within the measured window.
+    pub measured_dropped: u64,
     /// Arrivals waiting for a connection at its end.
     pub waiting: u64,
     /// Requests under way at its end.
@@ -64,6 +71,8 @@ pub struct StoredLoad {
     pub received_bytes: u64,
     /// How late requests left by the driver's own fault.
     pub lag_us: Encoded,
+    /// How late answers were read that were due within the measured window; runs of earlier versions lack it.
+    pub read_lag_us: Option<Encoded>,
     /// CPU time of each driver thread.
     pub cpu_us_by_thread: Vec<u64>,
     /// How long each driver thread was ready to run but had no core; empty where that was not known.
@@ -103,7 +112,7 @@ impl Run {
         let series = read_series(&dir.join(files::SERIES), &manifest.labels)?;
         let load = read_load(&dir.join(files::LOAD))?;
         let mut missing = Vec::new();
-        Ok(Run {
+        let mut run = Run {
             series,
             load,
             samples: read_if_there(dir, files::MONITOR, read_samples, &mut missing)?,
@@ -112,7 +121,31 @@ impl Run {
             missing,
             dir: dir.to_owned(),
             manifest,
-        })
+        };
+        run.complete_summary()?;
+        Ok(run)
+    }
+
+    /// Runs of earlier versions have percentiles of their good answers only, and do not tell these apart.
+    fn complete_summary(&mut self) -> Result<(), RecordError> {
+        let summary = &self.manifest.summary;
+        if summary.failed > 0 || summary.good.requests > 0 || summary.due() == 0 {
+            return Ok(());
+        }
+        let errors: u64 = summary.errors.values().sum();
+        let (requests, failed) = (summary.requests.saturating_sub(errors), errors + summary.dropped);
+        let (mut response, mut service) = (new_merged(), new_merged());
+        for one in self.series.iter().filter(|one| one.measured && one.outcome == Outcome::Ok) {
+            self.merge(&mut response, &one.response_time_us)?;
+            self.merge(&mut service, &one.service_time_us)?;
+        }
+        let summary = &mut self.manifest.summary;
+        summary.failed = failed;
+        summary.response_time_us = Distribution::new(&response, failed).latency();
+        summary.service_time_us = Distribution::new(&service, failed).latency();
+        let (response_time_us, service_time_us) = (latency(&response), latency(&service));
+        summary.good = Good { requests, response_time_us, service_time_us };
+        Ok(())
     }
 
     /// The HdrHistogram interval log in its directory.
@@ -176,7 +209,7 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
 }
 
 fn read_series(path: &Path, labels: &[String]) -> Result<Vec<StoredSeries>, RecordError> {
-    let table = Table::read(path, &SERIES_FIELDS)?;
+    let table = Table::read_with(path, &SERIES_FIELDS, &files::LATER)?;
     let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();
     let label = |name: &String| {
         let label = known.get(name.as_str()).copied();
@@ -192,6 +225,8 @@ fn read_series(path: &Path, labels: &[String]) -> Result<Vec<StoredSeries>, Reco
     let (in_window, measured, counts) =
         (table.bools("in_window")?, table.bools("measured")?, table.ints("count")?);
     let (response, service) = (encoded(&table, "response_time_us")?, encoded(&table, "service_time_us")?);
+    let less_lag = if table.has(files::LESS_LAG) { encoded(&table, files::LESS_LAG)? } else { Vec::new() };
+    let mut less_lag = less_lag.into_iter();
     let row = |((i, response_time_us), service_time_us): ((usize, Encoded), Encoded)| StoredSeries {
         start_us: starts[i],
         end_us: ends[i],
@@ -201,6 +236,7 @@ fn read_series(path: &Path, labels: &[String]) -> Result<Vec<StoredSeries>, Reco
         measured: measured[i],
         count: counts[i],
         response_time_us,
+        response_time_less_lag_us: less_lag.next(),
         service_time_us,
     };
     Ok(response.into_iter().enumerate().zip(service).map(row).collect())
@@ -233,6 +269,17 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
         true => table.lists(name),
         false => Ok(vec![Vec::new(); table.rows()]),
     };
+    let read_lag = if table.has(files::READ_LAG) { encoded(&table, files::READ_LAG)? } else { Vec::new() };
+    let mut read_lag = read_lag.into_iter();
+    // as earlier versions counted: by when it was known
+    let measured = |name, all: &[u64]| match table.has(name) {
+        true => table.ints(name),
+        false => {
+            Ok(all.iter().zip(in_window).map(|(count, in_window)| count * u64::from(*in_window)).collect())
+        }
+    };
+    let measured_offered = measured(files::MEASURED_OFFERED, &offered)?;
+    let measured_dropped = measured(files::MEASURED_DROPPED, &dropped)?;
     let mut waited = later(files::WAITED)?.into_iter();
     let mut absent = later(files::ABSENT)?.into_iter();
     let row = |((i, lag_us), cpu_us_by_thread): ((usize, Encoded), Vec<u64>)| StoredLoad {
@@ -240,7 +287,9 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
         end_us: ends[i],
         in_window: in_window[i],
         offered: offered[i],
+        measured_offered: measured_offered[i],
         dropped: dropped[i],
+        measured_dropped: measured_dropped[i],
         waiting: waiting[i],
         in_flight: in_flight[i],
         connections: connections[i],
@@ -248,6 +297,7 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
         sent_bytes: sent[i],
         received_bytes: received[i],
         lag_us,
+        read_lag_us: read_lag.next(),
         cpu_us_by_thread,
         waited_us_by_thread: waited.next().unwrap_or_default(),
         absent_us_by_thread: absent.next().unwrap_or_default(),
@@ -298,7 +348,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::histogram::{merge, new_merged};
+    use crate::histogram::merge;
+    use crate::table::Cell;
     use crate::test_run::{interval, series};
     use crate::{CoreWaits, RunWriter, ThreadInterval, summarize};
 
@@ -319,6 +370,29 @@ mod tests {
         let manifest = Manifest::new("test", labels(), summarize(writer.totals(), dir));
         writer.finish(&manifest).unwrap();
         manifest
+    }
+
+    #[test]
+    fn a_run_of_before_has_its_percentiles_by_the_rule() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut one = interval(0, 0, 1);
+        one.in_window = true;
+        one.series = vec![
+            series(0, Outcome::Ok, true, &[(1_000, 90)]),
+            series(0, Outcome::Timeout, true, &[(9_000, 10)]),
+        ];
+        write(dir.path(), 1, &[one]);
+        let path = dir.path().join(files::MANIFEST);
+        let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let summary = manifest["summary"].as_object_mut().unwrap();
+        for name in ["failed", "failures", "good"] {
+            summary.remove(name);
+        }
+        summary["response_time_us"]["p99"] = 1_000.into();
+        fs::write(&path, manifest.to_string()).unwrap();
+        let summary = Run::open(dir.path()).unwrap().manifest.summary;
+        assert_eq!((summary.failed, summary.good.requests), (10, 90));
+        assert_eq!((summary.response_time_us.p90, summary.response_time_us.p99), (Some(1_000), None));
     }
 
     #[test]
@@ -348,8 +422,10 @@ mod tests {
             let mut one = interval(thread, second, second + 1);
             one.in_window = in_window;
             (one.offered, one.waiting, one.cpu_us) = (offered, offered / 2, offered * 3);
+            (one.measured_offered, one.measured_dropped) = (offered * 2, offered * 9);
             one.core_waits = Some(CoreWaits { waited_us: offered * 5, sleeps: offered });
             one.absent_us = offered * 7;
+            one.read_lag_us.record_n(offered, 1 + second as u32).unwrap();
             for (label, outcome, measured, times) in all {
                 let capped: Vec<_> =
                     times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
@@ -371,23 +447,25 @@ mod tests {
             write(dir.path(), 3, &intervals);
             let run = Run::open(dir.path()).unwrap();
 
-            let mut expected: BTreeMap<Key, (Merged, Merged)> = BTreeMap::new();
+            let mut expected: BTreeMap<Key, [Merged; 3]> = BTreeMap::new();
             for one in &intervals {
                 for s in &one.series {
                     let key = (one.start_us, s.label, s.outcome, s.measured);
-                    let entry = expected.entry(key).or_insert_with(|| (new_merged(), new_merged()));
-                    merge(&mut entry.0, &s.response_time_us);
-                    merge(&mut entry.1, &s.service_time_us);
+                    let entry = expected.entry(key).or_insert_with(|| [(); 3].map(|()| new_merged()));
+                    merge(&mut entry[0], &s.response_time_us);
+                    merge(&mut entry[1], &s.service_time_us);
+                    merge(&mut entry[2], &s.response_time_less_lag_us);
                 }
             }
-            let mut found: BTreeMap<Key, (Merged, Merged)> = BTreeMap::new();
+            let mut found: BTreeMap<Key, [Merged; 3]> = BTreeMap::new();
             for s in &run.series {
                 let key = (s.start_us, s.label, s.outcome, s.measured);
-                let entry = found.entry(key).or_insert_with(|| (new_merged(), new_merged()));
-                let before = entry.0.len();
-                run.merge(&mut entry.0, &s.response_time_us).unwrap();
-                run.merge(&mut entry.1, &s.service_time_us).unwrap();
-                prop_assert_eq!(entry.0.len() - before, s.count);
+                let entry = found.entry(key).or_insert_with(|| [(); 3].map(|()| new_merged()));
+                let before = entry[0].len();
+                run.merge(&mut entry[0], &s.response_time_us).unwrap();
+                run.merge(&mut entry[1], &s.service_time_us).unwrap();
+                run.merge(&mut entry[2], s.response_time_less_lag_us.as_ref().unwrap()).unwrap();
+                prop_assert_eq!(entry[0].len() - before, s.count);
             }
             prop_assert_eq!(found, expected);
             let offered = |start_us| intervals.iter().filter(move |i| i.start_us == start_us).map(|i| i.offered);
@@ -395,13 +473,20 @@ mod tests {
                 let start_us = second * 1_000_000;
                 let rows = run.load.iter().filter(|row| row.start_us == start_us);
                 let (mut sum, mut cpu_us, mut waited_us, mut absent_us) = (0, 0, 0, 0);
+                let mut read_lag_us = new_merged();
+                let (mut measured_offered, mut measured_dropped) = (0, 0);
                 for row in rows {
                     sum += row.offered;
+                    measured_offered += row.measured_offered;
+                    measured_dropped += row.measured_dropped;
                     cpu_us += row.cpu_us_by_thread.iter().sum::<u64>();
                     waited_us += row.waited_us_by_thread.iter().sum::<u64>();
                     absent_us += row.absent_us_by_thread.iter().sum::<u64>();
+                    run.merge(&mut read_lag_us, row.read_lag_us.as_ref().unwrap()).unwrap();
                 }
                 prop_assert_eq!(sum, offered(start_us).sum::<u64>());
+                prop_assert_eq!(read_lag_us.len(), offered(start_us).count() as u64 * (1 + second));
+                prop_assert_eq!((measured_offered, measured_dropped), (sum * 2, sum * 9));
                 prop_assert_eq!((cpu_us, waited_us, absent_us), (sum * 3, sum * 5, sum * 7));
             }
         }
@@ -422,8 +507,22 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let is_later = |name: &str| files::LATER.contains(&name);
         let fields = LOAD_FIELDS.into_iter().filter(|(name, _)| !is_later(name)).collect::<Vec<_>>();
-        crate::table::TableWriter::create(&path, &fields, "").unwrap().finish().unwrap();
-        assert_eq!(Run::open(dir.path()).unwrap().load.len(), 0);
+        let mut table = crate::table::TableWriter::create(&path, &fields, "").unwrap();
+        let lag_us = Encoded::of(&new_merged(), &mut hdrhistogram::serialization::V2Serializer::new()).0;
+        for (second, in_window) in [(0, false), (1, true)] {
+            let [start, end, offered, dropped, zero] =
+                [second * 1_000_000, second * 1_000_000 + 1_000_000, 9, 4, 0].map(Cell::Int);
+            let [waiting, in_flight, connections, connects, sent] = [(); 5].map(|()| zero.clone());
+            let (lag_us, cpu) = (Cell::Bytes(lag_us.clone()), Cell::Ints(&[1]));
+            let in_window = Cell::Bool(in_window);
+            let of_load = [start, end, in_window, offered, dropped, waiting, in_flight, connections];
+            let [a, b, c, d, e, f, g, h] = of_load;
+            table.push([a, b, c, d, e, f, g, h, connects, sent, zero, lag_us, cpu]).unwrap();
+        }
+        table.finish().unwrap();
+        let load = Run::open(dir.path()).unwrap().load;
+        let measured: Vec<_> = load.iter().map(|row| (row.measured_offered, row.measured_dropped)).collect();
+        assert_eq!(measured, [(0, 0), (9, 4)], "by when it was known");
         let table = Table::read_with(&path, &LOAD_FIELDS, &files::LATER).unwrap();
         assert!(!table.has(files::WAITED) && table.has("lag_us"));
         assert!(Table::read(&path, &LOAD_FIELDS).is_err());

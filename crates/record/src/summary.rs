@@ -27,17 +27,44 @@ pub struct Verdict {
     pub reasons: Vec<String>,
 }
 
-/// A latency distribution in few numbers, microseconds.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// A latency distribution in few numbers, microseconds; null what is [not reached](crate::Distribution), or of nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Latency {
-    pub min: u64,
-    pub mean: f64,
-    pub p50: u64,
-    pub p90: u64,
-    pub p99: u64,
-    pub p999: u64,
-    pub max: u64,
+    pub min: Option<u64>,
+    pub mean: Option<f64>,
+    pub p50: Option<u64>,
+    pub p90: Option<u64>,
+    /// Absent in runs of before.
+    #[serde(default)]
+    pub p95: Option<u64>,
+    pub p99: Option<u64>,
+    pub p999: Option<u64>,
+    pub max: Option<u64>,
+}
+
+/// The good answers by themselves: what the other percentiles would be if nobody had asked for the rest.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Good {
+    /// How many.
+    pub requests: u64,
+    /// From due to last byte.
+    pub response_time_us: Latency,
+    /// From first byte sent to last byte.
+    pub service_time_us: Latency,
+}
+
+/// The requests without a good answer, of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// `timeout`, `status`, … or `dropped`.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+    /// Of all requests that were due, 0 to 1.
+    pub share: f64,
+    /// How long after it was due the failure was known; null for what was dropped.
+    pub known_after_us: Latency,
 }
 
 /// One label's share of a run.
@@ -49,14 +76,17 @@ pub struct Step {
     pub requests: u64,
     /// Of all requests, 0 to 1.
     pub share: f64,
-    /// Requests ended per second of the measured window.
+    /// Good answers per second of the measured window.
     pub achieved_per_s: f64,
     /// Failures by kind.
     pub errors: BTreeMap<String, u64>,
-    /// Response time of the requests that were answered as they should.
+    /// Response time of all requests that were due.
     pub response_time_us: Latency,
     /// Service time of the same.
     pub service_time_us: Latency,
+    /// The good answers by themselves.
+    #[serde(default)]
+    pub good: Good,
 }
 
 /// One process over the measured window.
@@ -83,6 +113,10 @@ pub struct Driver {
     pub busiest_thread_share: f64,
     /// How late requests left by the driver's own fault.
     pub lag_us: Latency,
+    /// How late answers were read: from when the kernel had the last bytes until the driver turned to them, of all answers or
+    /// a sample. Absent where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_lag_us: Option<Latency>,
     /// How those lags spread; contiguous from the first class that holds one to the last.
     #[serde(default)]
     pub lag_histogram: Vec<LagClass>,
@@ -109,6 +143,21 @@ pub struct Driver {
     /// Mean cores' worth of time that the hypervisor took away from the machine.
     #[serde(default)]
     pub steal_share: f64,
+    /// What held it up, a sentence each: figures are then bounds. Empty where it had room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
+    /// Who used the machine's cores most during the measured window, beside the driver.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busiest: Vec<Busy>,
+}
+
+/// A program that used the machine's cores, all its processes together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Busy {
+    /// As the kernel names it.
+    pub name: String,
+    /// Mean CPU use in cores.
+    pub cores: f64,
 }
 
 /// A request that left so much after it was due, by the driver's own fault, is late. Microseconds.
@@ -159,10 +208,13 @@ pub struct Ledger {
 /// What a search through the store found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verified {
-    /// Acknowledged and found.
+    /// Acknowledged and found, with the content that was sent.
     pub found: u64,
-    /// Acknowledged and not found.
+    /// Acknowledged and not found so.
     pub lost: u64,
+    /// Of those, how many are there with another content: changed, or of a run before this one.
+    #[serde(default)]
+    pub changed: u64,
     /// Found more than once: how many times too often, over all.
     pub duplicated: u64,
     /// Found though never acknowledged.
@@ -189,10 +241,22 @@ pub struct Verified {
 /// Seconds in which lost writes were sent that a summary names.
 pub const LOST_SECONDS: usize = 100;
 
+impl Summary {
+    /// Requests that were due in the measured window: those that ended, and those that were dropped.
+    pub fn due(&self) -> u64 {
+        self.requests + self.dropped
+    }
+
+    /// Of all requests that were due, those without a good answer, 0 to 1.
+    pub fn failed_share(&self) -> f64 {
+        if self.due() > 0 { self.failed as f64 / self.due() as f64 } else { 0.0 }
+    }
+}
+
 impl Verified {
     /// How many contents the store showed.
     pub fn shown(&self) -> u64 {
-        self.found + self.unacknowledged_found + self.duplicated + self.foreign
+        self.found + self.changed + self.unacknowledged_found + self.duplicated + self.foreign
     }
 
     /// Nothing that was acknowledged is missing, doubled or changed, and the system counts what it shows.
@@ -234,7 +298,7 @@ pub struct Summary {
     pub verdict: Verdict,
     /// Requests that became due per second of the measured window.
     pub offered_per_s: f64,
-    /// Requests that ended per second of the measured window, errors included.
+    /// Good answers per second of the measured window.
     pub achieved_per_s: f64,
     /// Length of the measured window, seconds.
     pub measured_s: f64,
@@ -245,12 +309,24 @@ pub struct Summary {
     /// Answers by status code, right and wrong ones.
     #[serde(default)]
     pub statuses: BTreeMap<String, u64>,
-    /// Arrivals given up because a bound was reached.
+    /// Requests that were due in the measured window and given up, because a bound was reached.
     pub dropped: u64,
-    /// Response time over all labels, of the requests that were answered as they should.
+    /// Requests that were due in the measured window and had no good answer: all errors, and what was dropped.
+    #[serde(default)]
+    pub failed: u64,
+    /// The same by kind, the most frequent first.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
+    /// Response time over all labels, of all requests that were due: a failure is slower than every bound.
     pub response_time_us: Latency,
     /// Service time of the same.
     pub service_time_us: Latency,
+    /// Response time with the driver's own share taken out, of the same: where it differs, the truth lies between the two.
+    #[serde(default)]
+    pub response_time_less_lag_us: Latency,
+    /// The good answers by themselves.
+    #[serde(default)]
+    pub good: Good,
     /// By label, in the scenario's order.
     pub steps: Vec<Step>,
     /// CPU and memory by process.

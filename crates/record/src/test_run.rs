@@ -7,12 +7,15 @@ pub(crate) fn interval(thread: u16, start_s: u64, end_s: u64) -> ThreadInterval 
     ThreadInterval::empty(thread, start_s * 1_000_000, end_s * 1_000_000)
 }
 
-/// Requests with these response times (microseconds, how many); service times are half of them.
+/// Requests with these response times (microseconds, how many); service times are half of them, and a tenth is the
+/// driver's lag.
 pub(crate) fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)]) -> Series {
-    let (mut response_time_us, mut service_time_us) = (new_histogram(), new_histogram());
+    let [mut response_time_us, mut response_time_less_lag_us, mut service_time_us] =
+        [(); 3].map(|()| new_histogram());
     for &(us, count) in times_us {
         response_time_us.record_n(us, count).unwrap();
+        response_time_less_lag_us.record_n(us - us / 10, count).unwrap();
         service_time_us.record_n(us / 2, count).unwrap();
     }
-    Series { label, outcome, measured, response_time_us, service_time_us }
+    Series { label, outcome, measured, response_time_us, response_time_less_lag_us, service_time_us }
 }

@@ -1,18 +1,29 @@
 //! The figures of a run, kept while it runs: everything that a verdict and a summary are made from.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::Distribution;
 use crate::HISTOGRAM_HIGH_US;
 use crate::histogram::{Merged, latency, merge, new_merged};
 use crate::interval::{CoreWaits, ErrorExample, Outcome, ThreadInterval};
 use crate::ledger::Part;
 use crate::sample::Sample;
-use crate::summary::{Driver, LATE_US, LagClass, Process, Status, Step, Summary, Verdict};
+use crate::summary::{
+    Driver, Failure, Good, LATE_US, LagClass, Latency, Process, Status, Step, Summary, Verdict,
+};
 
 /// First failures that are kept of each kind.
 pub const EXAMPLES_PER_KIND: usize = 5;
+/// The fastest tenth of the answers is believed not to have waited in the system.
+const UNQUEUED_SHARE: f64 = 0.1;
+/// What comes so soon after the window is in time however fast the system is: a single stall is no backlog. Seconds.
+const STALL_S: f64 = 0.05;
 /// The name under which the whole machine is sampled; it is no process.
 pub const MACHINE: &str = "machine";
+
+/// The kind of failure of a request that was never sent, because a bound was reached.
+pub const DROPPED: &str = "dropped";
 
 /// Microseconds in a second.
 pub(crate) const SECOND_US: u64 = 1_000_000;
@@ -38,21 +49,37 @@ impl Window {
 pub struct LabelTotals {
     /// Requests that were due in the measured window and ended, by [`Outcome`].
     pub measured: [u64; Outcome::ALL.len()],
-    /// Requests that ended within the measured window, whenever they were due.
-    pub ended_in_window: u64,
-    /// Response time of the measured requests that were answered as they should.
+    /// Requests that were due in the measured window and were given up, because a bound was reached. A session that never
+    /// began has no label: its first request counts among all, and to a label only where there is no other.
+    pub dropped: u64,
+    /// Requests that ended, whatever came of them, those of the warm-up included.
+    pub ended: u64,
+    /// Good answers that came within the measured window, whenever they were due.
+    pub good_in_window: u64,
+    /// Good answers to measured requests that came after the window.
+    pub good_after_window: u64,
+    /// Response time of the good answers to measured requests.
     pub response_time_us: Merged,
+    /// The same with the driver's own lag taken out.
+    pub response_time_less_lag_us: Merged,
     /// Service time of the same.
     pub service_time_us: Merged,
+    /// How long after it was due the failure of a measured request was known, by its kind.
+    pub known_after_us: BTreeMap<Outcome, Merged>,
 }
 
 impl Default for LabelTotals {
     fn default() -> Self {
         LabelTotals {
             measured: Default::default(),
-            ended_in_window: 0,
+            dropped: 0,
+            ended: 0,
+            good_in_window: 0,
+            good_after_window: 0,
             response_time_us: new_merged(),
+            response_time_less_lag_us: new_merged(),
             service_time_us: new_merged(),
+            known_after_us: BTreeMap::new(),
         }
     }
 }
@@ -68,24 +95,76 @@ impl LabelTotals {
         self.requests() - self.measured[Outcome::Ok as usize]
     }
 
+    /// Requests that were due in the measured window.
+    pub fn due(&self) -> u64 {
+        self.requests() + self.dropped
+    }
+
+    /// Those of them without a good answer.
+    pub fn failed(&self) -> u64 {
+        self.errors() + self.dropped
+    }
+
+    /// Response times of all requests that were due.
+    pub fn response_times(&self) -> Distribution<'_> {
+        Distribution::new(&self.response_time_us, self.failed())
+    }
+
+    /// Service times of the same.
+    pub fn service_times(&self) -> Distribution<'_> {
+        Distribution::new(&self.service_time_us, self.failed())
+    }
+
     fn add(&mut self, series: &crate::Series, in_window: bool) {
         let count = series.response_time_us.len();
-        if in_window {
-            self.ended_in_window += count;
+        self.ended += count;
+        if in_window && !series.outcome.is_error() {
+            self.good_in_window += count;
         }
         if series.measured {
             self.measured[series.outcome as usize] += count;
-            if !series.outcome.is_error() {
+            if series.outcome.is_error() {
+                let known_after_us = self.known_after_us.entry(series.outcome).or_insert_with(new_merged);
+                merge(known_after_us, &series.response_time_us);
+            } else {
+                self.good_after_window += if in_window { 0 } else { count };
                 merge(&mut self.response_time_us, &series.response_time_us);
+                merge(&mut self.response_time_less_lag_us, &series.response_time_less_lag_us);
                 merge(&mut self.service_time_us, &series.service_time_us);
             }
         }
     }
 
-    fn errors_by_kind(&self) -> std::collections::BTreeMap<String, u64> {
+    fn errors_by_kind(&self) -> BTreeMap<String, u64> {
         let kinds = Outcome::ALL.iter().filter(|kind| kind.is_error());
         let counts = kinds.map(|&kind| (kind.name().to_owned(), self.measured[kind as usize]));
         counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    fn good(&self) -> Good {
+        Good {
+            requests: self.measured[Outcome::Ok as usize],
+            response_time_us: latency(&self.response_time_us),
+            service_time_us: latency(&self.service_time_us),
+        }
+    }
+
+    /// Everything without a good answer by kind, the most frequent first.
+    fn failures(&self) -> Vec<Failure> {
+        let due = self.due() as f64;
+        let failure = |kind: &str, count: u64, known_after_us: Latency| Failure {
+            kind: kind.to_owned(),
+            count,
+            share: ratio(count as f64, due),
+            known_after_us,
+        };
+        let errors = self.known_after_us.iter().map(|(outcome, times)| {
+            failure(outcome.name(), self.measured[*outcome as usize], latency(times))
+        });
+        let dropped = (self.dropped > 0).then(|| failure(DROPPED, self.dropped, Latency::default()));
+        let mut all: Vec<Failure> = errors.chain(dropped).collect();
+        all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+        all
     }
 }
 
@@ -107,18 +186,28 @@ pub struct Totals {
     pub all: LabelTotals,
     /// By label, in the scenario's order.
     pub by_label: Vec<LabelTotals>,
-    /// Requests that became due within the window.
+    /// Requests that were due within the window, whenever the driver turned to them: measured outcomes and measured
+    /// drops, and what an abort left without an end.
     pub offered: u64,
-    /// Arrivals given up within the window.
-    pub dropped: u64,
+    /// Requests given up that were due outside of the window: in the warm-up, say.
+    pub unmeasured_dropped: u64,
+    /// Requests that were sent before the measured window and failed for want of an answer when it had begun, or later: how
+    /// long after they were sent that was known, by kind. Where all users wait so, nothing is due in the window.
+    pub unanswered_us: BTreeMap<Outcome, Merged>,
+    /// What was under way or waited at each interval's end, all threads together, by the end's microseconds.
+    backlog: BTreeMap<u64, u64>,
+    /// Service times of all good answers, warm-up included.
+    all_service_time_us: Merged,
     /// How late requests left that were due within the window.
     pub lag_us: Merged,
+    /// How late answers to such were read, of all or a sample; empty where the system does not tell.
+    pub read_lag_us: Merged,
     /// Each driver thread within the window.
     pub threads: Vec<ThreadTotals>,
     /// The first failures of each kind, in order of time, warm-up included.
     pub error_examples: Vec<ErrorExample>,
     /// Answers to measured requests by status code.
-    pub statuses: std::collections::BTreeMap<u16, u64>,
+    pub statuses: BTreeMap<u16, u64>,
     /// Writes entered in the ledger, of the whole run; none where it keeps none.
     pub entered: Option<Entered>,
     labels: Vec<String>,
@@ -129,7 +218,7 @@ pub struct Totals {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entered {
     /// By thread.
-    sent: std::collections::BTreeMap<u16, u64>,
+    sent: BTreeMap<u16, u64>,
     /// Those of them that were acknowledged.
     pub acknowledged: u64,
 }
@@ -197,8 +286,12 @@ impl Totals {
             all: LabelTotals::default(),
             by_label: labels.iter().map(|_| LabelTotals::default()).collect(),
             offered: 0,
-            dropped: 0,
+            unmeasured_dropped: 0,
+            unanswered_us: BTreeMap::new(),
+            backlog: BTreeMap::new(),
+            all_service_time_us: new_merged(),
             lag_us: new_merged(),
+            read_lag_us: new_merged(),
             threads: Vec::new(),
             error_examples: Vec::new(),
             statuses: Default::default(),
@@ -220,13 +313,22 @@ impl Totals {
     pub fn add_interval(&mut self, interval: &ThreadInterval) {
         for series in &interval.series {
             self.all.add(series, interval.in_window);
+            if !series.outcome.is_error() {
+                merge(&mut self.all_service_time_us, &series.service_time_us);
+            }
             self.by_label[usize::from(series.label)].add(series, interval.in_window);
         }
+        self.add_unanswered(interval);
+        *self.backlog.entry(interval.end_us).or_default() += interval.in_flight + interval.waiting;
         self.add_examples(&interval.examples);
         for (status, count) in &interval.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
+        self.offered += interval.measured_offered;
+        self.add_dropped(interval.measured_dropped);
+        self.unmeasured_dropped += interval.dropped.saturating_sub(interval.measured_dropped);
         merge(&mut self.lag_us, &interval.lag_us);
+        merge(&mut self.read_lag_us, &interval.read_lag_us);
         let thread = usize::from(interval.thread);
         if self.threads.len() <= thread {
             self.threads.resize(thread + 1, ThreadTotals::default());
@@ -238,9 +340,53 @@ impl Totals {
             self.window.unwrap_or(Window { start_us: interval.start_us, end_us: interval.end_us });
         self.window =
             Some(Window { start_us: start_us.min(interval.start_us), end_us: end_us.max(interval.end_us) });
-        self.offered += interval.offered;
-        self.dropped += interval.dropped;
         self.threads[thread].add(interval);
+    }
+
+    fn add_unanswered(&mut self, interval: &ThreadInterval) {
+        let has_begun =
+            interval.in_window || self.window.is_some_and(|window| window.start_us <= interval.start_us);
+        let unanswered = |series: &&crate::Series| {
+            !series.measured && matches!(series.outcome, Outcome::Timeout | Outcome::Unfinished)
+        };
+        for series in interval.series.iter().filter(unanswered).filter(|_| has_begun) {
+            let known_after_us = self.unanswered_us.entry(series.outcome).or_insert_with(new_merged);
+            merge(known_after_us, &series.service_time_us);
+        }
+    }
+
+    /// Good answers within the measured window as a share of what was due in it: answers to requests of before it are none
+    /// of them. What was under way at its end, or waited, and had a good answer later counts, too, but for a backlog that grew: by how much more it was than at the window's
+    /// middle, beyond what chance makes (three standard deviations of a Poisson number), as if it had grown so over the
+    /// whole window. What the driver had not begun by then does not count.
+    pub fn achieved_share(&self) -> f64 {
+        let Some(window) = self.window else { return 0.0 };
+        let end = self.backlog.range(..=window.end_us).next_back().map_or(0, |(_, backlog)| *backlog);
+        let late = self.all.good_after_window.min(end) as f64;
+        let late = (late - self.backlog_grown(window, end, late)).max(0.0);
+        let good = self.all.measured[Outcome::Ok as usize] - self.all.good_after_window;
+        ratio(good as f64 + late, self.offered as f64).min(1.0)
+    }
+
+    fn backlog_grown(&self, window: Window, end: u64, late: f64) -> f64 {
+        let middle_us = window.start_us + (window.end_us - window.start_us) / 2;
+        let Some((&at_us, &before)) = self.backlog.range(window.start_us..=middle_us).next_back() else {
+            // a window of one interval without a warm-up: what is more than a system without a queue has under way
+            let service_s = self.all_service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
+            let under_way = ratio(self.offered as f64, window.length_s()) * service_s.max(STALL_S);
+            return (late - under_way.round().max(1.0)).max(0.0);
+        };
+        let grown = end as f64 - before as f64 - 3.0 * (before as f64).sqrt();
+        let length = |from_us: u64| (window.end_us - from_us) as f64;
+        grown.max(0.0) * length(window.start_us) / length(at_us)
+    }
+
+    /// Given up; where there is but one label, it was to be one of its requests.
+    fn add_dropped(&mut self, measured: u64) {
+        self.all.dropped += measured;
+        if let [only] = &mut self.by_label[..] {
+            only.dropped += measured;
+        }
     }
 
     fn add_examples(&mut self, examples: &[ErrorExample]) {
@@ -322,22 +468,31 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         label: label.clone(),
         requests: of.requests(),
         share: ratio(of.requests() as f64, requests as f64),
-        achieved_per_s: ratio(of.ended_in_window as f64, measured_s),
+        achieved_per_s: ratio(of.good_in_window as f64, measured_s),
         errors: of.errors_by_kind(),
-        response_time_us: latency(&of.response_time_us),
-        service_time_us: latency(&of.service_time_us),
+        response_time_us: of.response_times().latency(),
+        service_time_us: of.service_times().latency(),
+        good: of.good(),
     };
     Summary {
         verdict: Verdict { status: Status::Pass, reasons: Vec::new() },
         offered_per_s: ratio(totals.offered as f64, measured_s),
-        achieved_per_s: ratio(totals.all.ended_in_window as f64, measured_s),
+        achieved_per_s: ratio(totals.all.good_in_window as f64, measured_s),
         measured_s,
         requests,
         errors: totals.all.errors_by_kind(),
         statuses: totals.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
-        dropped: totals.dropped,
-        response_time_us: latency(&totals.all.response_time_us),
-        service_time_us: latency(&totals.all.service_time_us),
+        dropped: totals.all.dropped,
+        failed: totals.all.failed(),
+        failures: totals.all.failures(),
+        response_time_us: totals.all.response_times().latency(),
+        service_time_us: totals.all.service_times().latency(),
+        response_time_less_lag_us: Distribution::new(
+            &totals.all.response_time_less_lag_us,
+            totals.all.failed(),
+        )
+        .latency(),
+        good: totals.all.good(),
         steps: totals.labels.iter().zip(&totals.by_label).map(step).collect(),
         processes: totals.processes(),
         driver: driver(totals),
@@ -361,6 +516,7 @@ fn driver(totals: &Totals) -> Driver {
         threads: threads.len() as u64,
         busiest_thread_share: most(ThreadTotals::cpu_share),
         lag_us: latency(&totals.lag_us),
+        read_lag_us: (!totals.read_lag_us.is_empty()).then(|| latency(&totals.read_lag_us)),
         lag_histogram: lag_histogram(&totals.lag_us),
         late: totals.lag_us.count_between(LATE_US, HISTOGRAM_HIGH_US),
         cpu_share_by_thread: threads.iter().map(ThreadTotals::cpu_share).collect(),
@@ -369,6 +525,8 @@ fn driver(totals: &Totals) -> Driver {
         core_wait_us: told.then(|| waited_us / sum(|thread| thread.core_waits.sleeps).max(1.0)),
         absent_s: most(|thread| thread.absent_us as f64 / 1e6),
         steal_share: totals.steal_share(),
+        limits: Vec::new(),
+        busiest: Vec::new(),
     }
 }
 
@@ -437,7 +595,7 @@ mod tests {
         // First measured second: 10 stragglers of the warm-up end in it, 30 own ones, 2 of them failed.
         let mut first = interval(0, 1, 2);
         first.in_window = true;
-        first.offered = 40;
+        (first.offered, first.measured_offered) = (40, 40);
         first.cpu_us = 300_000;
         first.series = vec![
             series(0, Outcome::Ok, false, &[(9_000, 10)]),
@@ -447,8 +605,8 @@ mod tests {
         totals.add_interval(&first);
         let mut second = interval(1, 2, 3);
         second.in_window = true;
-        second.offered = 60;
-        second.dropped = 4;
+        (second.offered, second.measured_offered) = (60, 60);
+        (second.dropped, second.measured_dropped) = (4, 4);
         second.cpu_us = 900_000;
         second.statuses = vec![(200, 48), (304, 2)];
         second.series = vec![series(1, Outcome::Ok, true, &[(2_000, 50)])];
@@ -463,15 +621,22 @@ mod tests {
         let summary = summarize(&totals, Path::new("runs/x"));
         assert_eq!(summary.measured_s, 2.0);
         assert_eq!(summary.offered_per_s, 50.0);
-        assert_eq!(summary.achieved_per_s, (10 + 28 + 2 + 50) as f64 / 2.0);
+        assert_eq!(summary.achieved_per_s, (10 + 28 + 50) as f64 / 2.0, "good answers");
         assert_eq!(summary.requests, 28 + 2 + 50 + 5);
         assert_eq!(summary.errors.get("timeout"), Some(&2));
         assert_eq!(summary.errors.len(), 1);
         assert_eq!(summary.dropped, 4);
         assert_eq!(summary.statuses, [("200".to_owned(), 53), ("304".to_owned(), 2)].into());
-        // Failures do not colour the latency; the late answer does.
-        assert!(summary.response_time_us.max < 1_000_000 && summary.response_time_us.max >= 800_000);
-        assert_eq!(summary.response_time_us.p50, 2_000);
+        // 6 of 89 had no good answer: whoever asks for the longest is told that there is none
+        let all = &summary.response_time_us;
+        assert_eq!((all.p50, all.p99, all.max, all.mean), (Some(2_000), None, None, None));
+        assert!((800_000..1_000_000).contains(&summary.good.response_time_us.max.unwrap()));
+        assert_eq!((summary.good.requests, summary.failed, summary.due()), (83, 6, 89));
+        let kinds: Vec<(&str, u64)> =
+            summary.failures.iter().map(|of| (of.kind.as_str(), of.count)).collect();
+        assert_eq!(kinds, [("dropped", 4), ("timeout", 2)]);
+        assert!(summary.failures[1].known_after_us.p50 >= Some(5_000_000));
+        assert_eq!(summary.failures[0].known_after_us.p50, None);
         assert_eq!(summary.steps[0].requests, 33);
         assert_eq!(summary.steps[0].achieved_per_s, 19.0);
         assert!((summary.steps[1].share - 52.0 / 85.0).abs() < 1e-9);
@@ -543,7 +708,43 @@ mod tests {
         totals.add_interval(&after);
         let driver = summarize(&totals, Path::new("x")).driver;
         assert_eq!((totals.lag_us.len(), driver.late), (12, 3));
-        assert!((499_000..=501_000).contains(&driver.lag_us.max), "{:?}", driver.lag_us);
+        assert!((499_000..=501_000).contains(&driver.lag_us.max.unwrap()), "{:?}", driver.lag_us);
+    }
+
+    #[test]
+    fn what_was_sent_before_the_window_and_is_unanswered_when_it_has_begun_is_known() {
+        let mut totals = Totals::new(&["a".into()]);
+        let ended = |start_s, in_window, outcome, measured| {
+            let mut one = interval(0, start_s, start_s + 1);
+            one.in_window = in_window;
+            one.series = vec![series(0, outcome, measured, &[(4_000_000, 2)])];
+            one
+        };
+        totals.add_interval(&ended(0, false, Outcome::Timeout, false));
+        assert!(totals.unanswered_us.is_empty(), "the window has not begun");
+        totals.add_interval(&ended(1, true, Outcome::Reset, false));
+        totals.add_interval(&ended(1, true, Outcome::Timeout, true));
+        assert!(totals.unanswered_us.is_empty());
+        totals.add_interval(&ended(1, true, Outcome::Timeout, false));
+        totals.add_interval(&ended(2, false, Outcome::Unfinished, false));
+        let counts = totals.unanswered_us.values().map(|times| (times.len(), times.min() / 1_000_000));
+        assert_eq!(counts.collect::<Vec<_>>(), [(2, 1), (2, 1)]);
+    }
+
+    #[test]
+    fn what_is_given_up_counts_by_when_it_was_due() {
+        let mut totals = Totals::new(&[]);
+        let mut warm = interval(0, 0, 1);
+        (warm.offered, warm.dropped) = (20, 7);
+        let mut within = interval(0, 1, 2);
+        // two of the warm-up were given up late
+        (within.in_window, within.offered, within.measured_offered) = (true, 30, 28);
+        (within.dropped, within.measured_dropped) = (5, 3);
+        let mut drain = interval(0, 2, 3);
+        (drain.offered, drain.measured_offered, drain.dropped, drain.measured_dropped) = (4, 4, 4, 4);
+        [warm, within, drain].iter().for_each(|one| totals.add_interval(one));
+        assert_eq!(totals.offered, 32);
+        assert_eq!((totals.all.dropped, totals.unmeasured_dropped), (7, 9));
     }
 
     #[test]

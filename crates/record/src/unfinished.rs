@@ -162,6 +162,7 @@ mod tests {
                 (one.offered, one.cpu_us, one.statuses) = (60, 250_000, vec![(200, 50)]);
                 one.core_waits = Some(CoreWaits { waited_us: 125_000, sleeps: 500 });
                 one.absent_us = 250_000;
+                (one.dropped, one.measured_dropped, one.measured_offered) = (4, 3, 50);
                 one.lag_us.record_n(1_500, 7).unwrap();
                 one.unmeasured_lag_us.record_n(9_000, 3).unwrap();
                 let times = [(300 + u64::from(thread), 49), (2_000_000, 1)];
@@ -214,6 +215,11 @@ mod tests {
         assert_eq!(of(&killed), of(&whole));
         assert_eq!(of(&whole)["driver"]["waited_share"], 0.125);
         assert_eq!(of(&whole)["driver"]["absent_s"], 0.5);
+        let measured = |run: &Run| -> (u64, u64) {
+            let of = |row: &crate::StoredLoad| (row.measured_offered, row.measured_dropped);
+            run.load.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        };
+        assert_eq!((measured(&killed), measured(&whole)), ((300, 18), (300, 18)));
         assert_eq!(
             (killed.series.len(), killed.load.len(), killed.samples.len()),
             (whole.series.len(), 3, 3)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2Serializer;
@@ -28,14 +29,31 @@ const PENDING_MAX: usize = 8;
 /// The label, how the requests ended, whether they were due in the measured window.
 pub(crate) type SeriesKey = (u16, Outcome, bool);
 
+/// The times of one series, all threads together.
+#[derive(Debug)]
+pub(crate) struct SeriesTimes {
+    pub(crate) response_time_us: Merged,
+    response_time_less_lag_us: Merged,
+    service_time_us: Merged,
+}
+
+impl Default for SeriesTimes {
+    fn default() -> Self {
+        let [response_time_us, response_time_less_lag_us, service_time_us] = [(); 3].map(|()| new_merged());
+        SeriesTimes { response_time_us, response_time_less_lag_us, service_time_us }
+    }
+}
+
 /// What all threads did in one interval.
 #[derive(Debug, Default)]
 pub(crate) struct MergedInterval {
     pub(crate) in_window: bool,
     reported: usize,
-    pub(crate) series: BTreeMap<SeriesKey, (Merged, Merged)>,
+    pub(crate) series: BTreeMap<SeriesKey, SeriesTimes>,
     pub(crate) offered: u64,
+    measured_offered: u64,
     pub(crate) dropped: u64,
+    measured_dropped: u64,
     pub(crate) waiting: u64,
     pub(crate) in_flight: u64,
     pub(crate) connections: u64,
@@ -43,6 +61,7 @@ pub(crate) struct MergedInterval {
     sent_bytes: u64,
     received_bytes: u64,
     lag_us: Option<Merged>,
+    read_lag_us: Option<Merged>,
     cpu_us_by_thread: Vec<u64>,
     /// Empty once a thread could not say.
     waited_us_by_thread: Vec<u64>,
@@ -56,12 +75,15 @@ impl MergedInterval {
         self.in_window = interval.in_window;
         for series in &interval.series {
             let key = (series.label, series.outcome, series.measured);
-            let (response, service) = self.series.entry(key).or_insert_with(|| (new_merged(), new_merged()));
-            merge(response, &series.response_time_us);
-            merge(service, &series.service_time_us);
+            let times = self.series.entry(key).or_default();
+            merge(&mut times.response_time_us, &series.response_time_us);
+            merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
+            merge(&mut times.service_time_us, &series.service_time_us);
         }
         self.offered += interval.offered;
+        self.measured_offered += interval.measured_offered;
         self.dropped += interval.dropped;
+        self.measured_dropped += interval.measured_dropped;
         self.waiting += interval.waiting;
         self.in_flight += interval.in_flight;
         self.connections += interval.connections;
@@ -71,6 +93,7 @@ impl MergedInterval {
         let lag_us = self.lag_us.get_or_insert_with(new_merged);
         merge(lag_us, &interval.lag_us);
         merge(lag_us, &interval.unmeasured_lag_us);
+        merge(self.read_lag_us.get_or_insert_with(new_merged), &interval.read_lag_us);
         let thread = usize::from(interval.thread);
         if self.cpu_us_by_thread.len() <= thread {
             self.cpu_us_by_thread.resize(thread + 1, 0);
@@ -116,7 +139,11 @@ pub struct RunWriter {
     totals: Totals,
     live: LiveTracker,
     ledger: Option<LedgerWriter>,
+    mask: Option<Mask>,
 }
+
+/// A text without what must not be written down.
+pub type Mask = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 impl RunWriter {
     /// Begins a run in a directory that [`crate::new_run_dir`] made. `scenario_text` is kept as it is.
@@ -143,13 +170,16 @@ impl RunWriter {
             totals: Totals::new(labels),
             live: LiveTracker::new(),
             ledger: None,
+            mask: None,
         })
     }
 
-    /// Keeps a ledger: of writes that look like these forms, with checksums of this seed.
+    /// Keeps a ledger: of writes that look like these forms, with checksums of this seed. It is told before how many
+    /// [threads](RunWriter::threads) there are.
     pub fn keep_ledger(&mut self, seed: u64, forms: Vec<Form>) -> Result<&mut Self, RecordError> {
         Forms::write(&self.dir, seed, forms)?;
-        self.ledger = Some(LedgerWriter::create(&self.dir)?);
+        self.ledger =
+            Some(LedgerWriter::for_threads(&self.dir, u16::try_from(self.threads).unwrap_or(u16::MAX))?);
         self.totals.entered = Some(Entered::default());
         Ok(self)
     }
@@ -239,7 +269,7 @@ impl RunWriter {
         let Some(((start_us, end_us), interval)) = self.pending.pop_first() else { return Ok(()) };
         self.live.add(start_us, end_us, &interval);
         self.write_latency(start_us, end_us, &interval)?;
-        for ((label, outcome, measured), (response_time_us, service_time_us)) in &interval.series {
+        for ((label, outcome, measured), times) in &interval.series {
             self.series.push([
                 Cell::Int(start_us),
                 Cell::Int(end_us),
@@ -247,12 +277,14 @@ impl RunWriter {
                 Cell::Text(&self.labels[usize::from(*label)]),
                 Cell::Text(outcome.name()),
                 Cell::Bool(*measured),
-                Cell::Int(response_time_us.len()),
-                Cell::Bytes(Encoded::of(response_time_us, &mut self.serializer).0),
-                Cell::Bytes(Encoded::of(service_time_us, &mut self.serializer).0),
+                Cell::Int(times.response_time_us.len()),
+                Cell::Bytes(Encoded::of(&times.response_time_us, &mut self.serializer).0),
+                Cell::Bytes(Encoded::of(&times.service_time_us, &mut self.serializer).0),
+                Cell::Bytes(Encoded::of(&times.response_time_less_lag_us, &mut self.serializer).0),
             ])?;
         }
         let lag_us = interval.lag_us.unwrap_or_else(new_merged);
+        let read_lag_us = interval.read_lag_us.unwrap_or_else(new_merged);
         self.load.push([
             Cell::Int(start_us),
             Cell::Int(end_us),
@@ -269,6 +301,9 @@ impl RunWriter {
             Cell::Ints(&interval.cpu_us_by_thread),
             Cell::Ints(&interval.waited_us_by_thread),
             Cell::Ints(&interval.absent_us_by_thread),
+            Cell::Bytes(Encoded::of(&read_lag_us, &mut self.serializer).0),
+            Cell::Int(interval.measured_offered),
+            Cell::Int(interval.measured_dropped),
         ])
     }
 
@@ -286,8 +321,8 @@ impl RunWriter {
         }
         let mut by_label: BTreeMap<u16, Merged> = BTreeMap::new();
         let answered = interval.series.iter().filter(|((_, outcome, _), _)| !outcome.is_error());
-        for ((label, ..), (response_time_us, _)) in answered {
-            merge_merged(by_label.entry(*label).or_insert_with(new_merged), response_time_us);
+        for ((label, ..), times) in answered {
+            merge_merged(by_label.entry(*label).or_insert_with(new_merged), &times.response_time_us);
         }
         for (label, response_time_us) in by_label {
             self.latency.add(label, start_us, end_us, &response_time_us)?;
@@ -316,9 +351,17 @@ impl RunWriter {
         ])
     }
 
+    /// Events go through this before they are written.
+    pub fn mask(&mut self, mask: Mask) -> &mut Self {
+        self.mask = Some(mask);
+        self
+    }
+
     /// Takes an event; it is in the file when this returns.
     pub fn add_event(&mut self, event: &Event) -> Result<(), RecordError> {
         let path = self.dir.join(files::EVENTS);
+        let masked = self.mask.as_ref().map(|mask| Event { text: mask(&event.text), ..event.clone() });
+        let event = masked.as_ref().unwrap_or(event);
         let mut line = serde_json::to_vec(event).map_err(|e| damaged(&path, e))?;
         line.push(b'\n');
         self.events.write_all(&line).map_err(io_error("write", &path))
@@ -393,8 +436,8 @@ mod tests {
         assert_eq!(writer.live(), Live::default(), "the second is not whole yet");
         writer.add_interval(&other).unwrap();
         let live = writer.live();
-        assert_eq!((live.offered_per_s, live.achieved_per_s, live.errors_per_s), (110.0, 107.0, 7.0));
-        assert_eq!((live.p50_us, live.p99_us, live.in_flight), (Some(100), Some(900), 3));
+        assert_eq!((live.offered_per_s, live.achieved_per_s, live.errors_per_s), (110.0, 100.0, 7.0));
+        assert_eq!((live.p50_us, live.p99_us, live.in_flight), (Some(100), None, 3));
         assert_eq!((live.requests, live.errors, live.at_s), (107, 7, 1.0));
 
         // A second cut by the window's edge is shown when it is over, as one.

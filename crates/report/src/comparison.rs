@@ -1,8 +1,9 @@
 //! Several scenarios held against each other: figures and JSON; [`text::comparison`](crate::text::comparison) is for
 //! the terminal.
 //!
-//! Everything is made from the runs of a comparison's directory. Rounds of one scenario count as one longer run:
-//! their histograms are merged, their seconds stand behind each other.
+//! Everything is made from the runs of a comparison's directory. Rounds of one scenario count as one longer run: their
+//! histograms are merged. How sure a ratio is, is told by how much the rounds differ; with fewer than three nothing is
+//! claimed.
 
 mod resample;
 
@@ -10,13 +11,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
-use tidemark_record::{ComparedRuns, Outcome, Part, RecordError, Run, latency, merge_merged, new_merged};
+use tidemark_record::{
+    ComparedRuns, Distribution, Outcome, Part, RecordError, Run, merge_merged, new_merged,
+};
 
 use crate::page::curve;
-use resample::{Measure, Piece};
+use resample::{Bounds, MEASURES, Measure, ROUNDS_MIN, Round};
 
 /// The process whose CPU time is compared.
 const SYSTEM: &str = "system";
+/// A ratio that is nearer to 1 than this is no difference, however sure it is.
+const FLOOR: f64 = 0.02;
 
 /// A comparison in figures: the object that `--json` prints for one.
 #[derive(Debug, Clone, Serialize)]
@@ -55,7 +60,7 @@ pub struct Figures {
     pub rounds: u64,
     /// The worst verdict of them, with every reason.
     pub verdict: Verdict,
-    /// Requests answered as they should per second.
+    /// Good answers per second.
     pub answered_per_s: f64,
     /// Requests that became due per second.
     pub offered_per_s: f64,
@@ -65,7 +70,7 @@ pub struct Figures {
     pub errors: BTreeMap<String, u64>,
     /// Arrivals given up because a bound was reached.
     pub dropped: u64,
-    /// Response time of the requests that were answered as they should.
+    /// Response time of all requests that were due: a failure is slower than every bound.
     pub response_time_us: Latency,
     /// CPU time of the system for each request, microseconds; null where it was not started here.
     pub system_cpu_us_per_request: Option<f64>,
@@ -81,7 +86,7 @@ pub struct Figures {
     #[serde(skip)]
     pub(crate) curve: Vec<(f64, u64)>,
     #[serde(skip)]
-    pieces: Vec<Piece>,
+    by_round: Vec<Round>,
 }
 
 /// How one variant compares to the first.
@@ -91,7 +96,7 @@ pub struct Ratios {
     pub variant: String,
     /// The name of the first.
     pub to: String,
-    /// Of requests answered as they should per second.
+    /// Of good answers per second.
     pub answered_per_s: Ratio,
     /// Of the median response time.
     pub p50: Ratio,
@@ -99,9 +104,11 @@ pub struct Ratios {
     pub p99: Ratio,
     /// Of the system's CPU time for each request.
     pub system_cpu_per_request: Ratio,
+    /// Why no difference is claimed whatever the ratios are: `needs 3 rounds, has 1`; null where claims are made.
+    pub no_claim: Option<String>,
 }
 
-/// A ratio and between which bounds it lies, 95 of 100 times; null what cannot be told.
+/// A ratio and between which bounds it lies, 95 of 100 times for all of a part together; null what cannot be told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Ratio {
     /// The ratio.
@@ -110,12 +117,23 @@ pub struct Ratio {
     pub low: Option<f64>,
     /// Upper bound.
     pub high: Option<f64>,
+    /// Whether there is a difference: 1 lies outside the bounds, and the ratio is not nearer to 1 than 2 %. Null where
+    /// nothing is claimed.
+    pub difference: Option<bool>,
 }
 
 impl Ratio {
-    /// Whether no difference can be seen: 1 lies between the bounds.
-    pub fn is_no_difference(self) -> bool {
-        matches!((self.low, self.high), (Some(low), Some(high)) if low <= 1.0 && high >= 1.0)
+    fn of(ratio: Option<f64>, bounds: Option<Bounds>) -> Ratio {
+        let ratio = ratio.filter(|ratio| ratio.is_finite());
+        let is_one = |bounds: Bounds| bounds.low <= 1.0 && bounds.high >= 1.0;
+        let difference =
+            ratio.zip(bounds).map(|(ratio, bounds)| !is_one(bounds) && (ratio - 1.0).abs() >= FLOOR);
+        Ratio {
+            ratio,
+            low: bounds.map(|bounds| bounds.low),
+            high: bounds.map(|bounds| bounds.high),
+            difference,
+        }
     }
 }
 
@@ -129,7 +147,7 @@ impl Compared {
         for part in [Part::OwnLoad, Part::EqualRate] {
             let mut variants = Vec::new();
             for (index, name) in runs.comparison.variants.iter().enumerate() {
-                let of: Vec<&Run> = runs.of(index, part).collect();
+                let of: Vec<(u64, &Run)> = rounds(runs, index, part);
                 if !of.is_empty() {
                     variants.push(Figures::of(name, &of)?);
                 }
@@ -156,16 +174,15 @@ impl Compared {
 }
 
 impl Figures {
-    fn of(name: &str, runs: &[&Run]) -> Result<Figures, RecordError> {
+    fn of(name: &str, runs: &[(u64, &Run)]) -> Result<Figures, RecordError> {
         let mut times = new_merged();
-        let mut pieces = Vec::new();
-        for run in runs {
-            for (piece, histogram) in seconds(run)? {
-                pieces.push(piece);
-                merge_merged(&mut times, &histogram);
-            }
+        let mut by_round = Vec::new();
+        for (number, run) in runs {
+            let (round, histogram) = round(*number, run)?;
+            by_round.push(round);
+            merge_merged(&mut times, &histogram);
         }
-        let summaries: Vec<&Summary> = runs.iter().map(|run| &run.manifest.summary).collect();
+        let summaries: Vec<&Summary> = runs.iter().map(|(_, run)| &run.manifest.summary).collect();
         let total = |of: &dyn Fn(&Summary) -> f64| summaries.iter().map(|summary| of(summary)).sum::<f64>();
         let measured_s = total(&|summary| summary.measured_s).max(f64::MIN_POSITIVE);
         let requests: u64 = summaries.iter().map(|summary| summary.requests).sum();
@@ -173,7 +190,9 @@ impl Figures {
         for (kind, count) in summaries.iter().flat_map(|summary| &summary.errors) {
             *errors.entry(kind.clone()).or_default() += count;
         }
-        let answered: u64 = pieces.iter().map(|piece| piece.answered).sum();
+        let failed = summaries.iter().map(|summary| summary.failed).sum();
+        let all = Distribution::new(&times, failed);
+        let answered: u64 = by_round.iter().map(|round| round.answered).sum();
         let system = |of: &dyn Fn(&tidemark_record::summary::Process) -> f64| {
             let each = summaries
                 .iter()
@@ -191,52 +210,52 @@ impl Figures {
             requests,
             errors,
             dropped: summaries.iter().map(|summary| summary.dropped).sum(),
-            response_time_us: latency(&times),
+            response_time_us: all.latency(),
             system_cpu_us_per_request: system_cpu_s.map(per_request),
             system_cpu_share: system_cpu_s.map(|cpu_s| cpu_s / measured_s),
             system_rss_bytes_max: system(&|process| process.rss_bytes_max as f64)
                 .map(|all| all.into_iter().fold(0.0, f64::max) as u64),
             driver_cpu_us_per_request: per_request(total(&|summary| summary.driver.cpu_s)),
-            run_dirs: runs.iter().map(|run| run.dir.display().to_string()).collect(),
-            curve: curve(&times),
-            pieces: resample::few(&pieces),
+            run_dirs: runs.iter().map(|(_, run)| run.dir.display().to_string()).collect(),
+            curve: curve(all),
+            by_round,
         })
     }
 }
 
-/// Every second of the measured window: what was answered in it as it should, and how long that took; and the
-/// histogram of it.
-fn seconds(run: &Run) -> Result<Vec<(Piece, tidemark_record::Merged)>, RecordError> {
-    let mut by_start: BTreeMap<u64, (u64, u64, tidemark_record::Merged)> = BTreeMap::new();
+/// The runs of one variant in one part, with their rounds.
+fn rounds(runs: &ComparedRuns, variant: usize, part: Part) -> Vec<(u64, &Run)> {
+    let of = runs.comparison.runs.iter().filter(|run| run.variant == variant && run.part == part);
+    of.map(|run| run.round).zip(runs.of(variant, part)).collect()
+}
+
+/// What was answered in a run's measured window as it should, and how long that took; and the histogram of it.
+fn round(number: u64, run: &Run) -> Result<(Round, tidemark_record::Merged), RecordError> {
+    let mut window: BTreeMap<u64, u64> = BTreeMap::new();
     for load in run.load.iter().filter(|load| load.in_window) {
-        let second = by_start.entry(load.start_us).or_insert_with(|| (load.end_us, 0, new_merged()));
-        second.0 = second.0.max(load.end_us);
+        let end_us = window.entry(load.start_us).or_default();
+        *end_us = load.end_us.max(*end_us);
     }
+    let (mut answered, mut times) = (0, new_merged());
     for series in run.series.iter().filter(|series| series.outcome == Outcome::Ok) {
-        if series.in_window
-            && let Some(second) = by_start.get_mut(&series.start_us)
-        {
-            second.1 += series.count;
+        if series.in_window && window.contains_key(&series.start_us) {
+            answered += series.count;
         }
+        // what was due in the window and ended behind it belongs to it
         if series.measured {
-            // what was due in the window and ended behind it belongs to its last second
-            let second = by_start.range_mut(..=series.start_us).next_back().map(|(_, second)| second);
-            if let Some(second) = second {
-                run.merge(&mut second.2, &series.response_time_us)?;
-            }
+            run.merge(&mut times, &series.response_time_us)?;
         }
     }
-    let pieces = by_start.into_iter().map(|(start_us, (end_us, answered, times))| {
-        (Piece::new((end_us - start_us) as f64 / 1e6, answered, &times), times)
-    });
-    Ok(pieces.collect())
+    let length_us: u64 = window.iter().map(|(start_us, end_us)| end_us - start_us).sum();
+    let failed = run.manifest.summary.failed;
+    Ok((Round::new(number, length_us as f64 / 1e6, answered, Distribution::new(&times, failed)), times))
 }
 
 fn worst(summaries: &[&Summary]) -> Verdict {
     let rank = |status: Status| match status {
         Status::Pass => 0,
-        Status::Fail => 1,
-        Status::Invalid => 2,
+        Status::Invalid => 1,
+        Status::Fail => 2,
     };
     let status = summaries.iter().map(|summary| summary.verdict.status).max_by_key(|status| rank(*status));
     let mut reasons: Vec<String> = Vec::new();
@@ -250,27 +269,26 @@ fn worst(summaries: &[&Summary]) -> Verdict {
 
 impl Ratios {
     fn of(other: &Figures, first: &Figures) -> Ratios {
-        let measures = [Measure::AnsweredPerS, Measure::Quantile(0.5), Measure::Quantile(0.99)];
-        let bounds = resample::bounds(&other.pieces, &first.pieces, &measures);
-        let ratio = |of: f64, to: f64, index: usize| Ratio {
-            ratio: Some(of / to).filter(|ratio| ratio.is_finite()),
-            low: bounds[index].map(|bounds| bounds.low),
-            high: bounds[index].map(|bounds| bounds.high),
-        };
-        let p = |of: fn(&Latency) -> u64, index| {
-            ratio(of(&other.response_time_us) as f64, of(&first.response_time_us) as f64, index)
+        let measures: [Measure; MEASURES] =
+            [Measure::AnsweredPerS, Measure::Quantile(0.5), Measure::Quantile(0.99)];
+        let pairs = resample::pairs(&other.by_round, &first.by_round);
+        let [answered, p50, p99] = resample::bounds(&pairs, measures);
+        let (of, to) = (&other.response_time_us, &first.response_time_us);
+        let times = |of: Option<u64>, to: Option<u64>, bounds| match (of, to) {
+            (Some(of), Some(to)) => Ratio::of(Some(of as f64 / to as f64), bounds),
+            // one of them was not reached
+            _ => Ratio::default(),
         };
         let cpu = other.system_cpu_us_per_request.zip(first.system_cpu_us_per_request);
         Ratios {
             variant: other.name.clone(),
             to: first.name.clone(),
-            answered_per_s: ratio(other.answered_per_s, first.answered_per_s, 0),
-            p50: p(|latency| latency.p50, 1),
-            p99: p(|latency| latency.p99, 2),
-            system_cpu_per_request: Ratio {
-                ratio: cpu.map(|(of, to)| of / to).filter(|ratio| ratio.is_finite()),
-                ..Ratio::default()
-            },
+            answered_per_s: Ratio::of(Some(other.answered_per_s / first.answered_per_s), answered),
+            p50: times(of.p50, to.p50, p50),
+            p99: times(of.p99, to.p99, p99),
+            system_cpu_per_request: Ratio::of(cpu.map(|(of, to)| of / to), None),
+            no_claim: (pairs.len() < ROUNDS_MIN)
+                .then(|| format!("needs {ROUNDS_MIN} rounds, has {}", pairs.len())),
         }
     }
 }
@@ -293,12 +311,20 @@ pub(crate) mod tests {
         for second in 0..seconds {
             let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
             one.in_window = true;
-            one.offered = u64::from(answers) + 1;
+            (one.offered, one.measured_offered) = (u64::from(answers) + 1, u64::from(answers) + 1);
             let series = |outcome, count: u32| {
-                let (mut response_time_us, mut service_time_us) = (new_histogram(), new_histogram());
+                let [mut response_time_us, mut service_time_us] = [(); 2].map(|()| new_histogram());
                 response_time_us.record_n(us + second % 3 * 10, count).unwrap();
                 service_time_us.record_n(us, count).unwrap();
-                Series { label: 0, outcome, measured: true, response_time_us, service_time_us }
+                let response_time_less_lag_us = response_time_us.clone();
+                Series {
+                    label: 0,
+                    outcome,
+                    measured: true,
+                    response_time_us,
+                    response_time_less_lag_us,
+                    service_time_us,
+                }
             };
             one.series = vec![series(Outcome::Ok, answers + (second % 4) as u32), series(Outcome::Status, 1)];
             writer.add_interval(&one).unwrap();
@@ -314,7 +340,7 @@ pub(crate) mod tests {
         writer.finish(&Manifest::new("x", vec!["Trade".into()], summary)).unwrap();
     }
 
-    /// Two variants, one of them with two rounds.
+    /// Two variants: three rounds with their own load, one at an equal rate.
     pub(crate) fn runs() -> (TempDir, ComparedRuns) {
         let temp = tempfile::tempdir().unwrap();
         let names = vec!["REST".to_owned(), "WebSocket".to_owned()];
@@ -324,6 +350,9 @@ pub(crate) mod tests {
             (0, Part::OwnLoad, 1, 1_000, 900, 2.0, Status::Pass),
             (1, Part::OwnLoad, 1, 9_000, 1_800, 4.0, Status::Pass),
             (0, Part::OwnLoad, 2, 1_000, 900, 2.0, Status::Invalid),
+            (1, Part::OwnLoad, 2, 9_000, 1_800, 4.0, Status::Pass),
+            (0, Part::OwnLoad, 3, 1_010, 910, 2.0, Status::Pass),
+            (1, Part::OwnLoad, 3, 8_900, 1_800, 4.0, Status::Pass),
             (0, Part::EqualRate, 1, 500, 400, 1.0, Status::Pass),
             (1, Part::EqualRate, 1, 500, 400, 0.5, Status::Fail),
         ] {
@@ -342,21 +371,22 @@ pub(crate) mod tests {
         let compared = Compared::of(&runs).unwrap();
         let own = &compared.parts[0];
         let [rest, websocket] = &own.variants[..] else { panic!("two") };
-        assert_eq!((rest.rounds, rest.requests), (2, 2 * (10_000 + 13 + 10)));
-        assert_eq!((rest.answered_per_s, rest.errors["status"]), (1_001.3, 20));
-        assert_eq!(rest.verdict.status, Status::Invalid);
+        assert_eq!((rest.rounds, rest.requests), (3, 2 * (10_000 + 13 + 10) + 10_100 + 13 + 10));
+        assert!((rest.answered_per_s - 30_139.0 / 30.0).abs() < 1e-9, "{}", rest.answered_per_s);
+        assert_eq!((rest.errors["status"], rest.verdict.status), (30, Status::Invalid));
         assert_eq!(rest.verdict.reasons, ["it is Pass", "it is Invalid"]);
-        assert_eq!(rest.response_time_us.p50, 910);
+        assert_eq!(rest.response_time_us.p50, Some(910));
         let cpu = rest.system_cpu_us_per_request.unwrap();
-        assert!((cpu - 4e6 / rest.requests as f64).abs() < 1e-9 && websocket.requests > 90_000);
+        assert!((cpu - 6e6 / rest.requests as f64).abs() < 1e-9 && websocket.requests > 90_000);
         let ratios = &own.ratios[0];
         assert_eq!((ratios.variant.as_str(), ratios.to.as_str()), ("WebSocket", "REST"));
         let rate = ratios.answered_per_s;
-        assert!((rate.ratio.unwrap() - 9_001.3 / 1_001.3).abs() < 1e-6, "{rate:?}");
-        assert!(rate.low <= rate.ratio && rate.ratio <= rate.high && !rate.is_no_difference());
+        assert!(rate.low < rate.ratio && rate.ratio < rate.high && rate.difference == Some(true), "{rate:?}");
+        assert_eq!(ratios.no_claim, None);
 
         let equal = &compared.parts[1].ratios[0];
-        assert!(equal.p50.is_no_difference(), "{equal:?}");
+        assert_eq!(equal.no_claim.as_deref(), Some("needs 3 rounds, has 1"));
+        assert_eq!((equal.p50.low, equal.p50.difference), (None, None));
         assert_eq!(equal.system_cpu_per_request.ratio, Some(0.5));
     }
 
@@ -371,7 +401,9 @@ pub(crate) mod tests {
             "/parts/0/variants/1/answered_per_s",
             "/parts/0/variants/1/response_time_us/p99",
             "/parts/0/variants/1/system_cpu_us_per_request",
-            "/parts/1/ratios/0/p99/low",
+            "/parts/0/ratios/0/p99/low",
+            "/parts/0/ratios/0/p50/difference",
+            "/parts/1/ratios/0/no_claim",
             "/parts/1/ratios/0/system_cpu_per_request/ratio",
         ] {
             assert!(value.pointer(pointer).is_some_and(|value| !value.is_null()), "{pointer}");

@@ -2,14 +2,14 @@
 //!
 //! An interval is a second, cut at the edges of the measured window. `label` is empty in the rows over all labels.
 //! What is known of the whole load only (offered, dropped, in flight, waiting, connections) is empty in the rows of
-//! a label. Times are microseconds, of the requests that were answered as they should; where there was none, the
+//! a label. Times are microseconds, of the good answers; where there was none, the
 //! field is empty. Rates of an interval of a few milliseconds say nothing and are empty; the counts are there.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use tidemark_record::{
-    Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
+    Distribution, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
 };
 
 use crate::bins::RATE_SEEN_MIN_S;
@@ -125,7 +125,7 @@ impl Line {
             self.in_window.to_string(),
             quoted(label),
             rate_of_load(|row| row.offered),
-            per_s(requests),
+            per_s(requests - errors),
             per_s(errors),
             rate_of_load(|row| row.dropped),
             count_of_load(|row| row.in_flight),
@@ -140,21 +140,20 @@ impl Line {
             merge_merged(&mut response, &run.decode(&row.response_time_us)?);
             merge_merged(&mut service, &run.decode(&row.service_time_us)?);
         }
-        times(&mut fields, &response);
-        times(&mut fields, &service);
+        let failed = errors + of_load(|row| row.dropped).unwrap_or(0);
+        times(&mut fields, Distribution::new(&response, failed));
+        times(&mut fields, Distribution::new(&service, failed));
         let _ = writeln!(out, "{}", fields.join(","));
         Ok(())
     }
 }
 
-fn times(fields: &mut Vec<String>, times: &Merged) {
-    if times.is_empty() {
-        fields.extend(std::iter::repeat_n(String::new(), QUANTILES.len() + 2));
-        return;
-    }
-    fields.push(number(times.mean()));
-    fields.extend(QUANTILES.map(|(_, quantile)| times.value_at_quantile(quantile).to_string()));
-    fields.push(times.max().to_string());
+/// Empty what was not reached.
+fn times(fields: &mut Vec<String>, times: Distribution<'_>) {
+    let text = |us: Option<u64>| us.map_or_else(String::new, |us| us.to_string());
+    fields.push(times.mean().map_or_else(String::new, number));
+    fields.extend(QUANTILES.map(|(_, quantile)| text(times.quantile(quantile))));
+    fields.push(text(times.max()));
 }
 
 /// With as many decimals as are needed, and never in the form with an exponent.

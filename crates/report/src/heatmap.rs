@@ -10,24 +10,30 @@ const ROWS_PER_DECADE: f64 = 60.0;
 /// Most rows shown.
 const ROWS_MAX: usize = 64;
 
-/// The heat map of response times, whatever their outcome.
+/// The heat map of the good answers' response times, and above every row the requests without one.
 #[derive(Debug, Default, Serialize)]
 pub struct HeatMap {
     /// Ascending bounds, microseconds; row `i` is from `bounds_us[i]` to `bounds_us[i + 1]`.
     pub bounds_us: Vec<f64>,
     /// Bin, row, requests; only where there are any.
     pub cells: Vec<(usize, usize, u64)>,
+    /// Bin, requests without a good answer; only where there are any.
+    pub failed: Vec<(usize, u64)>,
 }
 
 /// Counts by bin and fine row.
 #[derive(Debug, Default)]
 pub(crate) struct HeatMapBuilder {
     cells: BTreeMap<(usize, usize), u64>,
+    failed: Vec<(usize, u64)>,
 }
 
 impl HeatMapBuilder {
     /// Adds what ended in a bin.
-    pub(crate) fn add(&mut self, bin: usize, response_time_us: &Merged) {
+    pub(crate) fn add(&mut self, bin: usize, response_time_us: &Merged, failed: u64) {
+        if failed > 0 {
+            self.failed.push((bin, failed));
+        }
         for value in response_time_us.iter_recorded() {
             let us = response_time_us.median_equivalent(value.value_iterated_to()).max(1);
             let row = ((us as f64).log10() * ROWS_PER_DECADE).floor() as usize;
@@ -38,7 +44,9 @@ impl HeatMapBuilder {
     /// Puts as many fine rows together as are needed to have at most [`ROWS_MAX`].
     pub(crate) fn build(self) -> HeatMap {
         let rows = || self.cells.keys().map(|&(_, row)| row);
-        let (Some(first), Some(last)) = (rows().min(), rows().max()) else { return HeatMap::default() };
+        let (Some(first), Some(last)) = (rows().min(), rows().max()) else {
+            return HeatMap { failed: self.failed, ..HeatMap::default() };
+        };
         let together = (last + 1 - first).div_ceil(ROWS_MAX);
         let count = (last + 1 - first).div_ceil(together);
         let bound = |i: usize| {
@@ -50,7 +58,7 @@ impl HeatMapBuilder {
             *cells.entry((bin, (row - first) / together)).or_default() += requests;
         }
         let cells = cells.into_iter().map(|((bin, row), requests)| (bin, row, requests)).collect();
-        HeatMap { bounds_us: (0..=count).map(bound).collect(), cells }
+        HeatMap { bounds_us: (0..=count).map(bound).collect(), cells, failed: self.failed }
     }
 }
 
@@ -65,7 +73,7 @@ mod tests {
         for &(bin, us, requests) in values {
             let mut histogram = new_merged();
             histogram.record_n(us, requests).unwrap();
-            builder.add(bin, &histogram);
+            builder.add(bin, &histogram, 0);
         }
         builder.build()
     }

@@ -1,12 +1,21 @@
 //! The figures for machines.
 
+use std::collections::BTreeMap;
+
 use tidemark_record::Run;
+use tidemark_record::summary::Verdict;
 
 /// The [summary](tidemark_record::Summary) as one JSON object, indented, with a line end.
 pub fn summary(run: &Run) -> String {
     // Maps with text keys, numbers and texts: nothing that JSON cannot say.
     let text = serde_json::to_string_pretty(&run.manifest.summary).expect("a summary is plain JSON");
     text + "\n"
+}
+
+/// The object where there is no run: the verdict alone.
+pub fn without_a_run(verdict: &Verdict) -> String {
+    let object = BTreeMap::from([("verdict", verdict)]);
+    serde_json::to_string_pretty(&object).expect("a verdict is plain JSON") + "\n"
 }
 
 #[cfg(test)]
@@ -27,8 +36,12 @@ mod tests {
             "errors",
             "statuses",
             "dropped",
+            "failed",
+            "failures",
             "response_time_us",
             "service_time_us",
+            "response_time_less_lag_us",
+            "good",
             "steps",
             "processes",
             "driver",
@@ -38,10 +51,13 @@ mod tests {
         ];
         assert_eq!(names, published);
         for name in ["min", "mean", "p50", "p90", "p99", "p999", "max"] {
-            assert!(value["response_time_us"][name].is_number(), "{name}");
-            assert!(value["steps"][0]["service_time_us"][name].is_number(), "{name}");
+            assert!(value["good"]["response_time_us"][name].is_number(), "{name}");
+            assert!(value["steps"][0]["good"]["service_time_us"][name].is_number(), "{name}");
             assert!(value["driver"]["lag_us"][name].is_number(), "{name}");
         }
+        assert!(value["response_time_us"]["p50"].is_number());
+        assert!(value["response_time_us"]["max"].is_null(), "not reached: some had no good answer");
+        assert_eq!(value["failures"][0]["kind"], "timeout");
         assert_eq!(value["verdict"]["status"], "fail");
         assert_eq!(value["errors"]["status"], 3);
         for name in ["name", "cpu_s", "cpu_share", "rss_bytes_max"] {

@@ -7,13 +7,14 @@
 //! | --- | --- | --- |
 //! | `pass` | passed | passed |
 //! | `fail` | failure | each passed, or failure with what was measured |
-//! | `invalid` | error | those met are skipped: what was measured proves nothing; those missed are failures |
+//! | `invalid`, as an objective is not decided | error | those not decided are errors, the others as above |
+//! | `invalid` otherwise | error | those met are skipped: what was measured proves nothing; those missed are failures |
 
 use std::fmt::Write;
 
 use tidemark_record::Run;
 use tidemark_record::manifest::{Manifest, ObjectiveResult};
-use tidemark_record::summary::Status;
+use tidemark_record::summary::{Status, Verdict};
 
 use crate::text::{Style, summary};
 
@@ -27,29 +28,48 @@ const COLUMNS: usize = 100;
 /// The whole file.
 pub fn xml(run: &Run) -> String {
     let manifest = &run.manifest;
-    let cases: Vec<Case> = std::iter::once(verdict(manifest))
+    let cases: Vec<Case> = std::iter::once(verdict(&manifest.summary.verdict))
         .chain(manifest.objectives.iter().map(|objective| case(objective, manifest)))
         .collect();
+    let plain = Style { width: COLUMNS, colour: false, ascii: false };
+    let said = summary(run, plain);
+    let mut listed = String::new();
+    properties(&mut listed, manifest);
+    let time_s = manifest.summary.measured_s;
+    document(&manifest.scenario, timestamp(&manifest.started_at), time_s, &listed, &cases, &said)
+}
+
+/// The file where there is no run: the verdict alone.
+pub fn without_a_run(scenario: &str, of: &Verdict) -> String {
+    document(scenario, NO_TIME, 0.0, "    <properties/>\n", &[verdict(of)], &of.reasons.join("\n"))
+}
+
+fn document(
+    scenario: &str,
+    timestamp: &str,
+    time_s: f64,
+    properties: &str,
+    cases: &[Case],
+    said: &str,
+) -> String {
     let count = |wanted: &str| cases.iter().filter(|case| case.result_name() == wanted).count();
-    let suite = format!("tidemark.{}", manifest.scenario);
+    let suite = format!("tidemark.{scenario}");
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     out += &format!(
         "  <testsuite id=\"0\" package=\"tidemark\" name=\"{}\" timestamp=\"{}\" hostname=\"localhost\" tests=\"{}\" \
-         failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3}\">\n",
+         failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{time_s:.3}\">\n",
         attribute(&suite),
-        timestamp(&manifest.started_at),
+        timestamp,
         cases.len(),
         count("failure"),
         count("error"),
         count("skipped"),
-        manifest.summary.measured_s,
     );
-    properties(&mut out, manifest);
-    for case in &cases {
-        case.write(&mut out, &suite, manifest.summary.measured_s);
+    out += properties;
+    for case in cases {
+        case.write(&mut out, &suite, time_s);
     }
-    let plain = Style { width: COLUMNS, colour: false, ascii: false };
-    let said = text(summary(run, plain).trim_end());
+    let said = text(said.trim_end());
     let _ = writeln!(out, "    <system-out>{said}</system-out>\n    <system-err/>");
     out + "  </testsuite>\n</testsuites>\n"
 }
@@ -98,8 +118,7 @@ impl Case {
     }
 }
 
-fn verdict(manifest: &Manifest) -> Case {
-    let verdict = &manifest.summary.verdict;
+fn verdict(verdict: &Verdict) -> Case {
     let reasons = verdict.reasons.join("\n");
     let result = match verdict.status {
         Status::Pass => CaseResult::Passed,
@@ -110,14 +129,22 @@ fn verdict(manifest: &Manifest) -> Case {
 }
 
 fn case(objective: &ObjectiveResult, manifest: &Manifest) -> Case {
-    let invalid = manifest.summary.verdict.status == Status::Invalid;
-    let result = match (objective.met, invalid) {
-        (true, false) => CaseResult::Passed,
-        (true, true) => CaseResult::Skipped(format!(
+    // where an objective is not decided, that is the reason; else the measurement itself is none
+    let undecided = manifest.objectives.iter().any(|of| of.undecided);
+    let invalid = manifest.summary.verdict.status == Status::Invalid && !undecided;
+    let measured = format!("measured: {}", objective.measured);
+    let result = match (objective.met, objective.undecided, invalid || manifest.interrupted) {
+        (true, _, true) if manifest.interrupted => CaseResult::Skipped(format!(
+            "the run was stopped by the user, so that {} proves nothing",
+            objective.measured
+        )),
+        (true, _, false) => CaseResult::Passed,
+        (true, _, true) => CaseResult::Skipped(format!(
             "the measurement is invalid, so that {} proves nothing",
             objective.measured
         )),
-        (false, _) => CaseResult::Failure("objective", format!("measured: {}", objective.measured)),
+        (false, true, _) => CaseResult::Error("driver-bound", measured),
+        (false, false, _) => CaseResult::Failure("objective", measured),
     };
     Case { name: objective.objective.clone(), result }
 }
@@ -125,6 +152,7 @@ fn case(objective: &ObjectiveResult, manifest: &Manifest) -> Case {
 fn properties(out: &mut String, manifest: &Manifest) {
     let summary = &manifest.summary;
     let machine = &manifest.machine;
+    let time = |us: Option<u64>| us.map_or_else(|| "not reached".to_owned(), |us| us.to_string());
     let properties = [
         ("scenario", manifest.scenario.clone()),
         ("run", summary.run_dir.clone()),
@@ -138,11 +166,12 @@ fn properties(out: &mut String, manifest: &Manifest) {
         ("requests", summary.requests.to_string()),
         ("errors", summary.errors.values().sum::<u64>().to_string()),
         ("dropped", summary.dropped.to_string()),
-        ("response_time_us_p50", summary.response_time_us.p50.to_string()),
-        ("response_time_us_p90", summary.response_time_us.p90.to_string()),
-        ("response_time_us_p99", summary.response_time_us.p99.to_string()),
-        ("response_time_us_p999", summary.response_time_us.p999.to_string()),
-        ("response_time_us_max", summary.response_time_us.max.to_string()),
+        ("failed", summary.failed.to_string()),
+        ("response_time_us_p50", time(summary.response_time_us.p50)),
+        ("response_time_us_p90", time(summary.response_time_us.p90)),
+        ("response_time_us_p99", time(summary.response_time_us.p99)),
+        ("response_time_us_p999", time(summary.response_time_us.p999)),
+        ("response_time_us_max", time(summary.response_time_us.max)),
     ];
     *out += "    <properties>\n";
     for (name, value) in properties.iter().filter(|(_, value)| !value.is_empty()) {

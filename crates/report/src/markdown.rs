@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use tidemark_record::Run;
 use tidemark_record::manifest::Manifest;
-use tidemark_record::summary::{Latency, Status, Summary};
+use tidemark_record::summary::{Status, Summary};
 
-use crate::text::drift;
 use crate::text::ledger::sent_at;
-use crate::units::{count, duration, percent, three_digits, trim_zeros};
+use crate::text::{drift, not_reached, time};
+use crate::units::{count, percent, three_digits, trim_zeros};
 use crate::{faults, page};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
@@ -72,29 +72,35 @@ fn seconds(s: f64) -> String {
 }
 
 fn figures(out: &mut String, summary: &Summary) {
-    let failed: u64 = summary.errors.values().sum();
-    let share = failed as f64 / summary.requests.max(1) as f64;
+    let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
     let _ = write!(
         out,
-        "\n| offered | achieved | requests | errors | dropped |\n| ---: | ---: | ---: | ---: | ---: |\n\
-         | {}/s | {}/s | {} | {} ({}) | {} |\n",
+        "\n| offered | achieved | due | failed | dropped |\n| ---: | ---: | ---: | ---: | ---: |\n\
+         | {}/s | {at_least}{}/s | {} | {} ({}) | {} |\n",
         three_digits(summary.offered_per_s),
         three_digits(summary.achieved_per_s),
-        count(summary.requests),
-        count(failed),
-        percent(share),
+        count(summary.due()),
+        count(summary.failed),
+        percent(summary.failed_share()),
         count(summary.dropped),
     );
     out.push_str("\n| | mean | median | p90 | p99 | p99.9 | max |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    for (name, of) in
-        [("response time", &summary.response_time_us), ("service time", &summary.service_time_us)]
-    {
+    let all = [("response time", &summary.response_time_us), ("service time", &summary.service_time_us)];
+    let good = [
+        ("good answers: response time", &summary.good.response_time_us),
+        ("good answers: service time", &summary.good.service_time_us),
+    ];
+    let good = good.into_iter().filter(|_| summary.failed > 0);
+    for (name, of) in all.into_iter().chain(good) {
         let _ = writeln!(
             out,
             "| {name} | {} | {} |",
-            time(of.mean, of),
-            [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us as f64, of)).join(" | ")
+            time(of.mean),
+            [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))).join(" | ")
         );
+    }
+    if let Some(why) = not_reached(summary) {
+        let _ = writeln!(out, "\n{}", plain(&why));
     }
 }
 
@@ -118,21 +124,21 @@ fn faults(out: &mut String, summary: &Summary) {
     }
 }
 
-/// A duration of a distribution, or a dash where there was nothing.
-fn time(us: f64, of: &Latency) -> String {
-    if of.max == 0 { "-".into() } else { duration(us) }
-}
-
 fn objectives(out: &mut String, manifest: &Manifest) {
     if manifest.objectives.is_empty() {
         return;
     }
     out.push_str("\n| objective | measured | |\n| --- | ---: | --- |\n");
     for objective in manifest.objectives.iter().take(ROWS_MAX) {
-        let (mark, word) = if objective.met { ("✅", "met") } else { ("❌", "missed") };
+        let (mark, word) = match (objective.met, objective.undecided) {
+            (true, _) => ("✅", "met"),
+            (false, true) => ("⚠️", "not decided"),
+            (false, false) => ("❌", "missed"),
+        };
+        let default = if objective.default { ", by default" } else { "" };
         let _ = writeln!(
             out,
-            "| {} | {} | {mark} {word} |",
+            "| {} | {} | {mark} {word}{default} |",
             code(&objective.objective),
             plain(&objective.measured)
         );
@@ -145,7 +151,7 @@ fn labels(out: &mut String, summary: &Summary) {
         return;
     }
     out.push_str(
-        "\n| label | count | share | per s | p50 | p90 | p99 | max | errors |\n\
+        "\n| label | count | share | per s | p50 | p90 | p99 | max | failed |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for step in summary.steps.iter().take(ROWS_MAX) {
@@ -157,7 +163,7 @@ fn labels(out: &mut String, summary: &Summary) {
             count(step.requests),
             percent(step.share),
             three_digits(step.achieved_per_s),
-            [of.p50, of.p90, of.p99, of.max].map(|us| time(us as f64, of)).join(" | "),
+            [of.p50, of.p90, of.p99, of.max].map(|us| time(us.map(|us| us as f64))).join(" | "),
             count(step.errors.values().sum()),
         );
     }
@@ -175,7 +181,7 @@ fn errors(out: &mut String, manifest: &Manifest) {
     if kinds.is_empty() {
         return;
     }
-    out.push_str("\n| errors | count | first example |\n| --- | ---: | --- |\n");
+    out.push_str("\n| failures | count | first example |\n| --- | ---: | --- |\n");
     for kind in kinds {
         let example = kind.examples.first().map(|example| {
             let label = plain(example.label);
@@ -231,8 +237,8 @@ fn driver(out: &mut String, summary: &Summary) {
         driver.threads,
         if driver.threads == 1 { "" } else { "s" },
         percent(driver.busiest_thread_share),
-        duration(driver.lag_us.p99 as f64),
-        duration(driver.lag_us.max as f64),
+        time(driver.lag_us.p99.map(|us| us as f64)),
+        time(driver.lag_us.max.map(|us| us as f64)),
         count(driver.late),
     );
 }

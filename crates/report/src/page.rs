@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tidemark_record::{Manifest, Merged, Outcome, RecordError, Run};
+use tidemark_record::summary::Latency;
+use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run};
 
 use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
 use crate::heatmap::HeatMap;
@@ -29,9 +30,9 @@ pub struct ReportPage<'a> {
     pub series: LoadSeries,
     /// Each label over time.
     pub steps: Vec<StepSeries>,
-    /// Percentile curves over the measured window, of the requests answered as they should.
+    /// Percentile curves over the measured window, of all requests that were due.
     pub percentiles: Percentiles,
-    /// Response times over time, whatever the outcome.
+    /// Response times of the good answers over time, and how many requests had none.
     pub heatmap: HeatMap,
     /// What the processes used.
     pub processes: Vec<ProcessSeries>,
@@ -45,7 +46,7 @@ pub struct ReportPage<'a> {
     pub scenario: &'a str,
 }
 
-/// Percentile (0 to 100) and value (microseconds), ascending, up to the longest.
+/// Percentile (0 to 100) and value (microseconds), ascending, up to the last that was reached.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct Percentiles {
@@ -60,6 +61,8 @@ pub struct ErrorKind<'a> {
     pub kind: &'static str,
     /// How many among the measured requests.
     pub count: u64,
+    /// How long after they were due these were known; null for what was dropped.
+    pub known_after_us: Latency,
     /// The first ones, warm-up included.
     pub examples: Vec<PageExample<'a>>,
 }
@@ -90,6 +93,7 @@ impl<'a> ReportPage<'a> {
         // The summary leaves out labels that only prepare the system; so do the charts.
         let summed = &run.manifest.summary.steps;
         over_time.steps.retain(|step| summed.iter().any(|of| of.label == step.label));
+        let failed = run.manifest.summary.failed;
         let event = |event: &'a tidemark_record::Event| PageEvent {
             at_s: event.at_us as f64 / 1e6,
             kind: &event.kind,
@@ -103,8 +107,8 @@ impl<'a> ReportPage<'a> {
             series: over_time.series,
             steps: over_time.steps,
             percentiles: Percentiles {
-                response_time_us: curve(&over_time.response_time_us),
-                service_time_us: curve(&over_time.service_time_us),
+                response_time_us: curve(Distribution::new(&over_time.response_time_us, failed)),
+                service_time_us: curve(Distribution::new(&over_time.service_time_us, failed)),
             },
             heatmap: over_time.heatmap,
             processes: processes::over_time(run, axis),
@@ -116,14 +120,11 @@ impl<'a> ReportPage<'a> {
     }
 }
 
-pub(crate) fn curve(histogram: &Merged) -> Vec<(f64, u64)> {
-    if histogram.is_empty() {
-        return Vec::new();
-    }
-    let points = histogram.iter_quantiles(CURVE_POINTS_PER_HALVING);
+/// The curve ends where the share of good answers does.
+pub(crate) fn curve(times: Distribution<'_>) -> Vec<(f64, u64)> {
     // To the seventh decimal: enough for one in a billion.
-    let mut points: Vec<(f64, u64)> =
-        points.map(|p| ((p.quantile_iterated_to() * 1e9).round() / 1e7, p.value_iterated_to())).collect();
+    let points = times.curve(CURVE_POINTS_PER_HALVING).map(|(share, us)| ((share * 1e9).round() / 1e7, us));
+    let mut points: Vec<(f64, u64)> = points.collect();
     points.dedup();
     points
 }
@@ -137,14 +138,22 @@ pub(crate) fn errors(manifest: &Manifest) -> Vec<ErrorKind<'_>> {
             label: manifest.labels.get(usize::from(example.label)).map_or("?", String::as_str),
             detail: &example.detail,
         });
+        let of = manifest.summary.failures.iter().find(|failure| failure.kind == outcome.name());
         ErrorKind {
             kind: outcome.name(),
+            known_after_us: of.map(|failure| failure.known_after_us.clone()).unwrap_or_default(),
             count: manifest.summary.errors.get(outcome.name()).copied().unwrap_or(0),
             examples: shown.collect(),
         }
     };
+    let dropped = ErrorKind {
+        kind: DROPPED,
+        count: manifest.summary.dropped,
+        known_after_us: Latency::default(),
+        examples: Vec::new(),
+    };
     let kinds = Outcome::ALL.into_iter().filter(|outcome| outcome.is_error()).map(kind);
-    kinds.filter(|kind| kind.count > 0 || !kind.examples.is_empty()).collect()
+    kinds.chain([dropped]).filter(|kind| kind.count > 0 || !kind.examples.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -197,12 +206,17 @@ mod tests {
     fn the_curves_agree_with_the_summary() {
         let (_dir, run) = test_run::airline();
         let page = ReportPage::of(&run).unwrap();
-        let summary = &run.manifest.summary.response_time_us;
+        let summary = &run.manifest.summary;
         let curve = &page.percentiles.response_time_us;
-        assert_eq!(*curve.last().unwrap(), (100.0, summary.max));
+        let (last, us) = *curve.last().unwrap();
+        assert!(
+            (last / 100.0 - (1.0 - summary.failed_share())).abs() < 1e-8,
+            "{last}: it ends with the good answers"
+        );
+        assert_eq!((Some(us), summary.response_time_us.max), (summary.good.response_time_us.max, None));
         assert!(curve.is_sorted());
         let median = curve.iter().find(|point| point.0 >= 50.0).unwrap();
-        assert_eq!(median.1, summary.p50);
+        assert_eq!(Some(median.1), summary.response_time_us.p50);
     }
 
     #[test]
@@ -210,7 +224,7 @@ mod tests {
         let (_dir, run) = test_run::long(0, 1);
         let value = serde_json::to_value(ReportPage::of(&run).unwrap()).unwrap();
         assert_eq!(value["seconds"], serde_json::json!([]));
-        assert_eq!(value["heatmap"], serde_json::json!({ "bounds_us": [], "cells": [] }));
+        assert_eq!(value["heatmap"], serde_json::json!({ "bounds_us": [], "cells": [], "failed": [] }));
         assert_eq!(value["percentiles"]["response_time_us"], serde_json::json!([]));
         assert!(crate::text::summary(&run, Default::default()).contains("PASS"));
     }

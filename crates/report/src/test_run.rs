@@ -14,7 +14,8 @@ fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)])
         response_time_us.record_n(us, count).unwrap();
         service_time_us.record_n(us * 3 / 4, count).unwrap();
     }
-    Series { label, outcome, measured, response_time_us, service_time_us }
+    let response_time_less_lag_us = response_time_us.clone();
+    Series { label, outcome, measured, response_time_us, response_time_less_lag_us, service_time_us }
 }
 
 fn interval(thread: u16, start_us: u64, end_us: u64) -> ThreadInterval {
@@ -34,14 +35,14 @@ fn interval(thread: u16, start_us: u64, end_us: u64) -> ThreadInterval {
 fn airline_second(thread: u16, second: u64) -> ThreadInterval {
     let measured = second >= 1;
     let mut one = interval(thread, second * 1_000_000, (second + 1) * 1_000_000);
-    one.offered = 50;
+    (one.offered, one.measured_offered) = (50, if measured { 50 } else { 0 });
     one.in_flight = second + 1;
     (one.sent_bytes, one.received_bytes) = (9_000, 250_000);
     if second == 3 {
         // The system stood still: nothing but failures.
         one.series = vec![series(1, Outcome::Timeout, measured, &[(1_000_000, 4)])];
         one.waiting = 17;
-        one.dropped = 2;
+        (one.dropped, one.measured_dropped) = (2, 2);
         return one;
     }
     let query = [(740 + second * 10, 30), (1_900, 6), (12_300, 1)];
@@ -148,6 +149,7 @@ fn airline_manifest(writer: &RunWriter, labels: Vec<String>) -> Manifest {
         objective: objective.into(),
         met,
         measured: measured.into(),
+        ..ObjectiveResult::default()
     };
     manifest.objectives =
         vec![objective("p99 < 2s", true, "1.05s"), objective("errors < 0.01%", false, "5.88%")];

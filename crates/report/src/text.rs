@@ -174,12 +174,7 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
         Status::Fail => ("FAIL", BAD),
         Status::Invalid => ("INVALID", BAD),
     };
-    let objectives = match manifest.objectives.len() {
-        0 => "no objectives were set".to_owned(),
-        1 => "the objective was met".to_owned(),
-        n => format!("all {n} objectives were met"),
-    };
-    let unsaid = [objectives];
+    let unsaid = [met(manifest)];
     let reasons = match verdict.status {
         Status::Pass if verdict.reasons.is_empty() => &unsaid[..],
         _ => &verdict.reasons[..],
@@ -205,6 +200,21 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
             let line = text.paint(WARNING, &line);
             text.line(&format!("{:indent$}{line}", ""));
         }
+    }
+}
+
+/// What a pass says.
+pub(crate) fn met(manifest: &Manifest) -> String {
+    let (unasked, asked): (Vec<_>, Vec<_>) = manifest.objectives.iter().partition(|of| of.default);
+    match (asked.len(), &unasked[..]) {
+        (0, []) => "no objectives were set".to_owned(),
+        // what was measured of those that nobody wrote says how good it was
+        (0, unasked) => {
+            let each = unasked.iter().map(|of| format!("{} ({})", of.objective, of.measured));
+            format!("{}; no objectives were set", each.collect::<Vec<_>>().join(", "))
+        }
+        (1, _) => "the objective was met".to_owned(),
+        (n, _) => format!("all {n} objectives were met"),
     }
 }
 
@@ -261,9 +271,9 @@ fn pinned(who: &str, cores: &[usize]) -> String {
 
 fn throughput(text: &mut Text, summary: &Summary) {
     text.heading("Throughput");
-    let failed: u64 = summary.errors.values().sum();
-    let achieved = text.paint(HEADING, &format!("{}/s", three_digits(summary.achieved_per_s)));
-    let counted = format!("{} requests in {}", count(summary.requests), seconds(summary.measured_s));
+    let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
+    let achieved = text.paint(HEADING, &format!("{at_least}{}/s", three_digits(summary.achieved_per_s)));
+    let counted = format!("{} good answers in {}", count(summary.good.requests), seconds(summary.measured_s));
     text.line(&format!(
         "{:INDENT$}{}{achieved} · {counted}",
         "",
@@ -271,40 +281,62 @@ fn throughput(text: &mut Text, summary: &Summary) {
     ));
     let dropped = match summary.dropped {
         0 => "none dropped".into(),
-        n => text.paint(BAD, &format!("{} arrivals dropped", count(n))),
+        n => text.paint(BAD, &format!("{} dropped", count(n))),
     };
-    let offered = format!("{}/s", three_digits(summary.offered_per_s));
+    let offered = format!("{}/s · {} due", three_digits(summary.offered_per_s), count(summary.due()));
     text.line(&format!(
         "{:INDENT$}{}{offered} · {dropped}",
         "",
         text.paint(QUIET, &pad_right("offered", NAME))
     ));
-    let errors = match failed {
+    let failed = failures(text, summary);
+    text.line(&format!("{:INDENT$}{}{failed}", "", text.paint(QUIET, &pad_right("failed", NAME))));
+}
+
+/// How many requests had no good answer.
+fn failures(text: &Text, summary: &Summary) -> String {
+    match summary.failed {
         0 => text.paint(GOOD, "none"),
         n => {
-            let share = n as f64 / summary.requests.max(1) as f64;
-            text.paint(BAD, &format!("{} ({})", count(n), percent(share)))
+            let share = percent(summary.failed_share());
+            text.paint(BAD, &format!("{} ({share} of what was due)", count(n)))
         }
-    };
-    text.line(&format!("{:INDENT$}{}{errors}", "", text.paint(QUIET, &pad_right("errors", NAME))));
+    }
 }
 
 fn latency(text: &mut Text, summary: &Summary) {
     text.heading("Latency");
     let mut table = Table::new(&["", "mean", "median", "p90", "p99", "p99.9", "max"]);
-    for (name, of) in
-        [("response time", &summary.response_time_us), ("service time", &summary.service_time_us)]
-    {
-        let mut row = vec![name.to_owned(), some(of.mean, of)];
-        row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| some(us as f64, of)));
-        table.row(row);
+    let row = |name: &str, of: &Latency| {
+        let mut row = vec![name.to_owned(), time(of.mean)];
+        row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
+        row
+    };
+    table.row(row("response time", &summary.response_time_us));
+    table.row(row("service time", &summary.service_time_us));
+    if summary.failed > 0 {
+        table.row(row("good: response", &summary.good.response_time_us));
+        table.row(row("good: service", &summary.good.service_time_us));
     }
     text.table(&table);
+    if let Some(why) = not_reached(summary) {
+        for line in wrap(&why, text.width - INDENT) {
+            let line = text.paint(BAD, &line);
+            text.line(&format!("{:INDENT$}{line}", ""));
+        }
+    }
 }
 
-/// A duration of a distribution, or a dash where there was nothing.
-fn some(us: f64, of: &Latency) -> String {
-    if of.max == 0 { "-".into() } else { duration(us) }
+/// What a dash in the table of latencies means.
+pub(crate) fn not_reached(summary: &Summary) -> Option<String> {
+    let share = percent(summary.failed_share());
+    (summary.failed > 0)
+        .then(|| format!("- not reached: {share} had no good answer, which is slower than every bound"))
+}
+
+/// A duration, or a dash where it was not reached.
+pub(crate) fn time(us: Option<f64>) -> String {
+    us.map_or_else(|| "-".into(), duration)
 }
 
 fn labels(text: &mut Text, summary: &Summary) {
@@ -312,7 +344,7 @@ fn labels(text: &mut Text, summary: &Summary) {
         return;
     }
     text.heading("By label");
-    let head = ["", "count", "share", "per s", "p50", "p90", "p99", "p99.9", "max", "errors"];
+    let head = ["", "count", "share", "per s", "p50", "p90", "p99", "p99.9", "max", "failed"];
     let mut table = Table::new(&head).dispensable(&["share", "p99.9", "p90"]);
     for step in &summary.steps {
         table.row(label(text, step));
@@ -328,7 +360,7 @@ fn label(text: &Text, step: &Step) -> Vec<String> {
         percent(step.share),
         rate(text, step.achieved_per_s),
     ];
-    row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| some(us as f64, of)));
+    row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
     row.push(text.count(step.errors.values().sum()));
     row
 }
@@ -342,11 +374,19 @@ fn errors(text: &mut Text, manifest: &Manifest) {
     if kinds.is_empty() {
         return;
     }
-    text.heading("Errors");
+    text.heading("Failures");
     for kind in kinds {
         let counted = text.paint(BAD, &pad_right(kind.kind, 10));
-        let outside = if kind.count == 0 { "  outside the measured window" } else { "" };
-        text.line(&format!("{:INDENT$}{counted}{:>9}{outside}", "", count(kind.count)));
+        let more = match (kind.count, kind.known_after_us.p50.zip(kind.known_after_us.max)) {
+            (0, _) => "  outside the measured window".into(),
+            (_, Some((p50, max))) => {
+                let [p50, max] = [p50, max].map(|us| duration(us as f64));
+                format!("  known after {p50} (median), {max} at most")
+            }
+            _ => String::new(),
+        };
+        let more = cut(&more, text.width - INDENT - 19, text.ellipsis());
+        text.line(&format!("{:INDENT$}{counted}{:>9}{more}", "", count(kind.count)));
         let mut shown: Vec<(&str, &str)> = Vec::new();
         for example in kind.examples.iter().take(EXAMPLES) {
             // the same again says nothing new
@@ -399,11 +439,11 @@ fn cpu(text: &mut Text, summary: &Summary) {
     text.table(&table);
     let system = summary.processes.iter().find(|process| process.name == "system");
     if let Some(cost) = system.and_then(|system| requests_per_cpu_s(summary, system.cpu_s)) {
-        text.paragraph(&format!("{} requests for each CPU-second of the system", three_digits(cost)));
+        text.paragraph(&format!("{} good answers for each CPU-second of the system", three_digits(cost)));
     }
 }
 
-/// Requests that ended in the measured window for each second of CPU time.
+/// Good answers in the measured window for each second of CPU time.
 fn requests_per_cpu_s(summary: &Summary, cpu_s: f64) -> Option<f64> {
     (cpu_s > 0.0).then(|| summary.achieved_per_s * summary.measured_s / cpu_s)
 }
@@ -415,9 +455,21 @@ fn objectives(text: &mut Text, manifest: &Manifest) {
     text.heading("Objectives");
     let width = manifest.objectives.iter().map(|o| length(&clean(&o.objective))).max().unwrap_or(0);
     for objective in &manifest.objectives {
-        let mark = if objective.met { text.paint(GOOD, "✓") } else { text.paint(BAD, "✗") };
+        let mark = match (objective.met, objective.undecided) {
+            (true, _) => text.paint(GOOD, "✓"),
+            (false, true) => text.paint(WARNING, "?"),
+            (false, false) => text.paint(BAD, "✗"),
+        };
         let name = pad_right(&clean(&objective.objective), width + 3);
-        text.line(&format!("{:INDENT$}{mark} {name}{}", "", clean(&objective.measured)));
+        let default = if objective.default { "  (default)" } else { "" };
+        let indent = INDENT + 2 + length(&name);
+        let measured = clean(&objective.measured) + default;
+        for (i, line) in wrap(&measured, text.width.saturating_sub(indent)).into_iter().enumerate() {
+            match i {
+                0 => text.line(&format!("{:INDENT$}{mark} {name}{line}", "")),
+                _ => text.line(&format!("{:indent$}{line}", "")),
+            }
+        }
     }
 }
 

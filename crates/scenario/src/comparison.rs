@@ -8,6 +8,7 @@ use crate::language::comparison::COMPARISON;
 use crate::load::{Checker, Source};
 use crate::plan::{Op, Plan};
 use crate::reader::Reader;
+use crate::secrets::{self, Secrets};
 use crate::settings::{self, Settings};
 use crate::sink::Sink;
 use crate::yaml::Node;
@@ -43,8 +44,10 @@ pub struct Comparison {
     pub rounds: u64,
     /// The file as the user named it.
     pub source_name: String,
-    /// The file as it is.
+    /// The file as it is, without its secrets.
     pub source: String,
+    /// What must not be written down, of the scenarios, too.
+    pub secrets: Secrets,
 }
 
 /// One of several scenarios.
@@ -151,9 +154,12 @@ pub(crate) fn read(
     let equal_rate = equal_rate(root, &variants, named.len(), &reader);
     let rounds = rounds(root, &reader);
     settings.warn_of_unused(sink);
+    sink.mask(&settings.secrets());
     if sink.has_errors() || found.has_errors() || variants.len() < 2 {
         return (None, found);
     }
+    let mut secrets = settings.secrets();
+    variants.iter().for_each(|variant| secrets.extend(&variant.plan.secrets));
     let stem = Path::new(source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(source.name);
     let text = |key| root.get(key).and_then(|node| reader.text(node));
     let comparison = Comparison {
@@ -163,7 +169,8 @@ pub(crate) fn read(
         equal_rate,
         rounds,
         source_name: source.name.to_owned(),
-        source: sink.text().to_owned(),
+        source: secrets::source::masked(root, sink.text(), &mut secrets),
+        secrets,
     };
     (Some(comparison), found)
 }

@@ -27,9 +27,10 @@ use self::request::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
-    AtLimit, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
+    AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
 };
 use crate::reader::Reader;
+use crate::secrets::Secrets;
 use crate::yaml::{Node, Place};
 
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
@@ -77,6 +78,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
         source_name: name.to_owned(),
         source: reader.sink.text().to_owned(),
+        secrets: Secrets::default(),
     })
 }
 
@@ -155,7 +157,9 @@ fn limits(node: Option<&Node>, load: &Load, sessions: &[SessionKind], reader: &R
     Limits {
         streams,
         connections: whole("connections", 1).unwrap_or(usual.connections).max(needed),
-        waiting: whole("waiting", 0).unwrap_or(usual.waiting),
+        connections_named: get("connections").is_some(),
+        choose: get("choose").and_then(|node| choose(node, reader)).unwrap_or(usual.choose),
+        waiting: whole("waiting", 0),
         in_flight: session_limit(node, load, reader),
         connect_timeout: time("connect timeout").unwrap_or(usual.connect_timeout),
         body_bytes: get("body")
@@ -165,6 +169,14 @@ fn limits(node: Option<&Node>, load: &Load, sessions: &[SessionKind], reader: &R
         sessions: get("sessions").and_then(|node| reader.whole(node, 1)),
         keep_alive,
         pipeline,
+    }
+}
+
+/// Which of the free connections a session takes.
+fn choose(node: &Node, reader: &Reader<'_>) -> Option<Choose> {
+    match reader.word(node, &["in turn", "first free"])? {
+        "first free" => Some(Choose::FirstFree),
+        _ => Some(Choose::InTurn),
     }
 }
 

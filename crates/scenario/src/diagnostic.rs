@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::secrets::Secrets;
+
 /// Most diagnostics that are kept of one file; more are only counted.
 pub const DIAGNOSTICS_MAX: usize = 100;
 /// Longest stretch of a source line that is shown, characters.
@@ -110,6 +112,14 @@ impl Diagnostics {
         let warning = self.items.iter_mut().rfind(|other| other.severity == Severity::Warning);
         if let (Severity::Error, Some(warning)) = (item.severity, warning) {
             *warning = item;
+        }
+    }
+
+    /// Takes secrets out of what is told: lines of the source keep their length, so that marks stand where they belong.
+    pub(crate) fn mask(&mut self, secrets: &Secrets) {
+        for item in &mut self.items {
+            item.message = secrets.masked(&item.message);
+            item.source_line = secrets.masked_in_place(&item.source_line);
         }
     }
 

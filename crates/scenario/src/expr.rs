@@ -10,11 +10,14 @@ pub(crate) mod function;
 mod node;
 pub(crate) mod parse;
 
+use std::sync::Arc;
+
 use crate::context::{Context, Shared};
+use crate::plan::SlotIndex;
 use crate::slot::{Slot, Value};
 use crate::template::Encoding;
 
-use eval::Machine;
+use eval::{Absent, Machine};
 pub(crate) use eval::{PPB, write_real};
 pub(crate) use node::{Node, Operator};
 
@@ -22,11 +25,45 @@ pub(crate) use node::{Node, Operator};
 #[derive(Debug, Clone)]
 pub struct Expr {
     node: Node,
+    /// As its author wrote it, where it was written.
+    text: Arc<str>,
+}
+
+/// What a text with holes lacks, so that it cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmet {
+    /// This variable is not set.
+    Variable(SlotIndex),
+    /// An expression has no value.
+    Expression {
+        /// As its author wrote it.
+        text: Arc<str>,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+impl Unmet {
+    /// For a person; `names` are those of the session's variables.
+    pub fn describe(&self, names: &[String]) -> String {
+        match self {
+            Unmet::Variable(slot) => match names.get(usize::from(*slot)) {
+                Some(name) => format!("variable \"{name}\" is not set"),
+                None => "a variable is not set".to_owned(),
+            },
+            Unmet::Expression { text, reason } => format!("{text}: {reason}"),
+        }
+    }
 }
 
 impl Expr {
     pub(crate) fn new(node: Node) -> Self {
-        Expr { node }
+        Expr { node, text: "an expression".into() }
+    }
+
+    /// Of what its author wrote.
+    pub(crate) fn written(node: Node, text: &str) -> Self {
+        Expr { node, text: text.trim().into() }
     }
 
     pub(crate) fn node(&self) -> &Node {
@@ -35,17 +72,17 @@ impl Expr {
 
     /// A whole number as an expression.
     pub fn int(value: i64) -> Self {
-        Expr { node: Node::Int(value) }
+        Expr::new(Node::Int(value))
     }
 
     /// A text as an expression.
     pub fn text(value: &str) -> Self {
-        Expr { node: Node::Text(value.as_bytes().into()) }
+        Expr::new(Node::Text(value.as_bytes().into()))
     }
 
     /// A session's variable as an expression.
-    pub fn variable(slot: crate::plan::SlotIndex) -> Self {
-        Expr { node: Node::Variable(slot) }
+    pub fn variable(slot: SlotIndex) -> Self {
+        Expr::new(Node::Variable(slot))
     }
 
     /// Parses an expression that names no variables: settings of a test, a bound, a constant.
@@ -54,13 +91,24 @@ impl Expr {
     /// The first mistake, with the byte at which it stands.
     pub fn parse_constant(text: &str) -> Result<Self, ExprError> {
         parse::parse(text, &mut parse::NoNames)
-            .map(Expr::new)
+            .map(|node| Expr::written(node, text))
             .map_err(|mistakes| mistakes.into_iter().next().unwrap_or_default())
     }
 
     /// The value, where it is the same every time.
     pub fn as_constant(&self) -> Option<Value<'_>> {
         self.node.as_literal()
+    }
+
+    /// The variables that it names, each once, in their order.
+    pub fn variables(&self) -> Vec<SlotIndex> {
+        let mut found = Vec::new();
+        self.node.each_variable(&mut |slot| {
+            if !found.contains(&slot) {
+                found.push(slot);
+            }
+        });
+        found
     }
 
     /// Evaluates into `out`, whose buffers are used again.
@@ -83,26 +131,46 @@ impl Expr {
     /// Evaluates as a duration in microseconds (think time); what is no number, or negative, is 0.
     pub fn duration_us(&self, cx: &mut Context<'_>) -> u64 {
         Machine::with(cx, |machine| {
-            let got = machine.eval(&self.node);
-            machine.number(&got).map_or(0, |number| number.as_f64().max(0.0) as u64)
+            let number = machine.eval(&self.node).ok().and_then(|got| machine.number(&got));
+            number.map_or(0, |number| number.as_f64().max(0.0) as u64)
         })
     }
 
-    /// Writes the value as text: nothing for a missing one, items joined by commas for a list.
-    pub fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
-        self.write_encoded(cx, Encoding::Raw, out);
+    /// Writes the value as text: items joined by commas for a list, nothing where the author says `missing`.
+    ///
+    /// # Errors
+    /// If there is no value; then nothing is written.
+    pub fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
+        self.write_encoded(cx, Encoding::Raw, out)
     }
 
     /// Writes the value so that it cannot break out of its place.
-    pub(crate) fn write_encoded(&self, cx: &mut Context<'_>, encoding: Encoding, out: &mut Vec<u8>) {
+    pub(crate) fn write_encoded(
+        &self,
+        cx: &mut Context<'_>,
+        encoding: Encoding,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unmet> {
         if let Node::Variable(slot) = &self.node {
-            let value = cx.slots.get(usize::from(*slot)).map_or(Value::Missing, Slot::value);
-            return encoding.write_value(value, out);
+            return match cx.slots.get(usize::from(*slot)).map_or(Value::Missing, Slot::value) {
+                Value::Missing => Err(Unmet::Variable(*slot)),
+                value => {
+                    encoding.write_value(value, out);
+                    Ok(())
+                }
+            };
         }
         Machine::with(cx, |machine| {
-            let got = machine.eval(&self.node);
-            encoding.write_value(machine.value(&got), out);
-        });
+            match machine.eval(&self.node) {
+                Ok(got) => encoding.write_value(machine.value(&got), out),
+                Err(Absent::Said) => encoding.write_value(Value::Missing, out),
+                Err(Absent::Unset(slot)) => return Err(Unmet::Variable(slot)),
+                Err(Absent::Failed(reason)) => {
+                    return Err(Unmet::Expression { text: self.text.clone(), reason });
+                }
+            }
+            Ok(())
+        })
     }
 }
 
@@ -112,8 +180,12 @@ fn constant_value(node: &Node) -> Option<Node> {
     let shared = Shared::default();
     let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
     Machine::with(&mut cx, |machine| {
-        let got = machine.eval(node);
-        Node::literal(machine.value(&got))
+        match machine.eval(node) {
+            Ok(got) => Node::literal(machine.value(&got)),
+            Err(Absent::Said) => Some(Node::Missing),
+            // it is told where it is needed
+            Err(_) => None,
+        }
     })
 }
 

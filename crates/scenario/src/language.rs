@@ -352,12 +352,18 @@ static LIMITS: Record = Record {
         key(
             "connections",
             Scalar(Whole(1)),
-            "Connections at once; 1000 by default, and never fewer than the users need.",
+            "Connections at once; 1000 by default, and never fewer than the users need. Arrivals find as many made as are named.",
+        ),
+        key(
+            "choose",
+            Scalar(Word(&["in turn", "first free"])),
+            "Which free connection a session takes: `in turn` (default), or of those that are open the `first free`.",
         ),
         key(
             "waiting",
             Scalar(Whole(0)),
-            "Sessions that may wait for a connection or another session's end; more are dropped. 10000 by default.",
+            "Sessions that may wait for a connection or another session's end; more are dropped. As many as 256 MiB hold \
+             by default.",
         ),
         key(
             "in flight",
@@ -601,7 +607,7 @@ static EXTRACTION: Record = Record {
         key(
             "when missing",
             Scalar(Word(&["clear", "keep", "fail"])),
-            "The variable becomes missing (default), stays as it was, or the request counts as failed.",
+            "The variable becomes missing, stays as it was, or the request counts as failed. Where nothing is said it becomes missing, and the run's notes say how often.",
         ),
     ],
     rule: Rule::OneOf(&["json", "all", "count", "header", "cookie", "regex"]),

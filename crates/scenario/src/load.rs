@@ -7,6 +7,7 @@ use crate::diagnostic::{Diagnostics, did_you_mean};
 use crate::grammar::{self, Shape};
 use crate::plan::Plan;
 use crate::reader::{Reader, SettingCheck, StoreCheck};
+use crate::secrets::{Secrets, source};
 use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
 use crate::sink::Sink;
@@ -178,8 +179,29 @@ impl Checker {
         grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
         settings.warn_of_unused(sink);
-        plan
+        sink.mask(&settings.secrets());
+        plan.map(|plan| without_secrets(plan, &root, settings.secrets()))
     }
+}
+
+/// A plan whose texts can be written down.
+fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
+    plan.source = source::masked(root, &plan.source, &mut secrets);
+    let objectives = plan.objectives.iter_mut().map(|objective| &mut objective.text);
+    let texts = [&mut plan.name, &mut plan.description].into_iter().chain(&mut plan.labels).chain(objectives);
+    texts.for_each(|text| *text = secrets.masked(text));
+    for at in 1..plan.labels.len() {
+        // what differed only by a secret
+        let (before, after) = plan.labels.split_at_mut(at);
+        let label = after[0].clone();
+        let mut number = 2;
+        while before.contains(&after[0]) {
+            after[0] = format!("{label} ({number})");
+            number += 1;
+        }
+    }
+    plan.secrets = secrets;
+    plan
 }
 
 /// What was made, unless something is wrong with it; `within` was found in other files.

@@ -1,11 +1,14 @@
-//! Objectives: `p99 < 50ms`, `errors < 0.01%`, `Login p99 < 20ms`.
+//! Objectives: `p99 < 50ms`, `errors < 0.01%`, `achieved > 99% of offered`, `Login p99 < 20ms`.
 
 use crate::diagnostic::did_you_mean;
 use crate::plan::{Comparison, Metric, Objective};
 use crate::units;
 
 /// Words that name a metric, besides percentiles.
-const METRICS: [&str; 8] = ["mean", "median", "max", "errors", "rate", "dropped", "lost", "duplicated"];
+const METRICS: [&str; 9] =
+    ["mean", "median", "max", "errors", "rate", "achieved", "dropped", "lost", "duplicated"];
+/// What `achieved` is a share of.
+const OF_OFFERED: &str = "of offered";
 const COMPARISONS: [(&str, Comparison); 6] = [
     ("<=", Comparison::LessOrEqual),
     (">=", Comparison::GreaterOrEqual),
@@ -18,6 +21,11 @@ const COMPARISONS: [(&str, Comparison); 6] = [
 /// Reads an objective, and the label it is about, if any; the label's index is filled in later.
 pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
     let shape = "write it like \"p99 < 50ms\", \"errors = 0\" or \"Login p90 < 20ms\"";
+    let spelling = [('≤', "<="), ('≥', ">="), ('≠', ""), ('＜', "<"), ('＞', ">")];
+    if let Some((found, instead)) = spelling.iter().find(|(found, _)| text.contains(*found)) {
+        let instead = if instead.is_empty() { "< or >" } else { instead };
+        return Err(format!("\"{text}\" has a \"{found}\"; write {instead} instead of it"));
+    }
     let at = text.find(['<', '>', '=']).ok_or_else(|| format!("\"{text}\" compares nothing; {shape}"))?;
     let (left, right) = text.split_at(at);
     let (symbol, comparison) =
@@ -36,7 +44,8 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
         }
         format!("unknown metric \"{metric_text}\"{hint}")
     })?;
-    if label.is_some() && (metric == Metric::Dropped || metric.is_of_the_ledger()) {
+    let of_all = matches!(metric, Metric::Dropped | Metric::AchievedShare) || metric.is_of_the_ledger();
+    if label.is_some() && of_all {
         return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label"));
     }
     let (metric, bound) = bound(metric, bound_text)?;
@@ -58,6 +67,7 @@ fn metric(text: &str) -> Option<Metric> {
         "max" => Metric::Percentile(100.0),
         "errors" => Metric::Errors,
         "rate" => Metric::Rate,
+        "achieved" => Metric::AchievedShare,
         "dropped" => Metric::Dropped,
         "lost" => Metric::Lost,
         "duplicated" => Metric::Duplicated,
@@ -82,6 +92,14 @@ fn bound(metric: Metric, text: &str) -> Result<(Metric, f64), String> {
         }
         Metric::Lost | Metric::LostShare if text.ends_with('%') => {
             (Metric::LostShare, units::parse_share(text).map_err(|error| error.to_string())?)
+        }
+        Metric::AchievedShare => {
+            let share = text.strip_suffix(OF_OFFERED).map_or("", str::trim_end);
+            let told = |_| match units::parse_share(text) {
+                Ok(_) => format!("\"{text}\" does not say of what; write \"{text} {OF_OFFERED}\""),
+                Err(_) => format!("\"{text}\" is no share; write it like \"achieved > 99% {OF_OFFERED}\""),
+            };
+            (metric, units::parse_share(share).map_err(told)?)
         }
         Metric::Rate => (metric, units::parse_rate(text).map_err(|error| error.to_string())?),
         Metric::Errors
@@ -109,6 +127,10 @@ mod tests {
         assert_eq!(read("errors = 0"), (None, Metric::Errors, Comparison::Equal, 0.0));
         assert_eq!(read("mean < 10ms"), (None, Metric::Mean, Comparison::Less, 10_000.0));
         assert_eq!(read("rate > 20k/s"), (None, Metric::Rate, Comparison::Greater, 20_000.0));
+        assert_eq!(
+            read("achieved > 99% of offered"),
+            (None, Metric::AchievedShare, Comparison::Greater, 0.99)
+        );
         assert_eq!(read("lost == 0"), (None, Metric::Lost, Comparison::Equal, 0.0));
         assert_eq!(read("lost < 1%"), (None, Metric::LostShare, Comparison::Less, 0.01));
         assert_eq!(read("duplicated <= 10"), (None, Metric::Duplicated, Comparison::LessOrEqual, 10.0));
@@ -125,5 +147,10 @@ mod tests {
         assert!(told("p99 < 50").contains("lacks its unit"));
         assert!(told("rate > 20k").contains("lacks its period"));
         assert!(told("Login dropped = 0").contains("whole run"));
+        assert_eq!(told("achieved>1%"), "\"1%\" does not say of what; write \"1% of offered\"");
+        assert!(told("achieved > 99").contains("achieved > 99% of offered"));
+        assert_eq!(told("p99 ≤ 50ms"), "\"p99 ≤ 50ms\" has a \"≤\"; write <= instead of it");
+        assert!(told("rate≥5/s").contains("write >= instead of it"));
+        assert!(told("Login achieved > 99% of offered").contains("whole run"));
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tidemark_wire::{json, websocket};
 
 use crate::expr::Expr;
+use crate::secrets::Secrets;
 use crate::template::Template;
 
 mod fault;
@@ -18,7 +19,7 @@ mod store;
 mod verify;
 
 pub use fault::{Fault, FaultKind};
-pub use limits::{AtLimit, Limits, PIPELINE_MAX, SessionLimit};
+pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use store::{Product, Store};
 pub use verify::{
@@ -73,8 +74,10 @@ pub struct Plan {
     pub seed: Option<u64>,
     /// Where the scenario came from, for messages.
     pub source_name: String,
-    /// The scenario as it was, byte for byte.
+    /// The scenario as it was, without its secrets.
     pub source: String,
+    /// What must not be written down.
+    pub secrets: Secrets,
 }
 
 impl Plan {
@@ -99,6 +102,7 @@ impl Plan {
             seed: None,
             source_name: String::new(),
             source: String::new(),
+            secrets: Secrets::default(),
         }
     }
 
@@ -293,7 +297,9 @@ pub struct Extraction {
 /// What happens where an extraction finds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenMissing {
-    /// The variable becomes missing.
+    /// The variable becomes missing, and the run says how often that was.
+    Tell,
+    /// The variable becomes missing, as the scenario expects.
     Clear,
     /// The variable stays as it was.
     Keep,
@@ -400,13 +406,15 @@ pub enum Metric {
     Percentile(f64),
     /// Mean response time, microseconds.
     Mean,
-    /// Failed requests as a share of all, 0 to 1.
+    /// Requests without a good answer, dropped ones included, as a share of all that were due, 0 to 1.
     ErrorShare,
-    /// Failed requests, a count.
+    /// The same, a count.
     Errors,
-    /// Requests per second.
+    /// Good answers per second.
     Rate,
-    /// Dropped arrivals, a count.
+    /// Good answers as a share of the requests that were due, 0 to 1.
+    AchievedShare,
+    /// Requests that were due and given up because a bound was reached, a count.
     Dropped,
     /// Acknowledged writes that were not found again, a count.
     Lost,

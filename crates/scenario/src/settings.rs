@@ -1,11 +1,13 @@
 //! The scenario's settings: named values that the command line can replace.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::env::VarError;
 
 use crate::diagnostic::did_you_mean;
 use crate::expr;
 use crate::expr::parse::{Names, is_name};
 use crate::pieces::{Piece, split};
+use crate::secrets::{Origin, Secrets, is_secret, is_secret_name};
 use crate::sink::Sink;
 use crate::units;
 use crate::yaml::{self, Content, Node, Place};
@@ -14,6 +16,8 @@ use crate::yaml::{self, Content, Node, Place};
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     all: Vec<Setting>,
+    /// What was read from the environment, and what is secret by its name.
+    secrets: RefCell<Secrets>,
 }
 
 #[derive(Debug)]
@@ -55,6 +59,10 @@ impl Settings {
                 },
             };
             let given = outside.iter().rev().find(|(key, _)| key == name);
+            let texts = [text_of(&default), given.map(|(_, text)| text.clone())];
+            for secret in texts.into_iter().flatten().filter(|text| is_secret(name, text)) {
+                settings.secrets.borrow_mut().add(name, Origin::Setting, &secret);
+            }
             let value = match given {
                 Some((_, text)) => replaced(name, &default, text, sink),
                 None => default,
@@ -135,9 +143,49 @@ impl Settings {
         None
     }
 
+    /// The value of an environment variable, which is a secret from now on; none where it is not set, if `default`, the
+    /// value then, is known.
+    pub(crate) fn environment(
+        &self,
+        name: &str,
+        default: Option<&expr::Node>,
+    ) -> Result<Option<String>, String> {
+        match (std::env::var(name), default) {
+            (Ok(value), _) => {
+                self.secrets.borrow_mut().add(name, Origin::Environment, &value);
+                Ok(Some(value))
+            }
+            (Err(VarError::NotPresent), Some(default)) => {
+                // what stands in the file for everyone is no secret, unless it looks like one
+                if let Some(default) = text_of(default).filter(|_| is_secret_name(name)) {
+                    self.secrets.borrow_mut().add(name, Origin::Environment, &default);
+                }
+                Ok(None)
+            }
+            (Err(VarError::NotPresent), None) => Err(format!(
+                "the environment variable {name} is not set; set it, or say what to take then: env(\"{name}\", \"…\")"
+            )),
+            (Err(VarError::NotUnicode(_)), _) => {
+                Err(format!("the environment variable {name} holds no UTF-8 text"))
+            }
+        }
+    }
+
+    /// What must not be written down.
+    pub(crate) fn secrets(&self) -> Secrets {
+        self.secrets.borrow().clone()
+    }
+
     fn find(&self, name: &str) -> Option<&Setting> {
         self.all.iter().find(|setting| setting.name == name)
     }
+}
+
+/// A constant as text.
+fn text_of(node: &expr::Node) -> Option<String> {
+    let mut text = Vec::new();
+    crate::template::Encoding::Raw.write_value(node.as_literal()?, &mut text);
+    String::from_utf8(text).ok()
 }
 
 struct OnlySettings<'s>(&'s Settings);
@@ -156,6 +204,10 @@ impl Names for OnlySettings<'_> {
 
     fn feeder(&mut self, _: &str, _: Option<&str>) -> Result<expr::Node, String> {
         Err("this is decided before the run; a feeder cannot be used here".into())
+    }
+
+    fn environment(&mut self, name: &str, default: Option<&expr::Node>) -> Result<Option<String>, String> {
+        self.0.environment(name, default)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::secrets::Secrets;
 use crate::yaml::{Node, Place};
 
 /// A scenario's text and what was found wrong with it so far.
@@ -38,6 +39,11 @@ impl<'s> Sink<'s> {
         let mut found = self.found.into_inner();
         found.settle();
         found
+    }
+
+    /// Takes secrets out of all that was found so far.
+    pub(crate) fn mask(&self, secrets: &Secrets) {
+        self.found.borrow_mut().mask(secrets);
     }
 
     pub(crate) fn has_errors(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use crate::context::Context;
-use crate::expr::Expr;
+use crate::expr::{Expr, Unmet};
 use crate::slot::{List, Value};
 
 /// How a hole's value is written so that it cannot break out of its place.
@@ -186,13 +186,23 @@ impl Template {
     }
 
     /// Appends the text to `out`.
-    pub fn render(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// The first hole without a value; then nothing is appended.
+    pub fn render(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
+        let begin = out.len();
         for part in &self.parts {
             match part {
                 Part::Literal(bytes) => out.extend_from_slice(bytes),
-                Part::Hole(expr, encoding) => expr.write_encoded(cx, *encoding, out),
+                Part::Hole(expr, encoding) => {
+                    if let Err(unmet) = expr.write_encoded(cx, *encoding, out) {
+                        out.truncate(begin);
+                        return Err(unmet);
+                    }
+                }
             }
         }
+        Ok(())
     }
 }
 
@@ -252,7 +262,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         let mut cx = Context { slots: &[slot], shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
-        template.render(&mut cx, &mut out);
+        template.render(&mut cx, &mut out).unwrap();
         assert_eq!(out, b"a=b+c&d=x%2Fy");
     }
 }

@@ -82,8 +82,15 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
         "d" | "day" => 86_400.0,
         other => return Err(error(text, RATE, &format!("unknown period \"{other}\""))),
     };
-    Ok(value * factor / seconds)
+    let per_s = value * factor / seconds;
+    if per_s > RATE_MAX_PER_S {
+        return Err(error(text, RATE, "it is more than 1000M/s, which no machine makes"));
+    }
+    Ok(per_s)
 }
+
+/// Highest rate that is believed.
+const RATE_MAX_PER_S: f64 = 1e9;
 
 /// Reads a time, perhaps of several parts: `1m30s`.
 ///

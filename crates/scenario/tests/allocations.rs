@@ -52,9 +52,9 @@ fn pass(
             Op::Request(index) => {
                 let request = &plan.requests[usize::from(*index)];
                 out.clear();
-                request.head.render(&mut cx, out);
+                request.head.render(&mut cx, out).unwrap();
                 if let Some(body) = &request.body {
-                    body.render(&mut cx, out);
+                    body.render(&mut cx, out).unwrap();
                 }
             }
             Op::Set { slot, value } => {

@@ -41,16 +41,17 @@ fn a_call_is_a_request_to_the_driver() {
     let head = plan.requests[0].head.as_literal().unwrap();
     assert_eq!(head, b"CALL /trade.trade HTTP/1.1\r\nDeadline-Ms: 5000\r\n");
     let shared = Shared::new(plan.counters, Vec::new());
-    let slots = vec![Slot::default(); plan.sessions[0].slots];
+    let mut slots = vec![Slot::default(); plan.sessions[0].slots];
+    slots[0].set_text(b"yes");
     let mut random = fastrand::Rng::with_seed(1);
     let bodies = plan.requests.iter().map(|request| {
         let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
-        request.body.as_ref().unwrap().render(&mut cx, &mut out);
+        request.body.as_ref().unwrap().render(&mut cx, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     });
     let bodies: Vec<String> = bodies.collect();
-    assert_eq!(bodies, ["[{\"name\":\"ibm\",\"amount\":1},null]", "[null]", "[]"]);
+    assert_eq!(bodies, ["[{\"name\":\"ibm\",\"amount\":1},null]", "[\"yes\"]", "[]"]);
 }
 
 #[test]

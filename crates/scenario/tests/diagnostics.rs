@@ -449,3 +449,14 @@ fn files_that_cannot_be_read_are_told() {
     let told = load_file(&file, &[]).unwrap_err().to_string();
     assert!(told.contains("line 3 has 1 cells, not 2"), "{told}");
 }
+
+#[test]
+fn a_division_by_zero_that_is_always_one_is_told_with_its_place() {
+    let text = GOOD.replacen("${next(airports)}", "${1/0}", 1);
+    let told = load(&text).unwrap_err().to_string();
+    assert!(told.contains("t.yaml:14:27: this is always 0: a division by zero"), "{told}");
+    let text = GOOD.replacen("users: 10", "users: '${7 % (3 - 3)}'", 1);
+    assert!(load(&text).unwrap_err().to_string().contains("division by zero"));
+    // whoever knows only later is told later
+    assert!(load(&GOOD.replacen("${next(airports)}", "${1 / token}", 1)).is_ok());
+}

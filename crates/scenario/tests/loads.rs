@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tidemark_scenario::plan::{AtLimit, Curve, LoadModel, Pause, Spacing};
+use tidemark_scenario::plan::{AtLimit, Choose, Curve, LoadModel, Pause, Spacing};
 use tidemark_scenario::{Plan, load_text};
 
 fn file(load: &str) -> String {
@@ -67,6 +67,12 @@ fn sessions_in_flight_are_limited_where_they_arrive() {
     assert_eq!(limit("{in flight: 7, at limit: drop}").map(|l| l.at_limit), Some(AtLimit::Drop));
     assert_eq!(limit("{}"), None);
     assert!(told("{users: 1, hold: 1s}\nlimits: {in flight: 7}").contains("users are their own limit"));
+    let limits = |limits: &str| plan(&format!("{{rate: 1/s, hold: 1s}}\nlimits: {limits}")).limits;
+    let usual = limits("{body: 1KiB}");
+    assert_eq!((usual.choose, usual.connections_named, usual.waiting), (Choose::InTurn, false, None));
+    let said = limits("{connections: 9, choose: first free, waiting: 5}");
+    assert_eq!((said.choose, said.connections_named, said.waiting), (Choose::FirstFree, true, Some(5)));
+    assert!(told("{rate: 1/s, hold: 1s}\nlimits: {choose: last}").contains("not one of in turn, first free"));
     assert!(told("{rate: 1/s, hold: 1s}\nlimits: {at limit: drop}").contains("needs a limit beside it"));
 }
 

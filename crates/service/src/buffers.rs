@@ -10,7 +10,7 @@ use crate::Limits;
 const READ_BYTES: usize = 64 << 10;
 /// Decoders and buffers that a worker keeps for whoever needs one next.
 const SPARE_MAX: usize = 16;
-/// A spare buffer is no larger than this.
+/// A spare buffer is no larger than this, nor what a spare decoder holds: whoever gets it next may keep it for long.
 const SPARE_BYTES_MAX: usize = 128 << 10;
 thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -43,7 +43,7 @@ pub(crate) fn spare_decoder(limits: &Limits) -> Box<RequestDecoder> {
 /// For the next request of any connection.
 pub(crate) fn give_decoder_back(mut decoder: Box<RequestDecoder>) {
     DECODERS.with_borrow_mut(|spare| {
-        if spare.len() < SPARE_MAX {
+        if spare.len() < SPARE_MAX && decoder.held_bytes() <= SPARE_BYTES_MAX {
             decoder.start();
             spare.push(decoder);
         }

@@ -3,6 +3,10 @@
 //! While it waits it has no buffers. What comes is read into a buffer of the worker's and decoded there; only what is
 //! left over, the beginning of a next request, is kept. Decoders go round among the connections of a worker.
 
+mod ahead;
+mod refusal;
+mod sending;
+
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -10,24 +14,24 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, HttpBody};
-use axum::http::{Method, Response, StatusCode, header};
-use bytes::Bytes;
-use tidemark_wire::http1::{HttpError, RequestDecoder};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use axum::http::StatusCode;
+use tidemark_wire::http1::RequestDecoder;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use crate::Answer;
-use crate::answer::{Content, reason};
-use crate::buffers::{give_back, give_decoder_back, spare_buffer, spare_decoder, with_scratch};
+use self::ahead::Ahead;
+use self::refusal::Refused;
+use crate::answer::reason;
+use crate::buffers::{give_decoder_back, spare_decoder, with_scratch};
+use crate::held::{FREE_BYTES, Held};
 use crate::home::{REQUESTS_BETWEEN, REQUESTS_FIRST};
 use crate::metrics::{Bound, NO_ROUTE, WorkerCounts};
 use crate::request::{self, Begun, Work};
 use crate::rpc::Form;
 use crate::shared::{Shared, State};
 use crate::worker::Stopping;
-use crate::write::{self, Length, Manner};
+use crate::write::{self, Manner};
 
 /// Of further requests so much is read while one is being answered.
 const AHEAD_BYTES_MAX: usize = 64 << 10;
@@ -67,7 +71,7 @@ enum Next<'a> {
     /// The client waits to be asked for a body.
     Continue,
     /// A request that is not taken, with the answer to it.
-    Refused(Answer, Option<Method>),
+    Refused(Refused),
     /// There is no further one.
     End,
     /// There may be, but another worker had better take it.
@@ -88,15 +92,19 @@ pub(crate) struct Connection<'a> {
     stream: TcpStream,
     /// There while a request has begun and is not whole.
     decoder: Option<Box<RequestDecoder>>,
-    /// Read behind the request before, from `ahead_at` on.
-    ahead: Vec<u8>,
-    ahead_at: usize,
+    ahead: Ahead,
     /// Answers that are not sent yet, but for what is before `out_at`; empty when all are.
     out: Vec<u8>,
     out_at: usize,
     /// The client was told to go on with the body of this request.
     is_continued: bool,
     has_served: bool,
+    /// Bytes of the request that is being answered: whoever does that has a copy.
+    working_bytes: usize,
+    /// What it holds while it waits, entered among what all do.
+    held: Held<'a>,
+    /// The client sends no more, and may be gone altogether; its answer has so long.
+    ends_at: Option<Instant>,
     /// Requests until it asks whether it is at the right worker.
     stays: u32,
     index: usize,
@@ -125,12 +133,14 @@ impl<'a> Connection<'a> {
             stopping,
             stream,
             decoder: None,
-            ahead: Vec::new(),
-            ahead_at: 0,
+            ahead: Ahead::default(),
             out: Vec::new(),
             out_at: 0,
             is_continued: false,
             has_served,
+            working_bytes: 0,
+            held: Held::new(&shared.counts.budget),
+            ends_at: None,
             stays: if has_served { REQUESTS_BETWEEN } else { REQUESTS_FIRST },
             index,
             wait: Wait::Head,
@@ -165,11 +175,13 @@ impl<'a> Connection<'a> {
                     }
                 }
                 Next::Continue => self.out.extend_from_slice(write::CONTINUE),
-                Next::Refused(answer, method) => {
+                Next::Refused(Refused { answer, method, is_head }) => {
                     if let Some(method) = method {
                         self.counts.request(NO_ROUTE, &method, answer.status(), self.since.elapsed());
                     }
-                    let manner = Manner { minor_version: 1, is_head: false, closes: true };
+                    self.decoder = None;
+                    self.ahead.clear();
+                    let manner = Manner { minor_version: 1, is_head, closes: true };
                     self.write(answer, manner, Instant::now()).await?;
                     self.flush().await?;
                     return Ok(End::Refused);
@@ -186,6 +198,9 @@ impl<'a> Connection<'a> {
     /// Sees a request to its answer; the end of the connection, where it was the last.
     async fn answer(&mut self, begun: Begun<'a>, mut manner: Manner) -> Result<Option<End>, Break> {
         let Begun { began, in_flight, method, mut route, mut work } = begun;
+        if let Some(at) = &mut self.ends_at {
+            *at = began + self.shared.limits.body_timeout;
+        }
         let form = if let Work::Upgrade(_, form) = work { Some(form) } else { None };
         let answer = poll_fn(|context| match work.poll(context, self.counts, &mut route) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
@@ -193,6 +208,7 @@ impl<'a> Connection<'a> {
         })
         .await;
         drop(work);
+        self.working_bytes = 0;
         let Some(answer) = answer else { return Err(Break::Truncated) };
         self.has_served = true;
         self.stays = self.stays.saturating_sub(1);
@@ -205,7 +221,7 @@ impl<'a> Connection<'a> {
         (self.wait, self.since) = (Wait::Head, now);
         if let Some(form) = form {
             self.flush().await?;
-            return Ok(Some(End::Upgrade(form, self.ahead.split_off(self.ahead_at))));
+            return Ok(Some(End::Upgrade(form, std::mem::take(&mut self.ahead).into_left())));
         }
         if closes {
             self.flush().await?;
@@ -217,26 +233,21 @@ impl<'a> Connection<'a> {
     /// The next request, out of what was read before or what comes.
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Next<'a>, Break>> {
         loop {
-            if self.ahead_at < self.ahead.len() {
+            if !self.ahead.is_empty() {
                 if self.out.len() >= SEND_BYTES && self.poll_flush(context)?.is_pending() {
-                    return self.poll_timer(context);
+                    return self.poll_waiting(context);
                 }
-                let ahead = std::mem::take(&mut self.ahead);
-                let (taken, next) = self.decode(&ahead[self.ahead_at..]);
-                self.ahead_at += taken;
-                if self.ahead_at < ahead.len() {
-                    self.ahead = ahead;
-                } else {
-                    self.ahead_at = 0;
-                    give_back(ahead);
-                }
+                let mut ahead = std::mem::take(&mut self.ahead);
+                let (taken, next) = self.decode(ahead.left());
+                ahead.taken(taken);
+                self.ahead = ahead;
                 if let Some(next) = next {
                     return Poll::Ready(Ok(next));
                 }
             }
             // Nothing is read while the client does not take its answers.
             if self.poll_flush(context)?.is_pending() {
-                return self.poll_timer(context);
+                return self.poll_waiting(context);
             }
             if self.stopping.is_stopping() && self.decoder.is_none() {
                 if self.has_served {
@@ -254,9 +265,33 @@ impl<'a> Connection<'a> {
                 Poll::Ready(Ok(Some(next))) => return Poll::Ready(Ok(next)),
                 Poll::Ready(Ok(None)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return self.poll_timer(context),
+                Poll::Pending => return self.poll_waiting(context),
             }
         }
+    }
+
+    /// Enters what it holds while it waits; false if there is no room for it.
+    fn holds(&mut self) -> bool {
+        let decoder = self.decoder.as_ref().map_or(0, |decoder| decoder.held_bytes());
+        let others = decoder + self.out.capacity() + self.working_bytes;
+        let fits = self.held.set(others + self.ahead.held_bytes());
+        fits || {
+            self.ahead.shrink();
+            self.held.set(others + self.ahead.held_bytes())
+        }
+    }
+
+    /// Waits, if there is room for what it holds meanwhile. If not, a request that is not whole is refused; a client
+    /// that does not take its answers is cut off.
+    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<Next<'a>, Break>> {
+        if self.holds() {
+            return self.poll_timer(context);
+        }
+        if !self.out.is_empty() {
+            return Poll::Ready(Err(Break::Bound(Bound::Held)));
+        }
+        let refused = self.no_room(self.decoder.as_deref());
+        Poll::Ready(Ok(Next::Refused(refused)))
     }
 
     /// The worker that would serve it better from here on; only between two requests, with nothing left of either.
@@ -286,9 +321,8 @@ impl<'a> Connection<'a> {
         }
         let (taken, next) = self.decode(bytes);
         if taken < bytes.len() {
-            debug_assert!(self.ahead.is_empty() && self.ahead_at == 0);
-            self.ahead = spare_buffer();
-            self.ahead.extend_from_slice(&bytes[taken..]);
+            debug_assert!(self.ahead.is_empty());
+            self.ahead.push(&bytes[taken..]);
         }
         Poll::Ready(Ok(next))
     }
@@ -298,9 +332,18 @@ impl<'a> Connection<'a> {
         let mut decoder = self.decoder.take().unwrap_or_else(|| spare_decoder(&self.shared.limits));
         let decoded = match decoder.decode(bytes) {
             Ok(decoded) => decoded,
-            Err(error) => return (bytes.len(), Some(self.refuse(&decoder, error))),
+            Err(error) => {
+                let refused = Refused::of(error, &decoder, bytes, self.counts);
+                return (bytes.len(), Some(Next::Refused(refused)));
+            }
         };
         if decoded.complete {
+            let request_bytes = decoder.head().len() + decoder.body().len();
+            if request_bytes > FREE_BYTES && !self.held.set(request_bytes) {
+                let refused = self.no_room(Some(&decoder));
+                return (decoded.consumed, Some(Next::Refused(refused)));
+            }
+            self.working_bytes = request_bytes;
             let manner = Manner {
                 minor_version: decoder.minor_version(),
                 is_head: decoder.method() == b"HEAD",
@@ -317,27 +360,6 @@ impl<'a> Connection<'a> {
         let asks = decoder.expects_continue() && !std::mem::replace(&mut self.is_continued, true);
         self.decoder = Some(decoder);
         (decoded.consumed, asks.then_some(Next::Continue))
-    }
-
-    /// The answer to a request that is not one, or larger than is taken.
-    fn refuse(&self, decoder: &RequestDecoder, error: HttpError) -> Next<'a> {
-        let method = || Method::from_bytes(decoder.method()).ok();
-        let (status, text, method) = match error {
-            HttpError::HeadTooLarge { .. } | HttpError::TooManyHeaders { .. } => {
-                self.counts.bound_hit(Bound::Head);
-                (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, error.to_string(), None)
-            }
-            HttpError::BodyTooLarge { limit_bytes } => {
-                self.counts.bound_hit(Bound::Body);
-                let text = format!("the body is larger than {limit_bytes} bytes");
-                (StatusCode::PAYLOAD_TOO_LARGE, text, method())
-            }
-            error => {
-                self.counts.broken_connections.fetch_add(1, Ordering::Relaxed);
-                (StatusCode::BAD_REQUEST, error.to_string(), None)
-            }
-        };
-        Next::Refused(reason(status, &text).into(), method)
     }
 
     /// Ready when it has waited for too long, with what comes of that.
@@ -361,8 +383,7 @@ impl<'a> Connection<'a> {
                 Bound::BodyTime => {
                     self.counts.bound_hit(bound);
                     let late = reason(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
-                    let method = self.decoder.as_ref().and_then(|it| Method::from_bytes(it.method()).ok());
-                    Ok(Next::Refused(late.into(), method))
+                    Ok(Next::Refused(Refused::whose_head_is_there(late, self.decoder.as_deref())))
                 }
                 bound => Err(Break::Bound(bound)),
             });
@@ -382,149 +403,53 @@ impl<'a> Connection<'a> {
         if let Poll::Ready(Err(_)) = self.poll_flush(context) {
             return Poll::Ready(());
         }
-        while self.ahead.len() - self.ahead_at < AHEAD_BYTES_MAX {
-            let is_gone = with_scratch(|scratch| {
-                let mut buffer = ReadBuf::new(scratch);
+        let mut reads = self.ends_at.is_none();
+        while reads && self.may_read_ahead() {
+            let polled = with_scratch(|scratch| {
+                let most = (AHEAD_BYTES_MAX - self.ahead.left().len()).min(scratch.len());
+                let mut buffer = ReadBuf::new(&mut scratch[..most]);
                 let read = std::task::ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer));
-                if self.ahead.capacity() == 0 {
-                    self.ahead = spare_buffer();
-                }
-                self.ahead.extend_from_slice(buffer.filled());
-                Poll::Ready(read.is_err() || buffer.filled().is_empty())
+                Poll::Ready(read.map(|()| {
+                    self.ahead.push(buffer.filled());
+                    buffer.filled().len()
+                }))
             });
-            match is_gone {
-                Poll::Ready(false) => {}
-                Poll::Ready(true) => return Poll::Ready(()),
-                Poll::Pending => break,
-            }
-        }
-        Poll::Pending
-    }
-
-    /// Puts an answer behind those that are to be sent; sends of a long one what has room nowhere. Whether the
-    /// connection closes behind it.
-    async fn write(&mut self, answer: Answer, manner: Manner, now: Instant) -> Result<bool, Break> {
-        if self.out.capacity() == 0 {
-            self.out = spare_buffer();
-        }
-        match answer.0 {
-            Content::Plain { status, content_type, body } => {
-                write::plain(&mut self.out, (status, content_type), &body, manner, now);
-                Ok(manner.closes)
-            }
-            Content::Written(body) => {
-                write::plain(&mut self.out, (StatusCode::OK, "application/json"), &body, manner, now);
-                give_back(body);
-                Ok(manner.closes)
-            }
-            Content::Full(response) => self.write_response(*response, manner, now).await,
-        }
-    }
-
-    async fn write_response(
-        &mut self,
-        response: Response<Body>,
-        mut manner: Manner,
-        now: Instant,
-    ) -> Result<bool, Break> {
-        let (head, mut body) = response.into_parts();
-        // To a HEAD the router says how long the body would be, and sends none.
-        let announced = head.headers.get(header::CONTENT_LENGTH).filter(|_| manner.is_head);
-        let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
-        let exact_bytes = announced.or(body.size_hint().exact());
-        let length = Length::of(head.status, exact_bytes, manner.minor_version);
-        manner.closes |= length == Length::UntilClose;
-        write::head(&mut self.out, (head.status, &head.headers), length, manner, now);
-        if manner.is_head || length == Length::None {
-            return Ok(manner.closes);
-        }
-        let mut sent_bytes = 0;
-        while let Some(piece) = self.next_piece(&mut body).await? {
-            sent_bytes += piece.len() as u64;
-            match length {
-                Length::Chunked => write::chunk(&mut self.out, &piece),
-                // a byte too many would be taken for the next answer
-                Length::Bytes(announced) if sent_bytes > announced => return Err(Break::Truncated),
-                _ => self.out.extend_from_slice(&piece),
-            }
-            if self.out.len() >= SEND_BYTES {
-                self.flush().await?;
-            }
-        }
-        match length {
-            Length::Chunked => self.out.extend_from_slice(write::LAST_CHUNK),
-            Length::Bytes(announced) if sent_bytes < announced => return Err(Break::Truncated),
-            _ => {}
-        }
-        Ok(manner.closes)
-    }
-
-    /// Of a body what comes next. While that is being made, what is there is sent.
-    async fn next_piece(&mut self, body: &mut Body) -> Result<Option<Bytes>, Break> {
-        loop {
-            if body.is_end_stream() {
-                return Ok(None);
-            }
-            let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut *body).poll_frame(context))).await;
-            let frame = match polled {
-                Poll::Ready(frame) => frame,
-                Poll::Pending => {
-                    self.flush().await?;
-                    poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
+            match polled {
+                Poll::Ready(Ok(0)) => {
+                    // It may only have closed its side, and wait for what it has asked for.
+                    self.ends_at = Some(Instant::now() + self.shared.limits.body_timeout);
+                    reads = false;
                 }
-            };
-            match frame {
-                None => return Ok(None),
-                Some(Err(_)) => return Err(Break::Truncated),
-                // trailers are nothing that anybody here makes
-                Some(Ok(frame)) => {
-                    if let Ok(piece) = frame.into_data() {
-                        return Ok(Some(piece));
-                    }
-                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                Poll::Pending => reads = false,
             }
         }
+        if !self.holds() {
+            if !self.out.is_empty() {
+                self.counts.bound_hit(Bound::Held);
+                return Poll::Ready(());
+            }
+            // other workers were faster, by one piece that was read ahead
+            self.held.set_anyway(self.working_bytes + self.ahead.held_bytes());
+        }
+        match self.ends_at {
+            Some(at) => self.poll_end(at, context),
+            None => Poll::Pending,
+        }
     }
 
-    /// Sends all that is to be sent, to a client that goes on taking it.
-    async fn flush(&mut self) -> Result<(), Break> {
-        let patience = self.shared.limits.body_timeout;
-        while !self.out.is_empty() {
-            let sent = match poll_fn(|context| Poll::Ready(self.poll_send(context))).await {
-                Poll::Ready(sent) => Ok(sent),
-                Poll::Pending => {
-                    let sending = poll_fn(|context| self.poll_send(context));
-                    tokio::time::timeout(patience, sending).await
-                }
-            };
-            sent.map_err(|_| Break::Bound(Bound::WriteTime))??;
-        }
-        Ok(())
+    fn may_read_ahead(&self) -> bool {
+        let room = AHEAD_BYTES_MAX - self.ahead.left().len().min(AHEAD_BYTES_MAX);
+        room > 0 && self.held.has_room(2 * AHEAD_BYTES_MAX)
     }
 
-    /// Sends as much as the socket takes; ready when that was all.
-    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.out.is_empty() {
-            std::task::ready!(self.poll_send(context))?;
+    /// Ready at this time.
+    fn poll_end(&mut self, at: Instant, context: &mut Context<'_>) -> Poll<()> {
+        if self.timer_at != Some(at) {
+            self.timer.as_mut().reset(at.into());
+            self.timer_at = Some(at);
         }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Sends once.
-    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let left = &self.out[self.out_at..];
-        let sent = std::task::ready!(Pin::new(&mut self.stream).poll_write(context, left))?;
-        if sent == 0 {
-            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-        }
-        self.out_at += sent;
-        if self.out_at == self.out.len() {
-            self.out_at = 0;
-            give_back(std::mem::take(&mut self.out));
-        } else {
-            // it takes something: its time begins anew
-            self.since = Instant::now();
-        }
-        Poll::Ready(Ok(()))
+        self.timer.as_mut().poll(context)
     }
 }

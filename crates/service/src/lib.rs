@@ -56,6 +56,7 @@ mod client;
 mod connection;
 pub mod encode;
 mod error;
+mod held;
 mod home;
 mod limits;
 mod logs;

@@ -23,6 +23,11 @@ pub struct Limits {
     pub head_bytes_max: usize,
     /// Header lines of a request. More is answered 431.
     pub headers_max: usize,
+    /// Bytes of requests and answers that all connections together may hold while they wait: for the rest of a request,
+    /// for an answer to be made, for a client to take it. Each may hold 4 KiB beside that, so that small requests are
+    /// taken in any case. A request beyond is answered 503 with `Retry-After`, a WebSocket closed with 1013; a client
+    /// that does not take its answers is cut off.
+    pub held_bytes_max: usize,
     /// A connection that does not deliver a whole request head for this long is closed,
     /// whether it sends slowly or nothing at all.
     pub head_timeout: Duration,
@@ -40,6 +45,7 @@ impl Default for Limits {
             body_bytes_max: 1024 * 1024,
             head_bytes_max: 16 * 1024,
             headers_max: 64,
+            held_bytes_max: 256 << 20,
             head_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
             stop_deadline: Duration::from_secs(10),
@@ -58,6 +64,13 @@ impl Limits {
         allowed: "1 to 1000000",
         help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
     };
+    /// Sets [`held_bytes_max`](Limits::held_bytes_max), in MiB.
+    pub const HELD_MIB_MAX: Setting = Setting {
+        name: "held_mib_max",
+        default: "256",
+        allowed: "1 to 1048576",
+        help: "MiB of requests and answers that all connections together may hold; a request beyond is answered 503 with Retry-After",
+    };
     /// Sets [`head_timeout`](Limits::head_timeout), in seconds.
     pub const HEAD_TIMEOUT_S: Setting = Setting {
         name: "head_timeout_s",
@@ -73,13 +86,14 @@ impl Limits {
         help: "how many seconds requests and calls in flight have to finish when the server stops",
     };
 
-    /// The limits that the three settings above say, which have to be in the table; all others as they are by default.
+    /// The limits that the settings above say, which have to be in the table; all others as they are by default.
     ///
     /// # Errors
     /// Where one of them has a value that it does not take.
     pub fn read(settings: &Settings<'_>) -> Result<Limits, SettingError> {
         Ok(Limits {
             connections_max: settings.value("connections_max", 1..=1_000_000)?,
+            held_bytes_max: settings.value::<usize>("held_mib_max", 1..=1 << 20)? << 20,
             head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
             stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
             ..Limits::default()
@@ -118,7 +132,8 @@ mod tests {
 
     use super::*;
 
-    const SETTINGS: &[Setting] = &[Limits::CONNECTIONS_MAX, Limits::HEAD_TIMEOUT_S, Limits::STOP_DEADLINE_S];
+    const SETTINGS: &[Setting] =
+        &[Limits::CONNECTIONS_MAX, Limits::HELD_MIB_MAX, Limits::HEAD_TIMEOUT_S, Limits::STOP_DEADLINE_S];
 
     #[test]
     fn settings_say_the_defaults_and_set_what_they_name() {
@@ -128,9 +143,15 @@ mod tests {
             Limits::read(&Settings::new(SETTINGS, &given))
         };
         assert_eq!(read(&[]).unwrap(), Limits::default());
-        let set =
-            read(&[("connections_max", "7"), ("head_timeout_s", "8"), ("stop_deadline_s", "9")]).unwrap();
-        assert_eq!((set.connections_max, set.head_timeout.as_secs(), set.stop_deadline.as_secs()), (7, 8, 9));
+        let given = [
+            ("connections_max", "7"),
+            ("held_mib_max", "6"),
+            ("head_timeout_s", "8"),
+            ("stop_deadline_s", "9"),
+        ];
+        let set = read(&given).unwrap();
+        assert_eq!((set.connections_max, set.held_bytes_max), (7, 6 << 20));
+        assert_eq!((set.head_timeout.as_secs(), set.stop_deadline.as_secs()), (8, 9));
         for setting in SETTINGS {
             let error = read(&[(setting.name, "-1")]).unwrap_err().to_string();
             assert!(error.contains(setting.name) && error.contains(setting.allowed), "{error}");

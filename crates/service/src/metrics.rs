@@ -14,6 +14,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
+use crate::held::Budget;
 use crate::timings::{Histogram, encode_sum};
 
 /// Route patterns told apart. A router with more has the rest counted as `(other)`.
@@ -54,9 +55,11 @@ pub(crate) enum Bound {
     HeadTime,
     BodyTime,
     WriteTime,
+    Held,
 }
 
-const BOUNDS: [&str; 6] = ["connections", "body_bytes", "head_bytes", "head_time", "body_time", "write_time"];
+const BOUNDS: [&str; 7] =
+    ["connections", "body_bytes", "head_bytes", "head_time", "body_time", "write_time", "held_bytes"];
 
 /// What one worker counts of one route.
 #[derive(Debug)]
@@ -114,6 +117,7 @@ impl WorkerCounts {
 #[derive(Debug)]
 pub(crate) struct Counts {
     pub(crate) workers: Vec<WorkerCounts>,
+    pub(crate) budget: Arc<Budget>,
     /// Number of each route pattern; patterns get theirs when first matched.
     routes: RwLock<HashMap<Arc<str>, usize>>,
     labels: RwLock<Vec<Arc<str>>>,
@@ -139,9 +143,15 @@ pub(crate) fn matched() -> usize {
 }
 
 impl Counts {
-    pub(crate) fn new(workers: usize, system: &'static str, version: &'static str) -> Self {
+    pub(crate) fn new(
+        workers: usize,
+        system: &'static str,
+        version: &'static str,
+        held_bytes_max: usize,
+    ) -> Self {
         Counts {
             workers: (0..workers).map(|_| WorkerCounts::new()).collect(),
+            budget: Arc::new(Budget::new(held_bytes_max)),
             routes: RwLock::new(HashMap::new()),
             labels: RwLock::new(vec!["(none)".into(), "(other)".into()]),
             system,
@@ -265,6 +275,9 @@ impl Collector for Counts {
         let open = Value::Gauge(self.open_connections());
         plain(e, "tidemark_requests_in_flight", "Requests being worked on", Value::Gauge(in_flight))?;
         plain(e, "tidemark_connections_open", "Connections open now", open)?;
+        let held = Value::Gauge(i64::try_from(self.budget.held_bytes()).unwrap_or(i64::MAX));
+        let help = "Bytes of requests and answers that waiting connections hold, of each what is above 4 KiB";
+        plain(e, "tidemark_held_bytes", help, held)?;
         let accepted = Value::Counter(self.sum(|worker| &worker.connections));
         plain(e, "tidemark_connections", "Connections accepted", accepted)?;
         let moved = Value::Counter(self.sum(|worker| &worker.connections_moved));
@@ -303,7 +316,7 @@ mod tests {
 
     #[test]
     fn workers_are_added_up() {
-        let counts = Arc::new(Counts::new(2, "airline", "1.0"));
+        let counts = Arc::new(Counts::new(2, "airline", "1.0", 1 << 20));
         let matched_on = |worker: usize, status| {
             counts.note_matched("/a/{b}");
             counts.workers[worker].request(matched(), &Method::GET, status, Duration::from_millis(1));
@@ -326,7 +339,7 @@ mod tests {
 
     #[test]
     fn routes_beyond_the_bound_share_one_number() {
-        let counts = Counts::new(1, "x", "1");
+        let counts = Counts::new(1, "x", "1", 1 << 20);
         for n in 0..ROUTES_MAX {
             counts.note_matched(&format!("/{n}"));
         }

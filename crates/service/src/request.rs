@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use bytes::Bytes;
-use tidemark_wire::http1::RequestDecoder;
+use tidemark_wire::http1::{RequestDecoder, is_host};
 use tower::Service;
 
 use crate::Answer;
@@ -51,13 +51,25 @@ struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// None for what is no UTF-8. Of a target with scheme and host, those are left out.
-    fn of(target: &'a [u8]) -> Option<Self> {
+    /// None for what is no UTF-8, or none of the forms of a target. Of one with scheme and host, those are left out.
+    fn of(method: &[u8], target: &'a [u8]) -> Option<Self> {
         let mut target = std::str::from_utf8(target).ok()?;
-        if !target.starts_with('/')
-            && let Some((_, rest)) = target.split_once("://")
-        {
-            target = rest.find(['/', '?']).map_or("/", |at| &rest[at..]);
+        if !target.starts_with('/') {
+            match target.split_once("://") {
+                Some((scheme, rest)) => {
+                    let is_http = ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http));
+                    let at = rest.find(['/', '?']);
+                    let host = &rest[..at.unwrap_or(rest.len())];
+                    if !is_http || !is_host(host.as_bytes()) {
+                        return None;
+                    }
+                    target = at.map_or("/", |at| &rest[at..]);
+                }
+                // as of a proxy
+                None if method == b"CONNECT" && is_host(target.as_bytes()) => {}
+                None if target == "*" => {}
+                None => return None,
+            }
         }
         Some(match target.split_once('?') {
             Some((path, query)) => Target { path, query: Some(query) },
@@ -69,7 +81,8 @@ impl<'a> Target<'a> {
 /// Begins the work on a request that is whole.
 pub(crate) fn begin<'a>(shared: &Shared, counts: &'a WorkerCounts, request: &RequestDecoder) -> Begun<'a> {
     let (began, in_flight) = (Instant::now(), InFlight::begin(counts));
-    let (Ok(method), Some(target)) = (Method::from_bytes(request.method()), Target::of(request.target()))
+    let (Ok(method), Some(target)) =
+        (Method::from_bytes(request.method()), Target::of(request.method(), request.target()))
     else {
         let refusal = reason(StatusCode::BAD_REQUEST, "the request line is not one of HTTP");
         return Begun {
@@ -325,8 +338,7 @@ mod tests {
 
     #[test]
     fn a_target_has_a_path_and_maybe_a_query() {
-        let of =
-            |target: &'static str| Target::of(target.as_bytes()).map(|target| (target.path, target.query));
+        let of = |target: &'static str| Target::of(b"GET", target.as_bytes()).map(|it| (it.path, it.query));
         assert_eq!(of("/a/b"), Some(("/a/b", None)));
         assert_eq!(of("/a?x=/://?"), Some(("/a", Some("x=/://?"))));
         assert_eq!(of("/a://b"), Some(("/a://b", None)));
@@ -334,6 +346,21 @@ mod tests {
         assert_eq!(of("http://host?b"), Some(("", Some("b"))));
         assert_eq!(of("http://host"), Some(("/", None)));
         assert_eq!(of("*"), Some(("*", None)));
-        assert_eq!(Target::of(b"/\xff"), None);
+        assert_eq!(of("HTTPS://[::1]:80/a"), Some(("/a", None)));
+        for wrong in [
+            "http:///x",
+            "http://?x",
+            "http://u@h/",
+            "http://a b/",
+            "ftp://host/",
+            "://host/",
+            "x",
+            "x/y",
+            "?",
+        ] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+        assert_eq!(Target::of(b"GET", b"/\xff"), None);
+        assert_eq!((Target::of(b"GET", b"h:80"), Target::of(b"CONNECT", b"h:80").is_some()), (None, true));
     }
 }

@@ -28,9 +28,11 @@ pub(crate) enum Cut {
     Malformed,
     SlowReader,
     Silent,
+    /// All connections together hold as much as they may.
+    NoRoom,
 }
 
-const CUTS: [&str; 3] = ["malformed", "slow_reader", "silent"];
+const CUTS: [&str; 4] = ["malformed", "slow_reader", "silent", "no_room"];
 
 /// Adds where only one thread writes.
 pub(crate) fn bump(counter: &AtomicU64, by: u64) {

@@ -239,7 +239,8 @@ impl BoundServer {
     /// runtime's thread: use `spawn_blocking` or a thread there.
     pub fn serve(self, stop: impl Future<Output = ()>) -> Result<Served, ServiceError> {
         let BoundServer { server, listener, local } = self;
-        let counts = Arc::new(Counts::new(server.workers, server.name, server.version));
+        let held_bytes_max = server.limits.held_bytes_max;
+        let counts = Arc::new(Counts::new(server.workers, server.name, server.version, held_bytes_max));
         let mut registry = Registry::default();
         registry.register_collector(Box::new(counts.clone()));
         registry.register_collector(Box::new(Process::new()));

@@ -124,7 +124,7 @@ async fn calls(
             stop.await;
         }
     };
-    let stream = rpc::run(published, index, connection, form, shared.limits.head_timeout, stop).await;
+    let stream = rpc::run(shared, published, index, connection, form, stop).await;
     linger(stream).await;
 }
 

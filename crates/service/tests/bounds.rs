@@ -72,6 +72,14 @@ fn a_head_that_is_too_large_is_431() {
     client.send(format!("GET /health HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(21)).as_bytes());
     assert_eq!(client.reply(false).status, 431);
     assert!(hits(serving.0, "head_bytes") >= 1);
+    let mut client = Client::new(serving.0);
+    client.send(format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(9000)).as_bytes());
+    assert_eq!(client.reply(false).status, 414);
+    // one that would fit is not what the head is too large by
+    let mut client = Client::new(serving.0);
+    let (target, header) = ("x".repeat(3000), "x".repeat(6000));
+    client.send(format!("GET /{target} HTTP/1.1\r\nHost: x\r\nX: {header}\r\n\r\n").as_bytes());
+    assert_eq!(client.reply(false).status, 431);
     end(serving);
 }
 
@@ -93,6 +101,39 @@ fn one_connection_too_many_is_503() {
     assert!((2..=3).contains(&held.len()), "{}", held.len());
     held.clear();
     assert!(hits(serving.0, "connections") >= 1);
+    end(serving);
+}
+
+#[test]
+fn what_all_may_hold_together_is_bounded() {
+    let serving = serve(Limits { held_bytes_max: 100_000, ..Limits::default() });
+    let mut first = Client::new(serving.0);
+    first.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n");
+    first.send(&[b'x'; 59_000]);
+    let held = |least: u64| {
+        eventually("what is held", || {
+            let metrics = Client::new(serving.0).get("/metrics");
+            let line = metrics.text().lines().find_map(|line| line.strip_prefix("tidemark_held_bytes "));
+            line?.parse::<u64>().ok().filter(|held| (least..=100_000).contains(held))
+        })
+    };
+    assert!(held(59_000) < 100_000);
+    for (method, body) in [("POST", 60_000), ("HEAD", 60_000)] {
+        let mut second = Client::new(serving.0);
+        second.send(
+            format!("{method} /length HTTP/1.1\r\nHost: x\r\nContent-Length: {body}\r\n\r\n").as_bytes(),
+        );
+        second.send(&vec![b'x'; body - 1]);
+        let reply = second.reply(method == "HEAD");
+        assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
+        assert!(second.is_closed());
+    }
+    assert_eq!(hits(serving.0, "held_bytes"), 2);
+    // small ones are taken in any case, and so is the rest of the first
+    assert_eq!(Client::new(serving.0).request("POST", "/length", &[], &[b'x'; 2000]).text(), "2000");
+    first.send(&[b'x'; 1000]);
+    assert_eq!(first.reply(false).text(), "60000");
+    eventually("all is given back", || (held(0) == 0).then_some(()));
     end(serving);
 }
 

@@ -42,6 +42,13 @@ fn routes() -> Router {
         .route("/endless", get(|| async { Body::new(Pieces(usize::MAX)) }))
         .route("/megabyte", get(|| async { vec![b'x'; 1 << 20] }))
         .route("/uri", get(|uri: Uri| async move { uri.to_string() }))
+        .route(
+            "/late",
+            post(|body: Bytes| async move {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                body
+            }),
+        )
         .route("/never", get(std::future::pending::<&'static str>))
         .route(
             "/headers",
@@ -183,9 +190,10 @@ fn what_two_could_read_differently_is_refused() {
 
 #[test]
 fn who_goes_away_before_the_answer_is_counted() {
-    let running = serve(Limits::default());
+    let running = serve(Limits { body_timeout: Duration::from_millis(50), ..Limits::default() });
     let mut client = Client::new(running.addr);
     client.send(b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+    // it may wait for its answer still, but not for ever
     client.stream.shutdown(Shutdown::Write).unwrap();
     assert!(client.is_closed());
     assert_eq!(running.count("tidemark_requests_abandoned_total"), 1);
@@ -194,6 +202,100 @@ fn who_goes_away_before_the_answer_is_counted() {
     client.stream.shutdown(Shutdown::Write).unwrap();
     assert!(client.is_closed());
     assert_eq!(running.count("tidemark_connections_broken_total"), 2);
+    running.end();
+}
+
+#[test]
+fn a_reset_ends_the_work_at_once() {
+    let running = serve(Limits::default());
+    let mut client = Client::new(running.addr);
+    client.send(b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+    eventually("its begin", || (running.count("tidemark_requests_in_flight") == 2).then_some(()));
+    socket2::SockRef::from(&client.stream).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(client);
+    assert_eq!(running.count("tidemark_requests_abandoned_total"), 1);
+    running.end();
+}
+
+#[test]
+fn who_has_sent_all_and_closed_that_side_has_its_answers() {
+    let running = serve(Limits::default());
+    let late = "POST /late HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi";
+    for count in [1, 3] {
+        let mut client = Client::new(running.addr);
+        client.send(late.repeat(count).as_bytes());
+        client.stream.shutdown(Shutdown::Write).unwrap();
+        for _ in 0..count {
+            assert_eq!(client.reply(false).text(), "hi");
+        }
+        assert!(client.is_closed());
+    }
+    running.end();
+}
+
+#[test]
+fn a_host_that_is_none_and_a_target_without_one_are_400() {
+    let running = serve(Limits::default());
+    let status = |head: &str| {
+        let answer = running.all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes());
+        answer[9..12].parse::<u16>().unwrap()
+    };
+    for host in ["a b", "u@h", "h:80:80", "[::1", "%zz"] {
+        assert_eq!(status(&format!("GET /uri HTTP/1.1\r\nHost: {host}")), 400, "{host}");
+    }
+    for host in ["", "x", "h:80", "[::1]:80", "%41"] {
+        assert_eq!(status(&format!("GET /uri HTTP/1.1\r\nHost: {host}")), 200, "{host}");
+    }
+    for target in ["http:///uri", "http:///x", "http://u@h/uri", "http://h:x/uri", "uri", "x://"] {
+        assert_eq!(status(&format!("GET {target} HTTP/1.1\r\nHost: x")), 400, "{target}");
+    }
+    for target in ["http://h/uri", "HTTP://[::1]:80/uri?x"] {
+        assert_eq!(status(&format!("GET {target} HTTP/1.1\r\nHost: x")), 200, "{target}");
+    }
+    running.end();
+}
+
+#[test]
+fn a_head_that_is_refused_has_no_body() {
+    let running = serve(Limits { head_bytes_max: 8192, ..Limits::default() });
+    let long = format!("HEAD /uri HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(9000));
+    let target = format!("HEAD /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(9000));
+    for (request, status) in [
+        ("HEAD /uri HTTP/1.1\r\nHost: u@h\r\n\r\n", 400),
+        ("HEAD /uri HTTP/1.1\r\nHost : x\r\n\r\n", 400),
+        ("\r\nHEAD /uri HTTP/1.1\r\n\r\n", 400),
+        ("HEAD http:///x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400),
+        ("HEAD /uri HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", 413),
+        (&long, 431),
+        (&target, 414),
+    ] {
+        for piece_bytes in [usize::MAX, 3] {
+            let mut client = Client::new(running.addr);
+            for piece in request.as_bytes().chunks(piece_bytes.min(request.len())) {
+                // it may be refused before it is all sent
+                let _ = client.stream.write_all(piece);
+            }
+            let reply = client.reply(true);
+            assert_eq!(reply.status, status, "{request:?}");
+            assert!(reply.header("content-length").unwrap().parse::<u32>().unwrap() > 0);
+            assert!(client.is_closed(), "{request:?}");
+        }
+    }
+    running.end();
+}
+
+#[test]
+fn chunk_sizes_beyond_all_measure_are_refused_at_once() {
+    let running = serve(Limits::default());
+    for (size, status) in
+        [("FFFFFFFFFFFFFFFF", 400), ("8000000000000000", 400), ("7fffffffffffffff", 413), ("100001", 413)]
+    {
+        let head = "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let mut client = Client::new(running.addr);
+        client.send(format!("{head}{size}\r\n").as_bytes());
+        assert_eq!(client.reply(false).status, status, "{size}");
+        assert!(client.is_closed());
+    }
     running.end();
 }
 

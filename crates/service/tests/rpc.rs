@@ -291,6 +291,10 @@ fn what_rest_does_not_have_is_refused_at_once_with_a_reason() {
     let missing = client.get("/sum");
     assert_eq!((missing.status, missing.text().contains("field a of the query")), (400, true));
     assert_eq!(client.get("/sum?a=x").status, 400);
+    // what the description calls an integer is taken as one
+    assert_eq!((client.get("/sum?a=0.0&b=2.0").text(), client.get("/sum?a=0.5").status), ("2", 400));
+    assert_eq!(client.request("PUT", "/slips", &[], b"{\"name\":\"x\",\"amount\":2.0}").text(), "true");
+    assert_eq!(client.request("PUT", "/slips", &[], b"{\"name\":\"x\",\"amount\":2.5}").status, 400);
     assert_eq!(client.request("HEAD", "/count", &[], b"").status, 200);
     assert_eq!(client.get("/health").status, 200);
     running.end();

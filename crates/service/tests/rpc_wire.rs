@@ -184,6 +184,12 @@ fn what_is_no_handshake_is_told_what_would_be() {
         400
     );
     let key = ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let json = ("Sec-WebSocket-Protocol", "tidemark-rpc.1+json");
+    let other_key = ("Sec-WebSocket-Key", "b3RoZXIgb3RoZXIgb3RoZQ==");
+    for twice in [key, other_key] {
+        assert_eq!(client.request("GET", "/rpc", &with(&[version, key, twice, json]), b"").status, 400);
+    }
+    assert_eq!(client.request("GET", "/rpc", &with(&[version, version, key, json]), b"").status, 426);
     let other =
         client.request("GET", "/rpc", &with(&[version, key, ("Sec-WebSocket-Protocol", "chat")]), b"");
     assert!(other.status == 400 && other.text().contains("tidemark-rpc.1+json"), "{}", other.text());

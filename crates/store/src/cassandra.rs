@@ -33,7 +33,7 @@
 //!
 //! **Durability** is the nodes': with `commitlog_sync: periodic`, their default, an acknowledged write is in the
 //! memory of so many nodes as the consistency says, which [`Cassandra::durability`] calls `buffered`; with `batch` or
-//! `group` it is on their disks.
+//! `group` it is on their disks. In a keyspace with `durable_writes = false` it is `memory`, whatever the commit log does.
 //!
 //! **Reading all of it**, past the service, is what a [`Reader`] is for: it makes nothing and changes nothing.
 //!
@@ -117,7 +117,7 @@ impl Cassandra {
         let options = &common.options;
         let (link, durability) = runtime.block_on(async {
             let link = Link::open(options, common.attempts.clone()).await?;
-            let durability = link.durability().await?;
+            let durability = link.durability(&options.keyspace).await?;
             Ok::<_, StoreError>((link, durability))
         })?;
         let room = Semaphore::new(options.waiting_max);

@@ -35,6 +35,11 @@ pub(crate) trait Log: Send {
     /// Makes everything appended so far as durable as was promised when the log was opened.
     fn persist(&mut self) -> Result<(), Arc<str>>;
 
+    /// Readers see everything that was persisted: the moment to tidy up.
+    fn published(&mut self) -> Result<(), Arc<str>> {
+        Ok(())
+    }
+
     /// Makes everything as durable as it can be, before the log is closed in good order.
     fn close(&mut self) -> Result<(), Arc<str>>;
 }
@@ -62,16 +67,15 @@ struct Shared {
 }
 
 impl Committer {
-    /// Starts the thread. `next_number` is given to the next booking.
+    /// Starts the thread.
     pub(crate) fn start(
         log: Box<dyn Log>,
         index: Arc<Index>,
-        next_number: u64,
         queue_writes_max: usize,
     ) -> std::io::Result<Self> {
         let (queue, waiting) = mpsc::channel(queue_writes_max);
         let shared = Arc::new(Shared::default());
-        let committing = Committing { log, index, next_number, waiting, shared: shared.clone() };
+        let committing = Committing { log, index, waiting, shared: shared.clone() };
         let thread =
             std::thread::Builder::new().name("store-commit".to_owned()).spawn(move || committing.run())?;
         Ok(Committer { queue: Some(queue), thread: Some(thread), shared })
@@ -141,7 +145,6 @@ impl Drop for Committer {
 struct Committing {
     log: Box<dyn Log>,
     index: Arc<Index>,
-    next_number: u64,
     waiting: mpsc::Receiver<Write>,
     shared: Arc<Shared>,
 }
@@ -167,15 +170,17 @@ impl Committing {
                 continue;
             }
             let begun = Instant::now();
-            match self.make_durable(&mut group) {
+            match self.make_durable(&group) {
                 Ok(sync) => {
                     self.shared.counters.committed(group.len(), sync);
                     self.publish(&mut group);
+                    if let Err(reason) = self.log.published() {
+                        self.stop(reason);
+                    }
                     self.shared.counters.worked(begun.elapsed().saturating_sub(sync));
                 }
                 Err(reason) => {
-                    tracing::error!(%reason, "the store stops taking writes");
-                    let _ = self.shared.failure.set(reason.clone());
+                    self.stop(reason.clone());
                     refuse(&mut group, &StoreError::Write { reason });
                 }
             }
@@ -187,14 +192,13 @@ impl Committing {
         }
     }
 
+    fn stop(&self, reason: Arc<str>) {
+        tracing::error!(%reason, "the store stops taking writes");
+        let _ = self.shared.failure.set(reason);
+    }
+
     /// Appends and persists the group; tells how long persisting took.
-    fn make_durable(&mut self, group: &mut [Write]) -> Result<Duration, Arc<str>> {
-        for write in group.iter_mut() {
-            if let Change::AddBookings { bookings, first_number } = &mut write.change {
-                *first_number = self.next_number;
-                self.next_number += bookings.len() as u64;
-            }
-        }
+    fn make_durable(&mut self, group: &[Write]) -> Result<Duration, Arc<str>> {
         self.log.append(&mut group.iter().map(|write| &write.change))?;
         let begun = Instant::now();
         self.log.persist()?;
@@ -267,7 +271,7 @@ mod tests {
         let (gate, gate_receiver) = std_mpsc::channel();
         let index = Arc::new(Index::new());
         let log = GatedLog { entered: entered_sender, gate: gate_receiver, appended: 0 };
-        let committer = Committer::start(Box::new(log), index.clone(), 0, queue_writes_max).unwrap();
+        let committer = Committer::start(Box::new(log), index.clone(), queue_writes_max).unwrap();
         Rig { committer, index, entered, gate }
     }
 

@@ -10,13 +10,16 @@ use crate::change::Change;
 use crate::commit::{Committer, QUEUE_WRITES_MAX};
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::fjall_log::FjallLog;
+use crate::files::Witness;
 use crate::index::Index;
+use crate::log::{LOG_BYTES, StateLog};
 use crate::metrics::{Recovered, StoreMetrics};
 use crate::record::{CustomerRecord, check_id};
 
 /// Customers in one write of [`Customers::put_many`].
 const CUSTOMERS_PER_WRITE: usize = 1024;
+/// Bookings in one write: all or none are kept, so they are one frame of the log.
+const BOOKINGS_PER_WRITE_MAX: usize = 4096;
 
 /// Sessions, customers and bookings in this process, durable in one directory.
 ///
@@ -33,19 +36,25 @@ impl Embedded {
     /// Opens the store in `dir`, making it if need be, and reads back what is there.
     /// With [`Durability::Memory`] the directory is not touched and the store begins empty.
     pub fn open(dir: &Path, durability: Durability) -> Result<Arc<Self>, StoreError> {
+        Self::open_witnessed(dir, durability, LOG_BYTES, None)
+    }
+
+    pub(crate) fn open_witnessed(
+        dir: &Path,
+        durability: Durability,
+        log_bytes_min: u64,
+        witness: Option<Arc<dyn Witness>>,
+    ) -> Result<Arc<Self>, StoreError> {
         if durability == Durability::Memory {
             return Ok(Self::in_memory());
         }
         let index = Arc::new(Index::new());
-        let begun = std::time::Instant::now();
-        let log = FjallLog::open(dir, durability)?;
-        let (mut recovered, next_number) = log.recover(&index)?;
-        recovered.took = begun.elapsed();
+        let (log, recovered) = StateLog::open(dir, durability, &index, log_bytes_min, witness)?;
         tracing::info!(
             dir = %dir.display(), %durability, sessions = recovered.sessions, customers = recovered.customers,
             bookings = recovered.bookings, took_ms = recovered.took.as_millis() as u64, "store opened"
         );
-        let committer = Committer::start(Box::new(log), index.clone(), next_number, QUEUE_WRITES_MAX)
+        let committer = Committer::start(Box::new(log), index.clone(), QUEUE_WRITES_MAX)
             .map_err(|error| StoreError::Open { dir: dir.into(), reason: error.to_string().into() })?;
         Ok(Arc::new(Embedded { durability, index, committer: Some(committer), recovered }))
     }
@@ -169,14 +178,19 @@ impl Bookings for Embedded {
         if bookings.is_empty() {
             return Answer::ready(Ok(()));
         }
+        if bookings.len() > BOOKINGS_PER_WRITE_MAX {
+            let reason = format!(
+                "there are {}, at most {BOOKINGS_PER_WRITE_MAX} are possible at a time",
+                bookings.len()
+            );
+            return Answer::ready(Err(StoreError::invalid("bookings", reason)));
+        }
         let checked = bookings.iter().try_for_each(|booking| {
             check_id("the booking's customer id", &booking.customer_id)?;
             check_id("the booking's flight segment id", &booking.flight_segment_id)
         });
         match checked {
-            Ok(()) => {
-                self.write(Change::AddBookings { bookings: bookings.to_vec(), first_number: 0 }, |_| ())
-            }
+            Ok(()) => self.write(Change::AddBookings(bookings.to_vec()), |_| ()),
             Err(error) => Answer::ready(Err(error)),
         }
     }

@@ -31,6 +31,14 @@ pub enum StoreError {
         /// Which record, and what is wrong with it.
         reason: Arc<str>,
     },
+    /// Another version of this program wrote it.
+    #[error("the store directory {} cannot be read: {reason}; use the version that wrote it, or choose an empty directory", dir.display())]
+    Format {
+        /// The directory that was asked for.
+        dir: PathBuf,
+        /// Which format it has.
+        reason: Arc<str>,
+    },
     /// The value cannot be stored as it is. Nothing was written.
     #[error("{what} cannot be stored: {reason}")]
     Invalid {

@@ -32,37 +32,34 @@
 //!
 //! ```text
 //! write ─▶ bounded queue ─▶ committer: append to the log, persist once ─▶ index ─▶ wake the writers
-//! read ──────────────────────────────────────────────────────────────────▶ index
+//! read ──────────────────────────────────────────────────────────────────▶ index ─▶ now and then a snapshot
 //! ```
 //!
 //! All state is in memory; the log exists to be read at the next start. The reason is the mix: most requests of an
 //! airline read its store, and where a lookup in a log-structured tree goes through several tables while these are
 //! being compacted, here it is one hash lookup, whatever the disk does. The price is memory: 163 bytes for each
-//! customer of the reference data, measured with a million (0.2 GB with what the log keeps in memory).
+//! customer of the reference data, measured with a million.
 //!
 //! A write costs its share of one sync. A change becomes visible only after it is as durable as was promised, so
 //! nobody reads what a crash could take back; then it is acknowledged, so every writer reads its own writes.
 //!
-//! Figures of `examples/write_speed.rs` on a virtual machine with 4 cores that other work kept busy (load 15), 2
-//! threads of writers, each write awaited; CPU is that of the whole process:
+//! Figures of `examples/write_speed.rs` on a virtual machine with 2 cores that other work kept busy (load 20 to 27),
+//! so that seconds vary by a factor of ten; 2 threads of writers, each write awaited; CPU is that of the whole process:
 //!
 //! | durability | writers | writes/s | mean sync | CPU per write |
 //! | --- | --- | --- | --- | --- |
-//! | synced | 64 | 17,700 | 1,837 us | 14.2 us |
-//! | synced | 256 | 44,000 | 2,704 us | 9.8 us |
-//! | buffered | 64 | 152,400 | 9 us | 6.0 us |
-//! | memory | 64 | 3,091,000 | none | 0.3 us |
+//! | synced | 64 | 12,000 to 112,000 | 235 to 2,962 us | 5.0 to 9.4 us |
+//! | synced | 256 | 38,000 | 3,313 us | 4.2 us |
+//! | buffered | 64 | 160,000 to 234,000 | 1 us | 1.4 to 1.6 us |
 //!
-//! The sync decides. On the same machine when it was less busy, with larger memtables and a second background
-//! thread, syncs took 249 us with 64 writers (76,500 writes/s, 9.4 us of CPU each) and 686 us with 256 (103,700
-//! writes/s, 7.5 us). So run it on your own disk, and beside the thing that you compare it with.
+//! The sync decides. So run it on your own disk, and beside the thing that you compare it with.
 //!
 //! # Messages
 //!
 //! Tens of millions of messages do not fit into memory, and each is written once and read in bulk at most: their
-//! store, [`messages::Tree`], is a log with ordered runs, made for that. It is our own and not the tree under the
-//! log of the airline for three reasons: a group must cost one write and one sync and nothing else, the number of
-//! different messages must be exact without looking each one up, and memory must stay within a bound whatever comes.
+//! store, [`messages::Tree`], is a log with ordered runs, made for that: a group costs one write and one sync and
+//! nothing else, the number of different messages is exact without looking each one up, and memory stays within a
+//! bound whatever comes.
 //!
 //! `examples/message_speed.rs`, 30 million messages of 10,000 users, 2,000 senders on 2 threads, each write awaited,
 //! `synced`, on the same machine while it was busier still (load 14 to 25, so seconds vary between 29,000/s and
@@ -75,19 +72,22 @@ mod answer;
 pub mod cassandra;
 mod change;
 mod commit;
+mod disk;
 mod durability;
 mod embedded;
 mod error;
-mod fjall_log;
+mod files;
 mod index;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod log;
 pub mod messages;
 mod metrics;
 mod record;
 #[cfg(any(feature = "cassandra", feature = "kafka"))]
 mod remote;
 pub mod scheduling;
+mod sector;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};

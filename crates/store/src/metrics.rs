@@ -16,6 +16,11 @@ pub struct Recovered {
     pub customers: u64,
     /// Bookings read back.
     pub bookings: u64,
+    /// Something was damaged or is missing, so that acknowledged writes may be lost; the log says what. Only with
+    /// `buffered`, which a power cut may do this to: with `synced` such a store is not opened.
+    pub is_damaged: bool,
+    /// Groups of writes that were acknowledged and could not be read back, as far as that is known.
+    pub lost_groups: u64,
     /// How long opening and reading took.
     pub took: Duration,
 }

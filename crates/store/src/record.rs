@@ -1,19 +1,18 @@
-//! How sessions, customers and bookings are written down: flat bytes, in the log as well as in memory.
+//! How customers are written down: flat bytes, in the log as well as in memory.
 //!
 //! Every record begins with the byte of its format, so that a later version can tell old records from its own.
-//! Integers are little-endian. Ids of customers end or begin records and keys without a length of their own
-//! where the rest has a fixed size.
+//! Integers are little-endian.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::airline::{Address, Booking, Customer, CustomerStatus, PhoneNumberType, Session};
+use crate::airline::{Address, Customer, CustomerStatus, PhoneNumberType};
 use crate::error::StoreError;
 
 /// First byte of every record.
 const FORMAT: u8 = 1;
-/// Longest customer id or segment id, in bytes. Keys of the log hold at most 65,535.
+/// Longest customer id or segment id, in bytes.
 pub(crate) const ID_BYTES_MAX: usize = 1024;
 /// Longest text field of a customer, in bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 4096;
@@ -35,8 +34,8 @@ pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Takes a record apart from the front.
-struct Reader<'a>(&'a [u8]);
+/// Takes bytes apart from the front.
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
     /// Starts behind the format byte.
@@ -48,10 +47,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (head, rest) = self.0.split_first_chunk::<N>().ok_or("it is too short")?;
         self.0 = rest;
         Ok(*head)
+    }
+
+    /// So many bytes.
+    pub(crate) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let (head, rest) = self.0.split_at_checked(length).ok_or("it is too short")?;
+        self.0 = rest;
+        Ok(head)
     }
 
     fn optional_text(&mut self) -> Result<Option<&'a str>, Malformed> {
@@ -59,80 +65,19 @@ impl<'a> Reader<'a> {
         if length == ABSENT {
             return Ok(None);
         }
-        let (text, rest) = self.0.split_at_checked(length.into()).ok_or("it is too short")?;
-        self.0 = rest;
-        std::str::from_utf8(text).map(Some).map_err(|_| "a text in it is not UTF-8")
+        std::str::from_utf8(self.bytes(length.into())?).map(Some).map_err(|_| "a text in it is not UTF-8")
     }
 
-    fn text(&mut self) -> Result<String, Malformed> {
-        Ok(self.optional_text()?.ok_or("a text that it needs is absent")?.to_owned())
-    }
-
-    /// All that is left, as text.
-    fn rest(self) -> Result<&'a str, Malformed> {
-        std::str::from_utf8(self.0).map_err(|_| "a text in it is not UTF-8")
+    pub(crate) fn text(&mut self) -> Result<&'a str, Malformed> {
+        self.optional_text()?.ok_or("a text that it needs is absent")
     }
 }
 
-/// The key of a session: its id. Big-endian, so that keys sort like ids.
-pub(crate) fn session_key(id: u128) -> [u8; 16] {
-    id.to_be_bytes()
-}
-
-/// What the log keeps of a session beside its key.
-pub(crate) fn session_value(session: &Session) -> Vec<u8> {
-    let mut value = Vec::with_capacity(17 + session.customer_id.len());
-    value.push(FORMAT);
-    value.extend_from_slice(&session.created_ms.to_le_bytes());
-    value.extend_from_slice(&session.expires_ms.to_le_bytes());
-    value.extend_from_slice(session.customer_id.as_bytes());
-    value
-}
-
-/// A session from its key and value.
-pub(crate) fn read_session(key: &[u8], value: &[u8]) -> Result<Session, Malformed> {
-    let id = key.try_into().map(u128::from_be_bytes).map_err(|_| "its key is not 16 bytes")?;
-    let mut reader = Reader::begin(value)?;
-    let created_ms = i64::from_le_bytes(reader.array()?);
-    let expires_ms = i64::from_le_bytes(reader.array()?);
-    Ok(Session { id, customer_id: reader.rest()?.into(), created_ms, expires_ms })
-}
-
-/// The key of a booking: customer id, then 16 bytes of booking id, so that no separator is needed.
-pub(crate) fn booking_key(customer_id: &str, id: u128) -> Vec<u8> {
-    let mut key = Vec::with_capacity(customer_id.len() + 16);
-    key.extend_from_slice(customer_id.as_bytes());
-    key.extend_from_slice(&id.to_be_bytes());
-    key
-}
-
-/// What the log keeps of a booking beside its key. `number` counts up over all bookings: it keeps their order.
-pub(crate) fn booking_value(booking: &Booking, number: u64) -> Vec<u8> {
-    let mut value = Vec::with_capacity(33 + booking.flight_segment_id.len());
-    value.push(FORMAT);
-    value.extend_from_slice(&number.to_le_bytes());
-    value.extend_from_slice(&booking.flight_id.to_le_bytes());
-    value.extend_from_slice(&booking.booked_ms.to_le_bytes());
-    value.extend_from_slice(booking.flight_segment_id.as_bytes());
-    value
-}
-
-/// A booking and its number from key and value.
-pub(crate) fn read_booking(key: &[u8], value: &[u8]) -> Result<(u64, Booking), Malformed> {
-    let (customer_id, id) = key.split_last_chunk::<16>().ok_or("its key is too short")?;
-    let customer_id = std::str::from_utf8(customer_id).map_err(|_| "its key is not UTF-8")?;
-    let mut reader = Reader::begin(value)?;
-    let number = u64::from_le_bytes(reader.array()?);
-    let flight_id = u128::from_le_bytes(reader.array()?);
-    let booked_ms = i64::from_le_bytes(reader.array()?);
-    let booking = Booking {
-        id: u128::from_be_bytes(*id),
-        customer_id: customer_id.into(),
-        flight_id,
-        flight_segment_id: reader.rest()?.into(),
-        booked_ms,
-    };
-    Ok((number, booking))
+/// Writes a text down as [`Reader::text`] reads it.
+pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
+    debug_assert!(text.len() < ABSENT.into());
+    out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// A customer as one block of bytes: what the log keeps, and also what memory keeps, because a dozen `String`s
@@ -166,8 +111,10 @@ impl CustomerRecord {
         bytes.extend_from_slice(&customer.total_miles.to_le_bytes());
         bytes.extend_from_slice(&customer.miles_ytd.to_le_bytes());
         for (_, text) in texts {
-            bytes.extend_from_slice(&text.map_or(ABSENT, |text| text.len() as u16).to_le_bytes());
-            bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
+            match text {
+                Some(text) => write_text(text, &mut bytes),
+                None => bytes.extend_from_slice(&ABSENT.to_le_bytes()),
+            }
         }
         debug_assert_eq!(bytes.len(), length);
         Ok(CustomerRecord(bytes.into_boxed_slice()))
@@ -230,20 +177,20 @@ fn texts_of(customer: &Customer) -> [(&'static str, Option<&str>); 8] {
 
 fn decode_customer(bytes: &[u8]) -> Result<Customer, Malformed> {
     let mut reader = Reader::begin(bytes)?;
-    let id = reader.text()?;
+    let id = reader.text()?.to_owned();
     let [status, phone] = reader.array()?;
     let total_miles = i64::from_le_bytes(reader.array()?);
     let miles_ytd = i64::from_le_bytes(reader.array()?);
-    let password = reader.text()?;
+    let password = reader.text()?.to_owned();
     let address = Address {
-        street_address1: reader.text()?,
+        street_address1: reader.text()?.to_owned(),
         street_address2: reader.optional_text()?.map(str::to_owned),
-        city: reader.text()?,
-        state_province: reader.text()?,
-        country: reader.text()?,
-        postal_code: reader.text()?,
+        city: reader.text()?.to_owned(),
+        state_province: reader.text()?.to_owned(),
+        country: reader.text()?.to_owned(),
+        postal_code: reader.text()?.to_owned(),
     };
-    let phone_number = reader.text()?;
+    let phone_number = reader.text()?.to_owned();
     if !reader.0.is_empty() {
         return Err("it is too long");
     }
@@ -274,12 +221,13 @@ fn phone_number_type_of(byte: u8) -> Option<PhoneNumberType> {
 pub(crate) struct Interned(std::collections::HashSet<Arc<str>>);
 
 impl Interned {
-    pub(crate) fn get(&mut self, text: &Arc<str>) -> Arc<str> {
-        match self.0.get(text.as_ref()) {
+    pub(crate) fn get(&mut self, text: &str) -> Arc<str> {
+        match self.0.get(text) {
             Some(known) => known.clone(),
             None => {
+                let text: Arc<str> = text.into();
                 self.0.insert(text.clone());
-                text.clone()
+                text
             }
         }
     }
@@ -336,37 +284,14 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let _ = CustomerRecord::from_log(&bytes);
-            let _ = read_session(&bytes, &bytes);
-            let _ = read_booking(&bytes, &bytes);
-        }
-
-        #[test]
-        fn sessions_and_bookings_read_back(
-            ids in any::<(u128, u128)>(), times in any::<(i64, i64)>(), number: u64,
-            customer_id in ".{1,20}", segment in ".{0,8}",
-        ) {
-            let session = Session {
-                id: ids.0, customer_id: customer_id.as_str().into(), created_ms: times.0, expires_ms: times.1,
-            };
-            let read = read_session(&session_key(session.id), &session_value(&session));
-            prop_assert_eq!(read, Ok(session));
-            let booking = Booking {
-                id: ids.0,
-                customer_id: customer_id.as_str().into(),
-                flight_id: ids.1,
-                flight_segment_id: segment.as_str().into(),
-                booked_ms: times.0,
-            };
-            let key = booking_key(&booking.customer_id, booking.id);
-            prop_assert_eq!(read_booking(&key, &booking_value(&booking, number)), Ok((number, booking)));
         }
     }
 
     #[test]
     fn the_same_text_is_kept_once() {
         let mut interned = Interned::default();
-        let first = interned.get(&"AA280".into());
-        assert!(Arc::ptr_eq(&first, &interned.get(&"AA280".into())));
+        let first = interned.get("AA280");
+        assert!(Arc::ptr_eq(&first, &interned.get("AA280")));
     }
 
     #[test]

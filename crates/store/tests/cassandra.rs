@@ -213,3 +213,21 @@ fn a_keyspace_that_keeps_less_than_was_asked_for_is_refused() {
     let Err(error) = Cassandra::open(Options { replication: 9, ..options }) else { panic!("9 nodes?") };
     assert!(error.to_string().contains("replication"), "{error}");
 }
+
+/// Its writes go past the commit log: whatever that does, they are in memory only.
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn a_keyspace_without_a_commit_log_is_known_to_be_in_memory_only() {
+    let options = fresh();
+    wait(async {
+        let session = scylla::client::session_builder::SessionBuilder::new().known_nodes(&options.contact);
+        let session = session.build().await.unwrap();
+        let make = format!(
+            "CREATE KEYSPACE {} WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': 1}} \
+             AND durable_writes = false",
+            options.keyspace
+        );
+        session.query_unpaged(make, ()).await.unwrap();
+    });
+    assert_eq!(Cassandra::open(options).unwrap().durability(), Durability::Memory);
+}

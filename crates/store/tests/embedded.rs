@@ -164,6 +164,7 @@ fn what_cannot_be_stored_is_refused_before_it_is_written() {
             wait(store.customers.put(customer(&long, 1))),
             wait(store.customers.put(wordy)),
             wait(store.bookings.add(&[booking("uid0", 1, 1), booking("", 2, 2)])),
+            wait(store.bookings.add(&vec![booking("uid0", 1, 1); 4097])),
             wait(store.sessions.create(Session { customer_id: long.into(), ..session(1, 1) })),
         ];
         for refusal in refused {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tidemark_lab::IoChoice;
+use tidemark_lab::{IoChoice, Timestamps};
 
 use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
@@ -87,6 +87,12 @@ pub struct RunArguments {
     /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
     #[arg(long, value_name = "BACK_END", default_value_t)]
     pub io: IoChoice,
+    /// Driving threads never sleep: each takes a whole core, and no wake-up of its own is in a response time
+    #[arg(long)]
+    pub spin: bool,
+    /// Until when response times count: read (the driver has read the answer) or kernel (the kernel had its last bytes)
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    pub timestamps: Timestamps,
     /// Seed of the random numbers, to draw the same ones again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
     pub seed: Option<u64>,
@@ -203,7 +209,8 @@ pub struct ReportArguments {
 #[command(after_help = "\
 Reads everything that the system holds, as the run's scenario says under `verify:`, holds it against the run's ledger,
 and writes what it found into the run. Works for a run whose driver was killed, too. A search that did not come to its
-end takes nothing from what an earlier one found.
+end takes nothing from what an earlier one found. A run does not keep its secrets: those that `verify:` needs come from
+the environment again, or from --set.
 
 Exit status: 0 nothing lost (or no more than the objectives allow), 1 something lost, doubled or changed, 2 wrong use,
 3 not verified, 130 stopped.
@@ -218,6 +225,9 @@ pub struct VerifyArguments {
     /// Where the system is now, if not where it was
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+    /// A secret that the run did not keep: a setting of the scenario, or a header under `verify:` (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = key_value)]
+    pub secrets: Vec<(String, String)>,
     /// Print one JSON object on standard output and nothing else
     #[arg(long)]
     pub json: bool,

@@ -39,6 +39,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         threads: threads(arguments, &plan),
         pins: pins(&arguments.pins)?,
         io: arguments.io,
+        spin: arguments.spin,
+        timestamps: arguments.timestamps,
         seed: arguments.seed,
         remember: !place.temporary,
         before_exit: Watch::before_exit(),
@@ -48,9 +50,11 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     // the terminal is given back before anything is said
     drop(watch);
     let finished = finished.map_err(|error| match error {
-        LabError::Interrupted(_) if place.temporary => LabError::Interrupted(None).into(),
-        error => unreachable_is_a_failure(error),
-    })?;
+        LabError::Interrupted(_) if place.temporary => LabError::Interrupted(None),
+        error => error,
+    });
+    let finished = finished
+        .map_err(|error| arguments.results.without_a_run(NAME, arguments.json, Failure::from(error)))?;
 
     let mut run = run::open(&finished.run_dir)?;
     if place.temporary {
@@ -111,14 +115,6 @@ fn threads(arguments: &HitArguments, plan: &Plan) -> Option<usize> {
     }
 }
 
-/// A server that is not there is what a hit finds out.
-fn unreachable_is_a_failure(error: LabError) -> Failure {
-    match error {
-        LabError::Start(message) => Failure { message, status: tidemark_lab::EXIT_FAIL },
-        other => other.into(),
-    }
-}
-
 /// Where the run goes: a temporary directory is removed with this.
 struct Place {
     out: Option<PathBuf>,
@@ -135,7 +131,7 @@ impl Place {
         for attempt in 0..NAMES_MAX {
             let dir = folder.join(format!("tidemark-hit-{}-{attempt}", std::process::id()));
             // making it is the test that it is nobody else's
-            match std::fs::create_dir(&dir) {
+            match output::private_dir(&dir) {
                 Ok(()) => return Ok(Place { out: Some(dir), temporary: true }),
                 Err(error) => last = Some(error),
             }

@@ -3,7 +3,7 @@
 //! | status | means |
 //! | --- | --- |
 //! | 0 | done; for a run: every objective was met |
-//! | 1 | an objective was missed, or something was lost |
+//! | 1 | an objective was missed, something was lost, or nobody answers where the load was to go |
 //! | 2 | wrong use, or input that cannot be read |
 //! | 3 | no measurement that can be trusted |
 //! | 70 | a mistake of ours |
@@ -38,19 +38,36 @@ use std::process::ExitCode;
 
 use args::{Arguments, Verb};
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use failure::Failure;
 
 fn main() -> ExitCode {
     crash::no_backtraces();
     let status = std::panic::catch_unwind(|| match Arguments::try_parse() {
         Ok(arguments) => carry_out(arguments.verb),
-        Err(error) => match output::written(error.print()) {
-            Ok(()) => u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE),
-            Err(failure) => end(failure),
-        },
+        Err(error) => negative(&error).map_or_else(|| wrong_use(&error), end),
     });
     // what went wrong has been said by the panic hook
     ExitCode::from(status.unwrap_or(crash::EXIT_CRASH))
+}
+
+fn wrong_use(error: &clap::Error) -> u8 {
+    match output::written(error.print()) {
+        Ok(()) => u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE),
+        Err(failure) => end(failure),
+    }
+}
+
+/// What is wrong where a value below 0 looks like a flag: `-r -5/s`.
+fn negative(error: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
+    let digits = found.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
+    let is_flag = error.kind() == ErrorKind::UnknownArgument;
+    is_flag.then(|| {
+        let reason =
+            "is no flag, and no value either: rates, times and numbers are never below 0; leave the - out";
+        Failure::usage(format!("-{digits}… {reason}"))
+    })
 }
 
 fn carry_out(verb: Option<Verb>) -> u8 {

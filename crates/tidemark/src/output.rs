@@ -1,10 +1,14 @@
 //! Standard output for results, standard error for everything else. A reader who has seen enough and closes the
 //! pipe is no error.
 
+use std::fs::DirBuilder;
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
+use tidemark_scenario::Secrets;
 
 use crate::failure::Failure;
 
@@ -27,8 +31,14 @@ pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Says on standard error why there is no result.
+/// Makes a directory that nobody else can look into.
+pub fn private_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(dir)
+}
+
+/// Says on standard error why there is no result, without what looks like a secret.
 pub fn complain(message: &str) {
+    let message = Secrets::default().masked(message);
     let mark = AnsiColor::Red.on_default().bold();
     // where standard error is closed there is nobody to tell
     let _ = writeln!(anstream::stderr(), "{mark}error:{mark:#} {}", message.trim_end());

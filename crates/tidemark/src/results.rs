@@ -6,10 +6,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_USAGE};
 use tidemark_record::Run;
-use tidemark_report::{csv, github, junit, markdown};
+use tidemark_record::summary::{Status, Verdict};
+use tidemark_report::{csv, github, json, junit, markdown};
 
-use crate::failure::Failure;
+use crate::failure::{EXIT_UNWRITABLE, Failure};
 use crate::output;
 
 /// The file that GitHub Actions shows as the summary of a step.
@@ -84,6 +86,38 @@ impl ResultArguments {
     /// Whether a file is asked for, so that nothing need be said on standard output.
     pub fn any_file(&self) -> bool {
         self.github || self.files().next().is_some()
+    }
+
+    /// Where there is no run: `--json` and `--junit` say why, and Markdown and CSV of an earlier run are removed. Gives
+    /// the failure back.
+    pub fn without_a_run(&self, scenario: &str, to_machine: bool, failure: Failure) -> Failure {
+        // wrong use measured nothing; and where only writing failed there is a run
+        if [EXIT_USAGE, EXIT_UNWRITABLE].contains(&failure.status) {
+            return failure;
+        }
+        let status = if failure.status == EXIT_FAIL { Status::Fail } else { Status::Invalid };
+        let verdict = Verdict { status, reasons: vec![failure.message.clone()] };
+        let written = || {
+            if let Some(file) = &self.junit {
+                write("--junit", file, &junit::without_a_run(scenario, &verdict))?;
+            }
+            // a device or a link is nothing that a run left
+            let is_left = |file: &Path| fs::symlink_metadata(file).is_ok_and(|of| of.is_file());
+            for (flag, file) in [("--markdown", &self.markdown), ("--csv", &self.csv)] {
+                if let Some(file) = file.as_deref().filter(|file| is_left(file)) {
+                    fs::remove_file(file).map_err(|error| cannot(flag, file, &error))?;
+                }
+            }
+            // whoever stopped it does not wait for a result
+            if to_machine && failure.status != EXIT_INTERRUPTED {
+                output::print(&json::without_a_run(&verdict))?;
+            }
+            Ok::<(), Failure>(())
+        };
+        match written() {
+            Ok(()) => failure,
+            Err(other) => Failure { message: format!("{failure}; and {other}"), ..failure },
+        }
     }
 
     /// Writes everything that is asked for. `taken`: standard output belongs to a machine or to the Markdown, and

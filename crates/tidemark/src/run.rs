@@ -29,8 +29,11 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     plan.override_load(arguments.rate, arguments.duration)
         .map_err(|error| Failure::usage(error.to_string()))?;
     ask(&mut plan, &arguments);
-    let (finished, run) = carry_out(plan, options(&arguments)?, arguments.wish())?;
+    let name = plan.name.clone();
+    let carried_out = carry_out(plan, options(&arguments)?, arguments.wish());
     let results = arguments.results;
+    let (finished, run) =
+        carried_out.map_err(|failure| results.without_a_run(&name, arguments.json, failure))?;
     let written = results.write(&run, arguments.json);
     // the text ends with the place of the page, which is why that is written first
     if !results.markdown_to_stdout() {
@@ -59,6 +62,8 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
         threads: arguments.threads.map(usize::from),
         pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
         io: arguments.io,
+        spin: arguments.spin,
+        timestamps: arguments.timestamps,
         seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),

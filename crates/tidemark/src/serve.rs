@@ -178,7 +178,7 @@ impl Place {
             return Ok(Place { dir: arguments.data.clone(), temporary: false });
         }
         let dir = std::env::temp_dir().join(format!("tidemark-serve-{}", std::process::id()));
-        std::fs::create_dir(&dir).map_err(|error| {
+        output::private_dir(&dir).map_err(|error| {
             Failure::usage(format!("cannot make {}: {error}; name a directory with --data", dir.display()))
         })?;
         output::remark(&format!("no --data: the data is in {} and goes when this stops", dir.display()));

@@ -20,7 +20,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
         let wish = Wish { quiet: arguments.quiet, ..Wish::default() };
         let mut watch = Watch::new(wish, &run.manifest.scenario)?;
         let mut tell = |step: verify::Step| watch.show(Progress::Verifying { read: step.read, of: step.of });
-        verify::again(&mut run, arguments.url.as_deref(), &mut tell)?
+        verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
     };
     let page = dir.join(run::PAGE);
     html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;

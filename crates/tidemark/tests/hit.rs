@@ -154,6 +154,13 @@ fn what_is_wrong_is_told_in_words_of_the_flags() {
         (&["htp://x"][..], "begins neither with http:// nor with https://"),
         (&["http://x", "--until", "p99 10ms"], "error: \"p99 10ms\" compares nothing"),
         (&["http://x", "-d", "{\"a\": 1}"], "a body is given with -b"),
+        (&["http://x", "--until", "p99 ≤ 10ms"], "write <= instead"),
+        (&["http://x", "-r", "5/s", "--until", "achieved>1%"], "write \"1% of offered\""),
+        (
+            &["http://x", "-r", "-5/s"],
+            "-5… is no flag, and no value either: rates, times and numbers are never below 0",
+        ),
+        (&["http://x", "-r", "-c", "5"], "a value is required for '--rate <RATE>'"),
         (&[":1/", "-n", "1"], "nobody answers at http://localhost:1"),
     ] {
         let output = run(folder.path(), &[&["hit"], arguments].concat());

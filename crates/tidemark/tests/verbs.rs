@@ -222,7 +222,7 @@ fn a_system_that_cannot_be_had_is_status_3_and_its_log_is_quoted() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let output = run(folder.path(), &["run", "airline", "--url", &url]);
-    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("nobody answers"), "{}", stderr(&output));
 }
 

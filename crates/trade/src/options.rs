@@ -39,6 +39,7 @@ const SETTINGS: &[Setting] = &[
         allowed: "1 to 16777216",
         help: "bytes of a request body; a larger one is answered 413",
     },
+    Limits::HELD_MIB_MAX,
     Limits::HEAD_TIMEOUT_S,
     Limits::STOP_DEADLINE_S,
 ];

@@ -5,6 +5,22 @@
 //! long the server kept it, from when it was read to when its answer was written. Whoever drives the server can only
 //! have seen longer times than these, and on a machine with free cores hardly longer ones.
 //!
+//! # How it fails
+//!
+//! Each by an exact count, never by chance, and [`Truth::faults`] says how often it came to pass:
+//!
+//! - **By request**: [`Behaviour::faults`] is a list that is gone through in turn, and [`Fault::of_every`] makes one in
+//!   which so many of so many fail: no answer, a late one, one byte by byte, another status, another content, a reset
+//!   before or within it, an end of the connection, bytes that are no HTTP, a peer that vanishes.
+//! - **By URL**: `/any/path?fault=status:500@1/20` is answered 500 once in twenty requests with this text, whatever the
+//!   list says; [`Faults`] has the form. A text that is none is 400.
+//! - **By connection**: [`Behaviour::reset_every`].
+//! - **By time**: [`Behaviour::freeze`] answers nothing for a while; with [`Behaviour::down`] there is no server for a
+//!   while, connections are reset and new ones refused. [`Refusing`] is an address at which nobody ever is.
+//! - **By load**: [`Behaviour::capacity_per_s`] serves one after the other, so that more than that is a backlog.
+//!
+//! # How it is made
+//!
 //! One thread and one event loop serve thousands of delayed requests at once; delays end by a timer of the kernel
 //! that is exact to some tens of microseconds, without spinning.
 //!
@@ -30,15 +46,20 @@
 
 mod behaviour;
 mod delay;
+mod fault;
 mod http2;
 mod peer;
+mod refusing;
 mod server;
+mod serving;
 mod timer;
 mod tls;
 mod truth;
 
-pub use behaviour::{Behaviour, Fault, Freeze};
+pub use behaviour::{Behaviour, Down, Freeze};
 pub use delay::Delay;
+pub use fault::{Fault, Faults};
 pub use http2::{Http2Behaviour, Http2Fault, Http2Server, Http2Truth};
+pub use refusing::Refusing;
 pub use server::Server;
 pub use truth::Truth;

@@ -1,11 +1,12 @@
 //! `truth-server`: the same server for tools that are started from a shell.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use tidemark_truth::{Behaviour, Delay, Freeze, Server};
+use tidemark_truth::{Behaviour, Delay, Down, Faults, Freeze, Server};
 
 /// Answers HTTP/1.1 in a known way until its standard input ends, then prints what it did as JSON.
 #[derive(Debug, Parser)]
@@ -19,6 +20,16 @@ struct Arguments {
     /// Requests that it is able to serve in a second
     #[arg(long)]
     capacity: Option<f64>,
+    /// What is wrong with which answers: silence, half-open, half-close, reset, reset-midway, close, half-answer, too-long,
+    /// too-short, not-http, wrong-body, status:500, late:300ms or drip:2s; status:500@1/20 for one of twenty
+    #[arg(long)]
+    fault: Option<Faults>,
+    /// No server for so many milliseconds
+    #[arg(long, requires = "down_after_ms")]
+    down_ms: Option<u64>,
+    /// Milliseconds from the first request to the time without a server
+    #[arg(long, requires = "down_ms")]
+    down_after_ms: Option<u64>,
     /// A freeze of so many milliseconds
     #[arg(long, requires = "freeze_after_ms")]
     freeze_ms: Option<u64>,
@@ -42,12 +53,18 @@ fn main() -> std::io::Result<()> {
         after: Duration::from_millis(after),
         length: Duration::from_millis(length),
     });
+    let down = arguments.down_ms.zip(arguments.down_after_ms).map(|(length, after)| Down {
+        after: Duration::from_millis(after),
+        length: Duration::from_millis(length),
+    });
     let behaviour = Behaviour {
         delays: arguments.delays,
-        faults: Vec::new(),
+        faults: arguments.fault.map(|faults| faults.0).unwrap_or_default(),
         accept_every: arguments.accept_every_ms.map(Duration::from_millis),
         capacity_per_s: arguments.capacity.filter(|per_s| *per_s > 0.0),
+        reset_every: None,
         freeze,
+        down,
         seed: arguments.seed,
         tls: arguments.tls,
     };
@@ -59,9 +76,12 @@ fn main() -> std::io::Result<()> {
     let kept = truth.all_kept_us();
     let of = |quantile| kept.value_at_quantile(quantile);
     let freezes: Vec<f64> = truth.freezes_ns.iter().map(|(begin, end)| (end - begin) as f64 / 1e9).collect();
+    let faults: BTreeMap<String, u64> =
+        truth.faults.iter().map(|(fault, count)| (fault.to_string(), *count)).collect();
     let object = serde_json::json!({
         "requests": truth.requests,
         "answered": truth.answered,
+        "faults": faults,
         "left": truth.left,
         "connections": truth.connections,
         "kept_us": {"p50": of(0.5), "p90": of(0.9), "p99": of(0.99), "p999": of(0.999), "max": kept.max()},

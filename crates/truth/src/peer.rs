@@ -1,6 +1,8 @@
 //! One connection.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::ops::Range;
 use std::time::Duration;
 
 use mio::net::TcpStream;
@@ -18,12 +20,17 @@ pub(crate) struct Peer {
     /// Tells it from an earlier one in the same place.
     pub number: u64,
     head: Vec<u8>,
+    /// Bytes of a request's body that are still to come; nobody looks at them.
+    body_left: usize,
+    /// What comes is not read any more, and nothing is written.
+    is_forgotten: bool,
     tls: Option<Box<ServerConnection>>,
 }
 
 impl Peer {
     pub fn new(stream: TcpStream, number: u64, tls: Option<ServerConnection>) -> Peer {
-        Peer { stream, number, head: Vec::new(), tls: tls.map(Box::new) }
+        let tls = tls.map(Box::new);
+        Peer { stream, number, head: Vec::new(), body_left: 0, is_forgotten: false, tls }
     }
 
     /// Reads what has come, without what secures it.
@@ -61,17 +68,14 @@ impl Peer {
         }
     }
 
-    /// Reads what has come and tells the number at the end of each request's path; false when the peer is gone.
-    pub fn read(&mut self, buffer: &mut [u8], numbers: &mut Vec<u64>) -> bool {
-        loop {
+    /// Reads what has come and tells what each request asks for; false when the peer is gone.
+    pub fn read(&mut self, buffer: &mut [u8], asked: &mut Vec<Asked>) -> bool {
+        while !self.is_forgotten {
             match self.read_plain(buffer) {
                 Ok(0) => return false,
                 Ok(n) => {
                     self.head.extend_from_slice(&buffer[..n]);
-                    while let Some(end) = self.head.windows(4).position(|four| four == b"\r\n\r\n") {
-                        numbers.push(path_number(&self.head[..end]));
-                        self.head.drain(..end + 4);
-                    }
+                    self.take_requests(asked);
                     if self.head.len() > HEAD_BYTES {
                         return false;
                     }
@@ -81,24 +85,79 @@ impl Peer {
                 Err(_) => return false,
             }
         }
+        true
     }
 
-    /// Answers; false when the connection is of no more use.
-    pub fn answer(&mut self, fault: Fault) -> bool {
-        let bytes = fault.bytes();
-        if fault == Fault::Reset {
-            // closing with unsent time zero sends a reset
-            let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+    /// Cuts whole requests from what has come. One with a body is there with its head: nothing depends on the rest.
+    fn take_requests(&mut self, asked: &mut Vec<Asked>) {
+        loop {
+            let of_body = self.body_left.min(self.head.len());
+            self.head.drain(..of_body);
+            self.body_left -= of_body;
+            let Some(end) = self.head.windows(4).position(|four| four == b"\r\n\r\n") else { return };
+            asked.push(Asked::by(&self.head[..end]));
+            self.body_left = body_bytes(&self.head[..end]);
+            self.head.drain(..end + 4);
         }
-        let whole = bytes.is_empty() || self.write(bytes).is_ok();
+    }
+
+    /// Whether it is a connection that the server has forgotten.
+    pub fn is_forgotten(&self) -> bool {
+        self.is_forgotten
+    }
+
+    /// Answers with a part of what a fault writes, or with all of it; false when the connection is of no more use.
+    pub fn answer(&mut self, fault: Fault, part: Range<usize>) -> bool {
+        let bytes = fault.bytes();
+        let whole = part.is_empty() || self.write(&bytes[part]).is_ok();
+        if fault.resets() {
+            self.reset_on_close();
+        }
+        match fault {
+            Fault::HalfOpen => self.is_forgotten = true,
+            Fault::HalfClose => return self.stream.shutdown(Shutdown::Write).is_ok(),
+            _ => {}
+        }
         whole && !fault.closes()
+    }
+
+    /// Closing with unsent time zero sends a reset.
+    pub fn reset_on_close(&self) {
+        let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
     }
 }
 
-/// The number at the end of a path: 3 of `GET /shard/3 HTTP/1.1`; 0 if there is none.
-fn path_number(head: &[u8]) -> u64 {
-    let path = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
-    let path = path.split(|byte| *byte == b'?').next().unwrap_or_default();
+/// What a request asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// The number at the end of its path.
+    pub number: u64,
+    /// The field `fault` of its query.
+    pub fault: Option<String>,
+}
+
+impl Asked {
+    fn by(head: &[u8]) -> Asked {
+        let target = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+        let mut parts = target.splitn(2, |byte| *byte == b'?');
+        let number = path_number(parts.next().unwrap_or_default());
+        let mut fields = parts.next().unwrap_or_default().split(|byte| *byte == b'&');
+        let fault = fields.find_map(|field| field.strip_prefix(b"fault="));
+        Asked { number, fault: fault.map(|text| String::from_utf8_lossy(text).into_owned()) }
+    }
+}
+
+/// How long the body is that follows this head.
+fn body_bytes(head: &[u8]) -> usize {
+    let value = head.split(|byte| *byte == b'\n').find_map(|line| {
+        let (name, value) = line.split_at_checked(b"content-length:".len())?;
+        name.eq_ignore_ascii_case(b"content-length:").then(|| value.trim_ascii())
+    });
+    value.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
+}
+
+/// The number at the end of a path: 3 of `/shard/3`; 0 if there is none.
+fn path_number(path: &[u8]) -> u64 {
     let first = path.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |last| last + 1);
     std::str::from_utf8(&path[first..]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
@@ -108,10 +167,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_at_the_end_of_the_path() {
-        assert_eq!(path_number(b"GET /shard/13 HTTP/1.1\r\nHost: x9"), 13);
-        assert_eq!(path_number(b"GET /7?x=9 HTTP/1.1"), 7);
-        assert_eq!(path_number(b"GET / HTTP/1.1"), 0);
-        assert_eq!(path_number(b"nonsense"), 0);
+    fn what_a_request_asks_for() {
+        let asked = |number, fault: Option<&str>| Asked { number, fault: fault.map(str::to_owned) };
+        assert_eq!(Asked::by(b"GET /shard/13 HTTP/1.1\r\nHost: x9"), asked(13, None));
+        assert_eq!(Asked::by(b"GET /7?x=9&fault=reset@1/2 HTTP/1.1"), asked(7, Some("reset@1/2")));
+        assert_eq!(Asked::by(b"GET / HTTP/1.1"), asked(0, None));
+        assert_eq!(Asked::by(b"nonsense"), asked(0, None));
+    }
+
+    #[test]
+    fn the_length_of_a_body() {
+        assert_eq!(body_bytes(b"POST / HTTP/1.1\r\nHost: x\r\ncontent-Length: 12"), 12);
+        assert_eq!(body_bytes(b"POST / HTTP/1.1\r\nHost: x"), 0);
     }
 }

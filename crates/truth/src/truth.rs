@@ -19,19 +19,23 @@ pub struct Truth {
     pub late_us: Histogram<u64>,
     /// Requests read.
     pub requests: u64,
-    /// Requests answered as they should.
+    /// Requests answered as they should, late or drop by drop as it may be.
     pub answered: u64,
-    /// What was done in place of an answer or with it.
+    /// What was done in place of an answer or with it, for each request whose turn came.
     pub faults: BTreeMap<Fault, u64>,
-    /// Requests whose connection was gone before their answer.
+    /// Requests whose connection was gone before their answer was whole: the peer's doing, or a time without a server.
     pub left: u64,
     /// Connections accepted.
     pub connections: u64,
+    /// Those of them that were reset at once.
+    pub connections_reset: u64,
     /// How long connections lay there until they were accepted, microseconds, counted from when the server learnt
     /// of them.
     pub accept_us: Histogram<u64>,
     /// Freezes as they came to pass: begin and end, nanoseconds since the server began.
     pub freezes_ns: Vec<(u64, u64)>,
+    /// Times without a server as they came to pass: begin and end, nanoseconds since the server began.
+    pub downs_ns: Vec<(u64, u64)>,
     /// When the first request was read, nanoseconds since the server began.
     pub first_request_ns: Option<u64>,
     /// How long the server's thread was ready to run but had no core, microseconds; none where the system does not
@@ -49,8 +53,10 @@ impl Truth {
             faults: BTreeMap::new(),
             left: 0,
             connections: 0,
+            connections_reset: 0,
             accept_us: times(),
             freezes_ns: Vec::new(),
+            downs_ns: Vec::new(),
             first_request_ns: None,
             waited_us: None,
         }

@@ -10,10 +10,12 @@
 mod body;
 pub mod cookie;
 mod head;
+mod host;
 pub mod request;
 mod request_decoder;
 mod response;
 
+pub use host::is_host;
 pub use request_decoder::RequestDecoder;
 pub use response::ResponseDecoder;
 
@@ -108,8 +110,8 @@ pub enum HttpError {
     /// A Transfer-Encoding other than exactly `chunked`, or one in HTTP/1.0.
     #[error("Transfer-Encoding is not exactly `chunked` in HTTP/1.1")]
     TransferEncodingUnsupported,
-    /// A request of HTTP/1.1 must have one Host header.
-    #[error("a request of HTTP/1.1 must have exactly one Host header")]
+    /// A request of HTTP/1.1 must have one Host header, and what it names must be a host.
+    #[error("a request of HTTP/1.1 must have exactly one Host header: a host, or host:port")]
     HostInvalid,
     /// A chunk size that is no hexadecimal number, or too large a number.
     #[error("malformed chunk size")]

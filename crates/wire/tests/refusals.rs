@@ -184,6 +184,9 @@ fn malformed_chunks() {
         "1;a\u{1}",
         "10000000000000000\r\n",
         "00000000000000001\r\n",
+        "ffffffffffffffff",
+        "FFFFFFFFFFFFFFFF\r\n",
+        "8000000000000000",
     ] {
         refused_chunks(line, HttpError::ChunkSizeInvalid);
     }
@@ -239,7 +242,10 @@ fn heads_and_bodies_larger_than_the_limits() {
     let body = |bytes: usize| "x".repeat(bytes);
     refused("HTTP/1.1 200 OK\r\nContent-Length: 65\r\n\r\n", too_large);
     refused(&format!("HTTP/1.1 200 OK\r\n\r\n{}", body(65)), too_large);
-    refused_chunks(&format!("40\r\n{}\r\n1\r\nx", body(64)), too_large);
+    // before any of it has come
+    refused_chunks(&format!("40\r\n{}\r\n1\r\n", body(64)), too_large);
+    refused_chunks("41\r\n", too_large);
+    refused_chunks("7fffffffffffffff\r\n", too_large);
     assert_eq!(response_error(&[b"HTTP/1.1 200 OK\r\n\r\n", body(64).as_bytes()]), None);
 }
 
@@ -310,4 +316,19 @@ fn errors_name_the_limit() {
     assert!(HttpError::HeadTooLarge { limit_bytes: 256 }.to_string().contains("256 bytes"));
     assert!(HttpError::TooManyHeaders { limit: 8 }.to_string().contains('8'));
     assert!(HttpError::BodyTooLarge { limit_bytes: 64 }.to_string().contains("64 bytes"));
+}
+
+#[test]
+fn a_host_that_is_none() {
+    for host in ["a b", "u@h", "h:80:80", "[::1", "%zz", "a/b", "\u{e4}"] {
+        always(
+            HttpError::HostInvalid,
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes(),
+            request_error,
+        );
+        let old = format!("GET / HTTP/1.0\r\nHost: {host}\r\n\r\n");
+        assert_eq!(request_error(&[old.as_bytes()]), Some(HttpError::HostInvalid), "{host}");
+    }
+    // who asks for a target that has no host says none
+    assert_eq!(request_error(&[b"GET / HTTP/1.1\r\nHost:\r\n\r\n"]), None);
 }

@@ -69,6 +69,10 @@ fn requests() {
     for (old, new, error) in wrong {
         assert_eq!(asked(text.replacen(old, new, 1).as_bytes()), Err(error), "{new}");
     }
+    let twice = |line: &str| text.replacen(line, &format!("{line}\r\n{line}"), 1);
+    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    assert_eq!(asked(twice(key).as_bytes()), Err(HandshakeError::Key));
+    assert_eq!(asked(twice("Sec-WebSocket-Version: 13").as_bytes()), Err(HandshakeError::Version));
     let mut out = b"before".to_vec();
     assert!(write_request(&mut out, b"/a b", b"h", KEY, &[]).is_err());
     assert!(write_request(&mut out, b"/", b"h", KEY, &["a\r\nb"]).is_err());

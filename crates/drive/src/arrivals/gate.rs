@@ -91,12 +91,10 @@ impl Gate {
         self.waiting.len() as u64
     }
 
-    /// Nobody begins any more; how many waited in vain. They count as dropped.
-    pub fn close(&mut self) -> u64 {
-        let vain = self.waiting();
-        self.waiting.clear();
-        self.dropped += vain;
-        vain
+    /// Nobody begins any more; who waited in vain counts as dropped.
+    pub fn close(&mut self) -> VecDeque<Arrival> {
+        self.dropped += self.waiting();
+        std::mem::take(&mut self.waiting)
     }
 
     /// How many waited, and how many were dropped.

@@ -138,18 +138,16 @@ impl Source {
         Some(Again { due_ns, ready_ns: due_ns.max(ended.end_ns), at_ns: due_ns.max(ended.earliest_ns) })
     }
 
-    /// Sessions that a user should have begun after the one that was due at `due_ns`, and before `until_ns`.
-    pub fn missed(&self, user: u32, due_ns: u64, until_ns: u64) -> u64 {
-        let LoadModel::Paced(pace) = self.model else { return 0 };
-        let mut count = 0;
+    /// When a user should have begun sessions after the one that was due at `due_ns`, and before `until_ns`.
+    pub fn missed(&self, user: u32, due_ns: u64, until_ns: u64, mut each: impl FnMut(u64)) {
+        let LoadModel::Paced(pace) = self.model else { return };
         let mut last_ns = due_ns;
         while let Some(next_ns) = self.beat_ns(user, last_ns.saturating_add(nanoseconds(pace).max(1)), pace)
             && next_ns < until_ns
         {
-            count += 1;
+            each(next_ns);
             last_ns = next_ns;
         }
-        count
     }
 
     fn first_ns(&self, user: u32) -> Option<u64> {

@@ -20,7 +20,7 @@ fn curved(ms: u64, from: f64, to: f64, measured: bool, curve: Curve) -> Phase {
 }
 
 fn limits(in_flight: Option<SessionLimit>) -> Limits {
-    Limits { in_flight, waiting: 3, ..crate::testing::plan(Vec::new()).limits }
+    Limits { in_flight, waiting: Some(3), ..crate::testing::plan(Vec::new()).limits }
 }
 
 fn schedule(load: &Load, thread: usize, threads: usize, random: &mut fastrand::Rng) -> Schedule {

@@ -10,12 +10,13 @@ use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 
 use super::pipe::Pipe;
+use super::pseudo::Watch;
 use crate::stream_fault;
 
 /// What a server may send on a stream before more is granted.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// What it may send on a connection.
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+pub(super) const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// Largest list of headers of an answer.
 const HEADERS_BYTES: u32 = 64 << 10;
 /// Streams that were given up and whose late frames are still told from wrong ones, and for how long.
@@ -52,6 +53,8 @@ pub(super) struct Link {
     pub state: State,
     /// What goes between the library and the socket.
     pub pipe: Pipe,
+    /// Looks through what comes.
+    pub watch: Watch,
     /// There while it is open or retired.
     pub client: Option<Client>,
     /// The streams that belong to it, with or without a request.
@@ -70,6 +73,7 @@ impl Link {
     /// The socket is there: the library begins. What it says first is in the pipe.
     pub fn begin(&mut self, streams: usize, cx: &mut Context<'_>) -> Result<(), h2::Error> {
         self.pipe = Pipe::default();
+        self.watch = Watch::default();
         self.receptions = 0;
         let mut builder = Builder::new();
         builder

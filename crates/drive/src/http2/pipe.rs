@@ -12,6 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes that may wait to be sent; the library holds more back until these have gone.
 pub(super) const OUTPUT_BYTES: usize = 256 << 10;
 
+/// Room for input that is kept where nothing lies in it.
+const INPUT_KEPT_BYTES: usize = 256 << 10;
+
 /// What is between the library and the socket.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
@@ -25,11 +28,18 @@ pub(super) struct Buffers {
 impl Buffers {
     /// Bytes that came.
     pub fn feed(&mut self, bytes: &[u8]) {
-        if self.read == self.input.len() {
-            self.input.clear();
+        // what has been read is not kept
+        if self.read > self.input.len() / 2 || self.read == self.input.len() {
+            self.input.drain(..self.read);
             self.read = 0;
+            self.input.shrink_to(INPUT_KEPT_BYTES);
         }
         self.input.extend_from_slice(bytes);
+    }
+
+    /// Bytes that came and that the library has not read: it reads on only as long as it can say what it has to.
+    pub fn unread(&self) -> usize {
+        self.input.len() - self.read
     }
 
     /// Nothing more will come.
@@ -102,6 +112,13 @@ mod tests {
         assert!(read(&mut pipe, cx).is_pending());
         pipe.0.borrow_mut().end();
         assert_eq!(read(&mut pipe, cx), Poll::Ready(Vec::new()), "the end");
+
+        let unread = |pipe: &Pipe| pipe.0.borrow().unread();
+        pipe.0.borrow_mut().feed(b"abcdef");
+        assert!(read(&mut pipe, cx).is_ready());
+        assert_eq!(unread(&pipe), 2);
+        pipe.0.borrow_mut().feed(b"gh");
+        assert_eq!((unread(&pipe), pipe.0.borrow().input.len()), (4, 4), "what was read is gone");
 
         let much = vec![7; OUTPUT_BYTES + 1];
         assert!(matches!(Pin::new(&mut pipe).poll_write(cx, &much), Poll::Ready(Ok(OUTPUT_BYTES))));

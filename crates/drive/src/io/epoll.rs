@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::stamps::{self, Stamps};
 use super::{Ready, Selector, WAKE_TOKEN, Waker};
 
 /// Most news fetched by one wait; the rest comes with the next.
@@ -49,8 +50,8 @@ impl Seat {
     }
 
     /// For the thread itself.
-    pub fn sit(self) -> Epoll {
-        Epoll { seat: self, events: Vec::with_capacity(EVENTS_PER_WAIT) }
+    pub fn sit(self, stamps: Stamps) -> Epoll {
+        Epoll { seat: self, events: Vec::with_capacity(EVENTS_PER_WAIT), stamps }
     }
 }
 
@@ -58,21 +59,32 @@ impl Seat {
 pub(crate) struct Epoll {
     seat: Seat,
     events: Vec<epoll::Event>,
+    stamps: Stamps,
 }
 
 /// A socket that is read and written without the C library in between, whose cancellation points cost.
-pub(crate) struct Socket(TcpStream);
+pub(crate) struct Socket {
+    stream: TcpStream,
+    /// Whether the kernel was asked when what is read came.
+    is_stamped: bool,
+    arrived: Option<u64>,
+}
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (_, bytes) = recv(&self.0, buffer, RecvFlags::empty())?;
+        if self.is_stamped {
+            let (bytes, arrived) = stamps::receive(self.stream.as_fd(), buffer)?;
+            self.arrived = arrived;
+            return Ok(bytes);
+        }
+        let (_, bytes) = recv(&self.stream, buffer, RecvFlags::empty())?;
         Ok(bytes)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(&self.0, bytes, SendFlags::NOSIGNAL)?)
+        Ok(send(&self.stream, bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -86,11 +98,16 @@ impl Selector for Epoll {
     fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<Socket> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.seat.epoll, &stream, EventData::new_u64(token), flags)?;
-        Ok(Socket(stream))
+        let is_stamped = self.stamps.ask((token & u64::from(u32::MAX)) as usize, &stream);
+        Ok(Socket { stream, is_stamped, arrived: None })
     }
 
     fn error_of(stream: &Socket) -> io::Result<Option<io::Error>> {
-        stream.0.take_error()
+        stream.stream.take_error()
+    }
+
+    fn arrived(stream: &Socket) -> Option<u64> {
+        stream.arrived
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {

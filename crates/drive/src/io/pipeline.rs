@@ -346,9 +346,13 @@ impl<I: Io> Io for PipelineIo<I> {
         self.inner.wait(at_most)
     }
 
-    fn rest(&mut self, time: Duration) -> io::Result<()> {
+    fn arrived(&self) -> Option<u64> {
+        self.inner.arrived()
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
         self.flush_all();
-        self.inner.rest(time)
+        self.inner.hand_over()
     }
 
     fn next(&mut self) -> Option<(usize, Event)> {
@@ -386,6 +390,10 @@ impl<I: Io> Io for PipelineIo<I> {
 
     fn is_first(&self, lane: usize) -> bool {
         self.lanes[lane].is_first
+    }
+
+    fn socket_of(&self, lane: usize) -> usize {
+        self.pipe_of(lane)
     }
 
     fn traffic(&self) -> (u64, u64) {

@@ -5,6 +5,8 @@ use std::io;
 use std::str::FromStr;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use super::stamps::Stamps;
 use super::{Event, Io, Readiness, Waker, portable};
 #[cfg(target_os = "linux")]
 use super::{epoll, uring};
@@ -39,6 +41,44 @@ impl IoChoice {
             IoChoice::Epoll => "epoll",
             IoChoice::Portable => "portable",
         }
+    }
+}
+
+/// Until when a response time counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Timestamps {
+    /// Until the driver has read the answer, as a client would have to.
+    #[default]
+    Read,
+    /// Until the kernel had its last bytes, where it tells (Linux, TCP): the driver's wake-up is left out.
+    Kernel,
+}
+
+impl Timestamps {
+    /// Both.
+    pub const ALL: [Timestamps; 2] = [Timestamps::Read, Timestamps::Kernel];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Timestamps::Read => "read",
+            Timestamps::Kernel => "kernel",
+        }
+    }
+}
+
+impl fmt::Display for Timestamps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Timestamps {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Timestamps::ALL.into_iter().find(|one| one.name() == text);
+        found.ok_or_else(|| format!("unknown timestamps {text:?}: they are read or kernel"))
     }
 }
 
@@ -125,13 +165,18 @@ impl Seat {
         }
     }
 
-    /// For the thread itself, and `connections` connections that are made by the dialer.
-    pub fn sit(self, dialer: Dialer, connections: usize) -> io::Result<SystemIo> {
+    /// For the thread itself, and `connections` connections that are made by the dialer. `all_stamped`: the kernel is asked
+    /// of all of them when what is read came, else of a sample.
+    pub fn sit(self, dialer: Dialer, connections: usize, all_stamped: bool) -> io::Result<SystemIo> {
+        #[cfg(target_os = "linux")]
+        let stamps = if all_stamped { Stamps::All } else { Stamps::Some };
+        #[cfg(not(target_os = "linux"))]
+        let _ = all_stamped;
         Ok(match self {
             #[cfg(target_os = "linux")]
-            Seat::Uring(seat) => SystemIo::Uring(seat.sit(dialer, connections)?),
+            Seat::Uring(seat) => SystemIo::Uring(seat.sit(dialer, connections, stamps)?),
             #[cfg(target_os = "linux")]
-            Seat::Epoll(seat) => SystemIo::Epoll(Readiness::new(seat.sit(), dialer, connections)),
+            Seat::Epoll(seat) => SystemIo::Epoll(Readiness::new(seat.sit(stamps), dialer, connections)),
             Seat::Portable(seat) => SystemIo::Portable(Readiness::new(seat.sit(), dialer, connections)),
         })
     }
@@ -188,8 +233,8 @@ impl Io for SystemIo {
         hand_on!(self, wait(at_most))
     }
 
-    fn rest(&mut self, time: Duration) -> io::Result<()> {
-        hand_on!(self, rest(time))
+    fn hand_over(&mut self) -> io::Result<()> {
+        hand_on!(self, hand_over())
     }
 
     fn next(&mut self) -> Option<(usize, Event)> {
@@ -198,6 +243,10 @@ impl Io for SystemIo {
 
     fn received(&self) -> &[u8] {
         hand_on!(self, received())
+    }
+
+    fn arrived(&self) -> Option<u64> {
+        hand_on!(self, arrived())
     }
 
     fn traffic(&self) -> (u64, u64) {
@@ -215,6 +264,12 @@ mod tests {
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
         assert!("kqueue".parse::<IoChoice>().unwrap_err().contains("auto, io_uring, epoll or portable"));
+    }
+
+    #[test]
+    fn timestamps_are_read_back_and_others_are_refused() {
+        assert_eq!(Timestamps::ALL.map(|one| one.to_string().parse()), Timestamps::ALL.map(Ok));
+        assert!("wire".parse::<Timestamps>().unwrap_err().contains("read or kernel"));
     }
 
     #[test]

@@ -30,11 +30,13 @@ fn accept(listener: &TcpListener) -> TcpStream {
 
 /// Every back end that this system has.
 fn each(connections: usize, address: Address, test: impl Fn(SystemIo, Waker)) {
-    for choice in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
+    let choices = [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable];
+    // what comes with timestamps is received in another form
+    for (choice, stamped) in choices.into_iter().flat_map(|choice| [(choice, false), (choice, true)]) {
         match Seat::new(choice, connections) {
             Ok(seat) => {
                 let waker = seat.waker();
-                test(seat.sit(Dialer::new(&address, 1), connections).unwrap(), waker);
+                test(seat.sit(Dialer::new(&address, 1), connections, stamped).unwrap(), waker);
             }
             Err(error) => {
                 assert!(choice != IoChoice::Portable, "{error}");
@@ -210,9 +212,9 @@ fn receives_more_than_there_are_buffers() {
     });
 }
 
-/// What was sent leaves before a rest, which is not cut short by what comes meanwhile; that is there afterwards.
+/// What was sent and handed over leaves without a wait.
 #[test]
-fn rests() {
+fn hands_over() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().into();
     each(1, address, |mut io, _| {
@@ -221,19 +223,67 @@ fn rests() {
         let mut peer = accept(&listener);
         io.output(0).extend_from_slice(b"ping");
         io.send(0).unwrap();
-        let answerer = std::thread::spawn(move || {
-            let mut got = [0; 4];
-            peer.read_exact(&mut got).unwrap();
-            peer.write_all(b"pong").unwrap();
-            peer
-        });
-        let begin = std::time::Instant::now();
-        io.rest(Duration::from_millis(20)).unwrap();
-        assert!(begin.elapsed() >= Duration::from_millis(20));
-        let _peer = answerer.join().unwrap();
+        io.hand_over().unwrap();
+        peer.set_read_timeout(Some(LONG)).unwrap();
+        let mut got = [0; 4];
+        peer.read_exact(&mut got).unwrap();
+        assert!(!io.is_sending(0));
+        peer.write_all(b"pong").unwrap();
         assert!(matches!(next(&mut io), (0, Event::Received { .. })));
         assert_eq!(io.received(), b"pong");
         io.close(0);
+    });
+}
+
+/// The kernel tells when what is read late came, of a sample of connections at least; never of what came over others.
+#[test]
+#[cfg(target_os = "linux")]
+fn tells_when_bytes_came() {
+    const LATE: Duration = Duration::from_millis(30);
+    const TRIES: usize = 1_000;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().into();
+    each(2, address, |mut io, _| {
+        let mut peers = Vec::new();
+        for connection in 0..2 {
+            io.open(connection).unwrap();
+            assert!(matches!(next(&mut io), (_, Event::Opened)));
+            peers.push(accept(&listener));
+        }
+        // the kernel begins to stamp a moment after the first socket asks for it
+        for _ in 0..TRIES {
+            peers[0].write_all(b"ping").unwrap();
+            assert!(matches!(next(&mut io), (0, Event::Received { .. })));
+            if io.arrived().is_some() || matches!(io, SystemIo::Portable(_)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for (connection, peer) in peers.iter_mut().enumerate() {
+            let before = std::time::SystemTime::now();
+            peer.write_all(b"pong").unwrap();
+            std::thread::sleep(LATE);
+            assert!(matches!(next(&mut io), (from, Event::Received { .. }) if from == connection));
+            assert_eq!(io.received(), b"pong");
+            match (io.arrived(), &io) {
+                (None, SystemIo::Portable(_)) => {}
+                (None, _) => assert_eq!(connection, 1, "the first of a sample"),
+                (Some(at_ns), _) => {
+                    let at = std::time::UNIX_EPOCH + Duration::from_nanos(at_ns);
+                    // else somebody set the clock
+                    if let (Ok(_), Ok(late)) = (at.duration_since(before), at.elapsed()) {
+                        assert!(late >= LATE, "{late:?}");
+                    }
+                }
+            }
+        }
+        drop(peers);
+        let mut ended = [next(&mut io), next(&mut io)].map(|(connection, event)| match event {
+            Event::Ended => connection,
+            other => panic!("{other:?}"),
+        });
+        ended.sort_unstable();
+        assert_eq!(ended, [0, 1]);
     });
 }
 

@@ -265,8 +265,12 @@ impl<I: Io> Io for TlsIo<I> {
         self.inner.wait(at_most)
     }
 
-    fn rest(&mut self, time: Duration) -> io::Result<()> {
-        self.inner.rest(time)
+    fn arrived(&self) -> Option<u64> {
+        self.inner.arrived()
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.inner.hand_over()
     }
 
     fn next(&mut self) -> Option<(usize, Event)> {

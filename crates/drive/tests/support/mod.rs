@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Target, start};
+use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Target, Timestamps, start};
 use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
     Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
@@ -206,7 +206,7 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
         requests,
         sessions: vec![kind(ops)],
         counters: 1,
-        limits: Limits { connections: 20, waiting: 100_000, body_bytes: 1 << 20, ..Limits::default() },
+        limits: Limits { connections: 20, waiting: Some(100_000), body_bytes: 1 << 20, ..Limits::default() },
         ..Plan::new("test", Load::new(model, phases))
     }
 }
@@ -218,6 +218,8 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
         seed: 11,
         ledger_seed: 7,
         io: std::env::var("TIDEMARK_TEST_IO").map_or(IoChoice::Auto, |name| name.parse().unwrap()),
+        spin: false,
+        timestamps: Timestamps::Read,
         target: Target {
             address: address.into(),
             authority: "test.local".into(),
@@ -259,6 +261,12 @@ impl Sum {
         self.intervals.iter().map(|i| i.dropped).sum()
     }
 
+    /// Requests that were due in the measured window, and those of them that were given up.
+    pub fn measured(&self) -> (u64, u64) {
+        let sum = |of: fn(&ThreadInterval) -> u64| self.intervals.iter().map(of).sum();
+        (sum(|i| i.measured_offered), sum(|i| i.measured_dropped))
+    }
+
     pub fn connects(&self) -> u64 {
         self.intervals.iter().map(|i| i.connects).sum()
     }
@@ -275,16 +283,19 @@ impl Sum {
         self.intervals.iter().flat_map(|i| &i.examples).collect()
     }
 
-    /// What was offered ended, was dropped, or was left by an abort; intervals follow one another.
+    /// What was offered ended or was dropped; intervals follow one another.
     pub fn is_conserved(&self) {
-        assert_eq!(self.offered(), self.ended() + self.dropped() + self.end.unfinished);
+        assert_eq!(self.offered(), self.ended() + self.dropped());
+        assert_eq!(self.outcome(Outcome::Unfinished), self.end.unfinished);
+        let (measured_offered, measured_dropped) = self.measured();
+        assert_eq!(measured_offered, self.count(|_, _, measured| measured) + measured_dropped);
         assert_eq!(self.end.lost_intervals, 0);
         let threads = self.intervals.iter().map(|i| i.thread).max().unwrap_or(0);
         for thread in 0..=threads {
             let of: Vec<_> = self.intervals.iter().filter(|i| i.thread == thread).collect();
             assert!(of.windows(2).all(|two| two[0].end_us == two[1].start_us), "intervals leave no gap");
             let last = of.last().unwrap();
-            assert_eq!((last.waiting, last.in_flight), (0, self.end.unfinished));
+            assert_eq!((last.waiting, last.in_flight), (0, 0));
         }
     }
 }

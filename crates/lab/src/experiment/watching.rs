@@ -13,12 +13,14 @@ use crate::faults::Faults;
 use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::Wish;
 use crate::monitor::{Monitor, SYSTEM};
+use crate::neighbours::Neighbours;
 use crate::progress::Progress;
 use crate::silence::Silence;
 use crate::started::try_held;
 use crate::stores::Stores;
 use crate::system::Running;
 use crate::timetable::{Timetable, microseconds};
+use crate::verdict;
 
 /// How often a wish to stop, the phase and the system are looked at.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -41,6 +43,8 @@ pub struct Driven {
     pub silence: Silence,
     /// What there was while no fault was felt, where there are faults.
     pub calm: Option<Totals>,
+    /// Who else used the machine.
+    pub neighbours: Neighbours,
 }
 
 /// Why a load ends before its time.
@@ -80,6 +84,7 @@ struct Seen<'p> {
     watch: Watch<'p>,
     silence: Silence,
     calm: Option<Totals>,
+    neighbours: Neighbours,
     /// Whether the load was told to end before its time.
     stopping: bool,
     hopeless: Option<Hopeless>,
@@ -92,8 +97,9 @@ impl<'p> Seen<'p> {
         Seen {
             watch: Watch::new(plan, timetable.window_s()),
             timetable,
-            silence: Silence::default(),
+            silence: Silence::new(plan.faults.is_empty() && verdict::judges_errors(plan)),
             calm: (!plan.faults.is_empty()).then(|| Totals::new(&plan.labels)),
+            neighbours: Neighbours::default(),
             stopping: false,
             hopeless: None,
             system_ended: None,
@@ -120,7 +126,10 @@ impl Watching<'_, '_> {
         self.monitor.look(microseconds(self.epoch.elapsed()));
         loop {
             match drive.intervals().recv_timeout(LOOK_EVERY) {
-                Ok(interval) => {
+                Ok(mut interval) => {
+                    for example in &mut interval.examples {
+                        example.detail = self.plan.secrets.masked(&example.detail);
+                    }
                     self.writer.add_interval(&interval).map_err(written)?;
                     seen.add(&interval, &self.tested.faults);
                     drive.recycle(interval);
@@ -131,16 +140,20 @@ impl Watching<'_, '_> {
             let now_us = microseconds(self.epoch.elapsed());
             self.tell_faults()?;
             self.tell_phase(&mut seen, now_us)?;
+            let in_window = seen.timetable.is_measured(now_us) && !seen.stopping;
+            seen.neighbours.look(now_us, in_window);
             let looked = seen.timetable.look_is_due(now_us);
             if looked {
                 self.look_around(&seen, now_us)?;
             }
             self.mind_the_end(&drive, &mut seen, now_us, looked)?;
         }
-        self.look(microseconds(self.epoch.elapsed()))?;
+        let now_us = microseconds(self.epoch.elapsed());
+        self.look(now_us)?;
+        seen.neighbours.look(now_us, false);
         let end = drive.join().map_err(driven)?;
-        let Seen { system_ended, hopeless, silence, calm, .. } = seen;
-        Ok(Driven { end, system_ended, hopeless, silence, calm })
+        let Seen { system_ended, hopeless, silence, calm, neighbours, .. } = seen;
+        Ok(Driven { end, system_ended, hopeless, silence, calm, neighbours })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {

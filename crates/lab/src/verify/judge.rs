@@ -3,6 +3,7 @@
 //! | | verdict |
 //! | --- | --- |
 //! | lost > 0 | `fail`, unless objectives name `lost`: then these decide |
+//! | nothing acknowledged | objectives that name `lost` are missed |
 //! | duplicated > 0 | the same with `duplicated` |
 //! | different > 0 | `fail` |
 //! | the system counts something else than it shows | `fail` |
@@ -19,6 +20,9 @@ use tidemark_scenario::plan::{Metric, Objective};
 
 use crate::verdict::{holds, text};
 use crate::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
+
+/// What is measured of losses where there was nothing to lose: that nothing is gone proves nothing then.
+const NOTHING_ACKNOWLEDGED: &str = "nothing was acknowledged, so nothing was verified";
 
 /// The verdict with the ledger in it. `before`: without. `results`: of all objectives; those that the ledger decides
 /// are filled in. `asked`: whether the scenario says how to verify.
@@ -41,10 +45,12 @@ pub fn judge(
             objective: objective.text.clone(),
             met: measured.is_some_and(|value| holds(value, objective.comparison, objective.bound)),
             measured: match measured {
+                None if verified.is_some() => NOTHING_ACKNOWLEDGED.into(),
                 Some(value) => text(objective.metric, value),
                 None if ledger.is_some() => "not verified".into(),
                 None => "not measured".into(),
             },
+            ..ObjectiveResult::default()
         };
         // where it could not be verified that is reason enough
         if !result.met && (verified.is_some() || !asked) {
@@ -88,9 +94,9 @@ fn broken(ledger: &Ledger, verified: &Verified, objectives: &[Objective]) -> Vec
 
 fn measured(metric: Metric, ledger: &Ledger, verified: &Verified) -> Option<f64> {
     match metric {
+        Metric::Lost | Metric::LostShare if ledger.acknowledged == 0 => None,
         Metric::Lost => Some(verified.lost as f64),
-        // where nothing was acknowledged, nothing was lost
-        Metric::LostShare => Some(verified.lost as f64 / ledger.acknowledged.max(1) as f64),
+        Metric::LostShare => Some(verified.lost as f64 / ledger.acknowledged as f64),
         Metric::Duplicated => Some(verified.duplicated as f64),
         _ => None,
     }

@@ -12,9 +12,10 @@ use tidemark_scenario::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, NextSource, Objective, ReadFrom, Resolve, System,
     SystemOrigin, TlsSettings,
 };
-use tidemark_scenario::{Plan, Shared};
+use tidemark_scenario::{Plan, Secrets, Shared};
 use tidemark_store::Durability;
 
+use super::hidden;
 use crate::LabError;
 use crate::target::target;
 
@@ -45,6 +46,9 @@ pub struct Recipe {
     pub(super) store: Option<Store>,
     /// The objectives that the ledger decides.
     objectives: Vec<String>,
+    /// What it is written down without.
+    #[serde(skip)]
+    pub(super) secrets: Secrets,
 }
 
 /// A store that is read past its system.
@@ -136,6 +140,7 @@ impl Recipe {
             contents,
             store,
             objectives: objectives.map(|objective| objective.text.clone()).collect(),
+            secrets: plan.secrets.clone(),
         }))
     }
 
@@ -145,17 +150,19 @@ impl Recipe {
     /// If it cannot be written.
     pub fn write(&self, run_dir: &Path) -> Result<(), LabError> {
         let path = path(run_dir);
-        let text = serde_json::to_vec_pretty(self).map_err(|error| LabError::Measure(error.to_string()))?;
+        let kept = hidden::kept(self, &self.secrets).and_then(|kept| serde_json::to_vec_pretty(&kept));
+        let text = kept.map_err(|error| LabError::Measure(error.to_string()))?;
         fs::create_dir_all(run_dir.join(DIR))
             .and_then(|()| fs::write(&path, text))
             .map_err(|error| LabError::Measure(format!("{}: cannot write: {error}", path.display())))
     }
 
-    /// The recipe of a run.
+    /// The recipe of a run. Its secrets were not kept: `given` has the values of settings and headers by name, and what
+    /// came from the environment comes from there again.
     ///
     /// # Errors
-    /// If it kept none, or what is there is no recipe.
-    pub fn read(run_dir: &Path) -> Result<Recipe, LabError> {
+    /// If it kept none, what is there is no recipe, or a secret is missing.
+    pub fn read(run_dir: &Path, given: &[(String, String)]) -> Result<Recipe, LabError> {
         let path = path(run_dir);
         let text = fs::read(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => LabError::Usage(format!(
@@ -164,8 +171,10 @@ impl Recipe {
             )),
             _ => LabError::Usage(format!("{}: cannot read: {error}", path.display())),
         })?;
-        serde_json::from_slice(&text)
-            .map_err(|error| LabError::Usage(format!("{}: no recipe to verify by: {error}", path.display())))
+        let wrong = |error| LabError::Usage(format!("{}: no recipe to verify by: {error}", path.display()));
+        let (kept, secrets) = hidden::given_back(serde_json::from_slice(&text).map_err(wrong)?, given)?;
+        let recipe: Recipe = serde_json::from_value(kept).map_err(wrong)?;
+        Ok(Recipe { secrets, ..recipe })
     }
 
     /// The system is somewhere else now.

@@ -60,7 +60,7 @@ fn entered(run_dir: &Path, each: u64, unacknowledged: &[u64]) -> Vec<Entry> {
         Piece::Varying,
     ];
     Forms::write(run_dir, SEED, vec![Form::new("Write", &pieces)]).unwrap();
-    let mut writer = LedgerWriter::create(run_dir).unwrap();
+    let mut writer = LedgerWriter::for_threads(run_dir, 2).unwrap();
     let mut entries = Vec::new();
     for thread in 0..2 {
         let mut part = ledger::Part::new(thread);
@@ -124,18 +124,19 @@ fn all_numbers_are_exact() {
     let found = look(dir.path(), &recipe(PAGED, &server.url));
     assert_eq!((found.sent, found.acknowledged, found.not_verified), (200, 194, None));
     let verified = found.verified.unwrap();
-    assert_eq!(numbers(&verified), [191, 3, 2, 6, 1, 2]);
+    // the changed one is not what was sent
+    assert_eq!((numbers(&verified), verified.changed), ([190, 4, 2, 6, 1, 2], 1));
     assert_eq!(verified.shown(), held.len() as u64);
     assert!(!verified.is_miscounted() && !verified.is_whole());
     let of = |kind: &str| -> Vec<&str> {
         let examples = verified.examples.iter().filter(|example| example.kind == kind);
         examples.map(|example| example.entry.as_str()).collect()
     };
-    assert_eq!(of("lost"), ["0000000000000003", "0000000000000099", "0010000000000050"]);
+    assert_eq!(of("lost"), ["0000000000000003", "0000000000000099", "0010000000000020", "0010000000000050"]);
     assert_eq!(of("different"), ["0010000000000020"]);
     assert_eq!(verified.examples[0].sent_us, Some((0, 1_000_000)));
     let when: Vec<_> = verified.lost_when.iter().map(|when| (when.from_us, when.to_us, when.lost)).collect();
-    assert_eq!(when, [(0, 1_000_000, 3)]);
+    assert_eq!(when, [(0, 1_000_000, 4)]);
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn a_store_that_counts_more_than_it_shows_is_told_so() {
 fn judged(ledger: &Ledger, objectives: &[&str]) -> (Verdict, Vec<bool>) {
     let objectives: Vec<_> = objectives.iter().map(|text| Objective::read(text).unwrap()).collect();
     let result =
-        |of: &Objective| ObjectiveResult { objective: of.text.clone(), met: false, measured: String::new() };
+        |of: &Objective| ObjectiveResult { objective: of.text.clone(), ..ObjectiveResult::default() };
     let mut results: Vec<_> = objectives.iter().map(result).collect();
     let before = Verdict { status: Status::Pass, reasons: Vec::new() };
     let verdict = judge(&before, &objectives, &mut results, Some(ledger), true);
@@ -187,6 +188,103 @@ fn what_was_lost_fails_unless_an_objective_allows_it() {
     assert_eq!(judged(&changed, &["lost < 10", "duplicated < 3"]).0.status, Status::Fail);
     let whole = with(Verified { found: 1_000, unacknowledged_found: 9, ..Verified::default() });
     assert_eq!(judged(&whole, &["lost = 0"]), (whole_verdict(), vec![true]));
+}
+
+#[test]
+fn nothing_acknowledged_meets_no_objective_on_losses() {
+    let nothing = Ledger { sent: 9, verified: Some(Verified::default()), ..Ledger::default() };
+    for objective in ["lost = 0", "lost < 1%"] {
+        let (verdict, met) = judged(&nothing, &[objective]);
+        assert_eq!((verdict.status, met), (Status::Fail, vec![false]));
+        let wanted = format!("{objective} missed: nothing was acknowledged, so nothing was verified");
+        assert_eq!(verdict.reasons, [wanted]);
+    }
+    assert_eq!(judged(&nothing, &["duplicated = 0"]), (whole_verdict(), vec![true]));
+}
+
+#[test]
+fn a_ledger_that_is_not_whole_verifies_nothing() {
+    let once = "{contents: {GET: /all, items: '$[*].payload'}}";
+    let damage = |break_it: fn(&Path)| {
+        let dir = tempfile::tempdir().unwrap();
+        let entries = entered(dir.path(), 5, &[]);
+        let held: Vec<_> = entries.iter().map(|entry| content(*entry)).collect();
+        let server = Server::start(move |_| {
+            Answer::ok(json_list("payload", &held.iter().map(|content| &content[..]).collect::<Vec<_>>()))
+        });
+        break_it(&dir.path().join("ledger"));
+        let found = look(dir.path(), &recipe(once, &server.url));
+        let (verdict, _) = judged(&found, &["lost = 0"]);
+        assert!(verdict.status != Status::Pass || found.not_verified.is_none());
+        found.not_verified.unwrap_or_default()
+    };
+    assert_eq!(damage(|_| {}), "");
+    let said = damage(|ledger| std::fs::remove_file(ledger.join("thread-1.log")).unwrap());
+    assert!(said.contains("thread-1.log is missing"), "{said}");
+    let said = damage(|ledger| {
+        let path = ledger.join("thread-0.log");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.len() - 3;
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    });
+    assert!(said.contains("thread-0.log is damaged"), "{said}");
+}
+
+#[test]
+fn a_ledger_that_holds_less_than_the_run_knew_verifies_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    entered(dir.path(), 5, &[]);
+    let known = super::entered(dir.path(), "").unwrap().unwrap();
+    assert!(shrunk(dir.path(), Some(&known)).unwrap().is_none());
+    // as if its end had been cut off
+    let path = dir.path().join("ledger/thread-1.log");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let shrunk = shrunk(dir.path(), Some(&known)).unwrap().unwrap();
+    let said = shrunk.not_verified.unwrap();
+    assert!(
+        shrunk.verified.is_none()
+            && said.contains("5 acknowledged writes of 5 sent, but the run had 10 of 10"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_recipe_is_kept_without_its_secrets_and_takes_them_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = scenario(
+        "{count: '/n?of=${api_key}', contents: {GET: '/all/${api_key}', items: $}, headers: {Authorization: Bearer of-verify, \
+         X-Token: abc, X-From: '${env(CARGO_PKG_NAME)}', Accept: any}}",
+    );
+    let text = format!("settings: {{api_key: 'a key/of mine'}}\n{text}");
+    let plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap();
+    let recipe = Recipe::of(&plan, "http://127.0.0.1:9", Known::default(), SEED).unwrap().unwrap();
+    recipe.write(dir.path()).unwrap();
+    let kept = std::fs::read_to_string(dir.path().join("ledger/verify.json")).unwrap();
+    for secret in ["of-verify", "\"abc\"", env!("CARGO_PKG_NAME"), "mine"] {
+        assert!(!kept.contains(secret), "{secret} in {kept}");
+    }
+    let error = Recipe::read(dir.path(), &[]).unwrap_err();
+    assert_eq!(error.exit_status(), 2);
+    let said = error.to_string();
+    for missing in [
+        "the setting api_key (--set api_key=…)",
+        "the header Authorization (--set",
+        "the header X-Token (--set",
+    ] {
+        assert!(said.contains(missing), "{said}");
+    }
+    assert!(!said.contains("CARGO_PKG_NAME"), "it is in the environment: {said}");
+    let given = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let all =
+        [given("api_key", "a key/of mine"), given("Authorization", "of-verify"), given("X-Token", "abc")];
+    let again = Recipe::read(dir.path(), &all).unwrap();
+    assert_eq!(again.headers, recipe.headers);
+    assert_eq!(again.count.unwrap().path, recipe.count.unwrap().path);
+    assert_eq!(again.contents.unwrap().paths, recipe.contents.unwrap().paths);
+    let error = Recipe::read(dir.path(), &[&all[..], &[given("other", "x")]].concat()).unwrap_err();
+    assert!(error.to_string().contains("--set other: this run needs no such secret"), "{error}");
 }
 
 fn whole_verdict() -> Verdict {
@@ -358,11 +456,11 @@ fn a_run_without_a_ledger_says_so() {
 #[test]
 fn a_recipe_is_kept_and_can_go_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
-    let error = Recipe::read(dir.path()).unwrap_err();
+    let error = Recipe::read(dir.path(), &[]).unwrap_err();
     assert!(error.to_string().contains("`verify:`") && error.exit_status() == 2, "{error}");
     let server = holding(Vec::new(), 0);
     recipe(PAGED, "http://127.0.0.1:9").write(dir.path()).unwrap();
-    let mut kept = Recipe::read(dir.path()).unwrap();
+    let mut kept = Recipe::read(dir.path(), &[]).unwrap();
     let paths = ["/messages/u0?limit=10", "/messages/u1?limit=10", "/messages/u2?limit=10"];
     assert_eq!(kept.contents.as_ref().unwrap().paths, paths, "each row once");
     kept.move_to(&server.url);

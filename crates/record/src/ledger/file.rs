@@ -1,10 +1,12 @@
 //! The ledger's files: one for each driver thread, appended to while the run goes on.
 //!
-//! `ledger/thread-N.log` begins with [`MAGIC`] and the thread (`u16`, all numbers little-endian), followed by frames:
+//! `ledger/thread-N.log` begins with [`MAGIC`], the thread and how many there are (`u16`, all numbers little-endian; 0
+//! where nobody knew), followed by frames:
 //! length of the body (`u32`), its CRC-32 (`u32`), and the body: when it was handed over (`u64`, microseconds since the
 //! run began), writes sent so far (`u64`) and the numbers acknowledged since the frame before, as a 64-bit Roaring
 //! bitmap in its portable form. A frame that was cut off by
-//! a crash ends the file; what stands before it counts.
+//! a crash ends the file; what stands before it counts. Anything else that is no frame is damage, and so is a file that
+//! is not there: what they held is not known, and nothing can be verified by the rest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,9 +19,16 @@ use super::{Entry, Part, THREADS_MAX};
 use crate::error::{RecordError, damaged, io_error};
 use crate::files;
 
-const MAGIC: &[u8; 8] = b"tidemkL1";
-const HEAD_BYTES: usize = MAGIC.len() + 2;
+const MAGIC: &[u8; 8] = b"tidemkL2";
+/// What files began with that do not say how many there are.
+const MAGIC_BEFORE: &[u8; 8] = b"tidemkL1";
+const HEAD_BYTES: usize = MAGIC.len() + 4;
+const HEAD_BYTES_BEFORE: usize = MAGIC.len() + 2;
 const FRAME_HEAD_BYTES: usize = 8;
+/// Shortest body: two times and an empty bitmap.
+const BODY_BYTES_MIN: usize = 24;
+/// How far behind what is no frame a whole one is looked for.
+const LOOK_BYTES_MAX: usize = 1 << 20;
 /// Longest body: far more than a second's acknowledgements take; a longer length is damage.
 const BODY_BYTES_MAX: usize = 64 << 20;
 const SECOND_US: u64 = 1_000_000;
@@ -27,6 +36,7 @@ const SECOND_US: u64 = 1_000_000;
 /// Appends parts to the run directory.
 pub struct LedgerWriter {
     dir: PathBuf,
+    threads: u16,
     files: BTreeMap<u16, File>,
     frame: Vec<u8>,
 }
@@ -34,25 +44,45 @@ pub struct LedgerWriter {
 impl LedgerWriter {
     /// Begins a ledger in a run directory.
     pub fn create(run_dir: &Path) -> Result<LedgerWriter, RecordError> {
+        LedgerWriter::for_threads(run_dir, 0)
+    }
+
+    /// The same where it is known how many threads there are: each has its file from the beginning, so that one that is
+    /// missing later is noticed.
+    pub fn for_threads(run_dir: &Path, threads: u16) -> Result<LedgerWriter, RecordError> {
         let dir = run_dir.join(files::LEDGER);
         fs::create_dir_all(&dir).map_err(io_error("create", &dir))?;
-        Ok(LedgerWriter { dir, files: BTreeMap::new(), frame: Vec::new() })
+        let mut writer = LedgerWriter { dir, threads, files: BTreeMap::new(), frame: Vec::new() };
+        for thread in 0..threads {
+            let file = writer.begin(thread)?;
+            writer.files.insert(thread, file);
+        }
+        Ok(writer)
+    }
+
+    fn begin(&self, thread: u16) -> Result<File, RecordError> {
+        let path = self.path(thread);
+        let mut file = File::create_new(&path).map_err(io_error("create", &path))?;
+        let mut head = MAGIC.to_vec();
+        head.extend_from_slice(&thread.to_le_bytes());
+        head.extend_from_slice(&self.threads.to_le_bytes());
+        file.write_all(&head).map_err(io_error("write", &path))?;
+        Ok(file)
+    }
+
+    fn path(&self, thread: u16) -> PathBuf {
+        self.dir.join(name(thread))
     }
 
     /// Appends what a thread has handed over at `at_us`. The operating system has it afterwards: it outlives the driver,
     /// not the machine.
     pub fn add(&mut self, part: &Part, at_us: u64) -> Result<(), RecordError> {
-        let path = self.dir.join(format!("thread-{}.log", part.thread));
-        let file = match self.files.entry(part.thread) {
-            std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
-            std::collections::btree_map::Entry::Vacant(place) => {
-                let mut file = File::create_new(&path).map_err(io_error("create", &path))?;
-                let mut head = MAGIC.to_vec();
-                head.extend_from_slice(&part.thread.to_le_bytes());
-                file.write_all(&head).map_err(io_error("write", &path))?;
-                place.insert(file)
-            }
-        };
+        let path = self.path(part.thread);
+        if !self.files.contains_key(&part.thread) {
+            let file = self.begin(part.thread)?;
+            self.files.insert(part.thread, file);
+        }
+        let Some(file) = self.files.get_mut(&part.thread) else { return Ok(()) };
         self.frame.clear();
         self.frame.extend_from_slice(&[0; FRAME_HEAD_BYTES]);
         self.frame.extend_from_slice(&at_us.to_le_bytes());
@@ -84,7 +114,10 @@ pub(super) struct ThreadLedger {
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     pub(super) threads: BTreeMap<u16, ThreadLedger>,
+    /// How many threads there were, as far as the files say.
+    named: u16,
     torn: u64,
+    damage: Option<String>,
 }
 
 impl Ledger {
@@ -100,28 +133,47 @@ impl Ledger {
                 ledger.take_file(&bytes).map_err(|reason| damaged(&path, reason))?;
             }
         }
+        let missing = (0..ledger.named.max(1)).find(|thread| !ledger.threads.contains_key(thread));
+        let missing = match ledger.threads.is_empty() {
+            true => Some("its files are missing".to_owned()),
+            false => {
+                missing.filter(|_| ledger.named > 0).map(|thread| format!("{} is missing", name(thread)))
+            }
+        };
+        ledger.damage = ledger.damage.or(missing);
         Ok(ledger)
     }
 
     /// Takes one thread's file. Outside bytes: every length is held against what is there.
     pub fn take_file(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
-        if bytes.len() < HEAD_BYTES {
+        let head_bytes = if bytes.starts_with(MAGIC_BEFORE) { HEAD_BYTES_BEFORE } else { HEAD_BYTES };
+        if bytes.len() < head_bytes {
             self.torn += 1;
             return Ok(());
         }
-        let (head, mut rest) = bytes.split_at(HEAD_BYTES);
-        let thread = u16::from_le_bytes([head[MAGIC.len()], head[MAGIC.len() + 1]]);
-        if &head[..MAGIC.len()] != MAGIC || thread >= THREADS_MAX {
+        let (head, mut rest) = bytes.split_at(head_bytes);
+        let number = |at: usize| head.get(at..at + 2).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
+        let thread = number(MAGIC.len());
+        if !(head.starts_with(MAGIC) || head.starts_with(MAGIC_BEFORE)) || thread >= THREADS_MAX {
             return Err("not a ledger of this program, or of another version");
         }
+        self.named = self.named.max(number(MAGIC.len() + 2).min(THREADS_MAX));
         let mut own = ThreadLedger::default();
         while !rest.is_empty() {
-            let Some((body, behind)) = frame(rest) else {
-                self.torn += 1;
-                break;
-            };
-            own.add(body)?;
-            rest = behind;
+            match frame(rest) {
+                Frame::Whole(body, behind) => {
+                    own.add(body)?;
+                    rest = behind;
+                    continue;
+                }
+                Frame::Torn if !is_followed(rest) => self.torn += 1,
+                Frame::Torn | Frame::Damaged => {
+                    let at = bytes.len() - rest.len();
+                    let damage = || format!("{} is damaged at byte {at}", name(thread));
+                    self.damage.get_or_insert_with(damage);
+                }
+            }
+            break;
         }
         match self.threads.insert(thread, own) {
             None => Ok(()),
@@ -132,6 +184,11 @@ impl Ledger {
     /// Files whose last frame was cut off: the driver died while it wrote.
     pub fn torn(&self) -> u64 {
         self.torn
+    }
+
+    /// What cannot be read of it, though nothing was cut off: what it held is not known.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
     }
 
     /// Writes sent.
@@ -207,14 +264,37 @@ impl ThreadLedger {
     }
 }
 
-/// The first frame's body and what comes behind it, where it is whole.
-fn frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (head, rest) = bytes.split_first_chunk::<FRAME_HEAD_BYTES>()?;
+fn name(thread: u16) -> String {
+    format!("thread-{thread}.log")
+}
+
+/// What a file goes on with.
+enum Frame<'b> {
+    /// A body, and what comes behind it.
+    Whole(&'b [u8], &'b [u8]),
+    /// The beginning of a frame: whoever wrote it died.
+    Torn,
+    Damaged,
+}
+
+fn frame(bytes: &[u8]) -> Frame<'_> {
+    let Some((head, rest)) = bytes.split_first_chunk::<FRAME_HEAD_BYTES>() else { return Frame::Torn };
     let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
     let checksum = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
     if length > BODY_BYTES_MAX {
-        return None;
+        return Frame::Damaged;
     }
-    let (body, behind) = rest.split_at_checked(length)?;
-    (crc32fast::hash(body) == checksum).then_some((body, behind))
+    match rest.split_at_checked(length) {
+        None => Frame::Torn,
+        Some((body, behind)) if crc32fast::hash(body) == checksum => Frame::Whole(body, behind),
+        Some(_) => Frame::Damaged,
+    }
+}
+
+/// Whether a whole frame stands somewhere behind what looks like a torn one: then it was its length that was damaged.
+fn is_followed(bytes: &[u8]) -> bool {
+    let starts = 1..bytes.len().saturating_sub(BODY_BYTES_MIN).min(LOOK_BYTES_MAX);
+    starts
+        .into_iter()
+        .any(|start| matches!(frame(&bytes[start..]), Frame::Whole(body, _) if body.len() >= BODY_BYTES_MIN))
 }

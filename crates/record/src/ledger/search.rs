@@ -16,7 +16,8 @@ pub const EXAMPLES: usize = 10;
 #[derive(Debug, Clone)]
 pub struct Search<'a> {
     ledger: &'a Ledger,
-    seen: BTreeMap<u16, RoaringTreemap>,
+    /// Those seen with the content that was sent.
+    whole: BTreeMap<u16, RoaringTreemap>,
     /// Those seen with another content at least once.
     different: BTreeMap<u16, RoaringTreemap>,
     duplicated: u64,
@@ -29,7 +30,7 @@ impl<'a> Search<'a> {
     pub fn new(ledger: &'a Ledger) -> Search<'a> {
         Search {
             ledger,
-            seen: BTreeMap::new(),
+            whole: BTreeMap::new(),
             different: BTreeMap::new(),
             duplicated: 0,
             duplicated_examples: Vec::new(),
@@ -40,19 +41,25 @@ impl<'a> Search<'a> {
     /// The store holds this write, with the content that was sent. Its checksum says that it is this run's: so it is one
     /// also where the ledger lacks it, because the driver died before it could hand its last second over.
     pub fn found(&mut self, entry: Entry) {
-        if !self.seen.entry(entry.thread).or_default().insert(entry.number) {
-            self.duplicated += 1;
-            note(&mut self.duplicated_examples, entry);
-        }
+        let is_first = self.whole.entry(entry.thread).or_default().insert(entry.number);
+        self.count(entry, is_first && !contains(&self.different, entry));
     }
 
-    /// The store holds this write with another content; a write that was never sent is another's.
+    /// The store holds this write with another content; a write that was never sent is another's. It is not found by
+    /// that: what another run left behind may have the same number.
     pub fn found_different(&mut self, entry: Entry) {
         if !self.ledger.was_sent(entry) {
             self.foreign += 1;
-        } else {
-            self.found(entry);
-            self.different.entry(entry.thread).or_default().insert(entry.number);
+            return;
+        }
+        let is_first = self.different.entry(entry.thread).or_default().insert(entry.number);
+        self.count(entry, is_first && !contains(&self.whole, entry));
+    }
+
+    fn count(&mut self, entry: Entry, is_first: bool) {
+        if !is_first {
+            self.duplicated += 1;
+            note(&mut self.duplicated_examples, entry);
         }
     }
 
@@ -63,13 +70,14 @@ impl<'a> Search<'a> {
 
     /// Adds what another search of the same ledger found elsewhere.
     pub fn merge(&mut self, other: Search<'_>) {
-        for (thread, numbers) in other.seen {
-            let seen = self.seen.entry(thread).or_default();
-            for number in &*seen & &numbers {
-                self.duplicated += 1;
-                note(&mut self.duplicated_examples, Entry { thread, number });
+        let threads: BTreeSet<u16> = other.whole.keys().chain(other.different.keys()).copied().collect();
+        for thread in threads {
+            for number in &self.seen(thread) & &other.seen(thread) {
+                self.count(Entry { thread, number }, false);
             }
-            *seen |= numbers;
+        }
+        for (thread, numbers) in other.whole {
+            *self.whole.entry(thread).or_default() |= numbers;
         }
         for (thread, numbers) in other.different {
             *self.different.entry(thread).or_default() |= numbers;
@@ -79,12 +87,18 @@ impl<'a> Search<'a> {
         self.foreign += other.foreign;
     }
 
+    /// What of a thread was seen, with whatever content.
+    fn seen(&self, thread: u16) -> RoaringTreemap {
+        let of = |numbers: &BTreeMap<u16, RoaringTreemap>| numbers.get(&thread).cloned().unwrap_or_default();
+        of(&self.whole) | of(&self.different)
+    }
+
     /// In which seconds the lost writes were sent: begin and end in microseconds since the run began, and how many.
     pub fn lost_when(&self) -> Vec<LostWhen> {
         let none = RoaringTreemap::new();
         let mut seconds = BTreeMap::new();
         for (&thread, own) in &self.ledger.threads {
-            let lost = &own.acknowledged - self.seen.get(&thread).unwrap_or(&none);
+            let lost = &own.acknowledged - self.whole.get(&thread).unwrap_or(&none);
             if !lost.is_empty() {
                 self.ledger.add_by_second(thread, &lost, &mut seconds);
             }
@@ -106,24 +120,33 @@ impl<'a> Search<'a> {
         };
         let none = RoaringTreemap::new();
         let nothing = ThreadLedger::default();
-        let threads: BTreeSet<u16> = self.ledger.threads.keys().chain(self.seen.keys()).copied().collect();
+        let threads: BTreeSet<u16> = self
+            .ledger
+            .threads
+            .keys()
+            .chain(self.whole.keys())
+            .chain(self.different.keys())
+            .copied()
+            .collect();
         for thread in threads {
             let own = self.ledger.threads.get(&thread).unwrap_or(&nothing);
-            let seen = self.seen.get(&thread).unwrap_or(&none);
+            let whole = self.whole.get(&thread).unwrap_or(&none);
             let different = self.different.get(&thread).unwrap_or(&none);
-            let found = own.acknowledged.intersection_len(seen);
+            let seen = whole | different;
+            let found = own.acknowledged.intersection_len(whole);
             findings.found += found;
             findings.lost += own.acknowledged.len() - found;
-            findings.unacknowledged_found += seen.len() - found;
+            findings.changed += own.acknowledged.intersection_len(&seen) - found;
+            findings.unacknowledged_found += seen.len() - own.acknowledged.intersection_len(&seen);
             findings.different += different.len();
             let entries = |numbers: RoaringTreemap| {
                 numbers.into_iter().take(EXAMPLES).map(move |number| Entry { thread, number })
             };
             if findings.lost_examples.len() < EXAMPLES {
-                findings.lost_examples.extend(entries(&own.acknowledged - seen));
+                findings.lost_examples.extend(entries(&own.acknowledged - whole));
             }
             if findings.unacknowledged_examples.len() < EXAMPLES {
-                findings.unacknowledged_examples.extend(entries(seen - &own.acknowledged));
+                findings.unacknowledged_examples.extend(entries(&seen - &own.acknowledged));
             }
             findings.different_examples.extend(entries(different.clone()));
         }
@@ -132,6 +155,10 @@ impl<'a> Search<'a> {
         findings.different_examples.truncate(EXAMPLES);
         findings
     }
+}
+
+fn contains(numbers: &BTreeMap<u16, RoaringTreemap>, entry: Entry) -> bool {
+    numbers.get(&entry.thread).is_some_and(|numbers| numbers.contains(entry.number))
 }
 
 fn note(examples: &mut Vec<Entry>, entry: Entry) {
@@ -147,10 +174,13 @@ pub struct Findings {
     pub sent: u64,
     /// Writes acknowledged.
     pub acknowledged: u64,
-    /// Acknowledged and found.
+    /// Acknowledged and found, with the content that was sent.
     pub found: u64,
-    /// Acknowledged and not found: must be 0.
+    /// Acknowledged and not found so: must be 0.
     pub lost: u64,
+    /// Of those, how many are there with another content, of this run or of one before.
+    #[serde(default)]
+    pub changed: u64,
     /// Found more than once: how many times too often, over all.
     pub duplicated: u64,
     /// Found though never acknowledged: allowed, for the answer may have been lost on its way, or the driver died before

@@ -45,6 +45,7 @@ proptest! {
         let (mut one, mut other) = (Search::new(&ledger), Search::new(&ledger));
         let mut times = BTreeMap::<Entry, u64>::new();
         let mut changed = BTreeSet::new();
+        let mut whole = BTreeSet::new();
         let mut foreign = 0;
         for (index, &(thread, number, right)) in held.iter().enumerate() {
             let entry = Entry { thread, number };
@@ -52,9 +53,7 @@ proptest! {
             if right { search.found(entry) } else { search.found_different(entry) }
             if sent.contains(&entry) || right {
                 *times.entry(entry).or_default() += 1;
-                if !right {
-                    changed.insert(entry);
-                }
+                if right { whole.insert(entry) } else { changed.insert(entry) };
             } else {
                 foreign += 1;
             }
@@ -62,9 +61,10 @@ proptest! {
         one.merge(other);
         let findings = one.findings();
         let seen: BTreeSet<Entry> = times.keys().copied().collect();
-        let lost: Vec<Entry> = acknowledged.difference(&seen).copied().collect();
+        let lost: Vec<Entry> = acknowledged.difference(&whole).copied().collect();
         prop_assert_eq!(findings.acknowledged, acknowledged.len() as u64);
-        prop_assert_eq!(findings.found, acknowledged.intersection(&seen).count() as u64);
+        prop_assert_eq!(findings.found, acknowledged.intersection(&whole).count() as u64);
+        prop_assert_eq!(findings.changed, lost.iter().filter(|entry| changed.contains(entry)).count() as u64);
         prop_assert_eq!(findings.lost, lost.len() as u64);
         prop_assert_eq!(&findings.lost_examples[..], &lost[..lost.len().min(EXAMPLES)]);
         prop_assert_eq!(findings.duplicated, times.values().map(|n| n - 1).sum::<u64>());
@@ -122,15 +122,30 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_noticed_or_cuts_off(writes in prop::collection::vec(any::<bool>(), 1..300), at in 10usize.., bit in 0..8u8) {
+    fn a_changed_byte_is_noticed_or_cuts_off(writes in prop::collection::vec(any::<bool>(), 1..300), at in 12usize.., bit in 0..8u8) {
         let (dir, _, acknowledged) = written(&[(writes, 20)]);
         let mut bytes = fs::read(dir.path().join("ledger/thread-0.log")).unwrap();
-        let at = 10 + at % (bytes.len() - 10);
+        let at = 12 + at % (bytes.len() - 12);
         bytes[at] ^= 1 << bit;
         let mut ledger = Ledger::default();
         ledger.take_file(&bytes).unwrap();
-        prop_assert_eq!(ledger.torn(), 1);
+        // a length that reaches behind the end is a torn end as far as one can see
+        prop_assert_eq!(ledger.torn() + u64::from(ledger.damage().is_some()), 1);
         prop_assert!(ledger.acknowledged_entries().all(|entry| acknowledged.contains(&entry)));
+    }
+
+    #[test]
+    fn damage_that_whole_frames_follow_is_no_torn_end(
+        writes in prop::collection::vec(any::<bool>(), 100..300), at in 0usize..60, bit in 0..8u8,
+    ) {
+        let (dir, ..) = written(&[(writes, 20)]);
+        let path = dir.path().join("ledger/thread-0.log");
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[12 + at] ^= 1 << bit;
+        fs::write(&path, bytes).unwrap();
+        let ledger = Ledger::read(dir.path()).unwrap();
+        let damage = ledger.damage().unwrap_or_default().to_owned();
+        prop_assert!(damage.starts_with("thread-0.log is damaged at byte "), "{}", damage);
     }
 
     #[test]
@@ -146,6 +161,55 @@ proptest! {
         let digits = text.len() == ENTRY_DIGITS && text.bytes().all(|b| b.is_ascii_digit());
         prop_assert_eq!(text.parse::<Entry>().is_ok(), digits);
     }
+}
+
+#[test]
+fn a_missing_file_is_noticed() {
+    for gone in 0..3 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = LedgerWriter::for_threads(dir.path(), 3).unwrap();
+        let mut part = Part::new(1);
+        let entry = part.enter();
+        part.acknowledge(entry.number);
+        writer.add(&part, 1).unwrap();
+        let ledger = Ledger::read(dir.path()).unwrap();
+        assert_eq!((ledger.damage(), ledger.acknowledged()), (None, 1));
+        let name = format!("thread-{gone}.log");
+        fs::remove_file(dir.path().join("ledger").join(&name)).unwrap();
+        let ledger = Ledger::read(dir.path()).unwrap();
+        assert_eq!(ledger.damage(), Some(format!("{name} is missing").as_str()));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    LedgerWriter::create(dir.path()).unwrap();
+    assert!(Ledger::read(dir.path()).unwrap().damage().is_some(), "none at all");
+}
+
+#[test]
+fn what_another_run_left_under_the_same_number_is_not_what_was_sent() {
+    let (dir, _, acknowledged) = written(&[(vec![true; 3], 1)]);
+    let ledger = Ledger::read(dir.path()).unwrap();
+    let mut search = Search::new(&ledger);
+    for entry in &acknowledged {
+        search.found_different(*entry);
+    }
+    search.found(Entry { thread: 0, number: 2 });
+    let findings = search.findings();
+    assert_eq!((findings.found, findings.lost, findings.changed, findings.different), (1, 2, 2, 3));
+}
+
+#[test]
+fn a_part_takes_back_what_could_not_be_handed_over() {
+    let mut part = Part::new(0);
+    let first = part.enter();
+    part.acknowledge(first.number);
+    let untaken = part.hand_over(Part::default());
+    let second = part.enter();
+    part.acknowledge(second.number);
+    part.take_back(untaken);
+    let dir = tempfile::tempdir().unwrap();
+    LedgerWriter::create(dir.path()).unwrap().add(&part.hand_over(Part::default()), 1).unwrap();
+    let ledger = Ledger::read(dir.path()).unwrap();
+    assert_eq!(ledger.acknowledged_entries().collect::<Vec<_>>(), [first, second]);
 }
 
 /// A hundred million writes take less than the hundred megabytes that a ledger may, also when every third fails.

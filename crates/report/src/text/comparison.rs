@@ -25,12 +25,17 @@ pub fn summary(compared: &Compared, style: Style) -> String {
     for part in &compared.parts {
         self::part(&mut text, part, compared.equal_rate_per_s);
     }
-    if compared.parts.iter().any(|part| part.variants.iter().all(|variant| variant.rounds == 1)) {
-        text.line("");
-        let note = "In brackets: where the ratio lies 95 of 100 times, by the seconds of these runs. One round does \
-                    not show what differs from run to run; `rounds` in the scenario does.";
-        text.marked("-", note);
-    }
+    let no_claim =
+        compared.parts.iter().flat_map(|part| &part.ratios).find_map(|ratios| ratios.no_claim.as_ref());
+    text.line("");
+    text.marked("-", &match no_claim {
+        Some(why) => format!(
+            "no claim: {why}. What differs from run to run is not known by fewer; give them with `rounds` in the scenario."
+        ),
+        None => "In brackets: where all of these ratios lie 95 of 100 times, by how the rounds differ. Below 2 % no \
+                 difference is claimed."
+            .into(),
+    });
     place(&mut text, compared);
     text.out
 }
@@ -52,7 +57,7 @@ fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
         let cells = part.variants.iter().map(figure).chain(ratios);
         table.row(std::iter::once(name.to_owned()).chain(cells).collect());
     };
-    let time = |us: u64| if us == 0 { "-".to_owned() } else { duration(us as f64) };
+    let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
     let no_ratio = |_: &Ratios| Ratio::default();
     row("answered", &|of| format!("{}/s", rate(of.answered_per_s)), &|ratios| ratios.answered_per_s);
     row("median", &|of| time(of.response_time_us.p50), &|ratios| ratios.p50);
@@ -67,7 +72,7 @@ fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
     row("system: cores used", &|of| cores(of.system_cpu_share), &no_ratio);
     row("system: memory", &|of| of.system_rss_bytes_max.map_or("-".to_owned(), bytes), &no_ratio);
     row("driver: CPU per request", &|of| duration(of.driver_cpu_us_per_request), &no_ratio);
-    row("errors", &errors, &no_ratio);
+    row("failed", &failed, &no_ratio);
     if part.variants.iter().any(|variant| variant.dropped > 0) {
         row("arrivals dropped", &|of| compact(of.dropped as f64), &no_ratio);
     }
@@ -79,10 +84,11 @@ fn rate(per_s: f64) -> String {
     if per_s < 99_950.0 { three_digits(per_s) } else { compact(per_s) }
 }
 
-fn errors(of: &Figures) -> String {
-    match of.errors.values().sum::<u64>() {
+/// Requests without a good answer, as a share of all that were due.
+fn failed(of: &Figures) -> String {
+    match of.errors.values().sum::<u64>() + of.dropped {
         0 => "none".into(),
-        failed => percent(failed as f64 / of.requests.max(1) as f64),
+        failed => percent(failed as f64 / (of.requests + of.dropped).max(1) as f64),
     }
 }
 
@@ -90,7 +96,7 @@ fn errors(of: &Figures) -> String {
 fn in_words(ratio: Ratio) -> String {
     let Some(value) = ratio.ratio.map(three_digits) else { return String::new() };
     match (ratio.low, ratio.high) {
-        _ if ratio.is_no_difference() => format!("{value} no difference seen"),
+        _ if ratio.difference == Some(false) => format!("{value} no difference seen"),
         (Some(low), Some(high)) => format!("{value} ({} to {})", three_digits(low), three_digits(high)),
         _ => value,
     }

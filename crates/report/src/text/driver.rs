@@ -38,9 +38,9 @@ pub(super) fn driver(text: &mut Text, manifest: &Manifest) {
     let lag = &driver.lag_us;
     let of = format!(
         "median {}, p99 {}, longest {}",
-        duration(lag.p50 as f64),
-        duration(lag.p99 as f64),
-        duration(lag.max as f64)
+        time(lag.p50.map(|us| us as f64)),
+        time(lag.p99.map(|us| us as f64)),
+        time(lag.max.map(|us| us as f64))
     );
     let late = match driver.late {
         0 => "none by 1ms or more".to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn brief(manifest: &Manifest) -> Vec<String> {
     if driver.threads == 0 {
         return Vec::new();
     }
-    vec![shares(driver), format!("sent {} late (p99)", duration(driver.lag_us.p99 as f64))]
+    vec![shares(driver), format!("sent {} late (p99)", time(driver.lag_us.p99.map(|us| us as f64)))]
 }
 
 fn shares(driver: &Driver) -> String {

@@ -1,6 +1,6 @@
 //! The report of one URL that was hit: shorter than that of a scenario, and it says which loop it was.
 
-use tidemark_record::{Merged, Outcome, RecordError, new_merged};
+use tidemark_record::{Distribution, Merged, Outcome, RecordError, new_merged};
 
 use super::*;
 
@@ -34,7 +34,6 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     let mut text = Text::new(style);
     let manifest = &run.manifest;
     verdict(&mut text, manifest);
-    unjudged_errors(&mut text, manifest);
     which_loop(&mut text, manifest);
     // where somebody must ask whether it was the limit, or wants to know everything
     let full_driver = quick.percentiles || manifest.summary.verdict.status == Status::Invalid;
@@ -42,7 +41,8 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     let (response, service) = times(run)?;
     latency(&mut text, &manifest.summary);
     if quick.percentiles {
-        percentiles(&mut text, &response, &service);
+        let failed = manifest.summary.failed;
+        percentiles(&mut text, Distribution::new(&response, failed), Distribution::new(&service, failed));
     }
     histogram(&mut text, &response);
     errors(&mut text, manifest);
@@ -59,19 +59,6 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
         text.line(&hint);
     }
     Ok(text.out)
-}
-
-/// A verdict without objectives must not hide that requests failed.
-fn unjudged_errors(text: &mut Text, manifest: &Manifest) {
-    let summary = &manifest.summary;
-    let failed: u64 = summary.errors.values().sum();
-    if failed == 0 || summary.verdict.status != Status::Pass || !manifest.objectives.is_empty() {
-        return;
-    }
-    let share = percent(failed as f64 / summary.requests.max(1) as f64);
-    let says = text.paint(BAD, &format!("{share} of the requests failed"));
-    let hint = text.paint(QUIET, "; --until 'errors<1%' makes that decide");
-    text.line(&format!("{:1$}{says}{hint}", "", length("PASS  ")));
 }
 
 /// Which loop it was and what that means for the figures.
@@ -141,16 +128,13 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         true => String::new(),
         false => format!("{}/s offered", three_digits(summary.offered_per_s)),
     };
-    text.named("rate", &[&format!("{}/s", three_digits(summary.achieved_per_s)), &offered, &rate]);
-    text.named("requests", &[&count(summary.requests), &format!("{} new connections", count(connects))]);
-    let failed: u64 = summary.errors.values().sum();
-    let share = percent(failed as f64 / summary.requests.max(1) as f64);
-    let shown = match failed {
-        0 => text.paint(GOOD, "none"),
-        n => text.paint(BAD, &format!("{} ({share})", count(n))),
-    };
-    let name = text.paint(QUIET, &pad_right("errors", NAME));
-    text.line(&format!("{:INDENT$}{name}{shown}", ""));
+    let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
+    let achieved = format!("{at_least}{}/s good answers", three_digits(summary.achieved_per_s));
+    text.named("rate", &[&achieved, &offered, &rate]);
+    text.named("requests", &[&count(summary.due()), &format!("{} new connections", count(connects))]);
+    let failed = failures(text, summary);
+    let name = text.paint(QUIET, &pad_right("failed", NAME));
+    text.line(&format!("{:INDENT$}{name}{failed}", ""));
     if summary.dropped > 0 {
         text.named("dropped", &[&format!("{} found no room to wait", count(summary.dropped))]);
     }
@@ -160,7 +144,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     text.named("status codes", if statuses.is_empty() { &["none"] } else { &statuses });
 }
 
-/// Response and service times of the measured requests that were answered as they should.
+/// Response and service times of the good answers to measured requests.
 fn times(run: &Run) -> Result<(Merged, Merged), RecordError> {
     let (mut response, mut service) = (new_merged(), new_merged());
     for series in run.series.iter().filter(|series| series.measured && series.outcome == Outcome::Ok) {
@@ -171,15 +155,15 @@ fn times(run: &Run) -> Result<(Merged, Merged), RecordError> {
 }
 
 /// A percentile above which there is no request says nothing.
-fn percentiles(text: &mut Text, response: &Merged, service: &Merged) {
+fn percentiles(text: &mut Text, response: Distribution<'_>, service: Distribution<'_>) {
     text.heading("Percentiles");
     let mut table = Table::new(&["", "response time", "service time", "requests above"]);
     for percentile in PERCENTILES {
-        let above = response.len() as f64 * (100.0 - percentile) / 100.0;
+        let above = response.due() as f64 * (100.0 - percentile) / 100.0;
         if above < 1.0 {
             break;
         }
-        let at = |of: &Merged| duration(of.value_at_percentile(percentile) as f64);
+        let at = |of: Distribution<'_>| time(of.quantile(percentile / 100.0).map(|us| us as f64));
         table.row(vec![format!("p{percentile}"), at(response), at(service), count(above.round() as u64)]);
     }
     text.table(&table);
@@ -191,7 +175,7 @@ fn histogram(text: &mut Text, response: &Merged) {
     }
     let bars = bars(response);
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
-    text.heading("Response times");
+    text.heading("Response times of good answers");
     let edge = |us: u64| duration(us as f64);
     let width =
         bars.iter().map(|bar| length(&edge(bar.from_us)).max(length(&edge(bar.to_us)))).max().unwrap_or(0);

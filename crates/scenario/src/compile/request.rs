@@ -260,7 +260,8 @@ impl Session<'_, '_> {
             {
                 Some("keep") => WhenMissing::Keep,
                 Some("fail") => WhenMissing::Fail,
-                _ => WhenMissing::Clear,
+                Some("clear") => WhenMissing::Clear,
+                _ => WhenMissing::Tell,
             };
             extractions.push(Extraction { slot, source, when_missing });
         }

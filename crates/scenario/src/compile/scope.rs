@@ -147,6 +147,10 @@ impl Names for SessionNames<'_> {
         Err(format!("unknown variable \"{name}\"{hint}{advice}"))
     }
 
+    fn environment(&mut self, name: &str, default: Option<&expr::Node>) -> Result<Option<String>, String> {
+        self.settings.environment(name, default)
+    }
+
     fn counter(&mut self, name: &str) -> Result<usize, String> {
         Ok(self.shared.counter(name))
     }

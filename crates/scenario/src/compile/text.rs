@@ -11,7 +11,7 @@ impl Session<'_, '_> {
     /// Parses an expression that begins at byte `offset` of a node's text; mistakes are reported.
     pub(super) fn parsed(&mut self, node: &Node, offset: usize, text: &str) -> Option<Expr> {
         match expr::parse::parse(text, &mut self.names()) {
-            Ok(parsed) => Some(Expr::new(parsed)),
+            Ok(parsed) => Some(Expr::written(parsed, text)),
             Err(mistakes) => {
                 for mistake in mistakes {
                     self.reader.sink.error_inside(

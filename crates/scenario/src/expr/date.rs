@@ -3,7 +3,7 @@
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
 
-use super::eval::{Bytes, Got, Machine};
+use super::eval::{Absent, Bytes, Got, Machine, Made};
 use super::function::{argument, whole};
 use super::node::Node;
 
@@ -12,10 +12,12 @@ const WEEKDAYS: [&[u8]; 7] = [b"Sun", b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"
 const MONTHS: [&[u8]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-pub(super) fn date<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
-    let moment_ms = whole(m, &nodes[0]).filter(|ms| jiff::Timestamp::from_millisecond(*ms).is_ok());
-    let format = argument(m, &nodes[1]);
-    let Some(moment_ms) = moment_ms else { return Got::Missing };
+pub(super) fn date<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
+    let moment_ms = whole(m, &nodes[0])?;
+    let format = argument(m, &nodes[1])?;
+    if jiff::Timestamp::from_millisecond(moment_ms).is_err() {
+        return Err(Absent::Failed("no calendar has this moment"));
+    }
     let start = m.made.len();
     let done = match format {
         Bytes::Borrowed(format) => write_date(moment_ms, format, &mut m.made),
@@ -25,7 +27,11 @@ pub(super) fn date<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
             write_date(moment_ms, &format, &mut m.made)
         }
     };
-    if done { Got::Text(Bytes::Made(start, m.made.len())) } else { Got::Missing }
+    if done {
+        Ok(Got::Text(Bytes::Made(start, m.made.len())))
+    } else {
+        Err(Absent::Failed("the format is wrong"))
+    }
 }
 
 fn write_date(moment_ms: i64, format: &[u8], out: &mut Vec<u8>) -> bool {
@@ -102,14 +108,15 @@ pub(super) fn format_problem(format: &[u8]) -> Option<String> {
     epoch.format(format, &mut out).err().map(|error| error.to_string())
 }
 
-pub(super) fn epoch_ms<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
-    let (text, format) = (argument(m, &nodes[0]), argument(m, &nodes[1]));
-    let Ok(parsed) = strtime::parse(m.bytes(&format), m.bytes(&text)) else { return Got::Missing };
+pub(super) fn epoch_ms<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
+    const NO_DATE: Absent = Absent::Failed("the text is no date in this format");
+    let (text, format) = (argument(m, &nodes[0])?, argument(m, &nodes[1])?);
+    let parsed = strtime::parse(m.bytes(&format), m.bytes(&text)).map_err(|_| NO_DATE)?;
     let moment = parsed.to_timestamp().or_else(|_| {
         let midnight = parsed.to_datetime().or_else(|_| parsed.to_date().map(|date| date.at(0, 0, 0, 0)));
         midnight.and_then(|midnight| midnight.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp())
     });
-    moment.map_or(Got::Missing, |moment| Got::Int(moment.as_millisecond()))
+    moment.map(|moment| Got::Int(moment.as_millisecond())).map_err(|_| NO_DATE)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use super::node::{Node, Operator};
 use crate::context::{Context, Shared};
+use crate::plan::SlotIndex;
 use crate::slot::{List, Slot, Value};
 
 thread_local! {
@@ -12,10 +13,23 @@ thread_local! {
     static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
+/// Why there is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absent {
+    /// The author says so: `missing`.
+    Said,
+    /// This variable is not set.
+    Unset(SlotIndex),
+    /// It cannot be made of what there is, for this reason.
+    Failed(&'static str),
+}
+
+/// What an evaluation comes to. What has no value has none to whoever needs it, either.
+pub(super) type Made<'e> = Result<Got<'e>, Absent>;
+
 /// A value in the middle of an evaluation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Got<'e> {
-    Missing,
     Bool(bool),
     Int(i64),
     Real(f64),
@@ -97,89 +111,92 @@ impl<'e> Machine<'e> {
         result
     }
 
-    pub(super) fn eval(&mut self, node: &'e Node) -> Got<'e> {
-        match node {
-            Node::Missing => Got::Missing,
+    pub(super) fn eval(&mut self, node: &'e Node) -> Made<'e> {
+        Ok(match node {
+            Node::Missing => return Err(Absent::Said),
             Node::Bool(value) => Got::Bool(*value),
             Node::Int(value) => Got::Int(*value),
             Node::Real(value) => Got::Real(*value),
             Node::Text(value) => Got::Text(Bytes::Borrowed(value)),
             Node::Variable(slot) => {
-                from_value(self.slots.get(usize::from(*slot)).map_or(Value::Missing, Slot::value))
+                let value = self.slots.get(usize::from(*slot)).map_or(Value::Missing, Slot::value);
+                return from_value(value).ok_or(Absent::Unset(*slot));
             }
             Node::Not(inner) => {
                 let got = self.eval(inner);
                 Got::Bool(!self.is_true(&got))
             }
             Node::Negate(inner) => {
-                let got = self.eval(inner);
-                self.arithmetic(Operator::Subtract, Got::Int(0), got)
+                let got = self.eval(inner)?;
+                return self.arithmetic(Operator::Subtract, Got::Int(0), got);
             }
-            Node::Binary(operator, sides) => self.binary(*operator, &sides[0], &sides[1]),
+            Node::Binary(operator, sides) => return self.binary(*operator, &sides[0], &sides[1]),
             Node::Item(parts) => {
-                let list = self.eval(&parts[0]);
-                let index = self.eval(&parts[1]);
-                self.item(list, index)
+                let list = self.eval(&parts[0])?;
+                let index = self.eval(&parts[1])?;
+                return self.item(list, index);
             }
-            Node::Call(function, arguments) => (function.run)(self, arguments),
+            Node::Call(function, arguments) => return (function.run)(self, arguments),
             Node::Count(counter) => Got::Int(self.shared.count(*counter) as i64),
             Node::NextRow(feeder) => Got::Int(self.shared.next_row(*feeder) as i64),
             Node::RandomRow(feeder) => {
                 let rows = self.shared.feeders()[*feeder].rows.len().max(1);
                 Got::Int(self.random.usize(..rows) as i64)
             }
-            Node::Cell { feeder, column, row } => self.cell(*feeder, *column, row),
+            Node::Cell { feeder, column, row } => return self.cell(*feeder, *column, row),
             Node::Rhythm { counter, share_ppb } => {
                 Got::Bool(fires(u128::from(self.shared.count(*counter)), u128::from(*share_ppb)))
             }
             Node::Chance { share_ppb } => Got::Bool(self.random.u64(..PPB) < *share_ppb),
             Node::Exponential { mean } => Got::Real(-mean * (1.0 - self.random.f64()).ln()),
             Node::Uniform { low, high } => Got::Int(self.random.i64(*low..=*high)),
-        }
+        })
     }
 
-    fn cell(&mut self, feeder: usize, column: usize, row: &'e Node) -> Got<'e> {
-        let row = self.eval(row);
+    fn cell(&mut self, feeder: usize, column: usize, row: &'e Node) -> Made<'e> {
+        let row = self.eval(row)?;
         let row = self.number(&row).map_or(0, Number::as_i64);
         let rows = &self.shared.feeders()[feeder].rows;
         match usize::try_from(row).ok().and_then(|row| rows.get(row)).and_then(|cells| cells.get(column)) {
-            Some(cell) => Got::Text(Bytes::Borrowed(cell.as_bytes())),
-            None => Got::Missing,
+            Some(cell) => Ok(Got::Text(Bytes::Borrowed(cell.as_bytes()))),
+            None => Err(Absent::Failed("the feeder has no such row")),
         }
     }
 
-    fn binary(&mut self, operator: Operator, left: &'e Node, right: &'e Node) -> Got<'e> {
+    fn binary(&mut self, operator: Operator, left: &'e Node, right: &'e Node) -> Made<'e> {
         use Operator::{Add, And, Divide, Equal, Multiply, NotEqual, Or, Remainder, Subtract};
         let left = self.eval(left);
         if operator == And || operator == Or {
             let decided = self.is_true(&left);
             if decided == (operator == Or) {
-                return Got::Bool(decided);
+                return Ok(Got::Bool(decided));
             }
             let right = self.eval(right);
-            return Got::Bool(self.is_true(&right));
+            return Ok(Got::Bool(self.is_true(&right)));
         }
         let right = self.eval(right);
-        match operator {
-            Add | Subtract | Multiply | Divide | Remainder => self.arithmetic(operator, left, right),
-            Equal => Got::Bool(self.equal(&left, &right)),
-            NotEqual => Got::Bool(!self.equal(&left, &right)),
-            _ => Got::Bool(self.compares(operator, &left, &right)),
-        }
+        Ok(Got::Bool(match operator {
+            Add | Subtract | Multiply | Divide | Remainder => {
+                return self.arithmetic(operator, operand(left)?, operand(right)?);
+            }
+            Equal => self.equal(&left, &right),
+            NotEqual => !self.equal(&left, &right),
+            _ => self.compares(operator, &left, &right),
+        }))
     }
 
     /// Two texts are equal if they are the same, even if both spell numbers: ids may have zeros in front.
-    fn equal(&mut self, left: &Got<'e>, right: &Got<'e>) -> bool {
+    /// Missing equals only missing.
+    fn equal(&mut self, left: &Made<'e>, right: &Made<'e>) -> bool {
         match (left, right) {
-            (Got::Text(left), Got::Text(right)) => self.bytes(left) == self.bytes(right),
-            _ => self.order(left, right) == Some(std::cmp::Ordering::Equal),
+            (Ok(Got::Text(left)), Ok(Got::Text(right))) => self.bytes(left) == self.bytes(right),
+            (Ok(left), Ok(right)) => self.order(left, right) == Some(std::cmp::Ordering::Equal),
+            _ => left.is_err() && right.is_err(),
         }
     }
 
-    fn compares(&mut self, operator: Operator, left: &Got<'e>, right: &Got<'e>) -> bool {
-        if matches!(left, Got::Missing) || matches!(right, Got::Missing) {
-            return false;
-        }
+    fn compares(&mut self, operator: Operator, left: &Made<'e>, right: &Made<'e>) -> bool {
+        let (Ok(left), Ok(right)) = (left, right) else { return false };
         let Some(order) = self.order(left, right) else { return false };
         match operator {
             Operator::Less => order.is_lt(),
@@ -189,7 +206,7 @@ impl<'e> Machine<'e> {
         }
     }
 
-    /// Numbers (and texts that are numbers) by size, everything else as text; missing equals only missing.
+    /// Numbers (and texts that are numbers) by size, everything else as text.
     fn order(&mut self, left: &Got<'e>, right: &Got<'e>) -> Option<std::cmp::Ordering> {
         if let (Some(left), Some(right)) = (self.number(left), self.number(right)) {
             return match (left, right) {
@@ -197,20 +214,18 @@ impl<'e> Machine<'e> {
                 _ => left.as_f64().partial_cmp(&right.as_f64()),
             };
         }
-        match (left, right) {
-            (Got::Missing, Got::Missing) => return Some(std::cmp::Ordering::Equal),
-            (Got::Missing, _) | (_, Got::Missing) => return None,
-            _ => {}
-        }
         let left = self.textual(*left);
         let right = self.textual(*right);
         Some(self.bytes(&left).cmp(self.bytes(&right)))
     }
 
-    fn arithmetic(&self, operator: Operator, left: Got<'e>, right: Got<'e>) -> Got<'e> {
+    fn arithmetic(&self, operator: Operator, left: Got<'e>, right: Got<'e>) -> Made<'e> {
         let (Some(left), Some(right)) = (self.number(&left), self.number(&right)) else {
-            return Got::Missing;
+            return Err(NO_NUMBER);
         };
+        if matches!(operator, Operator::Divide | Operator::Remainder) && right.as_f64() == 0.0 {
+            return Err(Absent::Failed("division by zero"));
+        }
         if let (Number::Int(left), Number::Int(right)) = (left, right) {
             let whole = match operator {
                 Operator::Add => left.checked_add(right),
@@ -221,7 +236,7 @@ impl<'e> Machine<'e> {
                 _ => None,
             };
             if let Some(whole) = whole {
-                return Got::Int(whole);
+                return Ok(Got::Int(whole));
             }
         }
         let (left, right) = (left.as_f64(), right.as_f64());
@@ -232,16 +247,17 @@ impl<'e> Machine<'e> {
             Operator::Remainder => left.rem_euclid(right),
             _ => left / right,
         };
-        if real.is_finite() { Got::Real(real) } else { Got::Missing }
+        if real.is_finite() { Ok(Got::Real(real)) } else { Err(Absent::Failed("the number is too large")) }
     }
 
     /// The item of a list; negative indices count from the end.
-    pub(super) fn item(&self, list: Got<'e>, index: Got<'e>) -> Got<'e> {
-        let (Got::List(list), Some(index)) = (list, self.number(&index)) else { return Got::Missing };
+    pub(super) fn item(&self, list: Got<'e>, index: Got<'e>) -> Made<'e> {
+        let Got::List(list) = list else { return Err(Absent::Failed("there is no list")) };
+        let index = self.number(&index).ok_or(NO_NUMBER)?;
         let index = index.as_i64();
         let index = if index < 0 { index.saturating_add(list.len() as i64) } else { index };
         let item = usize::try_from(index).ok().and_then(|index| list.get(index));
-        item.map_or(Got::Missing, |item| Got::Text(Bytes::Borrowed(item)))
+        item.map(|item| Got::Text(Bytes::Borrowed(item))).ok_or(Absent::Failed("the list has no such item"))
     }
 
     /// The number that a value is or spells.
@@ -250,18 +266,18 @@ impl<'e> Machine<'e> {
             Got::Int(value) => Some(Number::Int(*value)),
             Got::Real(value) => Some(Number::Real(*value)),
             Got::Text(bytes) => Number::parse(self.bytes(bytes)),
-            Got::Missing | Got::Bool(_) | Got::List(_) => None,
+            Got::Bool(_) | Got::List(_) => None,
         }
     }
 
-    pub(super) fn is_true(&self, got: &Got<'e>) -> bool {
+    pub(super) fn is_true(&self, got: &Made<'e>) -> bool {
         match got {
-            Got::Missing => false,
-            Got::Bool(value) => *value,
-            Got::Int(value) => *value != 0,
-            Got::Real(value) => *value != 0.0,
-            Got::Text(bytes) => !matches!(self.bytes(bytes), b"" | b"false" | b"0"),
-            Got::List(list) => !list.is_empty(),
+            Err(_) => false,
+            Ok(Got::Bool(value)) => *value,
+            Ok(Got::Int(value)) => *value != 0,
+            Ok(Got::Real(value)) => *value != 0.0,
+            Ok(Got::Text(bytes)) => !matches!(self.bytes(bytes), b"" | b"false" | b"0"),
+            Ok(Got::List(list)) => !list.is_empty(),
         }
     }
 
@@ -273,11 +289,10 @@ impl<'e> Machine<'e> {
         }
     }
 
-    /// A value as text: nothing for a missing one, items joined by commas for a list.
+    /// A value as text: items joined by commas for a list.
     pub(super) fn textual(&mut self, got: Got<'e>) -> Bytes<'e> {
         let start = self.made.len();
         match got {
-            Got::Missing => return Bytes::Borrowed(b""),
             Got::Bool(value) => return Bytes::Borrowed(if value { b"true" } else { b"false" }),
             Got::Text(bytes) => return bytes,
             Got::Int(value) => self.made.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
@@ -308,7 +323,6 @@ impl<'e> Machine<'e> {
     /// The value, borrowed.
     pub(super) fn value<'s>(&'s self, got: &Got<'s>) -> Value<'s> {
         match got {
-            Got::Missing => Value::Missing,
             Got::Bool(value) => Value::Bool(*value),
             Got::Int(value) => Value::Int(*value),
             Got::Real(value) => Value::Real(*value),
@@ -317,9 +331,9 @@ impl<'e> Machine<'e> {
         }
     }
 
-    pub(super) fn store(&self, got: Got<'e>, out: &mut Slot) {
+    pub(super) fn store(&self, got: Made<'e>, out: &mut Slot) {
+        let Ok(got) = got else { return out.clear() };
         match got {
-            Got::Missing => out.clear(),
             Got::Bool(value) => out.set_bool(value),
             Got::Int(value) => out.set_int(value),
             Got::Real(value) => out.set_real(value),
@@ -334,15 +348,23 @@ impl<'e> Machine<'e> {
     }
 }
 
-fn from_value(value: Value<'_>) -> Got<'_> {
-    match value {
-        Value::Missing => Got::Missing,
+/// What is wrong where a number is wanted.
+pub(super) const NO_NUMBER: Absent = Absent::Failed("something in it is no number");
+
+/// Who needs a number cannot do with none, even where the author says that there is none.
+pub(super) fn operand(made: Made<'_>) -> Made<'_> {
+    made.map_err(|absent| if absent == Absent::Said { NO_NUMBER } else { absent })
+}
+
+fn from_value(value: Value<'_>) -> Option<Got<'_>> {
+    Some(match value {
+        Value::Missing => return None,
         Value::Bool(value) => Got::Bool(value),
         Value::Int(value) => Got::Int(value),
         Value::Real(value) => Got::Real(value),
         Value::Text(value) => Got::Text(Bytes::Borrowed(value)),
         Value::List(value) => Got::List(value),
-    }
+    })
 }
 
 /// Writes a real number in its shortest form.

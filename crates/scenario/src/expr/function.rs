@@ -1,7 +1,7 @@
 //! The functions of expressions: one table, from which the parser, the checker's hints and the reference are made.
 
 use super::date::{date, epoch_ms};
-use super::eval::{Bytes, Got, Machine, Number};
+use super::eval::{Absent, Bytes, Got, Machine, Made, NO_NUMBER, Number, operand as needed};
 use super::node::Node;
 
 /// Longest text that one function makes on its own (`pad`, `random_text`), bytes.
@@ -20,16 +20,21 @@ pub(crate) struct Function {
     pub(crate) arguments_max: usize,
     /// Whether the same arguments always give the same value.
     pub(crate) pure: bool,
-    pub(super) run: for<'m, 'e> fn(&'m mut Machine<'e>, &'e [Node]) -> Got<'e>,
+    pub(super) run: for<'m, 'e> fn(&'m mut Machine<'e>, &'e [Node]) -> Made<'e>,
 }
 
 /// Functions that take a name instead of a value; the parser handles them.
-pub(crate) const NAMING: [(&str, &str, &str); 2] = [
+pub(crate) const NAMING: [(&str, &str, &str); 3] = [
     ("count", "count(NAME)", "counts the shared counter NAME up; the count before, 0 for the first caller"),
     (
         "next",
         "next(FEEDER) or next(FEEDER, COLUMN)",
         "a column of the feeder's next row (its first column if none is named)",
+    ),
+    (
+        "env",
+        "env(NAME) or env(NAME, default)",
+        "the environment variable NAME, read once when the scenario is; it is written down nowhere",
     ),
 ];
 
@@ -66,25 +71,29 @@ functions! {
         m.eval(if m.is_true(&condition) { &a[1] } else { &a[2] })
     };
     "exists" "exists(value)" "whether it is not missing" 1..=1 pure |m, a| {
-        Got::Bool(!matches!(m.eval(&a[0]), Got::Missing))
+        Ok(Got::Bool(m.eval(&a[0]).is_ok()))
     };
     "default" "default(value, …)" "the first that is not missing" 1..=ANY pure |m, a| {
-        a.iter().map(|node| m.eval(node)).find(|got| !matches!(got, Got::Missing)).unwrap_or(Got::Missing)
+        let mut made = Err(Absent::Said);
+        for node in a {
+            made = m.eval(node);
+            if made.is_ok() {
+                break;
+            }
+        }
+        made
     };
 
     "random" "random(low, high)" "a whole number by chance, both bounds included" 2..=2 varies |m, a| {
-        let (low, high) = (whole(m, &a[0]), whole(m, &a[1]));
-        match (low, high) {
-            (Some(low), Some(high)) => Got::Int(m.random.i64(low..=high.max(low))),
-            _ => Got::Missing,
-        }
+        let (low, high) = (whole(m, &a[0])?, whole(m, &a[1])?);
+        Ok(Got::Int(m.random.i64(low..=high.max(low))))
     };
     "pick" "pick(value, …)" "one of the values by chance" 1..=ANY varies |m, a| {
         let index = m.random.usize(..a.len());
         m.eval(&a[index])
     };
     "random_text" "random_text(length)" "letters and digits by chance" 1..=1 varies |m, a| {
-        let length = whole(m, &a[0]).unwrap_or(0).clamp(0, MADE_TEXT_MAX);
+        let length = whole(m, &a[0])?.clamp(0, MADE_TEXT_MAX);
         make(m, |m| {
             for _ in 0..length {
                 let byte = m.random.alphanumeric() as u8;
@@ -99,7 +108,7 @@ functions! {
         make(m, |m| m.made.extend_from_slice(text.as_bytes()))
     };
 
-    "now" "now()" "milliseconds since 1970 UTC" 0..=0 varies |m, _| Got::Int(m.epoch_ms);
+    "now" "now()" "milliseconds since 1970 UTC" 0..=0 varies |m, _| Ok(Got::Int(m.epoch_ms));
     "days" "days(n)" "n days in milliseconds" 1..=1 pure |m, a| scale(m, &a[0], DAY_MS);
     "hours" "hours(n)" "n hours in milliseconds" 1..=1 pure |m, a| scale(m, &a[0], 3_600_000);
     "minutes" "minutes(n)" "n minutes in milliseconds" 1..=1 pure |m, a| scale(m, &a[0], 60_000);
@@ -109,46 +118,44 @@ functions! {
         epoch_ms;
 
     "number" "number(value)" "the number that a text spells; missing if none" 1..=1 pure |m, a| {
-        let got = m.eval(&a[0]);
-        number(m.number(&got))
+        operand(m, &a[0]).map(number)
     };
     "text" "text(value)" "the value as text" 1..=1 pure |m, a| {
-        let got = m.eval(&a[0]);
-        Got::Text(m.textual(got))
+        Ok(Got::Text(argument(m, &a[0])?))
     };
     "round" "round(x)" "the nearest whole number" 1..=1 pure |m, a| rounded(m, &a[0], f64::round);
     "floor" "floor(x)" "the next whole number below" 1..=1 pure |m, a| rounded(m, &a[0], f64::floor);
     "ceil" "ceil(x)" "the next whole number above" 1..=1 pure |m, a| rounded(m, &a[0], f64::ceil);
-    "abs" "abs(x)" "without its sign" 1..=1 pure |m, a| match operand(m, &a[0]) {
-        Some(Number::Int(value)) => Got::Int(value.saturating_abs()),
-        Some(Number::Real(value)) => Got::Real(value.abs()),
-        None => Got::Missing,
-    };
+    "abs" "abs(x)" "without its sign" 1..=1 pure |m, a| Ok(match operand(m, &a[0])? {
+        Number::Int(value) => Got::Int(value.saturating_abs()),
+        Number::Real(value) => Got::Real(value.abs()),
+    });
     "min" "min(x, …)" "the smallest number" 1..=ANY pure |m, a| extreme(m, a, |new, best| new < best);
     "max" "max(x, …)" "the largest number" 1..=ANY pure |m, a| extreme(m, a, |new, best| new > best);
 
     "len" "len(value)" "how many items a list has, or characters a text; 0 if missing" 1..=1 pure |m, a| {
-        match m.eval(&a[0]) {
-            Got::List(list) => Got::Int(list.len() as i64),
-            got => {
+        Ok(Got::Int(match m.eval(&a[0]) {
+            Err(_) => 0,
+            Ok(Got::List(list)) => list.len() as i64,
+            Ok(got) => {
                 let text = m.textual(got);
                 // Bytes that begin a character.
-                Got::Int(m.bytes(&text).iter().filter(|byte| (**byte & 0xC0) != 0x80).count() as i64)
+                m.bytes(&text).iter().filter(|byte| (**byte & 0xC0) != 0x80).count() as i64
             }
-        }
+        }))
     };
     "first" "first(list)" "the first item" 1..=1 pure |m, a| {
-        let list = m.eval(&a[0]);
+        let list = m.eval(&a[0])?;
         m.item(list, Got::Int(0))
     };
     "last" "last(list)" "the last item" 1..=1 pure |m, a| {
-        let list = m.eval(&a[0]);
+        let list = m.eval(&a[0])?;
         m.item(list, Got::Int(-1))
     };
     "join" "join(list, separator)" "the items as one text" 2..=2 pure |m, a| {
-        let list = m.eval(&a[0]);
-        let separator = argument(m, &a[1]);
-        let Got::List(list) = list else { return list };
+        let list = m.eval(&a[0])?;
+        let separator = argument(m, &a[1])?;
+        let Got::List(list) = list else { return Ok(list) };
         make(m, |m| {
             for index in 0..list.len() {
                 if index > 0 {
@@ -159,21 +166,21 @@ functions! {
         })
     };
     "contains" "contains(where, what)" "whether a list has this item, or a text this part" 2..=2 pure |m, a| {
-        let place = m.eval(&a[0]);
-        let what = argument(m, &a[1]);
+        let place = m.eval(&a[0])?;
+        let what = argument(m, &a[1])?;
         if let Got::List(list) = place {
             let what = m.bytes(&what);
-            return Got::Bool((0..list.len()).any(|index| list.get(index) == Some(what)));
+            return Ok(Got::Bool((0..list.len()).any(|index| list.get(index) == Some(what))));
         }
         let place = m.textual(place);
-        Got::Bool(find_bytes(m.bytes(&place), m.bytes(&what)).is_some())
+        Ok(Got::Bool(find_bytes(m.bytes(&place), m.bytes(&what)).is_some()))
     };
 
     "concat" "concat(value, …)" "the values as one text" 1..=ANY pure |m, a| {
         // Arguments first: what they make must not stand in the middle of the result.
         let mut texts = [Bytes::Borrowed(b""); ANY];
         for (text, node) in texts.iter_mut().zip(a) {
-            *text = argument(m, node);
+            *text = argument(m, node)?;
         }
         make(m, |m| texts.iter().for_each(|text| m.append(*text)))
     };
@@ -182,11 +189,11 @@ functions! {
         mapped(m, &a[0], <[u8]>::make_ascii_lowercase)
     };
     "trim" "trim(text)" "without white space around it" 1..=1 pure |m, a| {
-        let text = argument(m, &a[0]);
+        let text = argument(m, &a[0])?;
         let bytes = m.bytes(&text);
         let start = bytes.len() - bytes.trim_ascii_start().len();
         let length = bytes.trim_ascii().len();
-        Got::Text(text.part(start, start + length))
+        Ok(Got::Text(text.part(start, start + length)))
     };
     "before" "before(text, separator)" "what stands before the first separator; all if there is none" 2..=2 pure
         |m, a| cut(m, a, |at, _, length| (0, at.unwrap_or(length)));
@@ -195,17 +202,17 @@ functions! {
     "part" "part(text, separator, index)" "piece number index (from 0) between separators; missing if there is none"
         3..=3 pure part;
     "slice" "slice(text, start, end)" "bytes from start up to (not including) end" 3..=3 pure |m, a| {
-        let text = argument(m, &a[0]);
-        let (start, end) = (whole(m, &a[1]), whole(m, &a[2]));
+        let text = argument(m, &a[0])?;
+        let (start, end) = (whole(m, &a[1])?, whole(m, &a[2])?);
         let length = m.bytes(&text).len();
-        let within = |at: Option<i64>| at.unwrap_or(0).clamp(0, length as i64) as usize;
+        let within = |at: i64| at.clamp(0, length as i64) as usize;
         let (start, end) = (within(start), within(end));
-        Got::Text(text.part(start, end.max(start)))
+        Ok(Got::Text(text.part(start, end.max(start))))
     };
     "replace" "replace(text, old, new)" "with every old replaced by new" 3..=3 pure replace;
     "pad" "pad(number, width)" "with zeros in front up to this width" 2..=2 pure |m, a| {
-        let text = argument(m, &a[0]);
-        let width = whole(m, &a[1]).unwrap_or(0).clamp(0, MADE_TEXT_MAX) as usize;
+        let text = argument(m, &a[0])?;
+        let width = whole(m, &a[1])?.clamp(0, MADE_TEXT_MAX) as usize;
         let missing = width.saturating_sub(m.bytes(&text).len());
         make(m, |m| {
             let zeros = m.made.len() + missing;
@@ -214,19 +221,18 @@ functions! {
         })
     };
     "starts_with" "starts_with(text, start)" "whether it begins so" 2..=2 pure |m, a| {
-        let (text, start) = (argument(m, &a[0]), argument(m, &a[1]));
-        Got::Bool(m.bytes(&text).starts_with(m.bytes(&start)))
+        let (text, start) = (argument(m, &a[0])?, argument(m, &a[1])?);
+        Ok(Got::Bool(m.bytes(&text).starts_with(m.bytes(&start))))
     };
     "ends_with" "ends_with(text, end)" "whether it ends so" 2..=2 pure |m, a| {
-        let (text, end) = (argument(m, &a[0]), argument(m, &a[1]));
-        Got::Bool(m.bytes(&text).ends_with(m.bytes(&end)))
+        let (text, end) = (argument(m, &a[0])?, argument(m, &a[1])?);
+        Ok(Got::Bool(m.bytes(&text).ends_with(m.bytes(&end))))
     };
     "path" "path(text)" "the text; in a request's path it keeps its slashes and its query" 1..=1 pure |m, a| {
-        let got = m.eval(&a[0]);
-        Got::Text(m.textual(got))
+        Ok(Got::Text(argument(m, &a[0])?))
     };
     "url" "url(text)" "percent-encoded for a URL" 1..=1 pure |m, a| {
-        let text = argument(m, &a[0]);
+        let text = argument(m, &a[0])?;
         make(m, |m| {
             // The text may lie in the same buffer, so it is taken byte by byte.
             let length = m.bytes(&text).len();
@@ -238,37 +244,40 @@ functions! {
     };
 }
 
-pub(super) fn argument<'e>(m: &mut Machine<'e>, node: &'e Node) -> Bytes<'e> {
-    let got = m.eval(node);
-    m.textual(got)
+/// An argument as text; what the author calls missing is an empty one.
+pub(super) fn argument<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<Bytes<'e>, Absent> {
+    match m.eval(node) {
+        Ok(got) => Ok(m.textual(got)),
+        Err(Absent::Said) => Ok(Bytes::Borrowed(b"")),
+        Err(absent) => Err(absent),
+    }
 }
 
-fn operand<'e>(m: &mut Machine<'e>, node: &'e Node) -> Option<Number> {
-    let got = m.eval(node);
-    m.number(&got)
+fn operand<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<Number, Absent> {
+    let got = needed(m.eval(node))?;
+    m.number(&got).ok_or(NO_NUMBER)
 }
 
-pub(super) fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Option<i64> {
+pub(super) fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<i64, Absent> {
     operand(m, node).map(Number::as_i64)
 }
 
-fn number<'e>(number: Option<Number>) -> Got<'e> {
+fn number<'e>(number: Number) -> Got<'e> {
     match number {
-        Some(Number::Int(value)) => Got::Int(value),
-        Some(Number::Real(value)) => Got::Real(value),
-        None => Got::Missing,
+        Number::Int(value) => Got::Int(value),
+        Number::Real(value) => Got::Real(value),
     }
 }
 
 /// A text that `write` appends to the machine's buffer.
-fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Got<'e> {
+fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Made<'e> {
     let start = m.made.len();
     write(m);
-    Got::Text(Bytes::Made(start, m.made.len()))
+    Ok(Got::Text(Bytes::Made(start, m.made.len())))
 }
 
-fn mapped<'e>(m: &mut Machine<'e>, node: &'e Node, change: fn(&mut [u8])) -> Got<'e> {
-    let text = argument(m, node);
+fn mapped<'e>(m: &mut Machine<'e>, node: &'e Node, change: fn(&mut [u8])) -> Made<'e> {
+    let text = argument(m, node)?;
     make(m, |m| {
         let start = m.made.len();
         m.append(text);
@@ -276,31 +285,29 @@ fn mapped<'e>(m: &mut Machine<'e>, node: &'e Node, change: fn(&mut [u8])) -> Got
     })
 }
 
-fn scale<'e>(m: &mut Machine<'e>, node: &'e Node, unit_ms: i64) -> Got<'e> {
-    match operand(m, node) {
-        Some(Number::Int(count)) => Got::Int(count.saturating_mul(unit_ms)),
-        Some(Number::Real(count)) => Got::Int((count * unit_ms as f64) as i64),
-        None => Got::Missing,
-    }
+fn scale<'e>(m: &mut Machine<'e>, node: &'e Node, unit_ms: i64) -> Made<'e> {
+    Ok(Got::Int(match operand(m, node)? {
+        Number::Int(count) => count.saturating_mul(unit_ms),
+        Number::Real(count) => (count * unit_ms as f64) as i64,
+    }))
 }
 
-fn rounded<'e>(m: &mut Machine<'e>, node: &'e Node, round: fn(f64) -> f64) -> Got<'e> {
-    match operand(m, node) {
-        Some(Number::Int(value)) => Got::Int(value),
-        Some(Number::Real(value)) => Got::Int(round(value) as i64),
-        None => Got::Missing,
-    }
+fn rounded<'e>(m: &mut Machine<'e>, node: &'e Node, round: fn(f64) -> f64) -> Made<'e> {
+    Ok(Got::Int(match operand(m, node)? {
+        Number::Int(value) => value,
+        Number::Real(value) => round(value) as i64,
+    }))
 }
 
-fn extreme<'e>(m: &mut Machine<'e>, nodes: &'e [Node], better: fn(f64, f64) -> bool) -> Got<'e> {
+fn extreme<'e>(m: &mut Machine<'e>, nodes: &'e [Node], better: fn(f64, f64) -> bool) -> Made<'e> {
     let mut best: Option<Number> = None;
     for node in nodes {
-        let Some(new) = operand(m, node) else { return Got::Missing };
+        let new = operand(m, node)?;
         if best.is_none_or(|best| better(new.as_f64(), best.as_f64())) {
             best = Some(new);
         }
     }
-    number(best)
+    best.map(number).ok_or(NO_NUMBER)
 }
 
 fn find_bytes(place: &[u8], what: &[u8]) -> Option<usize> {
@@ -312,38 +319,38 @@ fn find_bytes(place: &[u8], what: &[u8]) -> Option<usize> {
 
 type Bounds = fn(Option<usize>, usize, usize) -> (usize, usize);
 
-fn cut<'e>(m: &mut Machine<'e>, nodes: &'e [Node], bounds: Bounds) -> Got<'e> {
-    let (text, separator) = (argument(m, &nodes[0]), argument(m, &nodes[1]));
+fn cut<'e>(m: &mut Machine<'e>, nodes: &'e [Node], bounds: Bounds) -> Made<'e> {
+    let (text, separator) = (argument(m, &nodes[0])?, argument(m, &nodes[1])?);
     let (bytes, separator) = (m.bytes(&text), m.bytes(&separator));
     let (start, end) = bounds(find_bytes(bytes, separator), separator.len(), bytes.len());
-    Got::Text(text.part(start, end))
+    Ok(Got::Text(text.part(start, end)))
 }
 
-fn part<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
-    let (text, separator) = (argument(m, &nodes[0]), argument(m, &nodes[1]));
-    let Some(index) = whole(m, &nodes[2]) else { return Got::Missing };
+fn part<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
+    let (text, separator) = (argument(m, &nodes[0])?, argument(m, &nodes[1])?);
+    let index = whole(m, &nodes[2])?;
     let (bytes, separator) = (m.bytes(&text), m.bytes(&separator));
     let mut start = 0;
     let mut left = index;
     loop {
         let next = if separator.is_empty() { None } else { find_bytes(&bytes[start..], separator) };
         match next {
-            Some(at) if left == 0 => return Got::Text(text.part(start, start + at)),
+            Some(at) if left == 0 => return Ok(Got::Text(text.part(start, start + at))),
             Some(at) => start += at + separator.len(),
-            None if left == 0 => return Got::Text(text.part(start, bytes.len())),
-            None => return Got::Missing,
+            None if left == 0 => return Ok(Got::Text(text.part(start, bytes.len()))),
+            None => return Err(Absent::Failed("the text has no such piece")),
         }
         left -= 1;
     }
 }
 
-fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Got<'e> {
-    let text = argument(m, &nodes[0]);
-    let old = argument(m, &nodes[1]);
-    let new = argument(m, &nodes[2]);
+fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
+    let text = argument(m, &nodes[0])?;
+    let old = argument(m, &nodes[1])?;
+    let new = argument(m, &nodes[2])?;
     let width = m.bytes(&old).len();
     if width == 0 {
-        return Got::Text(text);
+        return Ok(Got::Text(text));
     }
     make(m, |m| {
         let length = m.bytes(&text).len();

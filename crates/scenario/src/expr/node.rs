@@ -70,6 +70,21 @@ pub(crate) enum Operator {
 }
 
 impl Node {
+    /// Shows every variable that it names.
+    pub(crate) fn each_variable(&self, show: &mut dyn FnMut(SlotIndex)) {
+        match self {
+            Node::Variable(slot) => show(*slot),
+            Node::Not(inner) | Node::Negate(inner) | Node::Cell { row: inner, .. } => {
+                inner.each_variable(show)
+            }
+            Node::Binary(_, parts) | Node::Item(parts) => {
+                parts.iter().for_each(|part| part.each_variable(show));
+            }
+            Node::Call(_, parts) => parts.iter().for_each(|part| part.each_variable(show)),
+            _ => {}
+        }
+    }
+
     /// The value, where it is the same every time.
     pub(crate) fn as_literal(&self) -> Option<Value<'_>> {
         Some(match self {

@@ -1,6 +1,7 @@
 //! From text to tree. Reports every unknown name in an expression, but only the first mistake in its grammar.
 
 use super::ExprError;
+use super::eval::Number;
 use super::function::{self, Function};
 use super::node::{Node, Operator};
 
@@ -17,6 +18,8 @@ pub(crate) trait Names {
     fn counter(&mut self, name: &str) -> Result<usize, String>;
     /// A column of a feeder's next row.
     fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<Node, String>;
+    /// An environment variable; none where it is not set and there is a default, which is handed in.
+    fn environment(&mut self, name: &str, default: Option<&Node>) -> Result<Option<String>, String>;
 }
 
 /// For expressions that may name nothing.
@@ -33,6 +36,10 @@ impl Names for NoNames {
 
     fn feeder(&mut self, _: &str, _: Option<&str>) -> Result<Node, String> {
         Err("no feeder can be used here".into())
+    }
+
+    fn environment(&mut self, _: &str, _: Option<&Node>) -> Result<Option<String>, String> {
+        Err("no environment variable can be used here".into())
     }
 }
 
@@ -142,7 +149,17 @@ impl<'t> Parser<'t, '_> {
         let mut left = self.level(level + 1)?;
         while let Some(operator) = self.operator(operators) {
             self.count_operator()?;
+            self.skip_space();
+            let start = self.at;
             let right = self.level(level + 1)?;
+            if matches!(operator, Operator::Divide | Operator::Remainder) && is_zero(&right) {
+                let length = self.text[start..self.at].trim_end().len();
+                self.mistakes.push(self.mistake(
+                    start,
+                    length,
+                    "this is always 0: a division by zero".into(),
+                ));
+            }
             left = fold_binary(operator, left, right);
         }
         Ok(left)
@@ -223,8 +240,10 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn call(&mut self, start: usize, name: &'t str) -> Parsed<Node> {
-        if name == "count" || name == "next" {
-            return self.naming_call(start, name);
+        match name {
+            "count" | "next" => return self.naming_call(start, name),
+            "env" => return self.environment(),
+            _ => {}
         }
         let function = function::find(name);
         let known_mistakes = self.mistakes.len();
@@ -291,6 +310,34 @@ impl<'t> Parser<'t, '_> {
         self.expect(")", "a closing parenthesis")?;
         let length = self.at - start;
         Ok(self.resolved(start, length, |names| names.feeder(name, column.map(|(_, column)| column))))
+    }
+
+    /// `env(NAME)`, `env("NAME", default)`: read now, once for the whole run.
+    fn environment(&mut self) -> Parsed<Node> {
+        self.skip_space();
+        let at = self.at;
+        let name = match self.text.as_bytes().get(at) {
+            Some(mark @ (b'"' | b'\'')) => match self.quoted(*mark)? {
+                Node::Text(name) => String::from_utf8_lossy(&name).into_owned(),
+                _ => String::new(),
+            },
+            _ => self.bare_name()?.1.to_owned(),
+        };
+        let length = self.at - at;
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(self.mistake(at, length, "expected the name of an environment variable".into()));
+        }
+        let default = if self.symbol(",") { Some(self.deeper(|parser| parser.level(0))?) } else { None };
+        self.expect(")", "a closing parenthesis")?;
+        let found = self.names.environment(&name, default.as_ref());
+        Ok(match found {
+            Ok(Some(value)) => Node::Text(value.into_bytes().into_boxed_slice()),
+            Ok(None) => default.unwrap_or(Node::Missing),
+            Err(reason) => {
+                self.mistakes.push(self.mistake(at, length, reason));
+                Node::Missing
+            }
+        })
     }
 
     fn bare_name(&mut self) -> Parsed<(usize, &'t str)> {
@@ -437,6 +484,16 @@ impl<'t> Parser<'t, '_> {
 
     fn mistake(&self, offset: usize, length: usize, reason: String) -> ExprError {
         ExprError { offset, length: length.max(1), reason }
+    }
+}
+
+/// Whether a node is 0, or a text that spells it, every time.
+fn is_zero(node: &Node) -> bool {
+    match node {
+        Node::Int(value) => *value == 0,
+        Node::Real(value) => *value == 0.0,
+        Node::Text(text) => Number::parse(text).is_some_and(|number| number.as_f64() == 0.0),
+        _ => false,
     }
 }
 

@@ -5,6 +5,10 @@ use crate::plan::Feeder;
 struct TestNames;
 
 impl parse::Names for TestNames {
+    fn environment(&mut self, name: &str, _: Option<&Node>) -> Result<Option<String>, String> {
+        Ok((name == "SET").then(|| "from outside".into()))
+    }
+
     fn variable(&mut self, name: &str) -> Result<Node, String> {
         match name {
             "a" => Ok(Node::Variable(0)),
@@ -25,7 +29,7 @@ impl parse::Names for TestNames {
 }
 
 fn parsed(text: &str) -> Expr {
-    Expr::new(parse::parse(text, &mut TestNames).unwrap_or_else(|e| panic!("{text}: {e:?}")))
+    Expr::written(parse::parse(text, &mut TestNames).unwrap_or_else(|e| panic!("{text}: {e:?}")), text)
 }
 
 fn shared() -> Shared {
@@ -52,7 +56,7 @@ fn text_of(expr: &Expr, shared: &Shared) -> String {
     let slots = slots();
     let mut cx = Context { slots: &slots, shared, random: &mut random, epoch_ms: 1_795_219_200_000 };
     let mut out = Vec::new();
-    expr.write(&mut cx, &mut out);
+    let _ = expr.write(&mut cx, &mut out);
     let mut slot = Slot::default();
     // Writing and storing must agree; only what draws from a shared thing may differ.
     if !format!("{:?}", expr.node).contains("Row") && !format!("{:?}", expr.node).contains("random") {
@@ -73,7 +77,7 @@ fn expressions_give_what_the_reference_says() {
         ("7 / 2", "3.5"),
         ("8 / 2", "4"),
         ("-7 % 3", "2"),
-        ("1 / 0", ""),
+        ("1 / random(0, 0)", ""),
         ("9223372036854775807 + 1", "9223372036854776000"),
         ("b + 1", "27618"),
         ("a + 1", ""),
@@ -139,6 +143,61 @@ fn expressions_give_what_the_reference_says() {
 }
 
 #[test]
+fn what_has_no_value_says_why() {
+    let shared = shared();
+    let unset = vec![Slot::default(); 3];
+    let told = |text: &str| {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut cx = Context { slots: &unset, shared: &shared, random: &mut random, epoch_ms: 0 };
+        let mut out = b"before".to_vec();
+        match parsed(text).write(&mut cx, &mut out) {
+            Ok(()) => Ok(String::from_utf8(out.split_off(6)).unwrap()),
+            Err(unmet) => {
+                assert_eq!(out, b"before");
+                Err(unmet.describe(&["a".into(), "b".into(), "list".into()]))
+            }
+        }
+    };
+    let variable = |name| Err(format!("variable \"{name}\" is not set"));
+    for text in [
+        "a",
+        "concat('x', a)",
+        "a + 1",
+        "text(a)",
+        "a[0]",
+        "if(true, a, 1)",
+        "default(b, a)",
+        "url(upper(a))",
+    ] {
+        assert_eq!(told(text), variable("a"), "{text}");
+    }
+    for (text, why) in [
+        ("1 / random(0, 0)", "division by zero"),
+        (" 7 % (3 - random(3, 3)) ", "division by zero"),
+        ("'x' * 2", "something in it is no number"),
+        ("number('x')", "something in it is no number"),
+        ("missing + 1", "something in it is no number"),
+        ("part('a;b', ';', 2)", "the text has no such piece"),
+        ("first('x')", "there is no list"),
+        ("epoch_ms('nonsense', '%Y-%m-%d')", "the text is no date in this format"),
+    ] {
+        assert_eq!(told(text), Err(format!("{}: {why}", text.trim())), "{text}");
+    }
+    for (text, said) in [
+        ("missing", ""),
+        ("default(a, '')", ""),
+        ("default(a, missing)", ""),
+        ("concat('x', missing)", "x"),
+        ("if(exists(a), a, 'none')", "none"),
+        ("len(list)", "0"),
+        ("a == missing", "true"),
+        ("a == 1 or b", "false"),
+    ] {
+        assert_eq!(told(text), Ok(said.to_owned()), "{text}");
+    }
+}
+
+#[test]
 fn counters_and_feeders_go_on_over_all_callers() {
     let shared = shared();
     let next = parsed("next(rows)");
@@ -174,7 +233,8 @@ fn uuids_are_version_4_and_differ() {
     let expr = parsed("uuid()");
     let mut draw = || {
         let mut out = Vec::new();
-        expr.write(&mut Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 }, &mut out);
+        expr.write(&mut Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 }, &mut out)
+            .unwrap();
         String::from_utf8(out).unwrap()
     };
     let (one, two) = (draw(), draw());

@@ -8,8 +8,13 @@ pub struct Limits {
     /// Connections at once, over all threads. A session holds one from its first request to its end.
     /// In a closed model at least as many as the highest number of users needs.
     pub connections: usize,
-    /// Arrived sessions that may wait for a connection, over all threads; more are dropped and counted.
-    pub waiting: usize,
+    /// Whether the scenario names the number of connections.
+    pub connections_named: bool,
+    /// Which of the free connections a session takes.
+    pub choose: Choose,
+    /// Arrived sessions that may wait for a connection or for another one's end, over all threads; more are dropped and
+    /// counted. None for as many as a bound on memory holds.
+    pub waiting: Option<usize>,
     /// Arrived sessions in flight, over all threads; users are their own limit. None where there is no limit but
     /// that of connections.
     pub in_flight: Option<SessionLimit>,
@@ -36,7 +41,9 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 1_000,
-            waiting: 10_000,
+            connections_named: false,
+            choose: Choose::InTurn,
+            waiting: None,
             in_flight: None,
             connect_timeout: Duration::from_secs(5),
             body_bytes: 16 << 20,
@@ -51,6 +58,17 @@ impl Default for Limits {
 
 /// Most requests at once on a connection.
 pub const PIPELINE_MAX: usize = 1_024;
+
+/// Which of the free connections a session takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Choose {
+    /// The one that was taken least recently: all are used alike. Where their number is named, arrivals find all of them
+    /// made.
+    #[default]
+    InTurn,
+    /// The one that was made first; a further one is made only where none is free.
+    FirstFree,
+}
 
 /// The most sessions in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

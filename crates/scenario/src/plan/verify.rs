@@ -108,19 +108,20 @@ impl ContentsQuestion {
     /// If there are more than [`QUESTIONS_MAX`], or a path is no text.
     pub fn paths(&self, shared: &Shared, seed: u64, epoch_ms: i64) -> Result<Vec<String>, String> {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut render = |slots: &[Slot]| {
+        let mut render = |slots: &[Slot], columns: &[String]| {
             let mut path = Vec::new();
-            self.path.render(&mut Context { slots, shared, random: &mut random, epoch_ms }, &mut path);
+            let cx = &mut Context { slots, shared, random: &mut random, epoch_ms };
+            self.path.render(cx, &mut path).map_err(|unmet| unmet.describe(columns))?;
             String::from_utf8(path).map_err(|_| "a path to ask for contents is no text".to_owned())
         };
         let Some(feeder) = self.each.and_then(|index| shared.feeders().get(index)) else {
-            return Ok(vec![render(&[])?]);
+            return Ok(vec![render(&[], &[])?]);
         };
         let mut slots = vec![Slot::default(); feeder.columns.len()];
         let (mut paths, mut known) = (Vec::new(), HashSet::new());
         for row in &feeder.rows {
             slots.iter_mut().zip(row).for_each(|(slot, cell)| slot.set_text(cell.as_bytes()));
-            let path = render(&slots)?;
+            let path = render(&slots, &feeder.columns)?;
             if known.insert(path.clone()) {
                 paths.push(path);
             }

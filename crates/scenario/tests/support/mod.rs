@@ -111,9 +111,13 @@ impl<'p> User<'p> {
             epoch_ms: EPOCH_MS,
         };
         let (mut head, mut body) = (Vec::new(), Vec::new());
-        request.head.render(&mut cx, &mut head);
-        if let Some(template) = &request.body {
-            template.render(&mut cx, &mut body);
+        let mut made = request.head.render(&mut cx, &mut head);
+        if let (Ok(()), Some(template)) = (&made, &request.body) {
+            made = template.render(&mut cx, &mut body);
+        }
+        if let Err(unmet) = made {
+            let label = &world.plan.labels[usize::from(request.label)];
+            return world.failures.push(format!("{label}: not sent: {unmet:?}"));
         }
         let head = String::from_utf8(head).expect("heads are text");
         let mut line = head.lines().next().expect("a request line").split(' ');
@@ -222,11 +226,11 @@ fn text_holds(test: &TextTest, text: Option<&[u8]>, cx: &mut Context<'_>) -> boo
         TextTest::Exists => true,
         TextTest::Matches(regex) => regex.is_match(text),
         TextTest::Equals(template) => {
-            template.render(cx, &mut wanted);
+            template.render(cx, &mut wanted).unwrap();
             wanted == text
         }
         TextTest::Contains(template) => {
-            template.render(cx, &mut wanted);
+            template.render(cx, &mut wanted).unwrap();
             wanted.is_empty() || text.windows(wanted.len()).any(|window| window == wanted)
         }
     }

@@ -17,8 +17,9 @@ use tokio::time::Sleep;
 use super::desk::{Desk, Turn};
 use super::lanes::{Lanes, SameId};
 use super::{Form, IN_FLIGHT_MAX, Refusal};
+use crate::held::Held;
 use crate::rpc_metrics::{CallCounts, Cut, Outcome, bump};
-use crate::shared::Published;
+use crate::shared::{Published, Shared};
 
 /// Read at once.
 const READ_BYTES: usize = 256 << 10;
@@ -31,6 +32,8 @@ const STUCK_MAX: Duration = Duration::from_secs(30);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Deadlines are looked after no more often.
 const DEADLINE_TICK: Duration = Duration::from_millis(1);
+/// Close code of a server that cannot serve for now.
+const TRY_AGAIN_LATER: u16 = 1013;
 /// Close code of a message that is no frame of calls.
 const UNSUPPORTED: u16 = 1003;
 
@@ -66,7 +69,7 @@ impl From<SameId> for End {
     }
 }
 
-struct Connection {
+struct Connection<'a> {
     stream: TcpStream,
     desk: Arc<Desk>,
     lanes: Lanes,
@@ -82,18 +85,21 @@ struct Connection {
     stuck_since: Option<Instant>,
     sleep: Pin<Box<Sleep>>,
     wakes_at: Instant,
+    /// What it holds while it waits, entered among what all do.
+    held: Held<'a>,
 }
 
 /// Takes calls until the client goes, does what it must not, or `stop` completes; then what is in flight is finished.
 /// What came behind the handshake is in `input`.
 pub(crate) async fn run(
+    shared: &Shared,
     published: &Published,
     worker: usize,
     (stream, input): (TcpStream, Vec<u8>),
     form: Form,
-    silence_max: Duration,
     stop: impl Future<Output = ()>,
 ) -> TcpStream {
+    let silence_max = shared.limits.head_timeout;
     let counts = published.calls.clone();
     let desk =
         Arc::new(Desk::new(form, published.methods.clone(), counts.clone(), worker, &published.greeting));
@@ -112,6 +118,7 @@ pub(crate) async fn run(
         stuck_since: None,
         sleep: Box::pin(tokio::time::sleep(silence_max / 2)),
         wakes_at: now + silence_max / 2,
+        held: Held::new(&shared.counts.budget),
     };
     let _open = Open::begin(&connection);
     let mut stop = pin!(stop);
@@ -138,7 +145,7 @@ pub(crate) async fn run(
 struct Open(Arc<CallCounts>, usize, Arc<Desk>);
 
 impl Open {
-    fn begin(connection: &Connection) -> Self {
+    fn begin(connection: &Connection<'_>) -> Self {
         let counts = connection.counts.of(connection.worker);
         bump(&counts.connections, 1);
         counts.connections_open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -153,7 +160,7 @@ impl Drop for Open {
     }
 }
 
-impl Connection {
+impl Connection<'_> {
     fn poll(&mut self, context: &mut Context<'_>, stops: bool) -> Poll<End> {
         let mut scratch = SCRATCH.take();
         scratch.resize(READ_BYTES, 0);
@@ -167,10 +174,10 @@ impl Connection {
         match self.advance(context, scratch, stops) {
             Ok(()) => Poll::Pending,
             Err(end) => {
-                if let End::Close(code, _) = end
-                    && code != websocket::GOING_AWAY
-                {
-                    self.counts.cut(self.worker, Cut::Malformed);
+                match end {
+                    End::Gone | End::Close(websocket::GOING_AWAY, _) => {}
+                    End::Close(TRY_AGAIN_LATER, _) => self.counts.cut(self.worker, Cut::NoRoom),
+                    End::Close(..) => self.counts.cut(self.worker, Cut::Malformed),
                 }
                 Poll::Ready(end)
             }
@@ -187,7 +194,7 @@ impl Connection {
             let in_flight = self.desk.state().in_flight();
             if !all_begun {
                 // what had to wait for room has it once the answers are sent
-                if is_sent && in_flight < IN_FLIGHT_MAX {
+                if is_sent && in_flight < IN_FLIGHT_MAX && !self.desk.state().is_full() {
                     continue;
                 }
                 // nothing is heard of one who is not listened to; the deadlines of its calls bound this
@@ -210,11 +217,36 @@ impl Connection {
             reads += 1;
         };
         self.look_after_time(context)?;
+        self.enter_held()?;
         if goes_on || self.lanes.has_woken() {
             // after other connections
             context.waker().wake_by_ref();
         }
         Ok(())
+    }
+
+    /// Enters what it holds while it waits, if there is room for it.
+    fn enter_held(&mut self) -> Result<(), End> {
+        if self.held.is_scarce() {
+            self.trim();
+        }
+        let fits = self.held.set(self.held_bytes()) || {
+            self.trim();
+            self.held.set(self.held_bytes())
+        };
+        let reason = "the server's memory for requests and answers is taken; try again later";
+        if fits { Ok(()) } else { Err(End::Close(TRY_AGAIN_LATER, reason.into())) }
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.input.capacity() + self.desk.state().held_bytes() + self.lanes.held_bytes()
+    }
+
+    /// Gives back the memory of what it does not use now.
+    fn trim(&mut self) {
+        self.input.shrink_to_fit();
+        self.lanes.trim();
+        self.desk.state().trim();
     }
 
     /// Its silence counts from now.
@@ -240,8 +272,10 @@ impl Connection {
     fn begin_all(&mut self) -> Result<bool, End> {
         let mut input = std::mem::take(&mut self.input);
         let taken = self.work(&input)?;
-        input.drain(..taken);
-        self.input = input;
+        if taken < input.len() {
+            input.drain(..taken);
+            self.input = input;
+        }
         Ok(self.input.is_empty() && matches!(self.desk.state().turn()?, Turn::Ended))
     }
 
@@ -384,6 +418,7 @@ impl Connection {
         }
         if !self.has_pinged && now >= self.received_at + self.silence_max / 2 {
             self.has_pinged = true;
+            self.trim();
             self.desk.state().control(|out, _| websocket::write_ping(out, b"", None));
         }
         Ok(())

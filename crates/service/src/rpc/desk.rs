@@ -14,8 +14,10 @@ use crate::rpc_metrics::{CallCounts, Outcome, bump};
 
 /// Answers are sent in frames of about this size, when so many are ready.
 const FRAME_BYTES: usize = 64 << 10;
-/// With so much that the client has not taken no further call begins.
+/// With so much that waits to be taken by the client no further call begins.
 const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// Nor with so much that the calls which are not done yet were given.
+const PAYLOAD_BYTES_MAX: usize = 4 << 20;
 
 /// What a server takes of one frame.
 pub(crate) const LIMITS: Limits = Limits { frame_bytes: 1 << 20, items: 1 << 16, payload_bytes: 256 << 10 };
@@ -37,6 +39,8 @@ pub(super) struct State {
     waiting: HashMap<u64, usize>,
     /// No deadline of those that wait is before this.
     pub(super) earliest: Option<Instant>,
+    /// Of the calls that are not done.
+    payload_bytes: usize,
     answers: Vec<u8>,
     writer: AnswerWriter,
     /// WebSocket frames, of which the front is sent.
@@ -55,6 +59,7 @@ struct Place {
     /// Its number in the greeting.
     method: u32,
     deadline: Instant,
+    payload_bytes: usize,
     is_busy: bool,
     waits: bool,
 }
@@ -68,7 +73,7 @@ pub(super) enum Turn {
     Cancel(u64),
     /// Nothing; the next frame can begin.
     Ended,
-    /// It has to wait until answers were sent.
+    /// It has to wait until answers were sent, or calls are done.
     Full,
 }
 
@@ -90,6 +95,7 @@ impl Desk {
             places: Vec::new(),
             waiting: HashMap::new(),
             earliest: None,
+            payload_bytes: 0,
             answers: Vec::new(),
             writer: AnswerWriter::new(),
             out,
@@ -176,8 +182,12 @@ impl State {
         buffer.extend_from_slice(call.payload);
         self.reader = ahead;
         let deadline = self.now + Duration::from_millis(call.deadline_ms.into());
-        debug_assert!(!self.places[lane].is_busy);
-        self.places[lane] = Place { id: call.id, method: call.method, deadline, is_busy: true, waits: false };
+        let payload_bytes = call.payload.len();
+        self.payload_bytes += payload_bytes;
+        let place = &mut self.places[lane];
+        debug_assert!(!place.is_busy);
+        *place =
+            Place { id: call.id, method: call.method, deadline, payload_bytes, is_busy: true, waits: false };
         Some(*method)
     }
 
@@ -215,6 +225,7 @@ impl State {
             return None;
         }
         place.is_busy = false;
+        self.payload_bytes -= place.payload_bytes;
         if place.waits {
             self.waiting.remove(&place.id);
         }
@@ -249,7 +260,14 @@ impl State {
     /// Room for one more lane.
     pub(super) fn add_place(&mut self) {
         let now = self.now;
-        self.places.push(Place { id: 0, method: 0, deadline: now, is_busy: false, waits: false });
+        self.places.push(Place {
+            id: 0,
+            method: 0,
+            deadline: now,
+            payload_bytes: 0,
+            is_busy: false,
+            waits: false,
+        });
     }
 
     pub(super) fn is_busy(&self, lane: usize) -> bool {
@@ -296,8 +314,29 @@ impl State {
         overdue
     }
 
-    fn is_full(&self) -> bool {
-        self.out.len() - self.sent + self.answers.len() >= UNSENT_BYTES_MAX
+    /// Whether a further call has to wait, however many there are.
+    pub(super) fn is_full(&self) -> bool {
+        self.out.len() + self.answers.len() >= UNSENT_BYTES_MAX || self.payload_bytes >= PAYLOAD_BYTES_MAX
+    }
+
+    /// What it takes of the memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        let buffers = self.decoder.held_bytes() + self.answers.capacity() + self.out.capacity();
+        buffers + self.places.capacity() * size_of::<Place>() + self.payload_bytes
+    }
+
+    /// Gives back the memory of what is empty.
+    pub(super) fn trim(&mut self) {
+        let mut ahead = self.reader;
+        if self.decoder.is_between_messages() && matches!(ahead.next(self.decoder.message()), Ok(None)) {
+            self.decoder.trim();
+            self.reader.begin();
+        }
+        for buffer in [&mut self.answers, &mut self.out] {
+            if buffer.is_empty() {
+                *buffer = Vec::new();
+            }
+        }
     }
 
     /// All that can be sent now.
@@ -313,6 +352,11 @@ impl State {
             self.sent = 0;
             self.out.clear();
             self.out.shrink_to(UNSENT_BYTES_MAX);
+        } else if self.sent >= self.out.len() - self.sent {
+            // What is sent goes once it is as much as what has to be moved for that: a client that never takes all
+            // would have it kept for ever.
+            self.out.drain(..self.sent);
+            self.sent = 0;
         }
     }
 
@@ -320,5 +364,26 @@ impl State {
     pub(super) fn control(&mut self, write: impl FnOnce(&mut Vec<u8>, &Decoder)) {
         self.end_frame();
         write(&mut self.out, &self.decoder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_not_kept_though_a_part_is_always_left() {
+        let counts = Arc::new(CallCounts::new(1, Vec::new()));
+        let desk = Desk::new(Form::Json, Arc::from([]), counts, 0, b"a greeting");
+        let mut state = desk.state();
+        let refusal = Refusal::new(code::UNAVAILABLE, "x".repeat(1000));
+        for id in 0..10_000 {
+            assert!(!state.is_full(), "{id}");
+            state.fail(id, &refusal);
+            let unsent = state.unsent().len();
+            state.sent(unsent - 1);
+        }
+        assert_eq!(state.unsent().len(), 1);
+        assert!(state.held_bytes() < 64 << 10, "{}", state.held_bytes());
     }
 }

@@ -2,6 +2,7 @@
 
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tidemark_wire::rpc;
 
 use super::Refusal;
@@ -35,7 +36,8 @@ impl Form {
     /// 400, with what is wrong.
     pub fn read<'a, T: Deserialize<'a>>(self, bytes: &'a [u8]) -> Result<T, Refusal> {
         match self {
-            Form::Json => serde_json::from_slice(bytes).map_err(|error| Refusal::bad(error.to_string())),
+            Form::Json => serde_json::from_slice(bytes)
+                .or_else(|error| with_whole_numbers(bytes).ok_or_else(|| Refusal::bad(error.to_string()))),
             Form::Binary => match postcard::take_from_bytes(bytes) {
                 Ok((value, [])) => Ok(value),
                 Ok((_, rest)) => Err(Refusal::bad(format!("{} bytes too many", rest.len()))),
@@ -66,6 +68,35 @@ impl Form {
     }
 }
 
+/// Reads JSON in which a whole number is written with a fraction or an exponent, as JSON Schema, and with it the OpenAPI
+/// description, takes `1.0` and `1e3` for integers. Asked only where it could not be read as it stands.
+fn with_whole_numbers<'a, T: Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
+    let mut value = serde_json::from_slice(bytes).ok()?;
+    T::deserialize(if make_whole(&mut value) { value } else { return None }).ok()
+}
+
+/// Makes integers of all numbers that are whole; whether there was one that was none before.
+fn make_whole(value: &mut Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|_| number.is_f64()).and_then(whole);
+            if let Some(whole) = whole {
+                *number = whole.into();
+            }
+            whole.is_some()
+        }
+        Value::Array(values) => values.iter_mut().fold(false, |some, value| make_whole(value) | some),
+        Value::Object(members) => members.values_mut().fold(false, |some, value| make_whole(value) | some),
+        _ => false,
+    }
+}
+
+/// The integer that is this number, as far as a float has all of them.
+pub(super) fn whole(number: f64) -> Option<i64> {
+    const EXACT: f64 = (1u64 << 53) as f64;
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
+}
+
 struct Appending<'a>(&'a mut Vec<u8>);
 
 impl Flavor for Appending<'_> {
@@ -89,6 +120,18 @@ impl Flavor for Appending<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_integer_may_be_written_with_a_fraction_as_its_schema_has_it() {
+        let read = |text: &str| Form::Json.read::<(u32, Vec<i64>, f64)>(text.as_bytes());
+        assert_eq!(read("[0.0, [1e3, -2.0], 3.0]"), Ok((0, vec![1000, -2], 3.0)));
+        assert_eq!(read("[-0.0, [], 3]"), Ok((0, vec![], 3.0)));
+        for wrong in
+            ["[0.5, [], 3]", "[-1.0, [], 3]", "[1e300, [], 3]", "[4294967296.0, [], 3]", "[0.0, [], 3"]
+        {
+            assert_eq!(read(wrong).unwrap_err().code(), 400, "{wrong}");
+        }
+    }
 
     #[test]
     fn a_value_comes_back_in_either_form() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
 use super::desk::Desk;
-use super::serve::{Lane, Services};
+use super::serve::{BUFFER_KEPT_BYTES, Lane, Services};
 use super::{IN_FLIGHT_MAX, Refusal};
 use crate::rpc_metrics::Outcome;
 
@@ -25,6 +25,8 @@ pub(super) struct Lanes {
     vacant: Vec<usize>,
     woken: Arc<Woken>,
     scratch: Vec<usize>,
+    /// Of all futures together.
+    future_bytes: usize,
 }
 
 struct Entry {
@@ -80,6 +82,7 @@ impl Lanes {
             vacant: Vec::new(),
             woken: Arc::default(),
             scratch: Vec::new(),
+            future_bytes: 0,
         }
     }
 
@@ -113,9 +116,33 @@ impl Lanes {
             }
         };
         let future = self.services[service].clone().lane(self.desk.clone(), service, lane);
-        let entry = &mut self.lanes[lane];
-        (entry.service, entry.future) = (service, Some(future));
+        self.lanes[lane].service = service;
+        drop(self.replace(lane, Some(future)));
         Some(lane)
+    }
+
+    /// Gives a lane this future, and returns what it had.
+    fn replace(&mut self, lane: usize, future: Option<Lane>) -> Option<Lane> {
+        let bytes = |future: &Option<Lane>| future.as_deref().map_or(0, size_of_val);
+        self.future_bytes += bytes(&future);
+        let before = std::mem::replace(&mut self.lanes[lane].future, future);
+        self.future_bytes -= bytes(&before);
+        before
+    }
+
+    /// What they take of the memory, but for what their methods have set aside.
+    pub(super) fn held_bytes(&self) -> usize {
+        let entries = self.lanes.capacity() * (size_of::<Entry>() + size_of::<WakeLane>());
+        let idle: usize = self.idle.iter().map(Vec::len).sum();
+        entries + self.future_bytes + idle * BUFFER_KEPT_BYTES
+    }
+
+    /// Gives back those that have nothing to do.
+    pub(super) fn trim(&mut self) {
+        while let Some(lane) = self.idle.iter_mut().find_map(Vec::pop) {
+            drop(self.replace(lane, None));
+            self.vacant.push(lane);
+        }
     }
 
     fn wake_of(&self, lane: usize) -> Arc<WakeLane> {
@@ -168,7 +195,7 @@ impl Lanes {
         if idle.len() < IDLE_MAX && entry.future.is_some() {
             idle.push(lane);
         } else {
-            entry.future = None;
+            drop(self.replace(lane, None));
             self.vacant.push(lane);
         }
     }
@@ -176,7 +203,7 @@ impl Lanes {
     /// Drops what a lane works on, with this as its answer.
     pub(super) fn end(&mut self, lane: usize, outcome: Outcome, refusal: &Refusal) {
         // what the method holds goes first: it may take a moment, and its lock is not ours
-        let future = self.lanes[lane].future.take();
+        let future = self.replace(lane, None);
         if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
             tracing::error!("what a call held could not be dropped without a panic");
         }

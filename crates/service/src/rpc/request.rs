@@ -8,6 +8,7 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
+use super::form::whole;
 use super::{Form, Refusal};
 
 /// Most arguments in one path.
@@ -96,5 +97,10 @@ where
     T::Err: Display,
 {
     let text = text.map_err(|_| Refusal::bad(format!("{name} is not UTF-8")))?;
-    text.parse().map_err(|error| Refusal::bad(format!("{name} is {text:?}: {error}")))
+    text.parse().or_else(|error| {
+        // an integer with a fraction of nothing, as JSON Schema has it
+        let whole = text.parse().ok().and_then(whole);
+        let read = whole.and_then(|whole| itoa::Buffer::new().format(whole).parse().ok());
+        read.ok_or_else(|| Refusal::bad(format!("{name} is {text:?}: {error}")))
+    })
 }

@@ -47,7 +47,7 @@ pub(crate) trait AnyService: Send + Sync {
 }
 
 /// What a lane keeps of its buffer from call to call.
-const BUFFER_KEPT_BYTES: usize = 16 << 10;
+pub(super) const BUFFER_KEPT_BYTES: usize = 1 << 10;
 
 impl<S: Service> AnyService for S {
     fn description(&self) -> &'static Description {

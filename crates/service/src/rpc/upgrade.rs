@@ -39,12 +39,12 @@ fn check<B>(request: &Request<B>) -> Result<(Key, Form), Box<Response<Body>>> {
     if !has_token(headers, header::CONNECTION, "upgrade") || request.version() != Version::HTTP_11 {
         return Err(refused(HandshakeError::Connection));
     }
-    if headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
+    if only(headers, header::SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
         let mut refusal = reason(StatusCode::UPGRADE_REQUIRED, &HandshakeError::Version.to_string());
         refusal.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
         return Err(Box::new(refusal));
     }
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).and_then(|key| Key::try_from(key.as_bytes()).ok());
+    let key = only(headers, header::SEC_WEBSOCKET_KEY).and_then(|key| Key::try_from(key.as_bytes()).ok());
     let key = key.filter(handshake::is_key).ok_or_else(|| refused(HandshakeError::Key))?;
     let offered = tokens(headers, header::SEC_WEBSOCKET_PROTOCOL);
     let form = offered.into_iter().find_map(Form::of_protocol).ok_or_else(|| {
@@ -55,6 +55,13 @@ fn check<B>(request: &Request<B>) -> Result<(Key, Form), Box<Response<Body>>> {
         ))
     })?;
     Ok((key, form))
+}
+
+/// The value of a header that must not stand there twice: who would take the first, and who the last?
+fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
+    let mut values = headers.get_all(name).into_iter();
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
 }
 
 fn tokens(headers: &HeaderMap, name: header::HeaderName) -> Vec<&str> {

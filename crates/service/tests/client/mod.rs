@@ -130,3 +130,26 @@ impl Client {
         }
     }
 }
+
+/// Holds the description at `/openapi.json` against what is served: each path of it has just its methods. Returns it.
+pub fn described_is_served(client: &mut Client) -> serde_json::Value {
+    let reply = client.get("/openapi.json");
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
+    let document = reply.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let paths = document["paths"].as_object().expect("paths");
+    assert!(!paths.is_empty());
+    for (path, operations) in paths {
+        let mut described: Vec<_> = operations.as_object().expect("operations").keys().cloned().collect();
+        described.retain(|key| key != "parameters");
+        let asked = path.replace(['{', '}'], "");
+        let reply = client.request("PURGE", &asked, &[], b"");
+        assert_eq!(reply.status, 405, "{path}");
+        let allowed = reply.header("allow").expect("Allow").to_ascii_lowercase();
+        // whoever has GET has HEAD, which is not described
+        let mut allowed: Vec<_> = allowed.split(',').filter(|method| *method != "head").collect();
+        allowed.sort_unstable();
+        assert_eq!(described, allowed, "{path}");
+    }
+    document
+}

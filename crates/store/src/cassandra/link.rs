@@ -99,8 +99,17 @@ impl Link {
     /// What an acknowledged write is worth on the weakest of the nodes that can be asked.
     ///
     /// A node whose commit log is synced in periods has a write in its memory or handed to its operating system
-    /// when it acknowledges; only with `batch` and `group` it is on the disk.
-    pub(super) async fn durability(&self) -> Result<Durability, StoreError> {
+    /// when it acknowledges; only with `batch` and `group` it is on the disk. Of a keyspace that was made with
+    /// `durable_writes = false` nothing is in the commit log: it is in the memory of the nodes only.
+    pub(super) async fn durability(&self, keyspace: &str) -> Result<Durability, StoreError> {
+        let question = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?";
+        let answer = self.session.query_unpaged(question, (keyspace,)).await;
+        let rows =
+            answer.map_err(StoreError::no_answer)?.into_rows_result().map_err(StoreError::no_answer)?;
+        let row = rows.maybe_first_row::<(Option<bool>,)>().map_err(StoreError::no_answer)?;
+        if row.is_none_or(|(is_logged,)| is_logged != Some(true)) {
+            return Ok(Durability::Memory);
+        }
         let state = self.session.get_cluster_state();
         for node in state.get_nodes_info().iter().filter(|node| node.is_connected()) {
             let target = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(node.clone()), None);

@@ -17,26 +17,36 @@
 //! different times mostly has different times too: so the count is the sum of all sources, less what is found twice
 //! in those blocks whose times meet those of another source. Exact always, and quick unless old times keep coming.
 //!
+//! **Damage.** Checksums say whose bytes they are and where; the manifest names every file that counts, and where each
+//! log ends, or a marker that is written before each acknowledgement does. So what is changed, cut off, exchanged or
+//! missing is told: at the start, for a block of a run when it is read. Only what a process that dies can leave, a torn
+//! tail of the newest log behind all that was acknowledged, is cut off.
+//!
 //! **Bounds.** The queue by messages and bytes: what is above is refused at once. Memory by tables: when runs are
 //! not written as fast as tables fill, the committer waits (counted as a stall), the queue fills and senders are
 //! refused. **Fail-stop**: as everywhere here, see `commit`.
 
+#[cfg(test)]
+mod any_bytes;
 mod background;
 mod commit;
 mod count;
-mod disk;
 mod entry;
+#[cfg(test)]
+mod faults;
+mod found;
 mod lane;
 mod log;
 mod manifest;
+mod marker;
 mod merge;
 #[cfg(all(test, unix))]
 mod power_loss;
 mod reader;
 mod run;
+mod seal;
 mod table;
 
-use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::Bound;
 use std::path::Path;
@@ -47,26 +57,30 @@ use std::time::Instant;
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use self::background::{Background, Levelled};
+use self::background::{Background, Files, Levelled};
 use self::commit::Intake;
-use self::disk::{Disk, Observer};
+use self::count::Counting;
 use self::entry::Key;
-use self::manifest::Manifest;
+use self::found::Found;
+use self::manifest::LogLine;
+use self::marker::{Marker, MarkerFile};
 use self::merge::{Merge, Source};
 pub use self::reader::TreeReader;
-use self::run::Run;
 use self::table::Table;
 use super::memory::PAGE_BYTES_MAX;
 use super::{Message, Messages, MessagesMetrics, OwnMetric, Page, Place, Query, check};
 use crate::answer::Answer;
+use crate::disk::{Disk, Watch};
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::fjall_log::make_dir;
+use crate::files::{Lock, make_dir};
 
 /// Entries that are copied out of a table in one go.
 const TABLE_CHUNK: usize = 1024;
 /// Bytes of a table in memory unless told otherwise.
 const TABLE_BYTES: usize = 64 * 1024 * 1024;
+/// And at most so many, as places in a table are of 32 bits.
+const TABLE_BYTES_MAX: usize = 1024 * 1024 * 1024;
 /// Messages that wait for the committer or are being committed, unless told otherwise.
 const WAITING_MAX: usize = 8 * 1024;
 /// Full tables that wait to be written as runs; with another, the committer waits.
@@ -78,7 +92,7 @@ pub struct TreeOptions {
     /// What an acknowledged message is worth: `Buffered` or `Synced`; for `Memory` there is
     /// [`Memory`](super::Memory).
     pub durability: Durability,
-    /// A table in memory is written as a run when it has this many bytes; there are up to four at a time.
+    /// A table in memory is written as a run when it has this many bytes, at most 1 GiB; there are up to four at a time.
     pub table_bytes: usize,
     /// At most this many messages are taken and not answered; one more is [`StoreError::Busy`].
     pub waiting_max: usize,
@@ -117,6 +131,9 @@ pub(crate) struct Shared {
     /// Why the store stopped taking messages.
     failure: OnceLock<Arc<str>>,
     background: background::Counters,
+    files: Mutex<Files>,
+    /// Messages that damaged logs no longer had when the store was opened.
+    missing: u64,
 }
 
 impl Shared {
@@ -174,39 +191,45 @@ pub struct Tree {
     intake: Intake,
     background: Background,
     shared: Arc<Shared>,
-    counting: Arc<Mutex<()>>,
+    counting: Arc<Counting>,
     _lock: Lock,
 }
 
 impl Tree {
     /// Opens the store in `dir`, making it if need be, and reads back what no run has yet.
     pub fn open(dir: &Path, options: TreeOptions) -> Result<Arc<Self>, StoreError> {
-        Self::open_observed(dir, options, None)
+        Self::open_watched(dir, options, None)
     }
 
-    pub(crate) fn open_observed(
+    pub(crate) fn open_watched(
         dir: &Path,
         options: TreeOptions,
-        observer: Option<Observer>,
+        watch: Option<Arc<dyn Watch>>,
     ) -> Result<Arc<Self>, StoreError> {
         let failed = |error: io::Error| describe(dir, &error);
+        let options = TreeOptions { table_bytes: options.table_bytes.min(TABLE_BYTES_MAX), ..options };
         let begun = Instant::now();
         make_dir(dir).map_err(failed)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock"));
-        let lock = lock.map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { dir: dir.into() }),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-        let disk = Disk::new(dir, observer);
-        let found = Found::read(&disk, options.durability, Rests::Removed).map_err(failed)?;
+        let lock = Lock::take(dir)?;
+        let disk = Disk::new(dir, watch);
+        let Found { mut view, mut manifest, next_log, next_run, unsynced, rests, missing } =
+            Found::read(&disk, options.durability).map_err(failed)?;
         tracing::info!(
-            dir = %dir.display(), durability = %options.durability, runs = found.view.runs.len(),
-            logs = found.view.tables.len(), took_ms = begun.elapsed().as_millis() as u64, "messages opened"
+            dir = %dir.display(), durability = %options.durability, runs = view.runs.len(),
+            logs = view.tables.len(), took_ms = begun.elapsed().as_millis() as u64, "messages opened"
         );
-        let log = log::Log::create(&disk, found.next_log).map_err(failed)?;
-        let mut view = found.view;
+        // what the manifest is about to say must not be more than there is after a power cut
+        let rewritten = unsynced.iter().try_for_each(|(id, bytes)| disk.rewrite(&log::name(*id), *bytes));
+        rewritten.map_err(failed)?;
+        let log = log::Log::create(&disk, manifest.store, next_log).map_err(failed)?;
+        if manifest.logs.is_empty() && manifest.runs.is_empty() {
+            // a marker is there before the first manifest is, so that one that is missing was taken away
+            MarkerFile::begin(&disk, Marker::new(manifest.store, 0)).map_err(failed)?;
+        }
+        manifest.logs.push(LogLine { id: log.id(), end: None });
+        manifest.write(&disk).map_err(failed)?;
+        let marker = MarkerFile::begin(&disk, Marker::new(manifest.store, log.id())).map_err(failed)?;
+        rests.iter().for_each(|name| disk.remove(name));
         view.tables.push(Arc::new(Logged::new(log.id(), options.table_bytes)));
         let shared = Arc::new(Shared {
             disk,
@@ -217,22 +240,12 @@ impl Tree {
             is_closing: AtomicBool::new(false),
             failure: OnceLock::new(),
             background: background::Counters::default(),
+            files: Mutex::new(Files { manifest, next_run }),
+            missing,
         });
-        let background = Background::start(&shared, found.next_run, found.manifest).map_err(failed)?;
-        let intake = Intake::start(shared.clone(), log).map_err(failed)?;
-        Ok(Arc::new(Tree { intake, background, shared, counting: Arc::default(), _lock: Lock(lock) }))
-    }
-}
-
-/// The directory is ours.
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing alone would leave it locked while a process that is being started still has our files.
-        if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "the store directory cannot be unlocked");
-        }
+        let background = Background::start(&shared).map_err(failed)?;
+        let intake = Intake::start(shared.clone(), log, marker).map_err(failed)?;
+        Ok(Arc::new(Tree { intake, background, shared, counting: Arc::default(), _lock: lock }))
     }
 }
 
@@ -242,85 +255,11 @@ impl Logged {
     }
 }
 
-/// What happens to files that nothing refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rests {
-    Removed,
-    Left,
-}
-
-/// What a directory holds when it is opened.
-struct Found {
-    view: View,
-    manifest: Manifest,
-    next_log: u64,
-    next_run: u64,
-}
-
-impl Found {
-    fn read(disk: &Disk, durability: Durability, rests: Rests) -> io::Result<Self> {
-        let remove = |name: &str| {
-            if rests == Rests::Removed {
-                disk.remove(name);
-            }
-        };
-        let manifest = Manifest::read(disk)?;
-        let mut view = View::default();
-        for line in &manifest.runs {
-            view.runs.push(Levelled { run: Run::open(disk, line.id)?, level: line.level });
-        }
-        let mut logs = Vec::new();
-        let (mut next_log, mut next_run) = (manifest.logs_done + 1, 1);
-        for file in std::fs::read_dir(disk.dir())? {
-            let file = file?.file_name();
-            let Some(name) = file.to_str() else { continue };
-            if let Some(id) = run::id_of(name) {
-                next_run = next_run.max(id + 1);
-                // One whose making was cut off, or that was merged into another.
-                if !manifest.runs.iter().any(|line| line.id == id) {
-                    remove(name);
-                }
-            } else if let Some(id) = log::id_of(name) {
-                next_log = next_log.max(id + 1);
-                if id <= manifest.logs_done { remove(name) } else { logs.push(id) }
-            }
-        }
-        logs.sort_unstable();
-        for id in logs {
-            let logged = Logged::new(id, 0);
-            replay(disk, id, &mut logged.table.write(), durability)?;
-            if logged.table.read().len() == 0 {
-                remove(&log::name(id));
-            } else {
-                view.tables.push(Arc::new(logged));
-            }
-        }
-        Ok(Found { view, manifest, next_log, next_run })
-    }
-}
-
-fn replay(disk: &Disk, id: u64, table: &mut Table, durability: Durability) -> io::Result<()> {
-    let replayed = log::replay(disk, id, |entries| table.take(entries))?;
-    if replayed.is_damaged && durability == Durability::Synced {
-        let reason = format!(
-            "{} is damaged behind its {} first groups, which is no torn tail; with durability buffered it is opened \
-             without what is behind them",
-            log::name(id),
-            replayed.groups
-        );
-        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-    }
-    if replayed.torn_bytes > 0 {
-        let torn_bytes = replayed.torn_bytes;
-        tracing::warn!(log = log::name(id), torn_bytes, "the end of a log was never whole, and is left out");
-    }
-    Ok(())
-}
-
 fn describe(dir: &Path, error: &io::Error) -> StoreError {
     let (dir, reason) = (dir.to_owned(), error.to_string().into());
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => StoreError::Unreadable { dir, reason },
+        io::ErrorKind::Unsupported => StoreError::Format { dir, reason },
         _ => StoreError::Open { dir, reason },
     }
 }
@@ -403,12 +342,13 @@ impl Messages for Tree {
     }
 
     fn count(&self) -> Answer<'_, u64> {
-        // One at a time: it may read much.
-        let counting = self.counting.clone();
-        aside(self.shared.clone(), move |shared| {
-            let _one_at_a_time = counting.lock();
-            let view = shared.view.read().clone();
-            count::distinct(&view)
+        let (counting, shared) = (self.counting.clone(), self.shared.clone());
+        Answer::boxed(async move {
+            let work = move || {
+                let view = shared.view.read().clone();
+                count::distinct(&view).map_err(|error| describe(shared.disk.dir(), &error))
+            };
+            counting.count(work).await
         })
     }
 
@@ -426,6 +366,8 @@ impl Messages for Tree {
             own("table_bytes", "Bytes of those tables, roughly", false, table_bytes as u64),
             own("runs", "Ordered files of messages", false, view.runs.len() as u64),
         ];
+        let help = "Messages that damaged logs no longer had at the start, at least";
+        metrics.own.push(own("missing", help, false, self.shared.missing));
         let (stalls, stall_us) = self.intake.stalls();
         let help = "Times that the committer waited for room in memory";
         metrics.own.push(own("stalls", help, true, stalls));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tidemark_lab::IoChoice;
+use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::units;
 
 use crate::reach::ReachArguments;
@@ -35,7 +35,7 @@ pub struct HitArguments {
     /// What to send requests to; http:// may be left out
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Connections: closed loop 50, open loop at most 1000
+    /// Connections: closed loop 50; open loop as needed up to 1000, or so many, made before and used in turn
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = LOAD)]
     pub connections: Option<u32>,
     /// How long is measured, like 30s or 5m [default: 10s]
@@ -47,6 +47,9 @@ pub struct HitArguments {
     /// Requests that are due each second, like 5k/s (open loop)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate, help_heading = LOAD)]
     pub rate: Option<f64>,
+    /// Requests that may wait for a free connection; more are dropped [default: what 256 MiB hold]
+    #[arg(long, value_name = "N", requires = "rate", help_heading = LOAD)]
+    pub waiting: Option<u32>,
     /// Requests arrive as from many independent people, not evenly
     #[arg(long, requires = "rate", help_heading = LOAD)]
     pub poisson: bool,
@@ -59,6 +62,12 @@ pub struct HitArguments {
     /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
     #[arg(long, value_name = "BACK_END", default_value_t, help_heading = LOAD)]
     pub io: IoChoice,
+    /// Driving threads never sleep: each takes a whole core, and no wake-up of its own is in a response time
+    #[arg(long, help_heading = LOAD)]
+    pub spin: bool,
+    /// Until when response times count: read (the driver has read the answer) or kernel (the kernel had its last bytes)
+    #[arg(long, value_name = "WHEN", default_value_t, help_heading = LOAD)]
+    pub timestamps: Timestamps,
     /// Method; GET, or POST where there is a body
     #[arg(short, short_alias = 'X', long, alias = "request", value_name = "METHOD", help_heading = REQUEST)]
     pub method: Option<String>,

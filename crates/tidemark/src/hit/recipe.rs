@@ -14,8 +14,6 @@ use crate::failure::Failure;
 
 /// Connections of a closed loop where none are named.
 const CLOSED_CONNECTIONS: u64 = 50;
-/// Most connections of an open loop where none are named.
-const OPEN_CONNECTIONS: u64 = 1_000;
 /// What is measured where nothing is said.
 const DURATION: Duration = Duration::from_secs(10);
 /// What is not measured where nothing is said.
@@ -150,8 +148,7 @@ fn reach(
 
 fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
     let most = arguments.requests.unwrap_or(u64::MAX);
-    let default = if arguments.rate.is_some() { OPEN_CONNECTIONS } else { CLOSED_CONNECTIONS };
-    let connections = arguments.connections.map_or(default, u64::from).min(most);
+    let connections = arguments.connections.map_or(CLOSED_CONNECTIONS, u64::from).min(most);
     let streams = u64::from(arguments.reach.streams.unwrap_or(1));
     match arguments.rate {
         Some(rate) => {
@@ -171,7 +168,14 @@ fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
     }
     let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
     line(format!("  hold: {}", Time(arguments.duration.unwrap_or(unnamed))));
-    line(format!("limits:\n  connections: {connections}\n  body: {ANSWER_MAX}"));
+    line(format!("limits:\n  body: {ANSWER_MAX}"));
+    // arrivals find as many connections made as are named
+    if arguments.rate.is_none() || arguments.connections.is_some() {
+        line(format!("  connections: {connections}"));
+    }
+    if let Some(waiting) = arguments.waiting {
+        line(format!("  waiting: {waiting}"));
+    }
     if streams > 1 {
         line(format!("  streams: {streams}"));
     }

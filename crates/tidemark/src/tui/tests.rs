@@ -30,7 +30,7 @@ fn second(at: u64) -> Live {
         requests: at * 2_000,
         errors: 60,
         dropped: 2,
-        by_outcome: [at * 2_000, 12, 0, 48, 0, 0, 0],
+        by_outcome: [at * 2_000, 12, 0, 48, 0, 0, 0, 0, 0],
         ..Live::default()
     };
     (live.spread[9], live.spread[10], live.spread[13]) = (1_500, 400, 15);

@@ -8,6 +8,8 @@ const RETAINED_BYTES: usize = 1 << 20;
 const RESERVED_BYTES: usize = 64 << 10;
 /// Hexadecimal digits of a chunk size; 16 of them fill 64 bits.
 const MAX_SIZE_DIGITS: u8 = 16;
+/// The largest chunk size that is a number: some count with a sign, and would take a larger one for a negative one.
+const MAX_SIZE: u64 = i64::MAX as u64;
 
 /// How the end of a body is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,11 @@ impl Body {
         self.length_bytes
     }
 
+    /// What its buffer takes of the memory.
+    pub fn held_bytes(&self) -> usize {
+        self.kept.capacity()
+    }
+
     /// The connection was closed: whether that makes the body whole.
     pub fn finish(&mut self) -> Result<(), HttpError> {
         match self.state {
@@ -179,6 +186,9 @@ impl Body {
                 self.line_bytes = 0;
                 match (byte, size) {
                     (b'\n', 0) => Ok(State::TrailerStart),
+                    (b'\n', left) if left > (limits.body_bytes as u64).saturating_sub(self.length_bytes) => {
+                        Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes })
+                    }
                     (b'\n', left) => Ok(State::Chunk { left }),
                     _ => Err(HttpError::ChunkSizeInvalid),
                 }
@@ -202,7 +212,7 @@ fn size_line(state: State, byte: u8) -> Result<State, HttpError> {
     let (size, blank_allowed) = match state {
         State::Size { size, digits } => {
             if let Some(digit) = (byte as char).to_digit(16) {
-                return match digits < MAX_SIZE_DIGITS {
+                return match digits < MAX_SIZE_DIGITS && size <= MAX_SIZE >> 4 {
                     true => Ok(State::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }),
                     false => Err(HttpError::ChunkSizeInvalid),
                 };

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Decoded, DecoderLimits, HttpError, MAX_BLANK_BYTES, MAX_HEADERS};
+use super::{Decoded, DecoderLimits, HttpError, MAX_BLANK_BYTES, MAX_HEADERS, is_host};
 
 /// A part of the head's bytes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub keep_alive: bool,
     pub expects_continue: bool,
     pub hosts: u32,
+    /// One of the hosts is none.
+    pub has_no_host: bool,
 }
 
 impl Facts {
@@ -75,7 +77,10 @@ impl Facts {
             6 if name.eq_ignore_ascii_case(b"expect") => {
                 self.expects_continue |= value.eq_ignore_ascii_case(b"100-continue");
             }
-            4 if name.eq_ignore_ascii_case(b"host") => self.hosts += 1,
+            4 if name.eq_ignore_ascii_case(b"host") => {
+                self.hosts += 1;
+                self.has_no_host |= !value.is_empty() && !is_host(value);
+            }
             _ => {}
         }
         Ok(())
@@ -157,6 +162,11 @@ impl Head {
 
     pub fn bytes(&self) -> &[u8] {
         if self.begun { &self.bytes } else { &[] }
+    }
+
+    /// What its buffers take of the memory.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.capacity() + self.headers.capacity() * size_of::<(Span, Span)>()
     }
 
     fn spans(&self) -> &[(Span, Span)] {

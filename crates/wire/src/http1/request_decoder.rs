@@ -68,7 +68,7 @@ impl RequestDecoder {
 
     fn head_read(&mut self) -> Result<(), HttpError> {
         let facts = self.head.facts();
-        if facts.hosts > 1 || (facts.hosts == 0 && facts.minor_version == 1) {
+        if facts.hosts > 1 || (facts.hosts == 0 && facts.minor_version == 1) || facts.has_no_host {
             return Err(HttpError::HostInvalid);
         }
         self.head_complete = true;
@@ -142,6 +142,11 @@ impl RequestDecoder {
     /// The body, without the chunks' framing.
     pub fn body(&self) -> &[u8] {
         self.body.bytes()
+    }
+
+    /// What it takes of the memory beside its own size, used or not.
+    pub fn held_bytes(&self) -> usize {
+        self.head.held_bytes() + self.body.held_bytes()
     }
 
     /// Whether the connection may carry another request after this one.

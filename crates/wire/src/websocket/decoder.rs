@@ -302,6 +302,18 @@ impl Decoder {
         std::str::from_utf8(reason).unwrap_or_default()
     }
 
+    /// What it takes of the memory beside its own size, used or not.
+    pub fn held_bytes(&self) -> usize {
+        self.message.capacity()
+    }
+
+    /// Gives back the memory of the last message, which nobody must want to see any more. Between messages only.
+    pub fn trim(&mut self) {
+        if self.is_between_messages() {
+            self.message = Vec::new();
+        }
+    }
+
     /// Whether the connection stands between two messages: its end now cuts none off.
     pub fn is_between_messages(&self) -> bool {
         self.open.is_none() && self.frame.is_none() && self.head_bytes == 0

@@ -54,8 +54,8 @@ pub enum HandshakeError {
     /// The answer was not made for this key.
     #[error("Sec-WebSocket-Accept does not belong to the key that was sent")]
     Accept,
-    /// The request's key is not 16 bytes in base64.
-    #[error("Sec-WebSocket-Key is not 16 bytes in base64")]
+    /// The request's key is not 16 bytes in base64, or there are two.
+    #[error("there is not one Sec-WebSocket-Key of 16 bytes in base64")]
     Key,
     /// The request speaks another version.
     #[error("Sec-WebSocket-Version is not 13")]
@@ -170,12 +170,19 @@ pub fn check_request(request: &RequestDecoder) -> Result<Offer<'_>, HandshakeErr
         return Err(HandshakeError::Method);
     }
     check_tokens(request.headers())?;
-    if request.header("sec-websocket-version") != Some(b"13") {
+    if only(request, b"sec-websocket-version") != Some(b"13") {
         return Err(HandshakeError::Version);
     }
-    let key: &Key =
-        request.header("sec-websocket-key").and_then(|key| key.try_into().ok()).ok_or(HandshakeError::Key)?;
+    let key = only(request, b"sec-websocket-key").and_then(|key| key.try_into().ok());
+    let key: &Key = key.ok_or(HandshakeError::Key)?;
     if is_key(key) { Ok(Offer { key, request }) } else { Err(HandshakeError::Key) }
+}
+
+/// The value of a header that must not stand there twice: who would take the first, and who the last?
+fn only<'a>(request: &'a RequestDecoder, lower_case_name: &[u8]) -> Option<&'a [u8]> {
+    let mut values = request.headers().filter(|(name, _)| name.eq_ignore_ascii_case(lower_case_name));
+    let (_, value) = values.next()?;
+    values.next().is_none().then_some(value)
 }
 
 /// A server's answer that switches; `protocol` is one of those offered.

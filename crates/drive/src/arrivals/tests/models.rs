@@ -60,6 +60,13 @@ fn a_session_that_took_longer_than_the_pace_makes_the_next_late_and_not_undue() 
     assert_eq!(in_ms, expected);
 }
 
+/// When the beats after the one that was due at `due_ms` were due, milliseconds.
+fn missed(schedule: &Schedule, origin: Origin, due_ms: u64) -> Vec<u64> {
+    let mut all = Vec::new();
+    schedule.missed(origin, due_ms * MS, |due_ns| all.push(due_ns / MS));
+    all
+}
+
 #[test]
 fn what_a_paced_user_never_came_to_is_missed() {
     let load = Load::new(PACE, flat(5_000, 2.0));
@@ -67,10 +74,10 @@ fn what_a_paced_user_never_came_to_is_missed() {
     let origin = |user| Origin { source: 0, user: Some(user) };
     schedule.stop(9_000 * MS);
     // Beats of the first: 0 to 4 s; of the second, half a second later each.
-    assert_eq!([0, 1_000, 4_000].map(|due| schedule.missed(origin(0), due * MS)), [4, 3, 0]);
-    assert_eq!([500, 4_500].map(|due| schedule.missed(origin(1), due * MS)), [4, 0]);
+    assert_eq!([0, 1_000, 4_000].map(|due| missed(&schedule, origin(0), due).len()), [4, 3, 0]);
+    assert_eq!([500, 4_500].map(|due| missed(&schedule, origin(1), due).len()), [4, 0]);
     schedule.stop(2_500 * MS);
-    assert_eq!(schedule.missed(origin(0), 0), 2);
+    assert_eq!(missed(&schedule, origin(0), 0), [1_000, 2_000]);
 }
 
 #[test]
@@ -144,9 +151,12 @@ fn limited(at_limit: AtLimit) -> (Schedule, fastrand::Rng) {
 fn at_the_limit_arrivals_wait_in_order_and_are_dropped_where_too_many_wait() {
     let (mut schedule, mut random) = limited(AtLimit::Wait);
     let mut now = |schedule: &mut Schedule, ms: u64| schedule.due(ms * MS, &mut random);
-    let begin_at = |ms: u64, ready_ms: u64| {
-        Due::Begin(Arrival { due_ns: ms * MS, ready_ns: ready_ms * MS, origin: Origin::default() })
+    let arrival = |ms: u64, ready_ms: u64| Arrival {
+        due_ns: ms * MS,
+        ready_ns: ready_ms * MS,
+        origin: Origin::default(),
     };
+    let begin_at = |ms, ready_ms| Due::Begin(arrival(ms, ready_ms));
     let begin = |ms| begin_at(ms, ms);
     assert_eq!([0, 100].map(|ms| now(&mut schedule, ms)), [0, 100].map(begin));
     assert_eq!([200, 300].map(|ms| now(&mut schedule, ms)), [Due::Waits; 2]);
@@ -156,8 +166,9 @@ fn at_the_limit_arrivals_wait_in_order_and_are_dropped_where_too_many_wait() {
     assert_eq!(schedule.next_ns(), Some(0), "who waits can begin at once");
     assert_eq!(now(&mut schedule, 360), begin_at(200, 355));
     assert_eq!([400, 500].map(|ms| now(&mut schedule, ms)), [Due::Waits; 2]);
-    assert_eq!(now(&mut schedule, 600), Due::Dropped, "only three may wait");
-    assert_eq!(schedule.stop(650 * MS), 3);
+    assert_eq!(now(&mut schedule, 600), Due::Dropped(arrival(600, 600)), "only three may wait");
+    let vain = [300, 400, 500].map(|ms| arrival(ms, ms));
+    assert_eq!(schedule.stop(650 * MS), vain, "each with the time at which it was due");
     assert_eq!((schedule.limited(), schedule.waiting(), schedule.next_ns()), ((4, 4), 0, None));
 }
 
@@ -166,7 +177,8 @@ fn at_the_limit_arrivals_are_dropped_if_so_wanted() {
     let (mut schedule, mut random) = limited(AtLimit::Drop);
     let mut all = std::iter::from_fn(|| Some(schedule.due(250 * MS, &mut random)));
     assert!(matches!(all.next(), Some(Due::Begin(_))) && matches!(all.next(), Some(Due::Begin(_))));
-    assert_eq!((all.next(), all.next()), (Some(Due::Dropped), Some(Due::Nothing)));
+    assert!(matches!(all.next(), Some(Due::Dropped(arrival)) if arrival.due_ns == 200 * MS));
+    assert_eq!(all.next(), Some(Due::Nothing));
     assert_eq!(schedule.limited(), (0, 1));
 }
 
@@ -199,8 +211,8 @@ proptest! {
         let mut schedule = schedule(&load, 0, 1, &mut fastrand::Rng::with_seed(1));
         schedule.stop(u64::MAX);
         let last = begun.last().unwrap().0;
-        let missed = schedule.missed(Origin { source: 0, user: Some(0) }, last);
-        prop_assert_eq!(begun.len() as u64 + missed, 20);
+        let missed = missed(&schedule, Origin { source: 0, user: Some(0) }, last / MS).len();
+        prop_assert_eq!(begun.len() + missed, 20);
         for two in begun.windows(2) {
             prop_assert_eq!(two[1].0, two[0].0 + SECOND_NS);
         }

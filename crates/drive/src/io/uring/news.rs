@@ -4,9 +4,11 @@ use io_uring::cqueue;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
-use super::Uring;
 use super::orders::{error, is, is_refused};
-use super::place::{CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, Sending, WAKE, token};
+use super::place::{
+    CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, STAMPED_HEAD_BYTES, Sending, WAKE, token,
+};
+use super::{Received, Uring};
 use crate::io::Event;
 
 impl Uring {
@@ -37,7 +39,7 @@ impl Uring {
         };
         // A buffer that was not handed on goes back.
         if let Some(buffer) = buffer
-            && self.received.is_none_or(|(handed_on, _)| handed_on != buffer)
+            && self.received.is_none_or(|handed_on| handed_on.buffer != buffer)
         {
             self.memory.buffers.give_back(buffer);
         }
@@ -68,7 +70,8 @@ impl Uring {
         place.receiving = goes_on;
         let connection = place.connection? as usize;
         let send = token(SEND, place.generation, number);
-        let is_end = entry.result() <= 0 && !is(entry.result(), Errno::NOBUFS);
+        let result = place.received_bytes(entry.result());
+        let is_end = result <= 0 && !is(result, Errno::NOBUFS);
         let behind = &self.completed[self.cursor..];
         if is_end
             && let Some(unsent) = behind.iter().find(|e| e.user_data() == send && is_refused(e.result()))
@@ -79,17 +82,19 @@ impl Uring {
             place.written = 0;
             return Some((connection, event));
         }
-        let event = match (entry.result(), buffer) {
+        let event = match (result, buffer) {
             (0, _) => Event::Ended,
             (bytes @ 1.., Some(buffer)) => {
                 let next = self.completed.get(self.cursor);
-                let closing =
-                    next.is_some_and(|next| next.user_data() == entry.user_data() && next.result() <= 0);
+                let closing = next.is_some_and(|next| {
+                    next.user_data() == entry.user_data() && place.received_bytes(next.result()) <= 0
+                });
+                let head_bytes = if place.is_stamped { STAMPED_HEAD_BYTES } else { 0 };
                 if !goes_on && let Err(error) = self.receive_from(number) {
                     return Some((connection, Event::Failed(error)));
                 }
                 self.traffic.1 += bytes as u64;
-                self.received = Some((buffer, bytes as usize));
+                self.received = Some(Received { buffer, head_bytes, bytes: bytes as usize });
                 Event::Received { closing }
             }
             (result, _) if is(result, Errno::NOBUFS) || result > 0 => {

@@ -24,13 +24,13 @@ impl Uring {
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
-            self.hand_over()?;
+            self.submit()?;
         }
         Err(io::Error::other("io_uring takes no more orders"))
     }
 
     /// Hands the queue to the kernel without waiting.
-    pub(super) fn hand_over(&mut self) -> io::Result<()> {
+    pub(super) fn submit(&mut self) -> io::Result<()> {
         match self.ring.submit() {
             Ok(_) => {}
             Err(error) if is_passing(&error) => self.fetch(),
@@ -49,7 +49,11 @@ impl Uring {
     pub(super) fn receive_from(&mut self, number: u32) -> io::Result<()> {
         let place = &mut self.memory.places[number as usize];
         let Some(socket) = &place.socket else { return Ok(()) };
-        let receive = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
+        let socket = Fd(socket.as_raw_fd());
+        let receive = match place.is_stamped {
+            true => opcode::RecvMsgMulti::new(socket, &raw const *self.memory.message, GROUP).build(),
+            false => opcode::RecvMulti::new(socket, GROUP).build(),
+        };
         let receive = receive.user_data(token(RECEIVE, place.generation, number));
         self.order(&receive)?;
         self.memory.places[number as usize].receiving = true;

@@ -2,6 +2,7 @@
 
 use socket2::Socket;
 
+use super::CONTROL_BYTES;
 use super::buffers::Buffers;
 use crate::target::Dialer;
 
@@ -36,6 +37,9 @@ pub(super) enum Sending {
     Reported,
 }
 
+/// What stands in a buffer before bytes that came with a timestamp: a head of four numbers, and the control message.
+pub(super) const STAMPED_HEAD_BYTES: usize = 4 * size_of::<u32>() + CONTROL_BYTES;
+
 /// Where a socket lives.
 #[derive(Default)]
 pub(super) struct Place {
@@ -45,12 +49,22 @@ pub(super) struct Place {
     pub generation: u32,
     pub connecting: bool,
     pub receiving: bool,
+    /// Whether the kernel tells when what is received came.
+    pub is_stamped: bool,
     pub sending: Sending,
     pub output: Vec<u8>,
     pub written: usize,
 }
 
 impl Place {
+    /// How many bytes of this socket a completion's result of an order to receive means.
+    pub fn received_bytes(&self, result: i32) -> i32 {
+        match result {
+            1.. if self.is_stamped => (result - STAMPED_HEAD_BYTES as i32).max(0),
+            _ => result,
+        }
+    }
+
     /// Whether the kernel has, or will get, an order that names this socket or its output.
     pub fn is_engaged(&self) -> bool {
         self.connecting || self.receiving || matches!(self.sending, Sending::Held | Sending::Blocked)
@@ -62,4 +76,6 @@ pub(super) struct Memory {
     pub buffers: Buffers,
     pub dialer: Box<Dialer>,
     pub places: Vec<Place>,
+    /// The form of what is received with a timestamp.
+    pub message: Box<libc::msghdr>,
 }

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 
-use super::manifest::{Manifest, RunLine};
+use super::manifest::Manifest;
 use super::merge::{Merge, Source};
 use super::run::{self, Run, RunWriter};
 use super::{Logged, Shared, View, log};
@@ -34,10 +33,10 @@ pub(crate) struct Counters {
     merged_messages: AtomicU64,
 }
 
-/// What both threads change in turns.
-struct Files {
-    manifest: Manifest,
-    next_run: u64,
+/// What the threads change in turns. Whatever is in the manifest is durable itself, so it may be written at any time.
+pub(crate) struct Files {
+    pub(crate) manifest: Manifest,
+    pub(crate) next_run: u64,
 }
 
 /// The two threads. Dropping it ends them; a merge that is going on is given up.
@@ -47,14 +46,13 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    pub(crate) fn start(shared: &Arc<Shared>, next_run: u64, manifest: Manifest) -> io::Result<Self> {
-        let files = Arc::new(Mutex::new(Files { manifest, next_run }));
+    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
         let mut background = Background { shared: shared.clone(), threads: Vec::new() };
         for (name, work) in [("messages-flush", flush_for_ever as Work), ("messages-merge", merge_for_ever)] {
-            let (shared, files) = (shared.clone(), files.clone());
+            let shared = shared.clone();
             let run = move || {
                 take_no_core_from_others();
-                if let Err(error) = work(&shared, &files) {
+                if let Err(error) = work(&shared) {
                     shared.fail(name, &error);
                 }
             };
@@ -89,34 +87,36 @@ impl Drop for Background {
     }
 }
 
-type Work = fn(&Shared, &Mutex<Files>) -> io::Result<()>;
+type Work = fn(&Shared) -> io::Result<()>;
 
-fn begin_run(shared: &Shared, files: &Mutex<Files>) -> io::Result<RunWriter> {
-    let mut files = files.lock();
+fn begin_run(shared: &Shared) -> io::Result<RunWriter> {
+    let mut files = shared.files.lock();
     files.next_run += 1;
-    RunWriter::create(&shared.disk, files.next_run - 1)
+    let (store, id) = (files.manifest.store, files.next_run - 1);
+    drop(files);
+    RunWriter::create(&shared.disk, store, id)
 }
 
 /// Writes full tables as runs until the end.
-fn flush_for_ever(shared: &Shared, files: &Mutex<Files>) -> io::Result<()> {
+fn flush_for_ever(shared: &Shared) -> io::Result<()> {
     let is_full = |view: &View| (view.tables.len() > 1).then(|| view.tables[0].clone());
     while !shared.is_closing.load(Ordering::Acquire)
         && let Some(full) = shared.wait_for(is_full)
     {
-        flush(shared, files, &full)?;
+        flush(shared, &full)?;
     }
     Ok(())
 }
 
-fn flush(shared: &Shared, files: &Mutex<Files>, full: &Arc<Logged>) -> io::Result<()> {
-    let mut writer = begin_run(shared, files)?;
+fn flush(shared: &Shared, full: &Arc<Logged>) -> io::Result<()> {
+    let mut writer = begin_run(shared)?;
     for (key, payload) in full.table.read().iter() {
         writer.push(key, payload)?;
     }
     let run = writer.finish()?;
-    let mut files = files.lock();
-    files.manifest.logs_done = full.log_id;
-    files.manifest.runs.push(RunLine { id: run.id(), level: 0 });
+    let mut files = shared.files.lock();
+    files.manifest.logs.retain(|log| log.id != full.log_id);
+    files.manifest.runs.push(run.line(0));
     files.manifest.write(&shared.disk)?;
     {
         let mut view = shared.view.write();
@@ -131,9 +131,9 @@ fn flush(shared: &Shared, files: &Mutex<Files>, full: &Arc<Logged>) -> io::Resul
 }
 
 /// Makes many runs one until the end.
-fn merge_for_ever(shared: &Shared, files: &Mutex<Files>) -> io::Result<()> {
+fn merge_for_ever(shared: &Shared) -> io::Result<()> {
     while let Some(old) = shared.wait_for(|view| mergeable(&view.runs)) {
-        if !merge(shared, files, &old)? {
+        if !merge(shared, &old)? {
             break;
         }
     }
@@ -147,8 +147,8 @@ fn mergeable(runs: &[Levelled]) -> Option<Vec<Levelled>> {
 }
 
 /// Merges neighbours; false if it was given up because the store is being closed.
-fn merge(shared: &Shared, files: &Mutex<Files>, old: &[Levelled]) -> io::Result<bool> {
-    let mut writer = begin_run(shared, files)?;
+fn merge(shared: &Shared, old: &[Levelled]) -> io::Result<bool> {
+    let mut writer = begin_run(shared)?;
     let whole = |levelled: &Levelled| Box::new(levelled.run.from(Bound::Unbounded)) as Source<'_, Bytes>;
     let sources = old.iter().map(whole);
     for (number, entry) in Merge::new(sources.collect()).enumerate() {
@@ -162,10 +162,10 @@ fn merge(shared: &Shared, files: &Mutex<Files>, old: &[Levelled]) -> io::Result<
     shared.background.merged_messages.fetch_add(run.len(), Ordering::Relaxed);
     let merged = Levelled { run, level: old[0].level + 1 };
     let is_old = |id: u64| old.iter().any(|levelled| levelled.run.id() == id);
-    let mut files = files.lock();
+    let mut files = shared.files.lock();
     let at = files.manifest.runs.iter().position(|line| is_old(line.id)).unwrap_or(0);
     files.manifest.runs.retain(|line| !is_old(line.id));
-    files.manifest.runs.insert(at, RunLine { id: merged.run.id(), level: merged.level });
+    files.manifest.runs.insert(at, merged.run.line(merged.level));
     files.manifest.write(&shared.disk)?;
     {
         let mut view = shared.view.write();

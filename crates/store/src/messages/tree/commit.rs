@@ -15,7 +15,9 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use super::lane::{Lane, Lanes, Waiter};
-use super::log::Log;
+use super::log::{GROUP_BYTES_MAX, Log};
+use super::manifest::LogLine;
+use super::marker::{Marker, MarkerFile};
 use super::{FULL_TABLES_MAX, Logged, Shared, entry, lane};
 use crate::answer::Answer;
 use crate::durability::Durability;
@@ -23,9 +25,6 @@ use crate::error::StoreError;
 use crate::messages::{Message, MessagesMetrics};
 use crate::metrics::Counters;
 use crate::scheduling::take_no_core_from_others;
-
-/// A group takes no further message when it has this many bytes.
-const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Messages that were taken together.
 #[derive(Default)]
@@ -90,7 +89,7 @@ pub(crate) struct Intake {
 
 impl Intake {
     /// Starts the committer with a fresh log, whose table is the last one of the view.
-    pub(crate) fn start(shared: Arc<Shared>, log: Log) -> io::Result<Self> {
+    pub(crate) fn start(shared: Arc<Shared>, log: Log, marker: MarkerFile) -> io::Result<Self> {
         let gate = Arc::new(Gate {
             queue: Mutex::default(),
             wake: Condvar::new(),
@@ -101,9 +100,10 @@ impl Intake {
             stalls: AtomicU64::new(0),
             stall_sum_us: AtomicU64::new(0),
         });
+        let store = shared.files.lock().manifest.store;
         let active = shared.view.read().tables.last().cloned();
         let active = active.ok_or_else(|| io::Error::other("there is no table"))?;
-        let committer = Committer { gate: gate.clone(), shared: shared.clone(), log, active };
+        let committer = Committer { gate: gate.clone(), shared: shared.clone(), store, log, marker, active };
         let thread = std::thread::Builder::new().name("messages-commit".into()).spawn(|| committer.run())?;
         Ok(Intake { gate, shared, thread: Some(thread) })
     }
@@ -180,7 +180,10 @@ impl Drop for Intake {
 struct Committer {
     gate: Arc<Gate>,
     shared: Arc<Shared>,
+    /// The store's number.
+    store: u64,
     log: Log,
+    marker: MarkerFile,
     active: Arc<Logged>,
 }
 
@@ -220,10 +223,18 @@ impl Committer {
             }
         }
         if self.shared.failure.get().is_none()
-            && let Err(error) = self.log.sync()
+            && let Err(error) = self.end_log()
         {
             self.shared.fail("closing the log", &error);
         }
+    }
+
+    /// Makes the log durable and its end known, so that nothing can be taken from it unseen.
+    fn end_log(&self) -> io::Result<()> {
+        self.log.sync()?;
+        let mut files = self.shared.files.lock();
+        files.manifest.end_log(self.log.id(), self.log.end());
+        files.manifest.write(&self.shared.disk)
     }
 
     /// Takes what waits in exchange for an empty group; false at the end.
@@ -253,11 +264,14 @@ impl Committer {
         if self.shared.options.durability == Durability::Synced {
             written = written.and_then(|()| self.log.sync());
         }
+        let marker = Marker { store: self.store, log: self.log.id(), end: self.log.end() };
+        let written = written.and_then(|()| self.marker.write(marker));
         if let Err(error) = written {
             return Err(StoreError::Write { reason: self.shared.fail("writing the log", &error) });
         }
         let took = begun.elapsed();
-        self.active.table.write().take(&group.entries);
+        let taken = self.active.table.write().take(&group.entries);
+        debug_assert_eq!(taken, Some(group.messages));
         Ok(took)
     }
 
@@ -269,7 +283,8 @@ impl Committer {
 
     /// Begins a new log with a new table when this one is full, once there is room for another full one.
     fn turn_over_if_full(&mut self) -> io::Result<()> {
-        if self.active.table.read().bytes() < self.shared.options.table_bytes {
+        let is_full = self.active.table.read().bytes() >= self.shared.options.table_bytes;
+        if !is_full || self.shared.failure.get().is_some() {
             return Ok(());
         }
         let has_room = |view: &super::View| (view.tables.len() <= FULL_TABLES_MAX).then_some(());
@@ -282,7 +297,14 @@ impl Committer {
                 return Ok(()); // a failure or the end: what is to come stays in this log
             }
         }
-        self.log = Log::create(&self.shared.disk, self.log.id() + 1)?;
+        let mut files = self.shared.files.lock();
+        let next = Log::create(&self.shared.disk, files.manifest.store, self.log.id() + 1)?;
+        files.manifest.end_log(self.log.id(), self.log.end());
+        files.manifest.logs.push(LogLine { id: next.id(), end: None });
+        files.manifest.write(&self.shared.disk)?; // the log is named before anything is in it
+        self.marker.sync()?;
+        drop(files);
+        self.log = next;
         self.active = Arc::new(Logged::new(self.log.id(), self.shared.options.table_bytes));
         self.shared.view.write().tables.push(self.active.clone());
         self.shared.announce();

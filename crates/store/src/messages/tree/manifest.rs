@@ -1,15 +1,21 @@
-//! Which files count: the runs, from the oldest, and which logs have been written as runs. Without it nobody could
-//! tell a run that is whole from one whose making was cut off, nor a log that is needed from one that came back after
-//! a power cut.
+//! Which files count: the runs, from the oldest, and the logs that are not in runs yet, each with what it takes to tell
+//! it from another, a cut off or a missing one. Without it nobody could tell a run that is whole from one whose making
+//! was cut off, nor a log that is needed from one that came back after a power cut. It is there before the first
+//! message is.
 
 use std::io;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::disk::Disk;
+use super::log::End;
+use super::seal;
+use crate::disk::Disk;
 
-const NAME: &str = "manifest";
-const TITLE: &str = "tidemark messages 1";
+pub(crate) const NAME: &str = "manifest";
+const TITLE: &str = "tidemark messages ";
+const FORMAT: &str = "2";
+/// A manifest is never as long; what is longer is none.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A run as the manifest names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,37 +23,72 @@ pub(crate) struct RunLine {
     pub(crate) id: u64,
     /// How many merges it has been through.
     pub(crate) level: u32,
+    /// The checksum of its index.
+    pub(crate) sum: u64,
+}
+
+/// A log as the manifest names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogLine {
+    pub(crate) id: u64,
+    /// Where it ends. Only the newest log may have none: it is being written, or was when the process died.
+    pub(crate) end: Option<End>,
 }
 
 /// The manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    /// Logs with numbers up to this one are in runs.
-    pub(crate) logs_done: u64,
+    /// The store's number, which its files' checksums depend on.
+    pub(crate) store: u64,
+    /// From the oldest.
+    pub(crate) logs: Vec<LogLine>,
     /// From the oldest.
     pub(crate) runs: Vec<RunLine>,
 }
 
 impl Manifest {
-    /// Reads the manifest of the directory; an empty one if there is none.
-    pub(crate) fn read(disk: &Disk) -> io::Result<Self> {
-        match std::fs::read_to_string(disk.path(NAME)) {
-            Ok(text) => Self::parse(&text)
-                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the manifest is damaged")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error),
+    /// That of a store that is being made.
+    pub(crate) fn new() -> Self {
+        Manifest { store: seal::new_store(), logs: Vec::new(), runs: Vec::new() }
+    }
+
+    /// Reads the manifest of the directory, if there is one.
+    pub(crate) fn read(disk: &Disk) -> io::Result<Option<Self>> {
+        let file = match disk.open(NAME) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let length = file.len()?;
+        let mut bytes = vec![0; length.min(BYTES_MAX) as usize];
+        file.read_at(&mut bytes, 0)?;
+        let text = String::from_utf8_lossy(&bytes);
+        if text.starts_with("tidemark messages 1\n") {
+            return Err(of_format_1());
         }
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, format!("{NAME}: it is damaged"));
+        Self::parse(&text).filter(|_| length <= BYTES_MAX).map(Some).ok_or_else(damaged)
     }
 
     /// Puts this manifest in place of the one that is there; it is durable when this returns.
     pub(crate) fn write(&self, disk: &Disk) -> io::Result<()> {
-        disk.replace(NAME, self.text().as_bytes())
+        disk.replace(NAME, self.text().as_bytes()).map(drop)
+    }
+
+    /// Notes where the newest log ends.
+    pub(crate) fn end_log(&mut self, id: u64, end: End) {
+        self.logs.iter_mut().filter(|log| log.id == id).for_each(|log| log.end = Some(end));
     }
 
     fn text(&self) -> String {
-        let mut text = format!("{TITLE}\nlogs done {}\n", self.logs_done);
+        let mut text = format!("{TITLE}{FORMAT}\nstore {:016x}\n", self.store);
         for run in &self.runs {
-            text += &format!("run {} level {}\n", run.id, run.level);
+            text += &format!("run {} level {} checksum {:016x}\n", run.id, run.level, run.sum);
+        }
+        for log in &self.logs {
+            text += &match log.end {
+                Some(end) => format!("log {} ends {} messages {}\n", log.id, end.bytes, end.messages),
+                None => format!("log {}\n", log.id),
+            };
         }
         let sum = xxh3_64(text.as_bytes());
         text + &format!("checksum {sum:016x}\n")
@@ -56,18 +97,55 @@ impl Manifest {
     fn parse(text: &str) -> Option<Self> {
         let at = text.rfind("checksum ")?;
         let (content, sum) = text.split_at(at);
-        let sum = u64::from_str_radix(sum.strip_prefix("checksum ")?.strip_suffix('\n')?, 16).ok()?;
-        let mut lines = content.lines();
-        if sum != xxh3_64(content.as_bytes()) || lines.next()? != TITLE {
+        let right = format!("checksum {:016x}\n", xxh3_64(content.as_bytes()));
+        if sum != right && !cfg!(fuzzing) {
             return None;
         }
-        let logs_done = lines.next()?.strip_prefix("logs done ")?.parse().ok()?;
-        let run = |line: &str| {
-            let (id, level) = line.strip_prefix("run ")?.split_once(" level ")?;
-            Some(RunLine { id: id.parse().ok()?, level: level.parse().ok()? })
-        };
-        Some(Manifest { logs_done, runs: lines.map(run).collect::<Option<_>>()? })
+        let mut lines = content.lines();
+        if lines.next()?.strip_prefix(TITLE)? != FORMAT {
+            return None;
+        }
+        let store = hex(lines.next()?.strip_prefix("store ")?)?;
+        let mut manifest = Manifest { store, logs: Vec::new(), runs: Vec::new() };
+        for line in lines {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["run", id, "level", level, "checksum", sum] => {
+                    let line = RunLine { id: id.parse().ok()?, level: level.parse().ok()?, sum: hex(sum)? };
+                    manifest.runs.push(line);
+                }
+                ["log", id, "ends", bytes, "messages", messages] => {
+                    let end = End { bytes: bytes.parse().ok()?, messages: messages.parse().ok()? };
+                    manifest.logs.push(LogLine { id: id.parse().ok()?, end: Some(end) });
+                }
+                ["log", id] => manifest.logs.push(LogLine { id: id.parse().ok()?, end: None }),
+                _ => return None,
+            }
+        }
+        manifest.is_sound().then_some(manifest)
     }
+
+    /// Whether it can have been written by a store.
+    fn is_sound(&self) -> bool {
+        let mut runs: Vec<u64> = self.runs.iter().map(|run| run.id).collect();
+        runs.sort_unstable();
+        let ended = self.logs.split_last().map_or(&[][..], |(_, before)| before);
+        !self.logs.is_empty()
+            && self.logs.is_sorted_by(|a, b| a.id < b.id)
+            && ended.iter().all(|log| log.end.is_some())
+            && runs.is_sorted_by(|a, b| a < b)
+            && runs.last().is_none_or(|id| *id < u64::MAX)
+            && self.logs.last().is_none_or(|log| log.id < u64::MAX)
+    }
+}
+
+/// What is said of a directory that an older version made.
+pub(crate) fn of_format_1() -> io::Error {
+    let reason = format!("its files are of format 1, and this version reads format {FORMAT} only");
+    io::Error::new(io::ErrorKind::Unsupported, reason)
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
 }
 
 #[cfg(test)]
@@ -76,16 +154,36 @@ mod tests {
 
     #[test]
     fn it_reads_back_and_a_changed_byte_is_seen() {
-        let runs = vec![RunLine { id: 3, level: 2 }, RunLine { id: 9, level: 0 }];
-        let manifest = Manifest { logs_done: 12, runs };
+        let runs = vec![RunLine { id: 3, level: 2, sum: 7 }, RunLine { id: 9, level: 0, sum: u64::MAX }];
+        let end = Some(End { bytes: 1234, messages: 12 });
+        let logs = vec![LogLine { id: 4, end }, LogLine { id: 6, end }, LogLine { id: 7, end: None }];
+        let manifest = Manifest { store: 0xabcdef, logs, runs };
         let text = manifest.text();
         assert_eq!(Manifest::parse(&text), Some(manifest));
         for at in 0..text.len() {
-            let mut bytes = text.clone().into_bytes();
-            bytes[at] ^= 1;
-            let wrong = String::from_utf8(bytes).unwrap();
-            assert_eq!(Manifest::parse(&wrong), None, "byte {at}");
+            for bit in 0..7 {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= 1 << bit;
+                let wrong = String::from_utf8(bytes).unwrap();
+                assert_eq!(Manifest::parse(&wrong), None, "byte {at}");
+            }
             assert_eq!(Manifest::parse(&text[..at]), None, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn what_no_store_writes_is_none() {
+        let end = Some(End::default());
+        let log = |id, end| LogLine { id, end };
+        let run = |id| RunLine { id, level: 0, sum: 0 };
+        for (logs, runs) in [
+            (vec![], vec![run(1)]),
+            (vec![log(1, None), log(2, None)], vec![]),
+            (vec![log(2, end), log(1, end)], vec![]),
+            (vec![log(1, end)], vec![run(1), run(2), run(1)]),
+        ] {
+            let manifest = Manifest { store: 1, logs, runs };
+            assert_eq!(Manifest::parse(&manifest.text()), None, "{manifest:?}");
         }
     }
 }

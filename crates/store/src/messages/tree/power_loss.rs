@@ -5,6 +5,7 @@
 //! rename that was not synced leaves the old name with the old content.
 
 use std::collections::HashMap;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::disk::Synced;
 use super::{Tree, TreeOptions};
+use crate::disk::{Step, Watch};
 use crate::durability::Durability;
 use crate::messages::{Message, Messages, Query};
 
@@ -25,15 +26,43 @@ struct Platter {
     names: HashMap<String, u64>,
 }
 
+/// Keeps the platter of a directory.
+struct Spinning {
+    dir: PathBuf,
+    platter: Mutex<Platter>,
+}
+
+impl Spinning {
+    fn of(dir: &Path) -> Arc<Self> {
+        Arc::new(Spinning { dir: dir.into(), platter: Mutex::default() })
+    }
+}
+
+impl Watch for Spinning {
+    fn before(&self, _: Step<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn after(&self, step: Step<'_>) -> io::Result<()> {
+        self.platter.lock().note(&self.dir, step);
+        Ok(())
+    }
+}
+
 impl Platter {
-    fn note(&mut self, dir: &Path, what: Synced<'_>) {
-        match what {
-            Synced::File(name) => {
+    fn note(&mut self, dir: &Path, step: Step<'_>) {
+        match step {
+            Step::Sync(name) => {
                 let path = dir.join(name);
                 let inode = std::fs::metadata(&path).unwrap().ino();
                 self.contents.insert(inode, std::fs::read(path).unwrap());
             }
-            Synced::Names => {
+            // A new file may have the number of one that is gone, and nothing of it.
+            Step::Create(name) => {
+                let inode = std::fs::metadata(dir.join(name)).unwrap().ino();
+                self.contents.remove(&inode);
+            }
+            Step::SyncNames => {
                 let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap());
                 // One that is removed meanwhile is not there any more.
                 let named = files.filter_map(|file| {
@@ -41,6 +70,7 @@ impl Platter {
                 });
                 self.names = named.collect();
             }
+            _ => {}
         }
     }
 
@@ -94,12 +124,8 @@ fn verify(dir: PathBuf, acknowledged: &[u64]) -> u64 {
 #[test]
 fn nothing_acknowledged_is_lost_with_the_power() {
     let dir = tempfile::tempdir().unwrap();
-    let platter = Arc::new(Mutex::new(Platter::default()));
-    let observer = {
-        let (platter, dir) = (platter.clone(), dir.path().to_owned());
-        Arc::new(move |what: Synced<'_>| platter.lock().note(&dir, what))
-    };
-    let store = Tree::open_observed(dir.path(), OPTIONS, Some(observer)).unwrap();
+    let spinning = Spinning::of(dir.path());
+    let store = Tree::open_watched(dir.path(), OPTIONS, Some(spinning.clone())).unwrap();
     let acknowledged: Arc<Vec<AtomicU64>> = Arc::new((0..WRITERS).map(|_| AtomicU64::new(0)).collect());
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
@@ -125,7 +151,7 @@ fn nothing_acknowledged_is_lost_with_the_power() {
         }
         let image = tempfile::tempdir().unwrap();
         let before: Vec<u64> = acknowledged.iter().map(|steps| steps.load(Ordering::Acquire)).collect();
-        platter.lock().image(image.path());
+        spinning.platter.lock().image(image.path());
         sums.push(verify(image.path().to_owned(), &before));
     }
     is_over.store(true, Ordering::Relaxed);
@@ -140,17 +166,13 @@ fn nothing_acknowledged_is_lost_with_the_power() {
 #[test]
 fn what_was_only_buffered_is_lost_with_the_power() {
     let dir = tempfile::tempdir().unwrap();
-    let platter = Arc::new(Mutex::new(Platter::default()));
-    let observer = {
-        let (platter, dir) = (platter.clone(), dir.path().to_owned());
-        Arc::new(move |what: Synced<'_>| platter.lock().note(&dir, what))
-    };
+    let spinning = Spinning::of(dir.path());
     let options = TreeOptions { durability: Durability::Buffered, ..OPTIONS };
-    let store = Tree::open_observed(dir.path(), options, Some(observer)).unwrap();
+    let store = Tree::open_watched(dir.path(), options, Some(spinning.clone())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(store.add(message(0, 0))).unwrap();
     let image = tempfile::tempdir().unwrap();
-    platter.lock().image(image.path());
+    spinning.platter.lock().image(image.path());
     let found = runtime.block_on(Tree::open(image.path(), OPTIONS).unwrap().count()).unwrap();
     assert_eq!(found, 0);
 }

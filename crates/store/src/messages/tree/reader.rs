@@ -1,17 +1,18 @@
 //! Everything that a directory holds, read without changing anything in it.
 
-use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::disk::Disk;
 use super::entry::Key;
-use super::{Found, Lock, Rests, View, between, count, describe};
+use super::found::Found;
+use super::{View, between, count, describe};
+use crate::disk::Disk;
 use crate::durability::Durability;
 use crate::error::StoreError;
+use crate::files::Lock;
 use crate::messages::Place;
 
 /// At most so many parts.
@@ -34,27 +35,16 @@ pub struct TreeReader {
 
 impl TreeReader {
     /// Opens a directory, and reads what no run has yet into memory. `durability` is what the store in it was opened
-    /// with: only with [`Durability::Synced`] a log that is damaged before its end is an error.
+    /// with: only with [`Durability::Synced`] a log that is damaged is an error, otherwise what it lost is told and left out.
     ///
     /// # Errors
     /// If there is no store, another has it open, or what is there cannot be read.
     pub fn open(dir: &Path, durability: Durability) -> Result<TreeReader, StoreError> {
         let failed = |error: io::Error| describe(dir, &error);
-        let lock = File::open(dir.join("lock")).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                let reason = "there is no store of messages in it".into();
-                StoreError::Open { dir: dir.into(), reason }
-            }
-            _ => failed(error),
-        })?;
-        match lock.try_lock_shared() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { dir: dir.into() }),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-        let found = Found::read(&Disk::new(dir, None), durability, Rests::Left).map_err(failed)?;
+        let lock = Lock::share(dir)?;
+        let found = Found::read(&Disk::new(dir, None), durability).map_err(failed)?;
         let cuts = cuts(&found.view);
-        Ok(TreeReader { dir: dir.into(), view: found.view, cuts, _lock: Lock(lock) })
+        Ok(TreeReader { dir: dir.into(), view: found.view, cuts, _lock: lock })
     }
 
     /// How many parts there are; every message is in exactly one.
@@ -162,7 +152,7 @@ mod tests {
     fn who_reads_and_who_writes_keep_out_of_each_others_way() {
         let folder = tempfile::tempdir().unwrap();
         let error = |result: Result<TreeReader, StoreError>| result.err().unwrap().to_string();
-        assert!(error(TreeReader::open(folder.path(), Durability::Synced)).contains("no store of messages"));
+        assert!(error(TreeReader::open(folder.path(), Durability::Synced)).contains("no store in it"));
         let store = Tree::open(folder.path(), OPTIONS).unwrap();
         assert!(error(TreeReader::open(folder.path(), Durability::Synced)).contains("in use"));
         drop(store);

@@ -2,18 +2,19 @@
 //!
 //! The file is blocks of entries, each behind its checksum; then the index, which is kept in memory while the run is
 //! open (a few dozen bytes for each block of 32 KiB): first key, place, earliest and latest time of every block; then
-//! the index's own place, size and checksum.
+//! the index's own place, size and checksum, which the manifest has too. Checksums are those of [`Seal`]. Blocks are
+//! checked when they are read.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::disk::{Disk, read_at};
 use super::entry::{self, Key};
+use super::log::number_of;
+use super::manifest::RunLine;
+use super::seal::Seal;
+use crate::disk::{Disk, DiskFile};
+use bytes::Bytes;
 
 /// A block is closed when it has this many bytes; its last entry may go beyond.
 const BLOCK_BYTES: usize = 32 * 1024;
@@ -23,7 +24,7 @@ const SYNC_EVERY_BYTES: u64 = 8 * 1024 * 1024;
 const SUM_BYTES: usize = 8;
 const INDEX_ENTRY_BYTES: usize = entry::KEY_BYTES + 8 + 4 + 8 + 8;
 const TAIL_BYTES: usize = 8 + 8 + 8 + 8 + 8;
-const MAGIC: [u8; 8] = *b"TmRun-01";
+const MAGIC: [u8; 8] = *b"TmRun-02";
 
 /// The name of a run.
 pub(crate) fn name(id: u64) -> String {
@@ -32,7 +33,15 @@ pub(crate) fn name(id: u64) -> String {
 
 /// The number of a run with this name.
 pub(crate) fn id_of(name: &str) -> Option<u64> {
-    name.strip_prefix("run-")?.parse().ok()
+    number_of(name.strip_prefix("run-")?)
+}
+
+/// Where the index and what stands behind it up to its checksum are, in the bytes of a right run.
+#[cfg(test)]
+pub(crate) fn index_of(bytes: &[u8]) -> std::ops::Range<usize> {
+    let tail = bytes.len() - TAIL_BYTES;
+    let index_at = u64::from_be_bytes(std::array::from_fn(|i| bytes[tail + i]));
+    index_at as usize..bytes.len() - 2 * 8
 }
 
 /// What the index knows of a block.
@@ -47,16 +56,20 @@ struct Block {
 /// A run, open for reading.
 pub(crate) struct Run {
     id: u64,
-    file: File,
+    seal: Seal,
+    file: DiskFile,
     blocks: Vec<Block>,
     entries: u64,
+    /// The checksum of its index.
+    sum: u64,
 }
 
 /// Writes a run, entry by entry in order.
 pub(crate) struct RunWriter {
     disk: Disk,
     id: u64,
-    file: File,
+    seal: Seal,
+    file: DiskFile,
     block: Vec<u8>,
     first: Option<Key>,
     last: Option<Key>,
@@ -68,10 +81,11 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    pub(crate) fn create(disk: &Disk, id: u64) -> io::Result<Self> {
+    pub(crate) fn create(disk: &Disk, store: u64, id: u64) -> io::Result<Self> {
         Ok(RunWriter {
             disk: disk.clone(),
             id,
+            seal: Seal::of_run(store, id),
             file: disk.create(&name(id))?,
             block: vec![0; SUM_BYTES],
             first: None,
@@ -98,9 +112,9 @@ impl RunWriter {
 
     fn close_block(&mut self) -> io::Result<()> {
         let Some(first) = self.first.take() else { return Ok(()) };
-        let sum = xxh3_64(&self.block[SUM_BYTES..]);
+        let sum = self.seal.sum(self.offset, [&self.block[SUM_BYTES..], &[]]);
         self.block[..SUM_BYTES].copy_from_slice(&sum.to_be_bytes());
-        self.file.write_all(&self.block)?;
+        self.file.write([&self.block, &[]])?;
         let bytes = self.block.len() as u32;
         self.blocks.push(Block { first, offset: self.offset, bytes, times: self.times });
         self.offset += u64::from(bytes);
@@ -108,7 +122,7 @@ impl RunWriter {
         self.times = (u64::MAX, 0);
         if self.offset - self.synced >= SYNC_EVERY_BYTES {
             self.synced = self.offset;
-            self.file.sync_data()?;
+            self.file.sync()?;
         }
         Ok(())
     }
@@ -127,12 +141,14 @@ impl RunWriter {
         end.extend_from_slice(&self.offset.to_be_bytes());
         end.extend_from_slice(&(self.blocks.len() as u64).to_be_bytes());
         end.extend_from_slice(&self.entries.to_be_bytes());
-        end.extend_from_slice(&xxh3_64(&end).to_be_bytes());
+        let sum = self.seal.sum(self.offset, [&end, &[]]);
+        end.extend_from_slice(&sum.to_be_bytes());
         end.extend_from_slice(&MAGIC);
-        self.file.write_all(&end)?;
-        self.disk.sync(&name(self.id), &self.file)?;
+        self.file.write([&end, &[]])?;
+        self.file.sync()?;
         self.disk.sync_names()?;
-        Ok(Arc::new(Run { id: self.id, file: self.file, blocks: self.blocks, entries: self.entries }))
+        let RunWriter { id, seal, file, blocks, entries, .. } = self;
+        Ok(Arc::new(Run { id, seal, file, blocks, entries, sum }))
     }
 }
 
@@ -142,14 +158,15 @@ fn damaged(id: u64, what: &str) -> io::Error {
 
 impl Run {
     /// Opens a run and reads its index.
-    pub(crate) fn open(disk: &Disk, id: u64) -> io::Result<Arc<Self>> {
+    pub(crate) fn open(disk: &Disk, store: u64, line: &RunLine) -> io::Result<Arc<Self>> {
+        let (id, seal) = (line.id, Seal::of_run(store, line.id));
         let file = disk.open(&name(id))?;
-        let length = file.metadata()?.len();
+        let length = file.len()?;
         let mut tail = [0; TAIL_BYTES];
         let Some(tail_at) = length.checked_sub(TAIL_BYTES as u64) else {
             return Err(damaged(id, "it is too short"));
         };
-        read_at(&file, &mut tail, tail_at)?;
+        file.read_at(&mut tail, tail_at)?;
         let number = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| tail[at + i]));
         let (index_at, blocks, entries, sum) = (number(0), number(8), number(16), number(24));
         if tail[32..] != MAGIC
@@ -159,16 +176,25 @@ impl Run {
             return Err(damaged(id, "its end is not that of a run"));
         }
         let mut end = vec![0; (length - index_at) as usize - 16];
-        read_at(&file, &mut end, index_at)?;
-        if xxh3_64(&end) != sum {
-            return Err(damaged(id, "its index does not match its checksum"));
+        file.read_at(&mut end, index_at)?;
+        if !seal.holds(index_at, [&end, &[]], sum) {
+            return Err(damaged(id, &format!("its index at byte {index_at} does not match its checksum")));
+        }
+        if sum != line.sum && !cfg!(fuzzing) {
+            return Err(damaged(id, "it is another one than the manifest names"));
         }
         let blocks: Option<Vec<Block>> = end[..blocks as usize * INDEX_ENTRY_BYTES]
             .chunks_exact(INDEX_ENTRY_BYTES)
             .map(read_block)
             .collect();
+        let blocks = blocks.filter(|blocks| fill(blocks, index_at, entries));
         let blocks = blocks.ok_or_else(|| damaged(id, "its index cannot be read"))?;
-        Ok(Arc::new(Run { id, file, blocks, entries }))
+        Ok(Arc::new(Run { id, seal, file, blocks, entries, sum }))
+    }
+
+    /// What the manifest says of it.
+    pub(crate) fn line(&self, level: u32) -> RunLine {
+        RunLine { id: self.id, level, sum: self.sum }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -208,13 +234,11 @@ impl Run {
 
     fn read(&self, block: &Block) -> io::Result<Bytes> {
         let mut bytes = vec![0; block.bytes as usize];
-        read_at(&self.file, &mut bytes, block.offset)?;
-        let sum: [u8; SUM_BYTES] = std::array::from_fn(|i| bytes[i]);
-        if xxh3_64(&bytes[SUM_BYTES..]).to_be_bytes() != sum {
-            return Err(damaged(
-                self.id,
-                &format!("the block at {} does not match its checksum", block.offset),
-            ));
+        self.file.read_at(&mut bytes, block.offset)?;
+        let sum = u64::from_be_bytes(std::array::from_fn(|i| bytes[i]));
+        if !self.seal.holds(block.offset, [&bytes[SUM_BYTES..], &[]], sum) {
+            let reason = format!("the block at byte {} does not match its checksum", block.offset);
+            return Err(damaged(self.id, &reason));
         }
         Ok(Bytes::from(bytes))
     }
@@ -228,6 +252,17 @@ fn read_block(bytes: &[u8]) -> Option<Block> {
         return None;
     }
     Some(Block { first, offset: number(19)?, bytes: length, times: (number(31)?, number(39)?) })
+}
+
+/// Whether the blocks fill the file up to the index, and may have so many entries.
+fn fill(blocks: &[Block], index_at: u64, entries: u64) -> bool {
+    let mut end = 0;
+    let is_next = |block: &Block| {
+        let is_next = block.offset == end;
+        end += u64::from(block.bytes);
+        is_next
+    };
+    blocks.iter().all(is_next) && end == index_at && entries <= index_at / entry::HEAD_BYTES as u64
 }
 
 /// Whether two spans of time have a moment in common.

@@ -25,21 +25,23 @@ impl Table {
         Table { payloads: Vec::with_capacity(bytes), ..Table::default() }
     }
 
-    /// Takes over the entries of a group. A later one replaces an earlier one with the same key. Bytes that are no
-    /// entry end it; a group that has passed its checksum has none.
-    pub(crate) fn take(&mut self, entries: &[u8]) {
-        let mut at = 0;
-        while let Some((key, range)) = entry::read(entries, at) {
+    /// Takes over the entries of a group; how many there were. A later one replaces an earlier one with the same key.
+    /// Nothing if there are bytes that are no entry, or more than a table can have.
+    pub(crate) fn take(&mut self, entries: &[u8]) -> Option<usize> {
+        let (mut at, mut count) = (0, 0);
+        while at < entries.len() {
+            let (key, range) = entry::read(entries, at)?;
             at = range.end;
+            count += 1;
             let payload = &entries[range];
-            let begin = self.payloads.len() as u32; // a table is full long before 4 GiB
+            let begin = u32::try_from(self.payloads.len()).ok()?;
             self.payloads.extend_from_slice(payload);
             self.places.insert(key, (begin, payload.len() as u16));
             let time = key.1.time_ms;
             let (first, last) = self.times.unwrap_or((time, time));
             self.times = Some((first.min(time), last.max(time)));
         }
-        debug_assert_eq!(at, entries.len());
+        Some(count)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,0 +1,153 @@
+use std::time::{Instant, SystemTime};
+
+use tidemark_scenario::plan::{Curve, Limits, Load, LoadModel, Op, Phase, RequestPlan, Spacing};
+use tidemark_scenario::{Plan, Template};
+
+use super::*;
+use crate::arrivals::span;
+use crate::clock::nanoseconds;
+use crate::io::Event;
+use crate::target::Address;
+use crate::testing;
+
+/// Connections that are made at once and never answer. What is sent lies until it is handed over or waited.
+#[derive(Default)]
+struct Silent {
+    opened: VecDeque<usize>,
+    output: Vec<u8>,
+    /// Sent, and not handed over.
+    held: usize,
+    /// How often something was handed over, and how often a wait began with something held.
+    handed_over: usize,
+    held_back: usize,
+    slept: usize,
+}
+
+impl Io for Silent {
+    fn open(&mut self, connection: usize) -> std::io::Result<()> {
+        self.opened.push_back(connection);
+        Ok(())
+    }
+
+    fn output(&mut self, _: usize) -> &mut Vec<u8> {
+        self.output.clear();
+        &mut self.output
+    }
+
+    fn send(&mut self, _: usize) -> std::io::Result<()> {
+        self.held += 1;
+        Ok(())
+    }
+
+    fn hand_over(&mut self) -> std::io::Result<()> {
+        self.handed_over += usize::from(self.held > 0);
+        self.held = 0;
+        Ok(())
+    }
+
+    fn is_sending(&self, _: usize) -> bool {
+        self.held > 0
+    }
+
+    fn close(&mut self, _: usize) {}
+
+    fn wait(&mut self, at_most: Option<Duration>) -> std::io::Result<()> {
+        let time = at_most.filter(|time| !time.is_zero() && self.opened.is_empty());
+        if let Some(time) = time {
+            self.slept += 1;
+            self.held_back += usize::from(self.held > 0 && nanoseconds(time) < SOON_NS);
+            std::thread::sleep(time);
+        }
+        self.held = 0;
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        Some((self.opened.pop_front()?, Event::Opened))
+    }
+
+    fn received(&self) -> &[u8] {
+        &[]
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        (0, 0)
+    }
+}
+
+/// 200 arrivals within a tenth of a second, over connections that never answer.
+fn driven(spin: bool) -> Silent {
+    let hold = Phase {
+        name: "hold".into(),
+        duration: Duration::from_millis(100),
+        from: 2_000.0,
+        to: 2_000.0,
+        curve: Curve::Line,
+        measured: true,
+    };
+    let request = RequestPlan {
+        label: 0,
+        method: "GET".into(),
+        head: Template::literal("GET / HTTP/1.1\r\n"),
+        body: None,
+        ledger: None,
+        timeout: Duration::from_secs(10),
+        extractions: Vec::new(),
+        checks: Vec::new(),
+    };
+    let plan = Plan {
+        sessions: vec![testing::kind(vec![Op::Request(0), Op::End])],
+        limits: Limits { connections: 200, drain: Duration::ZERO, ..Limits::default() },
+        load: Load::new(LoadModel::Open(Spacing::Constant), vec![hold]),
+        ..testing::plan(vec![request])
+    };
+    let target = Target {
+        address: Address::Tcp("127.0.0.1:9".parse().unwrap()),
+        authority: "silent".into(),
+        base_path: String::new(),
+        tls: None,
+        http2: None,
+        rpc: None,
+    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let clock = Clock::new(Instant::now(), SystemTime::now());
+    let (window, _) = span(&plan.load, 0);
+    let mut thread = Thread {
+        clock,
+        io: Silent::default(),
+        control: Arc::new(Control::default()),
+        shared: &Shared::new(0, Vec::new()),
+        kinds: &plan.sessions,
+        weights: Weights::new(&plan.sessions),
+        prepared: Prepared::all(&plan, &target).unwrap(),
+        schedule: Schedule::new(&plan.load, &plan.limits, 0, 0, 1, &mut random),
+        timers: Timers::default(),
+        recorder: Recorder::new(0, 1, 0, window, None),
+        pool: Pool::new(200, 200, plan.limits.choose, 1_000),
+        bounds: Bounds { waiting: 1_000, connect_timeout_ns: u64::MAX, drain_ns: 0 },
+        keep_alive: true,
+        random,
+        ledger_seed: 0,
+        spin,
+        timestamps: Timestamps::Read,
+        ahead: Ahead::default(),
+        flow: Flow { slots: 1, ..Flow::default() },
+    };
+    while thread.clock.now_ns() < thread.schedule.end_ns() {
+        thread.turn(thread.clock.now_ns(), u64::MAX).unwrap();
+    }
+    thread.io
+}
+
+#[test]
+fn what_was_sent_has_left_before_a_short_wait_begins() {
+    let Silent { handed_over, held_back, slept, .. } = driven(false);
+    assert_eq!(held_back, 0, "of {slept} waits");
+    assert!(handed_over > 0, "else there was no wait to tell it by");
+}
+
+#[test]
+fn who_spins_never_sleeps() {
+    let Silent { handed_over, slept, .. } = driven(true);
+    assert_eq!((handed_over, slept), (0, 0));
+}

@@ -1,0 +1,145 @@
+//! Requests that need what is not there, extractions that find nothing, and checks that say what they saw.
+
+mod support;
+
+use std::path::Path;
+
+use support::{Next, Server, Sum, answer, begin, finish, options};
+use tidemark_drive::NotFound;
+use tidemark_record::Outcome;
+use tidemark_record::ledger::Part;
+
+/// So many sessions of these steps, or users for so long.
+fn run(server: &Server, steps: &str, load: &str) -> Sum {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    let text = format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 2, {load}}}\n");
+    let plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]);
+    let plan = plan.unwrap_or_else(|told| panic!("{told}"));
+    finish(begin(plan, options(server.address, 1)))
+}
+
+fn ten(server: &Server, steps: &str) -> Sum {
+    run(server, steps, "hold: 60s}\nlimits: {sessions: 10")
+}
+
+fn details(sum: &Sum) -> Vec<&str> {
+    let mut details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
+    details.dedup();
+    details
+}
+
+/// Answers every request with this body; a request for something below `/items` must never come.
+fn telling(body: &'static str) -> Server {
+    Server::start(move |request, stream| {
+        assert!(!request.target().starts_with("/items"), "{}", request.target());
+        answer(stream, "200 OK", "X-Kind: lamp\r\n", body)
+    })
+}
+
+#[test]
+fn a_request_whose_variable_is_not_set_is_not_sent() {
+    let server = telling("{\"other\": 7}");
+    let steps = "- GET: /first\n  extract: {id: $.id}\n- GET: \"/items/${id}\"\n  label: Item\n\
+                 - POST: /items\n  label: Body\n  json: {deep: [\"${concat('a', id)}\"]}\n- GET: /last";
+    let sum = ten(&server, steps);
+    let (well, unsent) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Variable));
+    assert_eq!((well, unsent, sum.ended()), (20, 20, 40), "{:?}", sum.examples());
+    assert_eq!(server.requests(), 20, "the session goes on");
+    assert_eq!(details(&sum), ["variable \"id\" is not set"]);
+    let sent: u64 = sum.intervals.iter().flat_map(|i| &i.series).map(|s| s.service_time_us.len()).sum();
+    assert_eq!(sent, 20);
+    let told = NotFound { label: "GET /first".into(), variable: "id".into(), answers: 10 };
+    assert_eq!(sum.end.not_found, [told]);
+}
+
+#[test]
+fn a_request_whose_expression_fails_is_not_sent() {
+    let server = telling("{}");
+    let steps = "- set: {n: 0, word: lamp}\n- GET: \"/items/${1 / n}\"\n  label: Share\n\
+                 - GET: /first\n  headers: {X-Next: \"${word + 1}\"}";
+    let sum = ten(&server, steps);
+    assert_eq!((sum.outcome(Outcome::Variable), sum.ended()), (20, 20));
+    let mut told = details(&sum);
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(told, ["1 / n: division by zero", "word + 1: something in it is no number"]);
+    assert_eq!(server.requests(), 0);
+}
+
+#[test]
+fn what_the_scenario_gives_a_default_is_sent() {
+    let server = telling("{}");
+    let steps = "- GET: /first\n  extract:\n    id: {json: $.id, when missing: clear}\n    no: {json: $.no, when missing: keep}\n\
+                 - GET: \"/other/${default(id, 'none')}\"\n- POST: /other\n  json: {id: \"${default(no, missing)}\"}\n  \
+                   check: {json: {$.nothing: {exists: true}}}";
+    let sum = ten(&server, steps);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Check)), (20, 10), "{:?}", sum.examples());
+    assert_eq!(sum.end.not_found, []);
+}
+
+/// A session that never sends anything must not keep the thread busy with nothing.
+#[test]
+fn users_who_send_nothing_begin_again_at_their_leisure() {
+    let server = telling("{}");
+    let sum =
+        run(&server, "- set: {n: 0}\n- repeat: 3\n  steps:\n    - GET: \"/items/${1 / n}\"", "hold: 300ms");
+    assert_eq!(sum.outcome(Outcome::Variable), sum.ended());
+    assert!((6..=3_000).contains(&sum.ended()), "{}", sum.ended());
+}
+
+#[test]
+fn what_was_never_sent_is_not_in_the_ledger() {
+    let server = telling("{}");
+    let write = |content: &str, query: &str| {
+        format!(
+            "- POST: /notes\n  ledger: {{content: \"{content}\", as: it}}\n  query: {{c: \"${{it}}\", d: \"{query}\"}}"
+        )
+    };
+    let steps = [
+        "- set: {gone: \"${missing}\"}".to_owned(),
+        write("|${entry}|${check}|", "1"),
+        write("${gone}|${entry}|${check}|", "2"),
+        write("|${entry}|${check}|", "${gone}"),
+        write("|${entry}|${check}|", "3"),
+    ];
+    let sum = ten(&server, &steps.join("\n"));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Variable)), (20, 20), "{:?}", sum.examples());
+    let parts: Vec<&Part> = sum.intervals.iter().map(|interval| &interval.ledger).collect();
+    let sent = parts.iter().map(|part| part.sent()).max();
+    let acknowledged: u64 = parts.iter().map(|part| part.acknowledged()).sum();
+    assert_eq!((sent, acknowledged), (Some(20), 20));
+}
+
+#[test]
+fn a_failed_check_says_what_it_looked_at_and_what_was_there() {
+    let server = telling("{\"count\": 3, \"state\": \"shut\"}");
+    for (check, told) in [
+        ("json: {$.state: open}", "check $.state: expected open, got shut"),
+        ("json: {$.state: {contains: pen}}", "check $.state: expected to contain pen, got shut"),
+        ("json: {$.state: {matches: '^o'}}", "check $.state: expected to match ^o, got shut"),
+        ("json: {$.day: {exists: true}}", "check $.day: expected anything, got nothing"),
+        ("json: {$.count: \"${wanted}\"}", "check $.count: expected 5, got 3"),
+        ("json: {$.count: \"${unset}\"}", "check $.count: variable \"unset\" is not set"),
+        ("body: {contains: \"${unset}\"}", "check body: variable \"unset\" is not set"),
+        ("header: {x-kind: desk}", "check header x-kind: expected desk, got lamp"),
+        ("header: {x-none: desk}", "check header x-none: expected desk, got nothing"),
+        ("body: {equals: full}", "check body: expected full, got {\"count\": 3, \"state\": \"shut\"}"),
+        ("that: \"${count > wanted}\"", "check count > wanted: count is 3, wanted is 5"),
+        ("that: \"${exists(unset)}\"", "check exists(unset): unset is not set"),
+        ("status: [201, 3xx]", "check status: expected 201 or 300-399, got 200: {\"count\""),
+    ] {
+        let steps = format!(
+            "- set: {{wanted: 5, unset: \"${{missing}}\"}}\n- GET: /a\n  extract: {{count: $.count}}\n  check: {{{check}}}"
+        );
+        let sum = ten(&server, &steps);
+        assert_eq!(sum.outcome(Outcome::Ok), 0, "{check}");
+        assert!(
+            sum.examples().iter().all(|example| example.detail.starts_with(told)),
+            "{check}: {:?}",
+            details(&sum)
+        );
+    }
+    let long = Server::start(|_, stream| answer(stream, "200 OK", "", &"x".repeat(100_000)) as Next);
+    let sum = ten(&long, &format!("- GET: /a\n  check: {{body: {}}}", "y".repeat(50_000)));
+    assert!(sum.examples().iter().all(|example| example.detail.len() < 400), "{:?}", details(&sum));
+}

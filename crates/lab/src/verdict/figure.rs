@@ -1,0 +1,200 @@
+//! Each figure that an objective can be about, twice: as measured, and with the driver's own share taken out.
+
+use std::time::Duration;
+
+use tidemark_record::summary::Driver;
+use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
+use tidemark_scenario::plan::{Metric, Objective};
+
+/// Fewer failures of a label, all of it, may be chance.
+const FAILURES_OF_A_LABEL: u64 = 10;
+/// A request that had no answer for so many times as long as the driver can have held it up is not its doing.
+const EXPLAINS: f64 = 2.0;
+
+/// A figure twice, in its metric's unit. A time that is not reached is infinite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Both {
+    /// As it was measured.
+    pub measured: f64,
+    /// At its best: what it would be if everything that the driver may have spoiled had gone well.
+    pub without_driver: f64,
+}
+
+/// What figures are taken from.
+pub struct Measured<'a> {
+    totals: &'a Totals,
+    /// Whether the driver was held up so much that it may have spoiled what it did not count.
+    limited: bool,
+    /// Whether users wait for answers, so that whatever holds the driver up slows them all.
+    is_closed: bool,
+    /// How long it can have held up one request at most, 0 where it had room; infinite where nobody knows.
+    hold_up_us: f64,
+    /// The share of the time that its threads had no core.
+    waited_share: f64,
+    /// How long answers may have lain unread beyond what is taken out of each response time; infinite where nobody knows.
+    unread_us: f64,
+}
+
+impl<'a> Measured<'a> {
+    /// Of what was counted, by a driver that fared so; `is_closed`: whether users wait for answers.
+    pub fn new(totals: &'a Totals, driver: &Driver, is_closed: bool) -> Self {
+        let limited = !driver.limits.is_empty();
+        let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99);
+        let unread_us = match read_lag_us {
+            _ if !limited => 0.0,
+            None => f64::INFINITY,
+            // a sample: most answers are not known by themselves
+            Some(us) if is_closed => us as f64,
+            Some(_) => 0.0,
+        };
+        let longest_us = |times: Option<u64>| times.map_or(f64::INFINITY, |us| us as f64);
+        let hold_up_us = match limited {
+            false => 0.0,
+            true => {
+                let read = driver.read_lag_us.as_ref().and_then(|read| read.max);
+                // where nothing came nothing can have lain unread
+                let read_us = if totals.all.response_time_us.is_empty() { 0.0 } else { longest_us(read) };
+                longest_us(driver.lag_us.max) + read_us + driver.absent_s * 1e6
+            }
+        };
+        let waited_share = driver.waited_share.unwrap_or(0.0);
+        Measured { totals, limited, is_closed, hold_up_us, waited_share, unread_us }
+    }
+
+    /// The share of the window that the driver can have been held up: once for as long as any request was, or often for a
+    /// little.
+    fn held_up_share(&self) -> f64 {
+        let window_us = self.totals.window.map_or(0.0, |window| window.length_s() * 1e6);
+        match self.limited {
+            true => (self.hold_up_us / window_us).max(self.waited_share),
+            false => 0.0,
+        }
+    }
+
+    fn of(&self, objective: &Objective) -> Option<&'a LabelTotals> {
+        match objective.label {
+            Some(label) => self.totals.by_label.get(usize::from(label)),
+            None => Some(&self.totals.all),
+        }
+    }
+
+    /// Of all requests that the objective is about, those without a good answer, 0 to 1.
+    pub fn failed_share(&self, objective: &Objective) -> f64 {
+        self.of(objective).map_or(0.0, |of| of.failed() as f64 / of.due().max(1) as f64)
+    }
+
+    /// The figure that an objective is about; none where there was nothing to measure it on, and for what the ledger decides.
+    pub fn figure(&self, objective: &Objective) -> Option<Both> {
+        let of = self.of(objective)?;
+        let due = of.due();
+        if due == 0 && !matches!(objective.metric, Metric::Rate | Metric::Dropped) {
+            return None;
+        }
+        let failed = of.failed();
+        let best_failed = failed - self.maybe_spoiled(of);
+        match objective.metric {
+            Metric::Percentile(percent) => {
+                Some(self.time(of, best_failed, |times| times.quantile(percent / 100.0).map(|us| us as f64)))
+            }
+            Metric::Mean => Some(self.time(of, best_failed, |times| times.mean())),
+            Metric::ErrorShare => Some(Both {
+                measured: failed as f64 / due as f64,
+                without_driver: best_failed as f64 / due as f64,
+            }),
+            Metric::Errors => Some(Both { measured: failed as f64, without_driver: best_failed as f64 }),
+            Metric::Dropped => Some(Both {
+                measured: of.dropped as f64,
+                without_driver: (of.dropped - self.maybe_dropped(of)) as f64,
+            }),
+            Metric::Rate => {
+                let window_s = self.totals.window?.length_s();
+                let offered_per_s = self.totals.offered as f64 / window_s;
+                (window_s > 0.0).then(|| self.at_least(of.good_in_window as f64 / window_s, offered_per_s))
+            }
+            Metric::AchievedShare => {
+                // what the system answered wrongly it cannot have answered well, whatever the driver did
+                let most = 1.0 - best_failed as f64 / due as f64;
+                (self.totals.offered > 0).then(|| {
+                    let Both { measured, without_driver } = self.at_least(self.totals.achieved_share(), 1.0);
+                    Both { measured, without_driver: without_driver.min(most).max(measured) }
+                })
+            }
+            Metric::Lost | Metric::LostShare | Metric::Duplicated => None,
+        }
+    }
+
+    /// Requests that were sent before the measured window and had no answer until their time-out, or for at least as long as
+    /// the window was to be: all of them, and without those that are the driver's own doing. Of no matter where anything was
+    /// due or answered.
+    pub fn unanswered(&self, window: Duration) -> (u64, u64) {
+        let of = &self.totals.all;
+        if of.due() > 0 || of.good_in_window > 0 {
+            return (0, 0);
+        }
+        let counts = self.totals.unanswered_us.iter().map(|(outcome, times)| {
+            let whole_us = u64::try_from(window.as_micros()).unwrap_or(u64::MAX).min(HISTOGRAM_HIGH_US);
+            let from_us = if *outcome == Outcome::Timeout { 0 } else { whole_us };
+            let count = times.count_between(from_us, HISTOGRAM_HIGH_US);
+            (count, if self.is_explained(times.min()) { 0 } else { count })
+        });
+        counts.fold((0, 0), |sums, counts| (sums.0 + counts.0, sums.1 + counts.1))
+    }
+
+    /// Labels, by index, of which all requests failed by no doing of the driver, and how many those were; none where
+    /// there is but one.
+    pub fn failing_labels(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let labels = self.totals.by_label.iter().enumerate();
+        let failing = labels.filter(|(_, of)| {
+            of.due() >= FAILURES_OF_A_LABEL
+                && of.due() < self.totals.all.due()
+                && of.failed() - self.maybe_spoiled(of) == of.due()
+        });
+        failing.map(|(label, of)| (label, of.due()))
+    }
+
+    /// Whether the driver can have held a request up so much that it had no answer for so long.
+    fn is_explained(&self, known_after_us: u64) -> bool {
+        self.limited && EXPLAINS * self.hold_up_us >= known_after_us as f64
+    }
+
+    /// Failures that a driver which was held up may have made itself. A server's own word, or a refused or broken
+    /// connection, is none; nor is a request that had no answer for much longer than the driver can have held it up.
+    fn maybe_spoiled(&self, of: &LabelTotals) -> u64 {
+        let explained = |outcome: &Outcome| {
+            self.is_explained(of.known_after_us.get(outcome).map_or(0, |times| times.min()))
+        };
+        let late = [Outcome::Timeout, Outcome::Unfinished].into_iter().filter(explained);
+        late.map(|outcome| of.measured[outcome as usize]).sum::<u64>() + self.maybe_dropped(of)
+    }
+
+    /// Drops that may be the driver's: no more than were due while it can have held them up.
+    fn maybe_dropped(&self, of: &LabelTotals) -> u64 {
+        // infinite where nobody knows; 0 of 0 where it had room
+        ((of.due() as f64 * self.held_up_share()).min(of.dropped as f64)) as u64
+    }
+
+    fn time(
+        &self,
+        of: &LabelTotals,
+        best_failed: u64,
+        take: impl Fn(Distribution<'_>) -> Option<f64>,
+    ) -> Both {
+        let reached = |times: Distribution<'_>| take(times).unwrap_or(f64::INFINITY);
+        let measured = reached(of.response_times());
+        let without_lag = reached(Distribution::new(&of.response_time_less_lag_us, best_failed));
+        let best =
+            if without_lag.is_infinite() { without_lag } else { (without_lag - self.unread_us).max(0.0) };
+        Both { measured, without_driver: best.min(measured) }
+    }
+
+    /// A driver that was held up made less than the system can do. With users that wait for answers nobody knows how much
+    /// less; of arrivals it can have missed only those that were due while it was held up.
+    fn at_least(&self, measured: f64, of_all: f64) -> Both {
+        let without_driver = match self.limited {
+            true if self.is_closed => f64::INFINITY,
+            true => measured + of_all * self.held_up_share(),
+            false => measured,
+        };
+        Both { measured, without_driver }
+    }
+}

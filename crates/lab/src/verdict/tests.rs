@@ -1,0 +1,363 @@
+//! The verdicts that a person would give.
+
+use std::path::Path;
+
+use super::*;
+use tidemark_record::summary::Latency;
+use tidemark_record::{Outcome, RunWriter, ThreadInterval, summarize};
+use tidemark_scenario::plan::{LoadModel, Spacing};
+
+use crate::test_plan::series;
+
+const OPEN: LoadModel = LoadModel::Open(Spacing::Poisson);
+const CLOSED: LoadModel = LoadModel::Closed;
+
+/// Ten measured seconds: what ended, how, after how long, and how many were dropped.
+struct Ran<'a> {
+    ended: &'a [(Outcome, u64, u32)],
+    dropped: u64,
+    in_flight: u64,
+    offered: Option<u64>,
+    limits: &'a [&'a str],
+}
+
+const RAN: Ran<'static> = Ran { ended: &[], dropped: 0, in_flight: 0, offered: None, limits: &[] };
+
+fn plan(model: LoadModel, objectives: &[&str]) -> Plan {
+    let parse = |text: &&str| Objective::read(text).unwrap_or_else(|error| panic!("{error}"));
+    Plan { objectives: objectives.iter().map(parse).collect(), ..crate::test_plan::plan(model) }
+}
+
+fn totals(plan: &Plan, ran: &Ran<'_>) -> Totals {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = RunWriter::create(folder.path(), &plan.labels, "").unwrap();
+    let mut interval = ThreadInterval::empty(0, 1_000_000, 11_000_000);
+    interval.in_window = true;
+    (interval.dropped, interval.measured_dropped) = (ran.dropped, ran.dropped);
+    interval.in_flight = ran.in_flight;
+    let ended: u64 = ran.ended.iter().map(|(.., count)| u64::from(*count)).sum();
+    interval.measured_offered = ran.offered.unwrap_or(ended + ran.dropped);
+    interval.series = ran.ended.iter().map(|&(outcome, us, count)| series(0, outcome, us, count)).collect();
+    writer.add_interval(&interval).unwrap();
+    writer.totals().clone()
+}
+
+fn judged(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> (Verdict, Vec<ObjectiveResult>) {
+    let plan = plan(model, objectives);
+    let totals = totals(&plan, ran);
+    let mut summary = summarize(&totals, Path::new("x"));
+    summary.driver.limits = ran.limits.iter().map(|limit| (*limit).to_owned()).collect();
+    judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None })
+}
+
+fn status(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> Status {
+    judged(model, objectives, ran).0.status
+}
+
+const fn ok(us: u64, count: u32) -> (Outcome, u64, u32) {
+    (Outcome::Ok, us, count)
+}
+
+#[test]
+fn a_percentile_is_of_all_that_was_due() {
+    // 40 % time out; of the survivors every percentile is 3 ms
+    let ran = Ran { ended: &[ok(3_000, 600), (Outcome::Timeout, 1_000_000, 400)], ..RAN };
+    let (verdict, results) = judged(OPEN, &["p99 < 50ms", "p50 < 50ms", "max < 1h", "mean < 1h"], &ran);
+    assert_eq!(verdict.status, Status::Fail);
+    assert_eq!(
+        results.iter().map(|of| of.met).collect::<Vec<_>>(),
+        [false, true, false, false, false, false]
+    );
+    assert_eq!(results[0].measured, "not reached: 40% had no good answer");
+    assert_eq!(verdict.reasons[0], "p99 < 50ms missed: not reached: 40% had no good answer");
+    // 7.6 %: p90 is a figure
+    let ran = Ran { ended: &[ok(2_430, 924), (Outcome::Timeout, 1_000_000, 76)], ..RAN };
+    let (_, results) = judged(OPEN, &["p90 < 50ms", "p95 < 50ms"], &ran);
+    assert_eq!((results[0].met, results[1].met), (true, false));
+    assert_eq!(results[1].measured, "not reached: 7.6% had no good answer");
+}
+
+#[test]
+fn each_kind_of_failure_fails_a_run_without_objectives() {
+    for outcome in Outcome::ALL.into_iter().filter(|outcome| outcome.is_error()) {
+        for model in [OPEN, CLOSED] {
+            let ran = Ran { ended: &[ok(1_000, 998), (outcome, 1_000, 2)], ..RAN };
+            let (verdict, results) = judged(model, &[], &ran);
+            assert_eq!(verdict.status, Status::Fail, "{outcome:?}");
+            assert_eq!(verdict.reasons[0], "errors < 0.1% missed: 0.2%");
+            assert!(results.iter().all(|of| of.default));
+            let ran = Ran { ended: &[ok(1_000, 1_999), (outcome, 1_000, 1)], ..RAN };
+            assert_eq!(status(model, &[], &ran), Status::Pass, "one in two thousand");
+        }
+    }
+    let dropped = Ran { ended: &[ok(1_000, 998)], dropped: 2, ..RAN };
+    assert_eq!(status(OPEN, &[], &dropped), Status::Fail);
+}
+
+#[test]
+fn an_objective_on_the_matter_takes_the_place_of_a_default() {
+    let ran = Ran { ended: &[ok(1_000, 950), (Outcome::Status, 1_000, 50)], ..RAN };
+    assert_eq!(status(CLOSED, &[], &ran), Status::Fail);
+    assert_eq!(status(CLOSED, &["errors < 10%"], &ran), Status::Pass);
+    assert_eq!(status(OPEN, &["errors < 10%"], &ran), Status::Fail, "95 % of offered");
+    assert_eq!(status(OPEN, &["errors < 10%", "achieved > 90% of offered"], &ran), Status::Pass);
+    assert_eq!(status(OPEN, &["errors < 10%", "rate > 90/s"], &ran), Status::Pass);
+    assert_eq!(status(CLOSED, &["p50 < 10ms"], &ran), Status::Fail, "not on the matter");
+    assert_eq!(
+        status(OPEN, &["errors < 10%", "rate < 9k/s"], &ran),
+        Status::Fail,
+        "nor is the other side of it"
+    );
+    assert_eq!(status(CLOSED, &["errors > 0"], &ran), Status::Fail);
+}
+
+#[test]
+fn a_rate_is_of_good_answers() {
+    let ran = Ran { ended: &[ok(1_000, 520), (Outcome::Status, 1_000, 480)], ..RAN };
+    let (verdict, results) = judged(CLOSED, &["rate > 90/s", "errors < 100%"], &ran);
+    assert_eq!((verdict.status, results[0].measured.as_str()), (Status::Fail, "52/s"));
+}
+
+#[test]
+fn a_backlog_is_not_what_was_achieved() {
+    // 100/s offered; 25/s answered within ten seconds, after seven seconds: no failure at all
+    let ran = Ran { ended: &[ok(7_000_000, 250)], offered: Some(1_000), ..RAN };
+    let (verdict, _) = judged(OPEN, &[], &ran);
+    assert_eq!(verdict.status, Status::Fail);
+    assert_eq!(verdict.reasons[0], "achieved > 99% of offered missed: 25% of offered");
+    assert_eq!(status(CLOSED, &[], &ran), Status::Pass, "nothing was due that was not asked for");
+}
+
+#[test]
+fn what_was_under_way_at_the_end_is_achieved_as_far_as_it_was_in_time() {
+    // 10/s for 10 s, each takes a second: the last ten end behind the window
+    let plan = plan(OPEN, &[]);
+    let mut all =
+        totals(&plan, &Ran { ended: &[ok(1_000_000, 90)], in_flight: 10, offered: Some(100), ..RAN });
+    let mut drain = ThreadInterval::empty(0, 11_000_000, 12_000_000);
+    drain.series = vec![series(0, Outcome::Ok, 1_000_000, 10)];
+    all.add_interval(&drain);
+    assert!((all.achieved_share() - 1.0).abs() < 1e-9);
+    let mut slow =
+        totals(&plan, &Ran { ended: &[ok(100_000, 60)], in_flight: 40, offered: Some(100), ..RAN });
+    drain.series = vec![series(0, Outcome::Ok, 100_000, 40)];
+    slow.add_interval(&drain);
+    assert!((slow.achieved_share() - 0.61).abs() < 1e-9, "{}", slow.achieved_share());
+}
+
+/// What was answered in the window had been due before it; what is due in it waits.
+#[test]
+fn answers_to_what_was_due_before_the_window_are_not_what_was_achieved() {
+    let plan = plan(OPEN, &[]);
+    let mut totals = totals(&plan, &Ran { in_flight: 300, offered: Some(300), ..RAN });
+    let mut before = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
+    before.series =
+        vec![tidemark_record::Series { measured: false, ..series(0, Outcome::Ok, 2_000_000, 300) }];
+    totals.add_interval(&before);
+    let mut drain = ThreadInterval::empty(0, 11_000_000, 12_000_000);
+    drain.series = vec![series(0, Outcome::Ok, 3_000_000, 300)];
+    totals.add_interval(&drain);
+    assert!(totals.achieved_share() < 0.5, "{}", totals.achieved_share());
+}
+
+#[test]
+fn a_label_that_only_fails_is_told_however_rare_it_is() {
+    let plan = Plan { labels: vec!["List".into(), "Pay".into()], ..plan(CLOSED, &[]) };
+    let with = |bad, good| {
+        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 90_000)], ..RAN });
+        let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
+        rare.series = vec![series(1, Outcome::Status, 1_000, bad), series(1, Outcome::Ok, 1_000, good)];
+        totals.add_interval(&rare);
+        let summary = summarize(&totals, Path::new("x"));
+        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None }).0
+    };
+    assert_eq!(with(36, 0).reasons, ["all 36 requests of `Pay` failed"]);
+    assert_eq!(with(36, 1).status, Status::Pass);
+    assert_eq!(with(2, 0).status, Status::Pass, "may be chance");
+}
+
+#[test]
+fn fail_comes_before_invalid() {
+    let limits = &["its busiest thread was on a CPU for 99 % of the time"];
+    // 94 % are refused: no driver makes a server do that
+    let ran = Ran { ended: &[ok(1_000, 60), (Outcome::Connect, 100, 940)], limits, ..RAN };
+    let (verdict, _) = judged(OPEN, &[], &ran);
+    assert_eq!(verdict.status, Status::Fail);
+    assert!(verdict.reasons[0].starts_with("errors < 0.1% missed: 94%"), "{:?}", verdict.reasons);
+    // nor does it make one answer wrongly
+    let wrong = Ran { ended: &[ok(1_000, 930), (Outcome::Status, 100, 70)], limits, ..RAN };
+    let (verdict, _) = judged(OPEN, &["errors < 20%"], &wrong);
+    assert_eq!((verdict.status, verdict.reasons.len()), (Status::Fail, 1), "{:?}", verdict.reasons);
+    // time-outs of a driver that was held up may be its own
+    let ran = Ran { ended: &[ok(1_000, 60), (Outcome::Timeout, 100, 940)], limits, ..RAN };
+    let (verdict, results) = judged(CLOSED, &[], &ran);
+    assert_eq!(verdict.status, Status::Invalid);
+    assert!(results[0].undecided && !results[0].met);
+    assert_eq!(
+        verdict.reasons,
+        [
+            "driver-bound: errors < 0.1% is not decided: 94% as measured, 0% with the driver's own share taken out",
+            "driver-bound: its busiest thread was on a CPU for 99 % of the time"
+        ]
+    );
+}
+
+#[test]
+fn what_took_much_longer_than_the_driver_was_late_is_not_its_doing() {
+    let plan = plan(OPEN, &["p99 < 50ms"]);
+    // 8 % have no answer within a second
+    let totals = totals(&plan, &Ran { ended: &[ok(2_000, 920), (Outcome::Timeout, 1_000_000, 80)], ..RAN });
+    let mut summary = summarize(&totals, Path::new("x"));
+    summary.driver.limits = vec!["requests left late".into()];
+    let judged = |summary: &Summary| {
+        judge(&Evidence { plan: &plan, totals: &totals, summary, calm: None, system_gone: None }).0
+    };
+    let times = |max| Latency { p99: Some(max), max: Some(max), ..Latency::default() };
+    // some milliseconds late
+    (summary.driver.lag_us, summary.driver.read_lag_us) = (times(5_000), Some(times(5_000)));
+    let verdict = judged(&summary);
+    assert_eq!(verdict.status, Status::Fail, "{:?}", verdict.reasons);
+    assert_eq!(verdict.reasons.len(), 3, "{:?}", verdict.reasons);
+    // as late as the time-out is long
+    summary.driver.lag_us = times(900_000);
+    assert_eq!(judged(&summary).status, Status::Invalid);
+    // nobody knows when answers came
+    (summary.driver.lag_us, summary.driver.read_lag_us) = (times(5_000), None);
+    assert_eq!(judged(&summary).status, Status::Invalid);
+}
+
+#[test]
+fn where_every_objective_is_decided_either_way_the_verdict_stands() {
+    let limits = &["answers lay unread"];
+    let ran = Ran { ended: &[ok(2_000, 1_000)], limits, ..RAN };
+    for model in [OPEN, CLOSED] {
+        assert_eq!(status(model, &[], &ran), Status::Pass);
+        // what it made is the least that the system can
+        assert_eq!(status(model, &["rate > 90/s", "p99 < 10ms"], &ran), Status::Pass);
+        let (verdict, results) = judged(model, &["rate > 200/s"], &ran);
+        assert_eq!(verdict.status, Status::Invalid);
+        assert_eq!(
+            results[0].measured,
+            "100/s as measured, maybe more with the driver's own share taken out"
+        );
+    }
+    let free = Ran { limits: &[], ..ran };
+    assert_eq!(status(CLOSED, &["rate > 200/s"], &free), Status::Fail);
+}
+
+#[test]
+fn nothing_measured_is_invalid() {
+    for model in [OPEN, CLOSED] {
+        let (verdict, results) = judged(model, &[], &RAN);
+        assert_eq!(verdict.status, Status::Invalid);
+        assert!(verdict.reasons[0].starts_with("nothing measured: no request was due"), "{verdict:?}");
+        assert!(results.iter().all(|of| !of.met));
+    }
+    let (verdict, _) = judged(CLOSED, &["p99 < 1s"], &RAN);
+    assert_eq!(verdict.status, Status::Fail, "somebody asked for it");
+}
+
+#[test]
+fn nothing_was_due_because_nothing_was_answered() {
+    let plan = plan(CLOSED, &[]);
+    let judged = |outcome, waited_us, limits: &[&str]| {
+        let mut phases = crate::test_plan::plan(CLOSED).load;
+        phases.phases.push(crate::test_plan::phase("hold", 10.0, 1.0, true));
+        let plan = Plan { load: phases, ..plan.clone() };
+        let mut totals = totals(&plan, &RAN);
+        let mut drain = ThreadInterval::empty(0, 11_000_000, 12_000_000);
+        drain.series = vec![tidemark_record::Series { measured: false, ..series(0, outcome, waited_us, 2) }];
+        totals.add_interval(&drain);
+        let mut summary = summarize(&totals, Path::new("x"));
+        summary.driver.limits = limits.iter().map(|limit| (*limit).to_owned()).collect();
+        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None }).0
+    };
+    for (outcome, waited_us) in [(Outcome::Timeout, 3_000_000), (Outcome::Unfinished, 11_500_000)] {
+        let verdict = judged(outcome, waited_us, &[]);
+        assert_eq!(verdict.status, Status::Fail);
+        assert_eq!(
+            verdict.reasons,
+            [
+                "nothing was answered: 2 sent before the measured window had no answer, so that no request was due in the \
+                 measured window of 10.0 s"
+            ]
+        );
+        let verdict = judged(outcome, waited_us, &["it stood still"]);
+        assert_eq!(verdict.status, Status::Invalid);
+        assert!(verdict.reasons[1] == "driver-bound: it stood still", "{:?}", verdict.reasons);
+    }
+    // stopped before the window was over, or answered at last
+    for (outcome, waited_us) in [(Outcome::Unfinished, 2_000_000), (Outcome::Ok, 11_500_000)] {
+        let verdict = judged(outcome, waited_us, &[]);
+        assert_eq!(verdict.status, Status::Invalid);
+        assert!(verdict.reasons[0].starts_with("nothing measured"), "{:?}", verdict.reasons);
+    }
+}
+
+#[test]
+fn what_faults_did_is_left_out_of_what_nobody_asked_for() {
+    let plan = plan(CLOSED, &[]);
+    let broken = totals(&plan, &Ran { ended: &[ok(9, 100), (Outcome::Connect, 1, 900)], ..RAN });
+    let calm = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
+    let nothing = totals(&plan, &RAN);
+    let mut summary = summarize(&broken, Path::new("x"));
+    let judged = |summary: &Summary, calm: Option<&Totals>| {
+        judge(&Evidence { plan: &plan, totals: &broken, summary, calm, system_gone: None }).0
+    };
+    assert_eq!(judged(&summary, None).status, Status::Fail);
+    assert_eq!(judged(&summary, Some(&calm)).status, Status::Pass);
+    assert_eq!(judged(&summary, Some(&nothing)).status, Status::Fail, "nothing else to judge by");
+    summary.faults = vec![tidemark_record::fault::Fault {
+        fault: "freeze system for 1s".into(),
+        error: Some("it cannot be frozen".into()),
+        ..Default::default()
+    }];
+    let verdict = judged(&summary, Some(&calm));
+    assert_eq!(verdict.status, Status::Invalid);
+    assert_eq!(verdict.reasons, ["no `freeze system for 1s`: it cannot be frozen"]);
+}
+
+#[test]
+fn a_system_that_ended_fails_the_run() {
+    let plan = plan(CLOSED, &[]);
+    let totals = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
+    let summary = summarize(&totals, Path::new("x"));
+    let system_gone = Some("killed by signal 9");
+    let (verdict, _) =
+        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone });
+    assert_eq!(verdict.status, Status::Fail);
+    assert!(verdict.reasons[0].contains("killed by signal 9"));
+}
+
+#[test]
+fn what_was_never_measured_is_never_met_and_the_ledger_decides_later() {
+    let ran = Ran { ended: &[ok(9, 100)], ..RAN };
+    let (verdict, results) = judged(CLOSED, &["lost = 0"], &ran);
+    assert_eq!((results[0].met, results[0].measured.as_str()), (false, "not measured"));
+    assert_eq!(verdict.status, Status::Pass, "until it was held against the store");
+    let mut plan = plan(CLOSED, &["p99 < 1h"]);
+    plan.objectives[0].label = Some(9);
+    let totals = totals(&plan, &ran);
+    let summary = summarize(&totals, Path::new("x"));
+    let (verdict, results) =
+        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None });
+    assert_eq!((verdict.status, results[0].measured.as_str()), (Status::Fail, "not measured"));
+}
+
+#[test]
+fn numbers_are_for_persons() {
+    for (us, text) in [
+        (0.0, "0us"),
+        (0.5, "0.5us"),
+        (870.0, "870us"),
+        (999.9, "1ms"),
+        (71_234.0, "71.2ms"),
+        (999_700.0, "1s"),
+        (1_254_000.0, "1.25s"),
+        (100_000_000.0, "100s"),
+    ] {
+        assert_eq!(duration_text(us), text);
+    }
+    assert_eq!(significant(0.000_123_4), "0.000123");
+    assert_eq!(significant(12_783.4), "12783");
+}

@@ -1,0 +1,240 @@
+//! What must not be written down: values from the environment, and what is secret by its name.
+//!
+//! A plan knows the values of its [`Secrets`]; whoever writes something about a run lets it go through
+//! [`Secrets::masked`] first. A value is known by where it came from (`env()`, a setting or a header with a name such as
+//! `api_key`), and what stands in a text beside such a name is masked whoever made the text.
+//!
+//! ```
+//! let text = "
+//! settings: {api_key: not-for-everyone, items: 100}
+//! sessions: {reader: {steps: [{GET: '/items?key=${api_key}&of=${items}'}]}}
+//! load: {rate: 500/s, hold: 10s}
+//! ";
+//! let plan = tidemark_scenario::load_text("items.yaml", text, std::path::Path::new("."), &[])?;
+//! assert!(plan.source.contains("{api_key: \"***\", items: 100}"));
+//! assert_eq!(plan.secrets.masked("no not-for-everyone in http://me:mine@host"), "no *** in http://***@host");
+//! # Ok::<(), tidemark_scenario::Diagnostics>(())
+//! ```
+
+mod pattern;
+pub(crate) mod source;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::template::Encoding;
+pub use pattern::{is_secret, is_secret_name};
+
+/// What stands in a secret's place.
+pub const MASK: &str = "***";
+/// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
+const SHORTEST: usize = 4;
+/// Shorter values are only found where they stand alone, not within a word.
+const LONG: usize = 8;
+/// Forms in which a value may stand in a text, with the word for each.
+const FORMS: [(&str, Encoding); 5] = [
+    ("", Encoding::Raw),
+    (":url", Encoding::Url),
+    (":path", Encoding::Path),
+    (":form", Encoding::Form),
+    (":json", Encoding::JsonText),
+];
+
+/// Where a secret's value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// An environment variable.
+    Environment,
+    /// A setting of the scenario.
+    Setting,
+    /// The text of a header in the scenario.
+    Header,
+}
+
+/// A value that must not be written down.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// Of the environment variable, the setting or the header.
+    pub name: String,
+    /// Where its value comes from.
+    pub origin: Origin,
+    /// The value.
+    pub value: String,
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.origin, self.name)
+    }
+}
+
+/// All that must not be written down of one scenario.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets {
+    /// The longest first, so that one that is a part of another leaves nothing of it.
+    all: Vec<Secret>,
+}
+
+impl Secrets {
+    /// Takes one more; a value that is known already keeps its name.
+    pub fn add(&mut self, name: &str, origin: Origin, value: &str) {
+        if value.chars().count() < SHORTEST || self.all.iter().any(|known| known.value == value) {
+            return;
+        }
+        let at = self.all.partition_point(|known| known.value.len() >= value.len());
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.all.insert(at, Secret { name, origin, value });
+    }
+
+    /// Takes those of another scenario, too.
+    pub fn extend(&mut self, other: &Secrets) {
+        other.all.iter().for_each(|secret| self.add(&secret.name, secret.origin, &secret.value));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Secret> {
+        self.all.iter()
+    }
+
+    /// A text without them, and without what looks like one.
+    pub fn masked(&self, text: &str) -> String {
+        let known = self.without_values(text);
+        pattern::masked(&known).into_owned()
+    }
+
+    /// A text without them in which everything else stands where it stood: a star for each character.
+    pub(crate) fn masked_in_place(&self, text: &str) -> String {
+        let stars = |hidden: &str| "*".repeat(hidden.chars().count());
+        let known = self.replaced(text, &mut |secret, form| stars(&in_form(&secret.value, form)));
+        pattern::masked_as(&known, &stars).into_owned()
+    }
+
+    /// A text without their values.
+    pub(crate) fn without_values<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.replaced(text, &mut |_, _| MASK.to_owned())
+    }
+
+    /// A text with something else in their places. `with` is told the secret, and a word for the form in which it stands
+    /// there: none for the value as it is.
+    pub fn replaced<'t>(
+        &self,
+        text: &'t str,
+        with: &mut dyn FnMut(&Secret, &'static str) -> String,
+    ) -> Cow<'t, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.all {
+            for (form, value) in forms(&secret.value) {
+                if let Some(replaced) = replaced(&text, &value, &mut || with(secret, form)) {
+                    text = Cow::Owned(replaced);
+                }
+            }
+        }
+        text
+    }
+
+    /// A command without them.
+    pub fn masked_command(&self, command: &[String]) -> Vec<String> {
+        let mut before = None;
+        let masked = command.iter().map(|argument| {
+            let text = pattern::masked_argument(before, argument);
+            before = Some(argument.as_str());
+            self.masked(&text)
+        });
+        masked.collect()
+    }
+}
+
+/// A value in a form of which [`Secrets::replaced`] told the word.
+pub fn in_form(value: &str, form: &str) -> String {
+    let encoding =
+        FORMS.iter().find(|(word, _)| *word == form).map_or(Encoding::Raw, |(_, encoding)| *encoding);
+    let mut out = Vec::new();
+    encoding.write_text(value.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The forms of a value that differ.
+fn forms(value: &str) -> Vec<(&'static str, String)> {
+    let mut forms: Vec<(&str, String)> = Vec::new();
+    for (word, _) in FORMS {
+        let text = in_form(value, word);
+        if forms.iter().all(|(_, known)| *known != text) {
+            forms.push((word, text));
+        }
+    }
+    forms
+}
+
+/// A text with a value replaced wherever it stands; none where it does not.
+fn replaced(text: &str, value: &str, with: &mut dyn FnMut() -> String) -> Option<String> {
+    let alone = value.len() < LONG;
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let mut out = String::new();
+    let (mut done, mut from) = (0, 0);
+    while let Some(found) = text[from..].find(value) {
+        let at = from + found;
+        let end = at + value.len();
+        from = end;
+        if alone && (is_word(text[..at].chars().next_back()) || is_word(text[end..].chars().next())) {
+            continue;
+        }
+        out.push_str(&text[done..at]);
+        out.push_str(&with());
+        done = end;
+    }
+    if done == 0 {
+        return None;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(values: &[&str]) -> Secrets {
+        let mut secrets = Secrets::default();
+        values.iter().for_each(|value| secrets.add("NAME", Origin::Environment, value));
+        secrets
+    }
+
+    #[test]
+    fn values_are_masked_wherever_they_stand_and_however_they_are_written() {
+        let secrets = secrets(&["pa ss/w\"rd", "longer-pa ss/w\"rd"]);
+        for text in ["xpa ss/w\"rdx", "xpa%20ss%2Fw%22rdx", "xpa+ss%2Fw%22rdx", r#"xpa ss/w\"rdx"#] {
+            assert_eq!(secrets.masked(text), "x***x", "{text}");
+        }
+        assert_eq!(secrets.masked("longer-pa ss/w\"rd"), "***");
+    }
+
+    #[test]
+    fn short_values_are_masked_where_they_stand_alone() {
+        let secrets = secrets(&["test", "abc"]);
+        assert_eq!(secrets.masked("the latest test: abc, test."), "the latest ***: abc, ***.");
+    }
+
+    #[test]
+    fn a_command_keeps_its_names() {
+        let command = |line: &str| line.split('|').map(str::to_owned).collect::<Vec<_>>();
+        let secrets = secrets(&["from-outside"]);
+        for (given, wanted) in [
+            (
+                "hit|-H|Authorization: Bearer abc|-H|Accept: text/html",
+                "hit|-H|Authorization: Bearer ***|-H|Accept: text/html",
+            ),
+            ("hit|-HX-Api-Key: abc|--header=Cookie: a=b", "hit|-HX-Api-Key: ***|--header=Cookie: ***"),
+            (
+                "run|--set|api_key=abc|--set=token=x|--set|n=5",
+                "run|--set|api_key=***|--set=token=***|--set|n=5",
+            ),
+            ("hit|http://me:mine@host/?token=abc&n=5", "hit|http://***@host/?token=***&n=5"),
+            ("hit|-d|{\"password\": \"a\\\"b\", \"n\": 1}", "hit|-d|{\"password\": \"***\", \"n\": 1}"),
+            ("hit|-d|user=me&password=mine", "hit|-d|user=me&password=***"),
+            ("serve|--admin-password|mine|--port|80", "serve|--admin-password|***|--port|80"),
+            ("serve|--name=from-outside", "serve|--name=***"),
+        ] {
+            assert_eq!(secrets.masked_command(&command(given)), command(wanted));
+        }
+    }
+}

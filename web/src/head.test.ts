@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { atLeast, dropped, headline, passed, percentile, percentileNote, within } from './head';
+import { readRun, type ObjectiveResult, type Summary } from './run';
+import { failureKinds } from './table';
+
+const spaced = (text: string) => text.replaceAll(/[\u202f\u00a0]/g, ' ');
+
+function summary(of: Record<string, unknown>): Summary {
+  return readRun(JSON.stringify({ manifest: { summary: { offered_per_s: 100, achieved_per_s: 92, ...of } } })).manifest.summary;
+}
+
+const good = { requests: 924, response_time_us: { p50: 800, p99: 12_300, max: 50_000 } };
+const failing = { requests: 990, dropped: 10, errors: { timeout: 66 }, failed: 76, response_time_us: { p50: 900, p90: 5000, p99: null, max: null }, good };
+const clean = { requests: 1000, failed: 0, response_time_us: { p50: 800, p99: 12_300, max: 50_000 }, good: { ...good, requests: 1000 } };
+
+describe('the headline', () => {
+  it('tells the 99th percentile where all went well', () => {
+    expect(spaced(headline(summary(clean)))).toBe('92/s of 100/s offered, 99 % within 12.3 ms, no errors');
+  });
+  it('never tells a time for what is not reached', () => {
+    const line = spaced(headline(summary(failing)));
+    expect(line).toBe('92/s of 100/s offered, p99 not reached: 7.60 % had no good answer');
+    expect(line).not.toContain('within');
+  });
+  it('tells both where few failed', () => {
+    const few = { ...failing, dropped: 0, requests: 1000, errors: { timeout: 1 }, failed: 1, response_time_us: { p99: 13_000 } };
+    expect(spaced(headline(summary(few)))).toBe('92/s of 100/s offered, 99 % within 13.0 ms, 0.100 % had no good answer');
+  });
+  it('says of a run of before that its times are of the good answers', () => {
+    const { failed, good: _, ...before } = { ...failing, response_time_us: clean.response_time_us };
+    expect(failed).toBe(76);
+    expect(spaced(headline(summary(before)))).toBe('92/s of 100/s offered, 99 % of the good answers within 12.3 ms, 7.60 % had no good answer');
+    expect(percentileNote(summary(before))).toContain('older Tidemark');
+    const nothing = { requests: 5, errors: { connect: 5 }, response_time_us: { p50: 0, p99: 0, max: 0 } };
+    expect(spaced(headline(summary(nothing)))).toContain('p99 not reached: 100 % had no good answer');
+  });
+  it('says where nothing was due, or nothing ended', () => {
+    expect(headline(summary({}))).toBe('No request was due in the measured window');
+    expect(headline(summary({ dropped: 3, failed: 3 }))).toBe('No request ended in the measured window; 3 arrivals dropped');
+  });
+  it('is a bound where the driver was held up', () => {
+    const bound = summary({ ...clean, driver: { limits: ['its busiest thread was on a CPU for 99 % of the time'] } });
+    expect(headline(bound)).toMatch(/^at least 92\/s/);
+    expect(atLeast(summary(clean))).toBe('');
+  });
+});
+
+describe('the tiles', () => {
+  it('show a percentile, or that it is not reached and what the good answers had', () => {
+    expect(spaced(percentile('p50', summary(failing)).value)).toBe('900 µs');
+    const p99 = percentile('p99', summary(failing));
+    expect([p99.value, p99.exact, spaced(p99.below)]).toEqual(['–', 'not reached', 'not reached; good answers 12.3 ms']);
+    expect(percentile('p50', summary({ requests: 3, errors: { reset: 3 }, failed: 3 })).value).toBe('–');
+  });
+  it('say that every arrival was served only where each had a good answer', () => {
+    expect(dropped(summary(clean))).toBe('every arrival was served');
+    expect(dropped(summary(failing))).toBe('arrivals given up at a bound');
+    expect(dropped(summary({ ...failing, dropped: 0 }))).toBe('none given up at a bound');
+    expect(dropped(summary({}))).toBe('nothing was due');
+  });
+});
+
+it('a share within a time, or not reached', () => {
+  expect(spaced(within('99 %', 1500))).toBe('99 % within 1.50 ms');
+  expect(within('99 %', null)).toBe('99 % not reached');
+});
+
+it('a pass says what was asked for, and what every run is held to', () => {
+  const objective = (text: string, byDefault: boolean): ObjectiveResult => ({ objective: text, met: true, measured: '0%', default: byDefault, undecided: false });
+  expect(passed([])).toBe('The scenario sets no objectives.');
+  expect(passed([objective('errors < 0.1%', true)])).toBe('The scenario sets no objectives; judged by what every run is held to: errors < 0.1% (0%).');
+  expect(passed([objective('p99 < 1s', false), objective('errors < 0.1%', true)])).toBe('The objective was met.');
+  expect(passed([objective('p99 < 1s', false), objective('p50 < 1s', false)])).toBe('All 2 objectives were met.');
+});
+
+it('failures that only the summary knows are listed too', () => {
+  const kinds = failureKinds([], summary(failing));
+  expect(kinds.map((it) => [it.kind, it.count])).toEqual([['timeout', 66], ['dropped', 10]]);
+  const listed = failureKinds([{ kind: 'dropped', count: 10, known_after_us: summary({}).response_time_us, examples: [] }], summary(failing));
+  expect(listed.map((it) => it.kind)).toEqual(['dropped', 'timeout']);
+});
