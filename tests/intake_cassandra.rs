@@ -77,8 +77,9 @@ fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_could_not_be_reache
     assert!(report.contains("cut cassandra"), "{report}");
 }
 
+/// Both in one, since a Cassandra takes its time to start.
 #[test]
-fn cassandra_is_read_past_the_system_and_again_later_as_long_as_it_runs() {
+fn a_cassandra_that_runs_is_read_past_the_system_and_keeps_the_order_of_two_intakes() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let store = "stores: {cassandra: {heap: 256MiB, ready within: 8m}}
 sessions: {a: {steps: [{GET: /}]}}
@@ -90,6 +91,8 @@ load: {users: 1, hold: 1s}
     let setup = Setup { run_dir, cores: Vec::new(), keep_data: false, data_of, is_linked };
     let stores = Stores::start(&plan.stores, &setup, &|| Wish::GoOn, &mut |_| {}).expect("Cassandra starts");
     let contact = stores.settings().remove(0).1;
+
+    two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(&contact);
 
     let run = |arguments: &[&str]| run(folder.path(), arguments);
     write_scenario(folder.path(), "straight.yaml", STRAIGHT);
@@ -125,4 +128,59 @@ load: {users: 1, hold: 1s}
     let output = run(&["verify", "run", "--json"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("cannot reach the store at 127.0.0.1:"), "{}", stderr(&output));
+}
+
+/// Clients that take turns at two intakes, each with a key of its own: what was acknowledged last stays. One intake's clock
+/// is an hour late; then it is restarted with one that is two.
+fn two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(contact: &str) {
+    const CLIENTS: u32 = 4;
+    const ROUNDS: u32 = 50;
+    let contact = format!("contact={contact}");
+    let settings = ["--set", "store=cassandra", "--set", "keyspace=two", "--set", &contact, "--durability", "synced"];
+    let late = |by| Served::start_in(&clock_set_back(by), "ingest", &settings);
+    let right = Served::start("ingest", &settings);
+    let mut wrong = late("-1h");
+    let send = |intake: &str, client: u32, value: &str| {
+        let message = format!("{client:010}1700000000000ABC{value}");
+        let answer = Client::connect(intake).get(&format!("/m?c={message}"));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    };
+    let kept = |intake: &str, client: u32| {
+        let messages = Client::connect(intake).get(&format!("/messages/{client:010}"));
+        let payload = messages.json()[0]["payload"].as_str().expect("a message")[26..].to_owned();
+        payload
+    };
+    let take_turns = |wrong: &str, named: &str| {
+        std::thread::scope(|scope| {
+            for client in 0..CLIENTS {
+                scope.spawn({
+                    let (send, kept, right) = (&send, &kept, &right);
+                    move || {
+                        for round in 0..ROUNDS {
+                            let intakes = [right.authority.as_str(), wrong];
+                            let [one, other] = [0, 1].map(|turn| intakes[((round + client) as usize + turn) % 2]);
+                            let value = format!("{named}{round}");
+                            send(one, client, &value);
+                            assert_eq!(kept(other, client), value, "client {client}: an older message stayed");
+                        }
+                    }
+                });
+            }
+        });
+    };
+    take_turns(&wrong.authority, "first");
+    wrong.stop();
+    let wrong = late("-2h");
+    take_turns(&wrong.authority, "second");
+    assert_eq!(Client::connect(&right.authority).get("/count").body, CLIENTS.to_string());
+}
+
+/// An environment in which a program reads a clock that was set; none where there is no libfaketime.
+fn clock_set_back(by: &str) -> Vec<(&'static str, &str)> {
+    const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+    if !Path::new(LIBRARY).exists() {
+        eprintln!("no {LIBRARY}: both intakes have the same clock");
+        return Vec::new();
+    }
+    vec![("LD_PRELOAD", LIBRARY), ("FAKETIME", by), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")]
 }

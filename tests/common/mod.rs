@@ -33,7 +33,13 @@ pub struct Served {
 impl Served {
     /// `tidemark serve SYSTEM` on a free port, ready to answer.
     pub fn start(system: &str, args: &[&str]) -> Served {
+        Served::start_in(&[], system, args)
+    }
+
+    /// The same with these variables in its environment.
+    pub fn start_in(variables: &[(&str, &str)], system: &str, args: &[&str]) -> Served {
         let mut child = tidemark()
+            .envs(variables.iter().copied())
             .args(["serve", system, "--listen", "127.0.0.1:0"])
             .args(args)
             .stdin(Stdio::null())

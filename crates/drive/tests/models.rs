@@ -61,10 +61,10 @@ fn paced_users_owe_the_same_whatever_the_system_does() {
 
     let slow = slow(Duration::from_millis(250));
     let sum = run(plan(vec![get(0, "/")], pace, vec![phase(1_000, 8.0)]), slow.address);
-    // Each user comes to four of its ten at most, the last of them 450 ms late.
+    // Each user comes to four of its ten, the last of them 450 ms late; to five where the driver is held up at the end.
     assert_eq!(sum.offered(), 80);
     assert_eq!(sum.measured(), (80, sum.dropped()), "a beat that never begins counts by when it was due");
-    assert!(sum.outcome(Outcome::Ok) <= 32 && sum.dropped() >= 48, "{}", sum.dropped());
+    assert!(sum.outcome(Outcome::Ok) <= 40 && sum.dropped() >= 40, "{} dropped", sum.dropped());
     assert!(sum.response().max() >= 500_000, "{} µs", sum.response().max());
     let mut lag = new_histogram();
     sum.intervals.iter().for_each(|interval| lag.add(&interval.lag_us).unwrap());

@@ -17,7 +17,9 @@
 //!
 //! **Nothing lost.** The statement is prepared once and bound for each write by itself. A write is acknowledged after
 //! its own answer has come, which is waited for. It carries the time at which it was taken, so that it may be sent
-//! again, to another node too, and a copy that comes late changes nothing. What was not answered in time is an
+//! again, to another node too, and a copy that comes late changes nothing. That time is the nodes', known to within some
+//! bounds, and a write is acknowledged once it is past: a message that replaces one that was acknowledged stays, whichever
+//! intake took it and whatever their own clocks say. What was not answered in time is an
 //! error: nobody knows whether it is kept.
 //!
 //! **Back-pressure.** At most [`Options::in_flight`] writes are sent and not answered: more in the nodes' queues makes
@@ -39,6 +41,8 @@
 //!
 //! **Counting** makes the nodes read every row: there is no cheaper way to an exact number. One count runs at a time.
 
+mod asking;
+mod clock;
 mod kept;
 mod link;
 mod links;
@@ -48,8 +52,8 @@ mod reader;
 mod retry;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use scylla::errors::ExecutionError;
 use tokio::runtime::Runtime;
@@ -61,6 +65,8 @@ use crate::error::StoreError;
 use crate::messages::{DAY_MS, Message, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
 use crate::remote::Writes;
 
+use asking::Asking;
+use clock::Clock;
 use kept::{Common, KeptLink};
 use link::Link;
 use links::Links;
@@ -92,7 +98,7 @@ pub struct Cassandra {
     counts: Semaphore,
     counting: Mutex<()>,
     days: KnownDays,
-    stamps: Stamps,
+    clock: Arc<Clock>,
     writes: Writes,
     counters: Counters,
     /// Reads and writes the connections of the first link. `None` only while dropping.
@@ -115,15 +121,18 @@ impl Cassandra {
             .map_err(StoreError::no_answer)?;
         let common = Common::new(options);
         let options = &common.options;
-        let (link, durability) = runtime.block_on(async {
+        let (link, durability, asking) = runtime.block_on(async {
             let link = Link::open(options, common.attempts.clone()).await?;
             let durability = link.durability(&options.keyspace).await?;
-            Ok::<_, StoreError>((link, durability))
+            let asking = Asking::begin(&link).await?;
+            Ok::<_, StoreError>((link, durability, asking))
         })?;
         let room = Semaphore::new(options.waiting_max);
         let turns = Semaphore::new(options.in_flight);
         let links = Links::new(link, common);
         runtime.spawn(KeptLink::keep(Arc::downgrade(&links.first), true));
+        let clock = asking.clock();
+        runtime.spawn(asking.keep(Arc::downgrade(&links.first)));
         Ok(Arc::new(Cassandra {
             links,
             durability,
@@ -132,7 +141,7 @@ impl Cassandra {
             counts: Semaphore::new(COUNTS_MAX),
             counting: Mutex::new(()),
             days: KnownDays::new(),
-            stamps: Stamps::default(),
+            clock,
             writes: Writes::default(),
             counters: Counters::default(),
             runtime: Some(runtime),
@@ -148,11 +157,24 @@ impl Cassandra {
         self.runtime.as_ref().expect("the runtime is there until drop")
     }
 
-    async fn write(&self, message: Message, _room: SemaphorePermit<'_>) -> Result<(), StoreError> {
+    /// Writes as of a time, or as of now and waits until that is past.
+    async fn write(
+        &self,
+        message: Message,
+        at_us: Option<i64>,
+        _room: SemaphorePermit<'_>,
+    ) -> Result<(), StoreError> {
         let begun = Instant::now();
-        let outcome = match self.turn().await {
-            Ok(_turn) => self.send(&message).await,
+        let written = match self.turn().await {
+            Ok(_turn) => {
+                let at = at_us.unwrap_or_else(|| self.clock.take());
+                self.send(&message, at).await.map(|()| at)
+            }
             Err(error) => Err(error),
+        };
+        let outcome = match (written, at_us) {
+            (Ok(taken), None) => self.wait_past(taken).await,
+            (written, _) => written.map(drop),
         };
         self.writes.answered(begun.elapsed(), outcome.is_ok());
         outcome
@@ -175,13 +197,35 @@ impl Cassandra {
         }
     }
 
-    async fn send(&self, message: &Message) -> Result<(), StoreError> {
+    async fn wait_past(&self, at_us: i64) -> Result<(), StoreError> {
+        match self.clock.wait_past(at_us, self.links.common.options.timeout).await {
+            true => Ok(()),
+            false => Err(StoreError::no_answer(
+                "it is written, but the clock of a node was set back or lies far from the others': no order is certain",
+            )),
+        }
+    }
+
+    fn take(&self, message: Message, at_us: Option<i64>) -> Answer<'_, ()> {
+        if let Err(error) = check(&message).and_then(|()| check_key(&message)) {
+            return Answer::ready(Err(error));
+        }
+        match self.room.try_acquire() {
+            Ok(room) => Answer::boxed(self.write(message, at_us, room)),
+            Err(_) => {
+                self.writes.refused();
+                Answer::ready(Err(StoreError::Busy { what: "as many writes wait as may" }))
+            }
+        }
+    }
+
+    async fn send(&self, message: &Message, at_us: i64) -> Result<(), StoreError> {
         let day = day_of(message.time_ms);
         if !self.days.contains(day) {
             self.add_day(day).await?;
         }
         let Message { user, time_ms, kind, payload } = message;
-        let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], self.stamps.next());
+        let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], at_us);
         let link = self.links.here();
         let sent = link.session.execute_unpaged(&link.insert, values).await;
         sent.map(drop).map_err(|error| self.failed(&error))
@@ -193,7 +237,7 @@ impl Cassandra {
         if self.days.contains(day) {
             return Ok(());
         }
-        let values = (day, self.stamps.next());
+        let values = (day, self.clock.take());
         let link = self.links.here();
         let added = link.session.execute_unpaged(&link.insert_day, values).await;
         added.map_err(|error| self.failed(&error))?;
@@ -227,16 +271,19 @@ impl Drop for Cassandra {
 
 impl Messages for Cassandra {
     fn add(&self, message: Message) -> Answer<'_, ()> {
-        if let Err(error) = check(&message).and_then(|()| check_key(&message)) {
-            return Answer::ready(Err(error));
-        }
-        match self.room.try_acquire() {
-            Ok(room) => Answer::boxed(self.write(message, room)),
-            Err(_) => {
-                self.writes.refused();
-                Answer::ready(Err(StoreError::Busy { what: "as many writes wait as may" }))
-            }
-        }
+        self.take(message, None)
+    }
+
+    fn time_of_write(&self) -> Option<i64> {
+        Some(self.clock.take())
+    }
+
+    fn add_as_of(&self, message: Message, at_us: i64) -> Answer<'_, ()> {
+        self.take(message, Some(at_us))
+    }
+
+    fn past(&self, at_us: i64) -> Answer<'_, ()> {
+        Answer::boxed(self.wait_past(at_us))
     }
 
     fn count(&self) -> Answer<'_, u64> {
@@ -297,6 +344,11 @@ impl Cassandra {
         let Counters { timeouts, unreachable } = &self.counters;
         vec![
             gauge("cassandra_in_flight", "Writes sent and not answered", in_flight as u64),
+            gauge(
+                "cassandra_clock_uncertainty_us",
+                "How exactly the time of the nodes is known, microseconds: what a write takes at least",
+                self.clock.uncertainty_us(),
+            ),
             gauge("cassandra_nodes", "Nodes of the cluster", nodes),
             gauge("cassandra_nodes_connected", "Nodes that there is a connection to", connected),
             gauge(
@@ -358,22 +410,6 @@ impl KnownDays {
     }
 }
 
-/// Times of writing in microseconds: the clock's, but always later than the one before, so that of two messages with
-/// the same key the second stays.
-#[derive(Default)]
-struct Stamps(AtomicI64);
-
-impl Stamps {
-    fn next(&self) -> i64 {
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX);
-        let later = |last: i64| Some(now.max(last.saturating_add(1)));
-        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later) {
-            Ok(last) | Err(last) => now.max(last.saturating_add(1)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,23 +425,6 @@ mod tests {
         }
         assert!(!days.contains(2) && !days.contains(last - 1));
         assert_eq!((day_of(DAY_MS - 1), day_of(DAY_MS), day_of(u64::MAX)), (0, 1, last));
-    }
-
-    #[test]
-    fn stamps_only_grow_over_all_threads() {
-        let stamps = Stamps::default();
-        let taken: Vec<Vec<i64>> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| (0..5000).map(|_| stamps.next()).collect())).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        for of_one in &taken {
-            assert!(of_one.is_sorted_by(|before, after| before < after));
-        }
-        let mut all: Vec<i64> = taken.concat();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 20_000);
     }
 
     #[test]

@@ -22,7 +22,9 @@
 //! **Nothing lost.** The producer is idempotent and waits for all replicas in sync (`acks=all`). The consumer commits
 //! an offset only after the store behind has acknowledged everything before it, so what a crash interrupts is stored
 //! again; the same message twice is one. Of several messages with one key, which are in one partition, the last stays:
-//! a batch is stored before the next is begun, and within it only the last of a key.
+//! a batch is stored before the next is begun, and within it only the last of a key. Where the store behind goes by times
+//! of writing, a record has the one at which its message was taken: a consumer that stood still while another took its
+//! partitions over changes nothing when it goes on.
 //!
 //! **Bounds.** When [`Options::waiting_max`] messages were taken and Kafka has not answered, the next is refused at once
 //! as [`StoreError::Busy`], and so it is while the store behind lacks [`Options::behind_max`] messages, roughly: that
@@ -168,10 +170,16 @@ impl Messages for Buffer {
                 what: "the store behind the buffer lacks too much",
             }));
         }
-        match self.producing.add(&message) {
+        let at_us = self.shared.behind.time_of_write();
+        let taken = match self.producing.add(&message, at_us) {
             Ok(answer) => Answer::committing(answer, |_| ()),
-            Err(error) => Answer::ready(Err(error)),
-        }
+            Err(error) => return Answer::ready(Err(error)),
+        };
+        let Some(at_us) = at_us else { return taken };
+        Answer::boxed(async move {
+            taken.await?;
+            self.shared.behind.past(at_us).await
+        })
     }
 
     fn count(&self) -> Answer<'_, u64> {

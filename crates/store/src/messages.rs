@@ -84,6 +84,22 @@ pub trait Messages: Send + Sync {
     /// to do answers [`StoreError::Busy`] at once, and has then not taken the message.
     fn add(&self, message: Message) -> Answer<'_, ()>;
 
+    /// The time of a write that begins now, in microseconds, in a store that orders messages with one key by such times:
+    /// later than that of each write that was acknowledged before, by whatever process. None where what comes last stays.
+    fn time_of_write(&self) -> Option<i64> {
+        None
+    }
+
+    /// Keeps a message as if it had been written at such a time, however late it comes.
+    fn add_as_of(&self, message: Message, _at_us: i64) -> Answer<'_, ()> {
+        self.add(message)
+    }
+
+    /// Answers when such a time is past for certain. Whoever took it may acknowledge only then.
+    fn past(&self, _at_us: i64) -> Answer<'_, ()> {
+        Answer::ready(Ok(()))
+    }
+
     /// How many messages (different keys) there are.
     fn count(&self) -> Answer<'_, u64>;
 

@@ -42,7 +42,8 @@ pub(super) struct Drain {
 /// Messages of the topic, not stored yet.
 #[derive(Default)]
 struct Batch {
-    messages: Vec<Message>,
+    /// Each with its time of writing, where it has one.
+    messages: Vec<(Message, Option<i64>)>,
     /// How many records that was.
     records: u64,
     /// The last offset of each partition.
@@ -107,7 +108,7 @@ impl Drain {
         batch.records += 1;
         batch.last.insert(partition, offset);
         match record::message(record.key(), record.payload()) {
-            Some(message) => batch.messages.push(message),
+            Some(message) => batch.messages.push((message, record::written_us(record.headers()))),
             None => {
                 if self.shared.counters.unreadable.fetch_add(1, Ordering::Relaxed) == 0 {
                     tracing::error!(
@@ -125,11 +126,12 @@ impl Drain {
 async fn store(shared: &Arc<Shared>, batch: &mut Batch) -> bool {
     let mut tasks = JoinSet::new();
     let mut known = HashSet::with_capacity(batch.messages.len());
-    // of several with one key the last stays, whichever the store behind would be done with last
-    while let Some(message) = batch.messages.pop() {
-        if known.insert((message.user, message.place())) {
+    // of several with one key the last stays, whichever the store behind would be done with last; or the latest, by
+    // times that tell also who comes late
+    while let Some((message, at_us)) = batch.messages.pop() {
+        if at_us.is_some() || known.insert((message.user, message.place())) {
             let shared = shared.clone();
-            tasks.spawn(async move { store_one(&shared, message).await });
+            tasks.spawn(async move { store_one(&shared, message, at_us).await });
         }
     }
     let mut all = true;
@@ -139,10 +141,15 @@ async fn store(shared: &Arc<Shared>, batch: &mut Batch) -> bool {
     all
 }
 
-async fn store_one(shared: &Shared, message: Message) -> bool {
+async fn store_one(shared: &Shared, message: Message, at_us: Option<i64>) -> bool {
     let mut pause = PAUSE_FIRST;
     loop {
-        let error = match shared.behind.add(message.clone()).await {
+        let again = message.clone();
+        let stored = match at_us {
+            Some(at_us) => shared.behind.add_as_of(again, at_us),
+            None => shared.behind.add(again),
+        };
+        let error = match stored.await {
             Ok(()) => return true,
             Err(error @ StoreError::Invalid { .. }) => {
                 shared.counters.unreadable.fetch_add(1, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::Shared;
 use super::link::{config, log};
-use super::record::key;
+use super::record::{headers, key};
 use crate::error::StoreError;
 use crate::messages::{Message, PAYLOAD_BYTES_MAX};
 use crate::remote::Writes;
@@ -93,16 +93,18 @@ impl Producing {
         Ok(Producing { shared, sender: RwLock::new(Arc::new(sender)), writes, waiting })
     }
 
-    /// Hands a message over; the answer comes when Kafka has it, or will not have it in time.
+    /// Hands a message over, with its time of writing where it has one; the answer comes when Kafka has it, or will not
+    /// have it in time.
     pub(super) fn add(
         &self,
         message: &Message,
+        at_us: Option<i64>,
     ) -> Result<oneshot::Receiver<Result<u64, StoreError>>, StoreError> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
         let taken = Box::new(Taken { at: Instant::now(), answer });
         let handed = match before < self.shared.options.waiting_max {
-            true => self.send(message, taken),
+            true => self.send(message, at_us, taken),
             false => Err(KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull)),
         };
         let Err(error) = handed else { return Ok(receiver) };
@@ -119,10 +121,11 @@ impl Producing {
         }
     }
 
-    fn send(&self, message: &Message, taken: Box<Taken>) -> Result<(), KafkaError> {
+    fn send(&self, message: &Message, at_us: Option<i64>, taken: Box<Taken>) -> Result<(), KafkaError> {
         let key = key(message);
         let record = BaseRecord::with_opaque_to(&self.shared.options.topic, taken);
-        let record = record.key(&key[..]).payload(&message.payload[..]);
+        let mut record = record.key(&key[..]).payload(&message.payload[..]);
+        record.headers = at_us.map(headers);
         self.sender.read().send(record).map_err(|(error, _)| error)
     }
 

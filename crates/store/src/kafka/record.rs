@@ -1,7 +1,8 @@
 //! A message as a record of the topic: the message's key as the record's, so that all of one key are in one partition;
-//! the payload as its value.
+//! the payload as its value; its time of writing, where the store behind goes by such times, as a header.
 
 use bytes::Bytes;
+use rdkafka::message::{Header, Headers, OwnedHeaders};
 
 use crate::messages::{Message, PAYLOAD_BYTES_MAX};
 
@@ -30,6 +31,21 @@ pub(super) fn message(key: Option<&[u8]>, value: Option<&[u8]>) -> Option<Messag
     })
 }
 
+/// The header with the time of writing in microseconds since 1970: 8 bytes, the first the highest.
+const WRITTEN: &str = "written";
+
+/// The headers of a message's record.
+pub(super) fn headers(at_us: i64) -> OwnedHeaders {
+    let at = at_us.to_be_bytes();
+    OwnedHeaders::new_with_capacity(1).insert(Header { key: WRITTEN, value: Some(&at) })
+}
+
+/// The time of writing that a record has.
+pub(super) fn written_us(headers: Option<&impl Headers>) -> Option<i64> {
+    let header = headers?.iter().find(|header| header.key == WRITTEN)?;
+    Some(i64::from_be_bytes(header.value?.try_into().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -48,6 +64,18 @@ mod tests {
             let read = message(key.as_deref(), value.as_deref());
             prop_assert_eq!(read.is_some(), key.is_some_and(|key| key.len() == KEY_BYTES) && value.is_some());
         }
+    }
+
+    #[test]
+    fn a_time_of_writing_is_read_as_it_was_written() {
+        for at_us in [0, 1, -1, i64::MAX, 1_700_000_000_000_000] {
+            assert_eq!(written_us(Some(&headers(at_us))), Some(at_us));
+        }
+        let foreign = |key, value: Option<&[u8]>| OwnedHeaders::new().insert(Header { key, value });
+        assert_eq!(written_us(Some(&foreign(WRITTEN, Some(b"seven b")))), None);
+        assert_eq!(written_us(Some(&foreign(WRITTEN, None))), None);
+        assert_eq!(written_us(Some(&foreign("other", Some(&[0; 8])))), None);
+        assert_eq!(written_us(None::<&OwnedHeaders>), None);
     }
 
     #[test]

@@ -61,11 +61,20 @@ fn add_all(buffer: &Buffer, numbers: std::ops::Range<u64>) {
 struct Stubborn {
     refuses: AtomicUsize,
     kept: Mutex<BTreeMap<(u64, Place), Vec<Message>>>,
+    /// Whether it goes by times of writing: those that were taken, and those that messages came with.
+    clock: Option<Mutex<Times>>,
+}
+
+#[derive(Default)]
+struct Times {
+    taken: i64,
+    past: Vec<i64>,
+    came: BTreeMap<(u64, Place), Vec<i64>>,
 }
 
 impl Stubborn {
     fn new(refuses: usize) -> Arc<Self> {
-        Arc::new(Stubborn { refuses: AtomicUsize::new(refuses), kept: Mutex::default() })
+        Arc::new(Stubborn { refuses: AtomicUsize::new(refuses), kept: Mutex::default(), clock: None })
     }
 }
 
@@ -76,6 +85,23 @@ impl Messages for Stubborn {
             return Answer::ready(Err(StoreError::Busy { what: "it is stubborn" }));
         }
         self.kept.lock().entry((message.user, message.place())).or_default().push(message);
+        Answer::ready(Ok(()))
+    }
+
+    fn time_of_write(&self) -> Option<i64> {
+        let mut times = self.clock.as_ref()?.lock();
+        times.taken += 1;
+        Some(times.taken)
+    }
+
+    fn add_as_of(&self, message: Message, at_us: i64) -> Answer<'_, ()> {
+        let key = (message.user, message.place());
+        self.clock.as_ref().unwrap().lock().came.entry(key).or_default().push(at_us);
+        self.add(message)
+    }
+
+    fn past(&self, at_us: i64) -> Answer<'_, ()> {
+        self.clock.as_ref().unwrap().lock().past.push(at_us);
         Answer::ready(Ok(()))
     }
 
@@ -234,4 +260,38 @@ fn brokers_that_are_not_there_are_named() {
         matches!(error, StoreError::Unreachable { .. }) && error.to_string().contains(&broker),
         "{error}"
     );
+}
+
+/// Who stores a message late, or once more after others have stored newer ones, does so as of when it was taken.
+#[test]
+fn a_message_is_stored_as_of_when_it_was_taken_however_often() {
+    let cluster = cluster();
+    let behind =
+        Arc::new(Stubborn { clock: Some(Mutex::default()), ..Arc::into_inner(Stubborn::new(5)).unwrap() });
+    let buffer = open(options(&cluster), behind.clone());
+    let same = |payload: &str| Message { payload: payload.to_owned().into(), ..message(1) };
+    for payload in ["first", "second", "third"] {
+        wait(buffer.add(same(payload))).unwrap();
+    }
+    caught_up(&buffer);
+    drop(buffer);
+    // another group knows nothing of the first and stores all of it again
+    let again = open(Options { group: "others".into(), ..options(&cluster) }, behind.clone());
+    let key = (message(1).user, message(1).place());
+    let times = behind.clock.as_ref().unwrap();
+    until("not all were stored twice", || {
+        let stored = behind.kept.lock().get(&key).map_or(0, Vec::len);
+        stored == 6
+    });
+    drop(again);
+    let kept = behind.kept.lock();
+    let times = times.lock();
+    assert_eq!(times.past, [1, 2, 3], "acknowledged when that was past");
+    let mut came = times.came[&key].clone();
+    came.sort_unstable();
+    came.dedup();
+    assert_eq!(came, [1, 2, 3]);
+    let payloads: std::collections::BTreeSet<_> =
+        kept[&key].iter().map(|message| message.payload.clone()).collect();
+    assert_eq!(payloads.len(), 3);
 }
