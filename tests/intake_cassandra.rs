@@ -136,7 +136,8 @@ fn two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(contac
     const CLIENTS: u32 = 4;
     const ROUNDS: u32 = 50;
     let contact = format!("contact={contact}");
-    let settings = ["--set", "store=cassandra", "--set", "keyspace=two", "--set", &contact, "--durability", "synced"];
+    let settings =
+        ["--set", "store=cassandra", "--set", "keyspace=two", "--set", &contact, "--durability", "synced"];
     let late = |by| Served::start_in(&clock_set_back(by), "ingest", &settings);
     let right = Served::start("ingest", &settings);
     let mut wrong = late("-1h");
@@ -158,10 +159,15 @@ fn two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(contac
                     move || {
                         for round in 0..ROUNDS {
                             let intakes = [right.authority.as_str(), wrong];
-                            let [one, other] = [0, 1].map(|turn| intakes[((round + client) as usize + turn) % 2]);
+                            let [one, other] =
+                                [0, 1].map(|turn| intakes[((round + client) as usize + turn) % 2]);
                             let value = format!("{named}{round}");
                             send(one, client, &value);
-                            assert_eq!(kept(other, client), value, "client {client}: an older message stayed");
+                            assert_eq!(
+                                kept(other, client),
+                                value,
+                                "client {client}: an older message stayed"
+                            );
                         }
                     }
                 });

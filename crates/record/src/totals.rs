@@ -1,17 +1,20 @@
 //! The figures of a run, kept while it runs: everything that a verdict and a summary are made from.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+mod label;
+mod summarize;
+mod thread;
 
-use crate::Distribution;
-use crate::HISTOGRAM_HIGH_US;
-use crate::histogram::{Merged, latency, merge, new_merged};
-use crate::interval::{CoreWaits, ErrorExample, Outcome, ThreadInterval};
+use std::collections::BTreeMap;
+
+use crate::histogram::{Merged, merge, new_merged};
+use crate::interval::{ErrorExample, Outcome, ThreadInterval};
 use crate::ledger::Part;
 use crate::sample::Sample;
-use crate::summary::{
-    Driver, Failure, Good, LATE_US, LagClass, Latency, Process, Status, Step, Summary, Verdict,
-};
+use crate::summary::Process;
+
+pub use label::LabelTotals;
+pub use summarize::summarize;
+pub use thread::ThreadTotals;
 
 /// First failures that are kept of each kind.
 pub const EXAMPLES_PER_KIND: usize = 5;
@@ -41,130 +44,6 @@ impl Window {
     /// Its length in seconds.
     pub fn length_s(&self) -> f64 {
         (self.end_us - self.start_us) as f64 / 1e6
-    }
-}
-
-/// What came of the requests of one label, or of all.
-#[derive(Debug, Clone)]
-pub struct LabelTotals {
-    /// Requests that were due in the measured window and ended, by [`Outcome`].
-    pub measured: [u64; Outcome::ALL.len()],
-    /// Requests that were due in the measured window and were given up, because a bound was reached. A session that never
-    /// began has no label: its first request counts among all, and to a label only where there is no other.
-    pub dropped: u64,
-    /// Requests that ended, whatever came of them, those of the warm-up included.
-    pub ended: u64,
-    /// Good answers that came within the measured window, whenever they were due.
-    pub good_in_window: u64,
-    /// Good answers to measured requests that came after the window.
-    pub good_after_window: u64,
-    /// Response time of the good answers to measured requests.
-    pub response_time_us: Merged,
-    /// The same with the driver's own lag taken out.
-    pub response_time_less_lag_us: Merged,
-    /// Service time of the same.
-    pub service_time_us: Merged,
-    /// How long after it was due the failure of a measured request was known, by its kind.
-    pub known_after_us: BTreeMap<Outcome, Merged>,
-}
-
-impl Default for LabelTotals {
-    fn default() -> Self {
-        LabelTotals {
-            measured: Default::default(),
-            dropped: 0,
-            ended: 0,
-            good_in_window: 0,
-            good_after_window: 0,
-            response_time_us: new_merged(),
-            response_time_less_lag_us: new_merged(),
-            service_time_us: new_merged(),
-            known_after_us: BTreeMap::new(),
-        }
-    }
-}
-
-impl LabelTotals {
-    /// Measured requests that ended, whatever their outcome.
-    pub fn requests(&self) -> u64 {
-        self.measured.iter().sum()
-    }
-
-    /// Those of them that failed.
-    pub fn errors(&self) -> u64 {
-        self.requests() - self.measured[Outcome::Ok as usize]
-    }
-
-    /// Requests that were due in the measured window.
-    pub fn due(&self) -> u64 {
-        self.requests() + self.dropped
-    }
-
-    /// Those of them without a good answer.
-    pub fn failed(&self) -> u64 {
-        self.errors() + self.dropped
-    }
-
-    /// Response times of all requests that were due.
-    pub fn response_times(&self) -> Distribution<'_> {
-        Distribution::new(&self.response_time_us, self.failed())
-    }
-
-    /// Service times of the same.
-    pub fn service_times(&self) -> Distribution<'_> {
-        Distribution::new(&self.service_time_us, self.failed())
-    }
-
-    fn add(&mut self, series: &crate::Series, in_window: bool) {
-        let count = series.response_time_us.len();
-        self.ended += count;
-        if in_window && !series.outcome.is_error() {
-            self.good_in_window += count;
-        }
-        if series.measured {
-            self.measured[series.outcome as usize] += count;
-            if series.outcome.is_error() {
-                let known_after_us = self.known_after_us.entry(series.outcome).or_insert_with(new_merged);
-                merge(known_after_us, &series.response_time_us);
-            } else {
-                self.good_after_window += if in_window { 0 } else { count };
-                merge(&mut self.response_time_us, &series.response_time_us);
-                merge(&mut self.response_time_less_lag_us, &series.response_time_less_lag_us);
-                merge(&mut self.service_time_us, &series.service_time_us);
-            }
-        }
-    }
-
-    fn errors_by_kind(&self) -> BTreeMap<String, u64> {
-        let kinds = Outcome::ALL.iter().filter(|kind| kind.is_error());
-        let counts = kinds.map(|&kind| (kind.name().to_owned(), self.measured[kind as usize]));
-        counts.filter(|(_, count)| *count > 0).collect()
-    }
-
-    fn good(&self) -> Good {
-        Good {
-            requests: self.measured[Outcome::Ok as usize],
-            response_time_us: latency(&self.response_time_us),
-            service_time_us: latency(&self.service_time_us),
-        }
-    }
-
-    /// Everything without a good answer by kind, the most frequent first.
-    fn failures(&self) -> Vec<Failure> {
-        let due = self.due() as f64;
-        let failure = |kind: &str, count: u64, known_after_us: Latency| Failure {
-            kind: kind.to_owned(),
-            count,
-            share: ratio(count as f64, due),
-            known_after_us,
-        };
-        let errors = self.known_after_us.iter().map(|(outcome, times)| {
-            failure(outcome.name(), self.measured[*outcome as usize], latency(times))
-        });
-        let dropped = (self.dropped > 0).then(|| failure(DROPPED, self.dropped, Latency::default()));
-        let mut all: Vec<Failure> = errors.chain(dropped).collect();
-        all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
-        all
     }
 }
 
@@ -233,48 +112,6 @@ impl Entered {
     pub(crate) fn add(&mut self, part: &Part) {
         self.sent.insert(part.thread(), part.sent());
         self.acknowledged += part.acknowledged();
-    }
-}
-
-/// What a driver thread came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ThreadTotals {
-    /// How long all its intervals were, microseconds.
-    pub length_us: u64,
-    /// CPU time, microseconds.
-    pub cpu_us: u64,
-    /// For want of a core: what is known of it.
-    pub core_waits: CoreWaits,
-    /// How long the intervals were in which nothing is known of it.
-    pub untold_us: u64,
-    /// How long it was not there at all, microseconds.
-    pub absent_us: u64,
-}
-
-impl ThreadTotals {
-    fn add(&mut self, interval: &ThreadInterval) {
-        let length_us = interval.end_us - interval.start_us;
-        self.length_us += length_us;
-        self.cpu_us += interval.cpu_us;
-        self.absent_us += interval.absent_us;
-        match interval.core_waits {
-            Some(CoreWaits { waited_us, sleeps }) => {
-                self.core_waits.waited_us += waited_us;
-                self.core_waits.sleeps += sleeps;
-            }
-            None => self.untold_us += length_us,
-        }
-    }
-
-    /// Share of its time that it was on a CPU.
-    fn cpu_share(&self) -> f64 {
-        ratio(self.cpu_us as f64, self.length_us as f64)
-    }
-
-    /// Share of its time that it was on a CPU or waited for one. The kernel's account may run ahead of the clock by a
-    /// little.
-    fn wanted_share(&self) -> f64 {
-        ratio((self.cpu_us + self.core_waits.waited_us) as f64, self.length_us as f64).min(1.0)
     }
 }
 
@@ -356,9 +193,9 @@ impl Totals {
     }
 
     /// Good answers within the measured window as a share of what was due in it: answers to requests of before it are none
-    /// of them. What was under way at its end, or waited, and had a good answer later counts, too, but for a backlog that grew: by how much more it was than at the window's
-    /// middle, beyond what chance makes (three standard deviations of a Poisson number), as if it had grown so over the
-    /// whole window. What the driver had not begun by then does not count.
+    /// of them. What was under way at its end, or waited, and had a good answer later counts, too, but for a backlog that
+    /// grew: by how much more it was than at the window's middle, beyond what chance makes (three standard deviations of a
+    /// Poisson number), as if it had grown so over the whole window. What the driver had not begun by then does not count.
     pub fn achieved_share(&self) -> f64 {
         let Some(window) = self.window else { return 0.0 };
         let end = self.backlog.range(..=window.end_us).next_back().map_or(0, |(_, backlog)| *backlog);
@@ -459,99 +296,13 @@ fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Puts a run's figures into the object that `--json` prints. The verdict is `pass` without reasons: whoever knows
-/// the objectives holds the figures against them.
-pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
-    let measured_s = totals.window.map_or(0.0, |window| window.length_s());
-    let requests = totals.all.requests();
-    let step = |(label, of): (&String, &LabelTotals)| Step {
-        label: label.clone(),
-        requests: of.requests(),
-        share: ratio(of.requests() as f64, requests as f64),
-        achieved_per_s: ratio(of.good_in_window as f64, measured_s),
-        errors: of.errors_by_kind(),
-        response_time_us: of.response_times().latency(),
-        service_time_us: of.service_times().latency(),
-        good: of.good(),
-    };
-    Summary {
-        verdict: Verdict { status: Status::Pass, reasons: Vec::new() },
-        offered_per_s: ratio(totals.offered as f64, measured_s),
-        achieved_per_s: ratio(totals.all.good_in_window as f64, measured_s),
-        measured_s,
-        requests,
-        errors: totals.all.errors_by_kind(),
-        statuses: totals.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
-        dropped: totals.all.dropped,
-        failed: totals.all.failed(),
-        failures: totals.all.failures(),
-        response_time_us: totals.all.response_times().latency(),
-        service_time_us: totals.all.service_times().latency(),
-        response_time_less_lag_us: Distribution::new(
-            &totals.all.response_time_less_lag_us,
-            totals.all.failed(),
-        )
-        .latency(),
-        good: totals.all.good(),
-        steps: totals.labels.iter().zip(&totals.by_label).map(step).collect(),
-        processes: totals.processes(),
-        driver: driver(totals),
-        ledger: None,
-        faults: Vec::new(),
-        run_dir: run_dir.display().to_string(),
-        steady_state: None,
-    }
-}
-
-fn driver(totals: &Totals) -> Driver {
-    let threads = &totals.threads;
-    let sum = |of: fn(&ThreadTotals) -> u64| threads.iter().map(of).sum::<u64>() as f64;
-    let most = |of: fn(&ThreadTotals) -> f64| threads.iter().map(of).fold(0.0, f64::max);
-    let length_us = sum(|thread| thread.length_us);
-    // a wait that nobody has told of would look like idleness
-    let told = length_us > 0.0 && sum(|thread| thread.untold_us) == 0.0;
-    let waited_us = sum(|thread| thread.core_waits.waited_us);
-    Driver {
-        cpu_s: sum(|thread| thread.cpu_us) / 1e6,
-        threads: threads.len() as u64,
-        busiest_thread_share: most(ThreadTotals::cpu_share),
-        lag_us: latency(&totals.lag_us),
-        read_lag_us: (!totals.read_lag_us.is_empty()).then(|| latency(&totals.read_lag_us)),
-        lag_histogram: lag_histogram(&totals.lag_us),
-        late: totals.lag_us.count_between(LATE_US, HISTOGRAM_HIGH_US),
-        cpu_share_by_thread: threads.iter().map(ThreadTotals::cpu_share).collect(),
-        wanted_share: told.then(|| most(ThreadTotals::wanted_share)),
-        waited_share: told.then(|| waited_us / length_us),
-        core_wait_us: told.then(|| waited_us / sum(|thread| thread.core_waits.sleeps).max(1.0)),
-        absent_s: most(|thread| thread.absent_us as f64 / 1e6),
-        steal_share: totals.steal_share(),
-        limits: Vec::new(),
-        busiest: Vec::new(),
-    }
-}
-
-/// Classes that end at 1, 2, 5, 10, 20, 50, … microseconds, from the first that holds a value to the last.
-fn lag_histogram(lag_us: &Merged) -> Vec<LagClass> {
-    let decades = std::iter::successors(Some(1u64), |decade| Some(decade * 10));
-    let edges = decades.flat_map(|decade| [1, 2, 5].map(|step| step * decade));
-    let edges: Vec<u64> = std::iter::once(0).chain(edges.take_while(|us| *us <= HISTOGRAM_HIGH_US)).collect();
-    let ends = edges.iter().skip(1).copied().chain([u64::MAX]);
-    let mut classes: Vec<LagClass> =
-        edges.iter().zip(ends).map(|(&from_us, to_us)| LagClass { from_us, to_us, count: 0 }).collect();
-    for value in lag_us.iter_recorded() {
-        let class = classes.partition_point(|class| class.to_us <= value.value_iterated_to());
-        classes[class].count += value.count_at_value();
-    }
-    let used = |class: &LagClass| class.count > 0;
-    let end = classes.iter().rposition(used).map_or(0, |last| last + 1);
-    classes.truncate(end);
-    classes.drain(..classes.iter().position(used).unwrap_or(0));
-    classes
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::interval::CoreWaits;
+    use crate::summary::{Driver, Summary};
     use crate::test_run::{interval, series};
 
     fn sample(at_s: f64, process: &str, cpu_share: f64, rss_bytes: u64) -> Sample {
@@ -563,26 +314,6 @@ mod tests {
             steal_share: cpu_share / 10.0,
             ..Sample::default()
         }
-    }
-
-    #[test]
-    fn every_lag_is_in_one_class() {
-        assert_eq!(lag_histogram(&new_merged()), []);
-        let mut lag_us = new_merged();
-        for (us, count) in [(3, 7), (4, 1), (12, 2), (HISTOGRAM_HIGH_US, 1)] {
-            lag_us.record_n(us, count).unwrap();
-        }
-        let classes = lag_histogram(&lag_us);
-        assert_eq!(classes[0], LagClass { from_us: 2, to_us: 5, count: 8 });
-        assert_eq!(classes[1], LagClass { from_us: 5, to_us: 10, count: 0 });
-        assert_eq!(classes[2], LagClass { from_us: 10, to_us: 20, count: 2 });
-        assert_eq!(classes.iter().map(|class| class.count).sum::<u64>(), lag_us.len());
-        assert!(classes.windows(2).all(|two| two[0].to_us == two[1].from_us));
-        let last = classes[classes.len() - 1];
-        assert!(last.from_us <= HISTOGRAM_HIGH_US && HISTOGRAM_HIGH_US < last.to_us && last.count == 1);
-        let mut totals = Totals::new(&[]);
-        totals.lag_us = lag_us;
-        assert_eq!(summarize(&totals, Path::new("x")).driver.late, 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! - [`http1`]: decoders for answers and requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
+//! - [`resp`]: commands of Redis written, replies decoded.
 //! - [`rpc`]: remote calls and their answers, many in one message of a WebSocket.
 //! - [`websocket`]: messages decoded and frames written, as client and as server; the handshake.
 //!
@@ -28,5 +29,6 @@
 
 pub mod http1;
 pub mod json;
+pub mod resp;
 pub mod rpc;
 pub mod websocket;

@@ -1,0 +1,133 @@
+//! What came of the requests of a label.
+
+use std::collections::BTreeMap;
+
+use super::{DROPPED, ratio};
+use crate::Distribution;
+use crate::histogram::{Merged, latency, merge, new_merged};
+use crate::interval::{Outcome, Series};
+use crate::summary::{Failure, Good, Latency};
+
+/// What came of the requests of one label, or of all.
+#[derive(Debug, Clone)]
+pub struct LabelTotals {
+    /// Requests that were due in the measured window and ended, by [`Outcome`].
+    pub measured: [u64; Outcome::ALL.len()],
+    /// Requests that were due in the measured window and were given up, because a bound was reached. A session that never
+    /// began has no label: its first request counts among all, and to a label only where there is no other.
+    pub dropped: u64,
+    /// Requests that ended, whatever came of them, those of the warm-up included.
+    pub ended: u64,
+    /// Good answers that came within the measured window, whenever they were due.
+    pub good_in_window: u64,
+    /// Good answers to measured requests that came after the window.
+    pub good_after_window: u64,
+    /// Response time of the good answers to measured requests.
+    pub response_time_us: Merged,
+    /// The same with the driver's own lag taken out.
+    pub response_time_less_lag_us: Merged,
+    /// Service time of the same.
+    pub service_time_us: Merged,
+    /// How long after it was due the failure of a measured request was known, by its kind.
+    pub known_after_us: BTreeMap<Outcome, Merged>,
+}
+
+impl Default for LabelTotals {
+    fn default() -> Self {
+        LabelTotals {
+            measured: Default::default(),
+            dropped: 0,
+            ended: 0,
+            good_in_window: 0,
+            good_after_window: 0,
+            response_time_us: new_merged(),
+            response_time_less_lag_us: new_merged(),
+            service_time_us: new_merged(),
+            known_after_us: BTreeMap::new(),
+        }
+    }
+}
+
+impl LabelTotals {
+    /// Measured requests that ended, whatever their outcome.
+    pub fn requests(&self) -> u64 {
+        self.measured.iter().sum()
+    }
+
+    /// Those of them that failed.
+    pub fn errors(&self) -> u64 {
+        self.requests() - self.measured[Outcome::Ok as usize]
+    }
+
+    /// Requests that were due in the measured window.
+    pub fn due(&self) -> u64 {
+        self.requests() + self.dropped
+    }
+
+    /// Those of them without a good answer.
+    pub fn failed(&self) -> u64 {
+        self.errors() + self.dropped
+    }
+
+    /// Response times of all requests that were due.
+    pub fn response_times(&self) -> Distribution<'_> {
+        Distribution::new(&self.response_time_us, self.failed())
+    }
+
+    /// Service times of the same.
+    pub fn service_times(&self) -> Distribution<'_> {
+        Distribution::new(&self.service_time_us, self.failed())
+    }
+
+    pub(super) fn add(&mut self, series: &Series, in_window: bool) {
+        let count = series.response_time_us.len();
+        self.ended += count;
+        if in_window && !series.outcome.is_error() {
+            self.good_in_window += count;
+        }
+        if series.measured {
+            self.measured[series.outcome as usize] += count;
+            if series.outcome.is_error() {
+                let known_after_us = self.known_after_us.entry(series.outcome).or_insert_with(new_merged);
+                merge(known_after_us, &series.response_time_us);
+            } else {
+                self.good_after_window += if in_window { 0 } else { count };
+                merge(&mut self.response_time_us, &series.response_time_us);
+                merge(&mut self.response_time_less_lag_us, &series.response_time_less_lag_us);
+                merge(&mut self.service_time_us, &series.service_time_us);
+            }
+        }
+    }
+
+    pub(super) fn errors_by_kind(&self) -> BTreeMap<String, u64> {
+        let kinds = Outcome::ALL.iter().filter(|kind| kind.is_error());
+        let counts = kinds.map(|&kind| (kind.name().to_owned(), self.measured[kind as usize]));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    pub(super) fn good(&self) -> Good {
+        Good {
+            requests: self.measured[Outcome::Ok as usize],
+            response_time_us: latency(&self.response_time_us),
+            service_time_us: latency(&self.service_time_us),
+        }
+    }
+
+    /// Everything without a good answer by kind, the most frequent first.
+    pub(super) fn failures(&self) -> Vec<Failure> {
+        let due = self.due() as f64;
+        let failure = |kind: &str, count: u64, known_after_us: Latency| Failure {
+            kind: kind.to_owned(),
+            count,
+            share: ratio(count as f64, due),
+            known_after_us,
+        };
+        let errors = self.known_after_us.iter().map(|(outcome, times)| {
+            failure(outcome.name(), self.measured[*outcome as usize], latency(times))
+        });
+        let dropped = (self.dropped > 0).then(|| failure(DROPPED, self.dropped, Latency::default()));
+        let mut all: Vec<Failure> = errors.chain(dropped).collect();
+        all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+        all
+    }
+}

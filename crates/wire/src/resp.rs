@@ -1,0 +1,550 @@
+//! Redis' serialization protocol, versions 2 and 3, as a client speaks it: commands written, replies decoded
+//! (the protocol's specification: `redis.io/docs/latest/develop/reference/protocol-spec`).
+//!
+//! A reply becomes a [`Kind`] and bytes: a string, number or truth value is its own text; an array, set or map is JSON, so that
+//! its parts are found by [path](crate::json::Path). Strings in it are JSON strings, an error in it is `{"error": "…"}`.
+//! Buffers are used again from one reply to the next.
+//!
+//! ```
+//! use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, write_command};
+//!
+//! let mut out = Vec::new();
+//! write_command(&[b"GET", b"k"], &mut out);
+//! assert_eq!(out, b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n");
+//!
+//! let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+//! assert!(decoder.decode(b"*2\r\n:7\r\n$2\r\nno\r\n")?.complete);
+//! assert_eq!((decoder.kind(), decoder.body()), (Kind::Aggregate, &b"[7,\"no\"]"[..]));
+//! # Ok::<(), tidemark_wire::resp::RespError>(())
+//! ```
+
+use crate::http1::Decoded;
+use crate::json;
+
+/// The longest line: a length, a number, a simple string or an error.
+pub const MAX_LINE_BYTES: usize = 64 << 10;
+/// How deep arrays and maps may lie in each other.
+pub const MAX_DEPTH: usize = 32;
+
+/// How large a reply may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyLimits {
+    /// Bytes of what it is made into, kept or only counted.
+    pub body_bytes: usize,
+}
+
+impl Default for ReplyLimits {
+    fn default() -> Self {
+        ReplyLimits { body_bytes: 16 << 20 }
+    }
+}
+
+/// What a reply is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// A string, a number or a truth value; the body is its text.
+    #[default]
+    Scalar,
+    /// Nothing; the body is empty.
+    Null,
+    /// An array, a set or a map; the body is JSON.
+    Aggregate,
+    /// An error; the body is its words.
+    Error,
+}
+
+/// Why bytes are no reply, or none that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RespError {
+    /// The connection was closed before the first byte.
+    #[error("the connection was closed before any byte of the reply")]
+    Empty,
+    /// The connection was closed inside the reply.
+    #[error("the connection was closed in the middle of the reply")]
+    Truncated,
+    /// The first byte of a value is none that the protocol knows.
+    #[error("a value of a reply begins with {0:#04x}, which is no type of RESP")]
+    Type(u8),
+    /// A line without its end within [`MAX_LINE_BYTES`].
+    #[error("a line of a reply is longer than the limit of {MAX_LINE_BYTES} bytes")]
+    LineTooLong,
+    /// A line that does not end with carriage return and line feed, or a string that does not end where its length says.
+    #[error("a value of a reply does not end with carriage return and line feed where it should")]
+    End,
+    /// A length or a number that is none.
+    #[error("a length or number in a reply is none")]
+    Number,
+    /// Strings and arrays whose length is told at their end.
+    #[error("a reply is streamed in parts, which is not read")]
+    Streamed,
+    /// A map with an array for a name.
+    #[error("a map in a reply has a name that is no string and no number")]
+    Name,
+    /// Arrays in arrays beyond [`MAX_DEPTH`].
+    #[error("a reply is nested more than {MAX_DEPTH} deep")]
+    TooDeep,
+    /// More than [`ReplyLimits::body_bytes`].
+    #[error("the reply is larger than the limit of {limit_bytes} bytes")]
+    TooLarge {
+        /// That limit.
+        limit_bytes: usize,
+    },
+}
+
+/// Writes a command: an array of strings.
+pub fn write_command(words: &[&[u8]], out: &mut Vec<u8>) {
+    write_head(words.len(), out);
+    words.iter().for_each(|word| write_word(word, out));
+}
+
+/// Writes what stands before a command's words.
+pub fn write_head(words: usize, out: &mut Vec<u8>) {
+    write_length(b'*', words, out);
+}
+
+/// Writes one of a command's words.
+pub fn write_word(word: &[u8], out: &mut Vec<u8>) {
+    write_length(b'$', word.len(), out);
+    out.extend_from_slice(word);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_length(kind: u8, length: usize, out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// An array, set, map or attribute that is being read.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    form: Form,
+    /// Values that are still to come; a map has two for each entry.
+    left: u64,
+    /// Values that were there.
+    had: u64,
+    /// Whether it goes into the body.
+    is_kept: bool,
+    /// Whether it is a value; what is pushed, and what is said about a value, is none.
+    is_value: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    List,
+    Map,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// A value's line.
+    Line,
+    /// So many bytes of a string, then its end. The bytes of its format (`txt:`) are not a part of it.
+    Text { left: usize, format_left: usize },
+    /// So many bytes of a string's end.
+    TextEnd(u8),
+    /// Nothing: the reply is whole.
+    Done,
+}
+
+/// Decodes one reply after the other from a connection's bytes.
+///
+/// [`start`](Self::start) for each command that was sent, then [`decode`](Self::decode) with what comes until it is
+/// complete. The accessors hold from then until the next `start`. What the server pushes in between is passed over and
+/// counted. After an error the connection is of no more use.
+#[derive(Debug)]
+pub struct ReplyDecoder {
+    limits: ReplyLimits,
+    keep_body: bool,
+    reading: Reading,
+    has_begun: bool,
+    line: Vec<u8>,
+    frames: Vec<Frame>,
+    kind: Kind,
+    /// Whether the string that is read is an error within an array.
+    in_error: bool,
+    body: Vec<u8>,
+    body_bytes: usize,
+    pushed: u64,
+    failed: Option<RespError>,
+}
+
+impl ReplyDecoder {
+    /// A decoder ready for a reply, keeping its body.
+    pub fn new(limits: ReplyLimits) -> Self {
+        ReplyDecoder {
+            limits,
+            keep_body: true,
+            reading: Reading::Line,
+            has_begun: false,
+            line: Vec::new(),
+            frames: Vec::new(),
+            kind: Kind::Scalar,
+            in_error: false,
+            body: Vec::new(),
+            body_bytes: 0,
+            pushed: 0,
+            failed: None,
+        }
+    }
+
+    /// Begins the reply to a new command. `keep_body`: what it holds is kept; otherwise only an error's words are.
+    pub fn start(&mut self, keep_body: bool) {
+        self.keep_body = keep_body;
+        self.reading = Reading::Line;
+        self.has_begun = false;
+        self.line.clear();
+        self.frames.clear();
+        self.kind = Kind::Scalar;
+        self.in_error = false;
+        self.body.clear();
+        self.body_bytes = 0;
+        self.failed = None;
+    }
+
+    /// What the reply is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What it holds: see [`Kind`].
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Messages that came unasked, since the decoder was made.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// The peer closed the connection, before the reply was whole.
+    pub fn finish(&mut self) -> RespError {
+        match self.failed {
+            Some(error) => error,
+            None if self.has_begun => RespError::Truncated,
+            None => RespError::Empty,
+        }
+    }
+
+    /// Takes the bytes of the current reply from the front of `input`; bytes of a next one are left alone.
+    ///
+    /// # Errors
+    /// The bytes are no reply, or larger than the limits; repeated until `start`.
+    pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let result = self.advance(input);
+        self.failed = result.err();
+        result
+    }
+
+    fn advance(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
+        let mut at = 0;
+        self.has_begun |= !input.is_empty();
+        while self.reading != Reading::Done {
+            let rest = &input[at..];
+            match self.reading {
+                Reading::Done => {}
+                Reading::Line => {
+                    let Some(end) = memchr::memchr(b'\n', rest) else {
+                        self.gather(rest)?;
+                        return Ok(Decoded { consumed: input.len(), complete: false });
+                    };
+                    at += end + 1;
+                    if self.line.is_empty() {
+                        self.read_line(&rest[..end])?;
+                    } else {
+                        self.gather(&rest[..end])?;
+                        let line = std::mem::take(&mut self.line);
+                        let result = self.read_line(&line);
+                        self.line = line;
+                        self.line.clear();
+                        result?;
+                    }
+                }
+                Reading::Text { left, format_left } => {
+                    if rest.is_empty() {
+                        return Ok(Decoded { consumed: at, complete: false });
+                    }
+                    let taken = left.min(rest.len());
+                    let format = format_left.min(taken);
+                    self.put_text(&rest[format..taken])?;
+                    at += taken;
+                    self.reading = match left - taken {
+                        0 => Reading::TextEnd(2),
+                        left => Reading::Text { left, format_left: format_left - format },
+                    };
+                }
+                Reading::TextEnd(left) => {
+                    let Some(byte) = rest.first() else {
+                        return Ok(Decoded { consumed: at, complete: false });
+                    };
+                    if *byte != if left == 2 { b'\r' } else { b'\n' } {
+                        return Err(RespError::End);
+                    }
+                    at += 1;
+                    match left {
+                        2 => self.reading = Reading::TextEnd(1),
+                        _ => self.end_text()?,
+                    }
+                }
+            }
+        }
+        Ok(Decoded { consumed: at, complete: true })
+    }
+
+    fn gather(&mut self, part: &[u8]) -> Result<(), RespError> {
+        if self.line.len() + part.len() > MAX_LINE_BYTES {
+            return Err(RespError::LineTooLong);
+        }
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
+    /// A value's line without its line feed.
+    fn read_line(&mut self, line: &[u8]) -> Result<(), RespError> {
+        if line.len() > MAX_LINE_BYTES {
+            return Err(RespError::LineTooLong);
+        }
+        let Some((b'\r', line)) = line.split_last() else { return Err(RespError::End) };
+        let Some((kind, text)) = line.split_first() else { return Err(RespError::End) };
+        if memchr::memchr(b'\r', text).is_some() {
+            return Err(RespError::End);
+        }
+        match kind {
+            b'+' => self.text(text, Kind::Scalar),
+            b'-' => self.text(text, Kind::Error),
+            b':' => self.bare(text, is_whole(text)),
+            b'(' => self.bare(text, is_whole(text)),
+            b',' => self.double(text),
+            b'#' => match text {
+                b"t" => self.bare(b"true", true),
+                b"f" => self.bare(b"false", true),
+                _ => Err(RespError::Number),
+            },
+            b'_' if text.is_empty() => self.null(),
+            b'_' => Err(RespError::End),
+            b'$' | b'=' | b'!' if text == b"?" => Err(RespError::Streamed),
+            b'$' if text == b"-1" => self.null(),
+            b'$' => self.begin_text(length(text)?, Kind::Scalar, 0),
+            // three letters and a colon say what it is written in
+            b'=' => match length(text)? {
+                bytes if bytes >= 4 => self.begin_text(bytes, Kind::Scalar, 4),
+                _ => Err(RespError::Number),
+            },
+            b'!' => self.begin_text(length(text)?, Kind::Error, 0),
+            b'*' | b'~' | b'%' | b'>' | b'|' if text == b"?" => Err(RespError::Streamed),
+            b'*' if text == b"-1" => self.null(),
+            b'*' | b'~' => self.begin_frame(Form::List, length(text)? as u64, true),
+            b'%' => self.begin_frame(Form::Map, entries(text)?, true),
+            // only between replies
+            b'>' if !self.frames.is_empty() => Err(RespError::Type(b'>')),
+            b'>' => {
+                self.pushed += 1;
+                self.begin_frame(Form::List, length(text)? as u64, false)
+            }
+            b'|' => self.begin_frame(Form::Map, entries(text)?, false),
+            other => Err(RespError::Type(*other)),
+        }
+    }
+
+    fn is_skipping(&self) -> bool {
+        self.frames.last().is_some_and(|frame| !frame.is_kept)
+    }
+
+    /// Whether the value stands where a map has its names.
+    fn is_name(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.form == Form::Map && frame.had % 2 == 0)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), RespError> {
+        if self.is_skipping() {
+            return Ok(());
+        }
+        self.body_bytes += bytes.len();
+        if self.body_bytes > self.limits.body_bytes {
+            return Err(RespError::TooLarge { limit_bytes: self.limits.body_bytes });
+        }
+        // an error's words are always told
+        if self.keep_body || (self.kind == Kind::Error && self.frames.is_empty()) {
+            self.body.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// What stands between two values of a list or map.
+    fn begin_value(&mut self, kind: Kind) -> Result<(), RespError> {
+        match self.frames.last() {
+            None => {
+                self.kind = kind;
+                Ok(())
+            }
+            Some(Frame { had: 0, .. }) => Ok(()),
+            Some(Frame { form: Form::Map, had, .. }) if had % 2 == 1 => self.put(b":"),
+            Some(_) => self.put(b","),
+        }
+    }
+
+    /// A value is whole, and so may be those that it ends.
+    fn end_value(&mut self) -> Result<(), RespError> {
+        self.reading = Reading::Line;
+        loop {
+            let Some(frame) = self.frames.last_mut() else {
+                self.reading = Reading::Done;
+                return Ok(());
+            };
+            frame.had += 1;
+            frame.left -= 1;
+            if frame.left > 0 {
+                return Ok(());
+            }
+            let ended = *frame;
+            self.put(if ended.form == Form::Map { b"}" } else { b"]" })?;
+            self.frames.pop();
+            if !ended.is_value {
+                return Ok(()); // what it stood before is still to come
+            }
+        }
+    }
+
+    fn begin_frame(&mut self, form: Form, left: u64, is_value: bool) -> Result<(), RespError> {
+        if self.frames.len() == MAX_DEPTH {
+            return Err(RespError::TooDeep);
+        }
+        let is_kept = is_value && !self.is_skipping();
+        if is_kept {
+            if self.is_name() {
+                return Err(RespError::Name);
+            }
+            self.begin_value(Kind::Aggregate)?;
+            self.put(if form == Form::Map { b"{" } else { b"[" })?;
+        }
+        if left > 0 {
+            self.frames.push(Frame { form, left, had: 0, is_kept, is_value });
+            return Ok(());
+        }
+        if is_kept {
+            self.put(if form == Form::Map { b"}" } else { b"]" })?;
+        }
+        if is_value { self.end_value() } else { Ok(()) }
+    }
+
+    fn null(&mut self) -> Result<(), RespError> {
+        self.begin_value(Kind::Null)?;
+        if !self.frames.is_empty() {
+            self.put(if self.is_name() { b"\"null\"" } else { b"null" })?;
+        }
+        self.end_value()
+    }
+
+    /// A number or truth value, which JSON writes as it is.
+    fn bare(&mut self, text: &[u8], is_right: bool) -> Result<(), RespError> {
+        if !is_right {
+            return Err(RespError::Number);
+        }
+        self.begin_value(Kind::Scalar)?;
+        let text = if self.frames.is_empty() { text } else { text.strip_prefix(b"+").unwrap_or(text) };
+        if self.is_name() || !(self.frames.is_empty() || json::check(text).is_ok()) {
+            self.put(b"\"")?;
+            self.put(text)?;
+            self.put(b"\"")?;
+        } else {
+            self.put(text)?;
+        }
+        self.end_value()
+    }
+
+    /// A floating-point number; JSON has no infinities.
+    fn double(&mut self, text: &[u8]) -> Result<(), RespError> {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+        match number.ok_or(RespError::Number)? {
+            _ if self.frames.is_empty() => self.bare(text, true),
+            number if number.is_finite() => self.bare(text, true),
+            _ => self.text(text, Kind::Scalar),
+        }
+    }
+
+    /// A string that is there as a whole.
+    fn text(&mut self, text: &[u8], kind: Kind) -> Result<(), RespError> {
+        self.open_text(kind)?;
+        self.put_text(text)?;
+        self.end_text()
+    }
+
+    fn begin_text(&mut self, bytes: usize, kind: Kind, format: usize) -> Result<(), RespError> {
+        self.open_text(kind)?;
+        if !self.is_skipping() && bytes - format > self.limits.body_bytes - self.body_bytes {
+            return Err(RespError::TooLarge { limit_bytes: self.limits.body_bytes });
+        }
+        self.reading = match bytes {
+            0 => Reading::TextEnd(2),
+            left => Reading::Text { left, format_left: format },
+        };
+        Ok(())
+    }
+
+    fn open_text(&mut self, kind: Kind) -> Result<(), RespError> {
+        self.begin_value(kind)?;
+        self.in_error = kind == Kind::Error && !self.frames.is_empty() && !self.is_name();
+        if self.in_error {
+            self.put(b"{\"error\":")?;
+        }
+        if !self.frames.is_empty() { self.put(b"\"") } else { Ok(()) }
+    }
+
+    fn put_text(&mut self, mut text: &[u8]) -> Result<(), RespError> {
+        if self.frames.is_empty() {
+            return self.put(text);
+        }
+        while let Some(at) = text.iter().position(|byte| *byte < b' ' || *byte == b'"' || *byte == b'\\') {
+            self.put(&text[..at])?;
+            match text[at] {
+                b'"' => self.put(b"\\\"")?,
+                b'\\' => self.put(b"\\\\")?,
+                b'\n' => self.put(b"\\n")?,
+                b'\r' => self.put(b"\\r")?,
+                byte => {
+                    let hex = |digit: u8| b"0123456789abcdef"[usize::from(digit)];
+                    self.put(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)])?;
+                }
+            }
+            text = &text[at + 1..];
+        }
+        self.put(text)
+    }
+
+    fn end_text(&mut self) -> Result<(), RespError> {
+        if !self.frames.is_empty() {
+            self.put(b"\"")?;
+        }
+        if std::mem::take(&mut self.in_error) {
+            self.put(b"}")?;
+        }
+        self.end_value()
+    }
+}
+
+/// A length.
+fn length(text: &[u8]) -> Result<usize, RespError> {
+    if text.is_empty() || text.len() > 18 {
+        return Err(RespError::Number);
+    }
+    text.iter().try_fold(0_usize, |length, byte| match byte {
+        b'0'..=b'9' => Ok(length * 10 + usize::from(byte - b'0')),
+        _ => Err(RespError::Number),
+    })
+}
+
+/// The values of so many entries of a map.
+fn entries(text: &[u8]) -> Result<u64, RespError> {
+    Ok(length(text)? as u64 * 2)
+}
+
+fn is_whole(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn decode(input: &[u8]) -> Result<(Kind, String), RespError> {
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    let decoded = decoder.decode(input)?;
+    assert!(decoded.complete && decoded.consumed == input.len(), "{decoded:?}");
+    Ok((decoder.kind(), String::from_utf8_lossy(decoder.body()).into_owned()))
+}
+
+#[test]
+fn each_type_becomes_what_a_person_expects() {
+    for (input, kind, body) in [
+        ("+OK\r\n", Kind::Scalar, "OK"),
+        ("-ERR no such key\r\n", Kind::Error, "ERR no such key"),
+        (":-17\r\n", Kind::Scalar, "-17"),
+        ("$5\r\na\r\nbc\r\n", Kind::Scalar, "a\r\nbc"),
+        ("$0\r\n\r\n", Kind::Scalar, ""),
+        ("$-1\r\n", Kind::Null, ""),
+        ("*-1\r\n", Kind::Null, ""),
+        ("_\r\n", Kind::Null, ""),
+        ("#t\r\n", Kind::Scalar, "true"),
+        (",3.25\r\n", Kind::Scalar, "3.25"),
+        (",inf\r\n", Kind::Scalar, "inf"),
+        ("(12345678901234567890123\r\n", Kind::Scalar, "12345678901234567890123"),
+        ("!9\r\nERR wrong\r\n", Kind::Error, "ERR wrong"),
+        ("=8\r\ntxt:some\r\n", Kind::Scalar, "some"),
+        ("*0\r\n", Kind::Aggregate, "[]"),
+        ("%0\r\n", Kind::Aggregate, "{}"),
+        ("*3\r\n:1\r\n$2\r\na\"\r\n*2\r\n_\r\n,-inf\r\n", Kind::Aggregate, r#"[1,"a\"",[null,"-inf"]]"#),
+        ("%2\r\n+a\r\n:1\r\n:2\r\n~1\r\n#f\r\n", Kind::Aggregate, r#"{"a":1,"2":[false]}"#),
+        ("*2\r\n-ERR x\r\n+ok\r\n", Kind::Aggregate, r#"[{"error":"ERR x"},"ok"]"#),
+        ("*2\r\n:+5\r\n:007\r\n", Kind::Aggregate, r#"[5,"007"]"#),
+        ("*1\r\n$3\r\n\x01\n\\\r\n", Kind::Aggregate, r#"["\u0001\n\\"]"#),
+        // what is said about a value, and what is pushed between replies, is passed over
+        ("|1\r\n+ttl\r\n*2\r\n:1\r\n:2\r\n$1\r\nv\r\n", Kind::Scalar, "v"),
+        ("*2\r\n|1\r\n+a\r\n%1\r\n+b\r\n*1\r\n:2\r\n:1\r\n:2\r\n", Kind::Aggregate, "[1,2]"),
+        (">2\r\n+message\r\n*1\r\n$2\r\nhi\r\n:3\r\n", Kind::Scalar, "3"),
+        (">0\r\n|0\r\n:3\r\n", Kind::Scalar, "3"),
+    ] {
+        assert_eq!(decode(input.as_bytes()), Ok((kind, body.to_owned())), "{input:?}");
+    }
+}
+
+#[test]
+fn what_is_no_reply_is_an_error_that_says_why() {
+    for (input, expected) in [
+        ("HTTP/1.1 400\r\n", RespError::Type(b'H')),
+        ("\r\n", RespError::End),
+        (":1\n", RespError::End),
+        ("$1\r\nabc\r\n", RespError::End),
+        ("+a\rb\r\n", RespError::End),
+        ("$x\r\n", RespError::Number),
+        ("$-2\r\n", RespError::Number),
+        ("$\r\n", RespError::Number),
+        ("*9999999999999999999\r\n", RespError::Number),
+        (":1.5\r\n", RespError::Number),
+        ("#y\r\n", RespError::Number),
+        ("=3\r\ntxt\r\n", RespError::Number),
+        ("$?\r\n", RespError::Streamed),
+        ("%1\r\n*1\r\n:1\r\n:2\r\n", RespError::Name),
+        ("*1\r\n>1\r\n:1\r\n", RespError::Type(b'>')),
+        ("$99999999\r\n", RespError::TooLarge { limit_bytes: 16 << 20 }),
+    ] {
+        let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+        let error = decoder.decode(input.as_bytes()).unwrap_err();
+        assert_eq!(error, expected, "{input:?}");
+        assert_eq!(decoder.decode(b"+OK\r\n"), Err(error), "until the next");
+        decoder.start(true);
+        assert!(decoder.decode(b"+OK\r\n").is_ok_and(|decoded| decoded.complete));
+    }
+    let deep = "*1\r\n".repeat(MAX_DEPTH + 1);
+    assert_eq!(decode(deep.as_bytes()), Err(RespError::TooDeep));
+    let long = vec![b'+'; MAX_LINE_BYTES + 2];
+    assert_eq!(ReplyDecoder::new(ReplyLimits::default()).decode(&long), Err(RespError::LineTooLong));
+}
+
+#[test]
+fn a_limit_holds_whether_the_body_is_kept_or_not() {
+    for keep_body in [true, false] {
+        let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 4 });
+        decoder.start(keep_body);
+        assert!(decoder.decode(b"$4\r\nabcd\r\n").is_ok_and(|decoded| decoded.complete));
+        assert_eq!(decoder.body(), if keep_body { &b"abcd"[..] } else { b"" });
+        for large in [&b"$5\r\nab"[..], b"*3\r\n:1\r\n:2\r\n:3\r\n", b"+hello\r\n"] {
+            decoder.start(keep_body);
+            assert_eq!(decoder.decode(large), Err(RespError::TooLarge { limit_bytes: 4 }), "{large:?}");
+        }
+    }
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    decoder.start(false);
+    assert!(decoder.decode(b"-ERR all the same\r\n").is_ok());
+    assert_eq!((decoder.kind(), decoder.body()), (Kind::Error, &b"ERR all the same"[..]));
+}
+
+#[test]
+fn a_connection_that_ends_says_where() {
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    assert_eq!(decoder.finish(), RespError::Empty);
+    assert!(!decoder.decode(b"$3\r\na").unwrap().complete);
+    assert_eq!(decoder.finish(), RespError::Truncated);
+}
+
+/// A value, as it is written and as JSON has it.
+fn value() -> impl Strategy<Value = (Vec<u8>, serde_json::Value)> {
+    let text = |kind: char, text: String| format!("{kind}{}\r\n{text}\r\n", text.len()).into_bytes();
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(|n| (format!(":{n}\r\n").into_bytes(), n.into())),
+        "\\PC{0,40}".prop_map(move |s| (text('$', s.clone()), s.into())),
+        "[ -~]{0,20}".prop_map(|s| (format!("+{s}\r\n").into_bytes(), s.into())),
+        any::<bool>().prop_map(|b| (format!("#{}\r\n", if b { 't' } else { 'f' }).into_bytes(), b.into())),
+        Just((b"_\r\n".to_vec(), serde_json::Value::Null)),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        let list = prop::collection::vec(inner.clone(), 0..6).prop_map(|values| {
+            let mut written = format!("*{}\r\n", values.len()).into_bytes();
+            values.iter().for_each(|(bytes, _)| written.extend_from_slice(bytes));
+            (written, values.into_iter().map(|(_, json)| json).collect())
+        });
+        let map = prop::collection::btree_map("[a-z]{1,5}", inner, 0..4).prop_map(|entries| {
+            let mut written = format!("%{}\r\n", entries.len()).into_bytes();
+            for (name, (bytes, _)) in &entries {
+                written.extend_from_slice(format!("+{name}\r\n").as_bytes());
+                written.extend_from_slice(bytes);
+            }
+            let json = entries.into_iter().map(|(name, (_, json))| (name, json));
+            (written, serde_json::Value::Object(json.collect()))
+        });
+        prop_oneof![list, map]
+    })
+}
+
+proptest! {
+    #[test]
+    fn an_array_of_anything_is_the_same_json_however_it_is_cut(
+        values in prop::collection::vec(value(), 0..5),
+        cuts in prop::collection::vec(1..20_usize, 1..30),
+        behind in prop::collection::vec(any::<u8>(), 0..5),
+    ) {
+        let mut written = format!("*{}\r\n", values.len()).into_bytes();
+        values.iter().for_each(|(bytes, _)| written.extend_from_slice(bytes));
+        let bytes = written.len();
+        written.extend_from_slice(&behind);
+        let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+        let (mut taken, mut fed) = (0, 0);
+        let mut cuts = cuts.iter().cycle();
+        loop {
+            fed = written.len().min(fed + cuts.next().unwrap());
+            let decoded = decoder.decode(&written[taken..fed]).unwrap();
+            taken += decoded.consumed;
+            if decoded.complete {
+                break;
+            }
+            prop_assert!(fed < written.len());
+        }
+        prop_assert_eq!(taken, bytes, "nothing of the next reply");
+        prop_assert_eq!(decoder.kind(), Kind::Aggregate);
+        let expected: serde_json::Value = values.into_iter().map(|(_, json)| json).collect();
+        prop_assert_eq!(serde_json::from_slice::<serde_json::Value>(decoder.body()).unwrap(), expected);
+    }
+
+    #[test]
+    fn any_bytes_are_a_reply_or_an_error_and_the_same_however_they_are_cut(
+        parts in prop::collection::vec(prop_oneof![
+            Just(b"\r\n".to_vec()),
+            "[-+:$*%~>|_#,(!=][0-9?-]{0,3}".prop_map(String::into_bytes),
+            prop::collection::vec(any::<u8>(), 0..6),
+        ], 0..30),
+        cut in 0..200_usize,
+    ) {
+        let bytes = parts.concat();
+        let outcome = |decoder: &ReplyDecoder| (decoder.kind(), decoder.body().to_vec());
+        let mut whole = ReplyDecoder::new(ReplyLimits { body_bytes: 100 });
+        let at_once = whole.decode(&bytes);
+        let mut cut_up = ReplyDecoder::new(ReplyLimits { body_bytes: 100 });
+        let cut = cut.min(bytes.len());
+        let in_two = match cut_up.decode(&bytes[..cut]) {
+            Ok(first) if !first.complete => {
+                prop_assert_eq!(first.consumed, cut);
+                let second = cut_up.decode(&bytes[cut..]);
+                second.map(|second| Decoded { consumed: cut + second.consumed, complete: second.complete })
+            }
+            ended => ended,
+        };
+        prop_assert_eq!(at_once, in_two);
+        if at_once.is_ok() {
+            prop_assert_eq!(outcome(&whole), outcome(&cut_up));
+        }
+    }
+
+    #[test]
+    fn a_command_is_read_back_as_it_was_written(words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 1..8)) {
+        let mut written = Vec::new();
+        let slices: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        write_command(&slices, &mut written);
+        // an array of strings is a reply, too
+        let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+        prop_assert!(decoder.decode(&written).is_ok_and(|decoded| decoded.complete && decoded.consumed == written.len()));
+        let mut expected = format!("*{}\r\n", words.len()).into_bytes();
+        for word in &words {
+            expected.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            expected.extend_from_slice(word);
+            expected.extend_from_slice(b"\r\n");
+        }
+        prop_assert_eq!(written, expected);
+    }
+}
