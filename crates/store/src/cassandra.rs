@@ -78,6 +78,8 @@ pub use retry::RETRIES_MAX;
 pub const TIME_MS_MAX: u64 = 9_999_999_999_999;
 /// Days there can be.
 const DAYS: usize = (TIME_MS_MAX / DAY_MS) as usize + 1;
+/// A message's time of writing that lies further ahead was given by nobody, microseconds: a minute.
+const TIME_AHEAD_US_MAX: i64 = 60_000_000;
 /// Most counts that are asked for at once; they wait for each other.
 const COUNTS_MAX: usize = 8;
 
@@ -165,16 +167,9 @@ impl Cassandra {
         _room: SemaphorePermit<'_>,
     ) -> Result<(), StoreError> {
         let begun = Instant::now();
-        let written = match self.turn().await {
-            Ok(_turn) => {
-                let at = at_us.unwrap_or_else(|| self.clock.take());
-                self.send(&message, at).await.map(|()| at)
-            }
-            Err(error) => Err(error),
-        };
-        let outcome = match (written, at_us) {
-            (Ok(taken), None) => self.wait_past(taken).await,
-            (written, _) => written.map(drop),
+        let outcome = match at_us {
+            Some(at_us) => self.send(&message, at_us).await,
+            None => self.send_now(&message).await,
         };
         self.writes.answered(begun.elapsed(), outcome.is_ok());
         outcome
@@ -197,11 +192,27 @@ impl Cassandra {
         }
     }
 
+    /// Writes as of now, and waits until that is past.
+    async fn send_now(&self, message: &Message) -> Result<(), StoreError> {
+        let at_us = self.now().await?;
+        self.send(message, at_us).await?;
+        self.wait_past(at_us).await
+    }
+
+    async fn now(&self) -> Result<i64, StoreError> {
+        let taken = self.clock.take(self.links.common.options.timeout).await;
+        taken.ok_or_else(|| {
+            StoreError::no_answer(
+                "no node says what time it is, or their clocks differ or were set: it was not written",
+            )
+        })
+    }
+
     async fn wait_past(&self, at_us: i64) -> Result<(), StoreError> {
         match self.clock.wait_past(at_us, self.links.common.options.timeout).await {
             true => Ok(()),
             false => Err(StoreError::no_answer(
-                "it is written, but the clock of a node was set back or lies far from the others': no order is certain",
+                "it is written, but its time is not past on all nodes, of which one's clock was set: no order is certain",
             )),
         }
     }
@@ -219,10 +230,12 @@ impl Cassandra {
         }
     }
 
+    /// Sends a message when it is its turn.
     async fn send(&self, message: &Message, at_us: i64) -> Result<(), StoreError> {
+        let _turn = self.turn().await?;
         let day = day_of(message.time_ms);
         if !self.days.contains(day) {
-            self.add_day(day).await?;
+            self.add_day(day, at_us).await?;
         }
         let Message { user, time_ms, kind, payload } = message;
         let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], at_us);
@@ -232,12 +245,15 @@ impl Cassandra {
     }
 
     /// Enters a day before its first message is written, so that no reader misses it.
-    async fn add_day(&self, day: i32) -> Result<(), StoreError> {
-        let _one_at_a_time = self.days.adding.lock().await;
+    async fn add_day(&self, day: i32, at_us: i64) -> Result<(), StoreError> {
+        let timeout = self.links.common.options.timeout;
+        let _one_at_a_time = tokio::time::timeout(timeout, self.days.adding.lock()).await.map_err(|_| {
+            StoreError::no_answer(format!("its day was not entered for {timeout:?}; it was not written"))
+        })?;
         if self.days.contains(day) {
             return Ok(());
         }
-        let values = (day, self.clock.take());
+        let values = (day, at_us);
         let link = self.links.here();
         let added = link.session.execute_unpaged(&link.insert_day, values).await;
         added.map_err(|error| self.failed(&error))?;
@@ -274,8 +290,13 @@ impl Messages for Cassandra {
         self.take(message, None)
     }
 
-    fn time_of_write(&self) -> Option<i64> {
-        Some(self.clock.take())
+    fn time_of_write(&self) -> Option<Answer<'_, i64>> {
+        Some(Answer::boxed(self.now()))
+    }
+
+    fn can_be_time(&self, at_us: i64) -> bool {
+        let (latest, _) = self.clock.at(Instant::now());
+        at_us > 0 && at_us <= latest.saturating_add(TIME_AHEAD_US_MAX)
     }
 
     fn add_as_of(&self, message: Message, at_us: i64) -> Answer<'_, ()> {

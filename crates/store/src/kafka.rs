@@ -170,14 +170,15 @@ impl Messages for Buffer {
                 what: "the store behind the buffer lacks too much",
             }));
         }
-        let at_us = self.shared.behind.time_of_write();
-        let taken = match self.producing.add(&message, at_us) {
-            Ok(answer) => Answer::committing(answer, |_| ()),
-            Err(error) => return Answer::ready(Err(error)),
+        let Some(time) = self.shared.behind.time_of_write() else {
+            return match self.producing.add(&message, None) {
+                Ok(answer) => Answer::committing(answer, |_| ()),
+                Err(error) => Answer::ready(Err(error)),
+            };
         };
-        let Some(at_us) = at_us else { return taken };
         Answer::boxed(async move {
-            taken.await?;
+            let at_us = time.await?;
+            Answer::committing(self.producing.add(&message, Some(at_us))?, |_| ()).await?;
             self.shared.behind.past(at_us).await
         })
     }

@@ -86,8 +86,13 @@ pub trait Messages: Send + Sync {
 
     /// The time of a write that begins now, in microseconds, in a store that orders messages with one key by such times:
     /// later than that of each write that was acknowledged before, by whatever process. None where what comes last stays.
-    fn time_of_write(&self) -> Option<i64> {
+    fn time_of_write(&self) -> Option<Answer<'_, i64>> {
         None
+    }
+
+    /// Whether a time can be one that [`time_of_write`](Self::time_of_write) gave, to whatever process.
+    fn can_be_time(&self, _at_us: i64) -> bool {
+        true
     }
 
     /// Keeps a message as if it had been written at such a time, however late it comes.

@@ -5,6 +5,10 @@
 //! nodes, asked of them twice a second and known to within some bounds: after Spanner's TrueTime (Corbett and others,
 //! OSDI 2012). A write has the latest time that it can be, and is acknowledged when that is past for certain. What
 //! begins after the acknowledgement, here or elsewhere, thus has a later time.
+//!
+//! Where a node's clock is set, intakes learn of it one after the other. None gives times by what it heard more than
+//! [`FRESH`] ago, and one that heard of a step gives none until all must have heard of it ([`SETTLES`]). Set back, the
+//! nodes would be behind times that were given before: a mark in the keyspace says how far these can be (see `asking`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,8 +17,16 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How much faster or slower than another a clock may run, in millionths: the most by which Linux slews one.
-const DRIFT_PPM: u64 = 500;
+/// How much faster than another a clock may run, in millionths: each may be slewed by 500, as `adjtimex` does.
+const DRIFT_PPM: u64 = 1000;
+/// Times are given by nothing that was heard longer ago.
+const FRESH: Duration = Duration::from_millis(2500);
+/// How long no time is given after a node's clock was set: longer than others go by what they heard before.
+const SETTLES: Duration = Duration::from_millis(3000);
+/// Times are given only where they are known so exactly, microseconds.
+pub(super) const UNCERTAINTY_MAX_US: i64 = 1_000_000;
+/// How often it is looked whether a time can be given.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// After so long without a word a node's clock counts no more.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
 /// Until it is looked again whether a time is past.
@@ -70,49 +82,99 @@ impl Bounds {
 pub(super) struct Clock {
     /// What this process's time is counted from.
     begun: Instant,
-    bounds: Mutex<Bounds>,
+    state: Mutex<State>,
     /// The last time that was given.
     last_us: AtomicI64,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct State {
+    bounds: Bounds,
+    /// No time is given before, since a node's clock was set.
+    settled: Instant,
+    /// No later time is given: what the mark in the keyspace says that there may be.
+    until_us: i64,
+}
+
 impl Clock {
-    /// A clock that goes by these nodes; none where there is no reading.
-    pub(super) fn new<N: Eq + Hash + Copy>(nodes: &mut Nodes<N>, begun: Instant) -> Option<Self> {
+    /// A clock that goes by these nodes and gives times behind `mark_us`, up to which others may have given some; none
+    /// where there is no reading.
+    pub(super) fn new<N: Eq + Hash + Copy>(
+        nodes: &mut Nodes<N>,
+        begun: Instant,
+        mark_us: i64,
+    ) -> Option<Self> {
         let bounds = nodes.bounds(begun)?;
-        Some(Clock { begun, bounds: Mutex::new(bounds), last_us: AtomicI64::new(0) })
+        let state = Mutex::new(State { bounds, settled: begun, until_us: 0 });
+        Some(Clock { begun, state, last_us: AtomicI64::new(mark_us) })
     }
 
     /// Goes by what is known of the nodes now.
     pub(super) fn set<N: Eq + Hash + Copy>(&self, nodes: &mut Nodes<N>) {
         if let Some(bounds) = nodes.bounds(self.begun) {
-            *self.bounds.lock() = bounds;
+            self.state.lock().bounds = bounds;
         }
+    }
+
+    /// A node's clock was set, and this is the mark: times are given behind it, and after a while.
+    pub(super) fn stepped(&self, now: Instant, mark_us: i64) {
+        self.state.lock().settled = now + SETTLES;
+        self.last_us.fetch_max(mark_us, Ordering::Relaxed);
+    }
+
+    /// The mark is in the keyspace: times may be given up to it.
+    pub(super) fn may_give_until(&self, mark_us: i64) {
+        let mut state = self.state.lock();
+        state.until_us = state.until_us.max(mark_us);
     }
 
     /// How far the bounds lie apart now, in microseconds: what a write takes at least.
     pub(super) fn uncertainty_us(&self) -> u64 {
-        let bounds = self.bounds.lock().at(Instant::now());
+        let bounds = self.state.lock().bounds.at(Instant::now());
         bounds.high_us.abs_diff(bounds.low_us)
     }
 
     /// The latest and the earliest that it can be at a moment.
-    fn at(&self, now: Instant) -> (i64, i64) {
+    pub(super) fn at(&self, now: Instant) -> (i64, i64) {
         let own_us = micros(now.saturating_duration_since(self.begun));
-        let bounds = self.bounds.lock().at(now);
+        let bounds = self.state.lock().bounds.at(now);
         (own_us + bounds.high_us, own_us + bounds.low_us)
     }
 
-    /// The time of a write that begins now, in microseconds since 1970, later than all that were given before.
-    pub(super) fn take(&self) -> i64 {
-        self.take_at(Instant::now())
+    /// The time of a write that begins now, in microseconds since 1970, later than all that were given before. None where
+    /// none can be given that is past within `at_most`, however long it takes to know better.
+    pub(super) async fn take(&self, at_most: Duration) -> Option<i64> {
+        let begun = Instant::now();
+        loop {
+            let now = Instant::now();
+            let left = at_most.saturating_sub(now.saturating_duration_since(begun));
+            if let Some(at_us) = self.take_at(now, left) {
+                return Some(at_us);
+            }
+            if left.is_zero() {
+                return None;
+            }
+            tokio::time::sleep(LOOK_EVERY.min(left)).await;
+        }
     }
 
-    fn take_at(&self, now: Instant) -> i64 {
-        let (latest, _) = self.at(now);
-        let later = |last: i64| Some(latest.max(last.saturating_add(1)));
-        match self.last_us.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later) {
-            Ok(last) | Err(last) => latest.max(last.saturating_add(1)),
+    fn take_at(&self, now: Instant, at_most: Duration) -> Option<i64> {
+        let State { bounds, settled, until_us } = *self.state.lock();
+        if now < settled || now.saturating_duration_since(bounds.as_of) > FRESH {
+            return None;
         }
+        let bounds = bounds.at(now);
+        let own_us = micros(now.saturating_duration_since(self.begun));
+        let (latest, earliest) = (own_us + bounds.high_us, own_us + bounds.low_us);
+        let later = |last: i64| {
+            let next = latest.max(last.saturating_add(1));
+            let is_right = next <= until_us
+                && latest - earliest <= UNCERTAINTY_MAX_US
+                && next.saturating_sub(earliest) <= micros(at_most).max(UNCERTAINTY_MAX_US);
+            is_right.then_some(next)
+        };
+        let before = self.last_us.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).ok()?;
+        Some(latest.max(before.saturating_add(1)))
     }
 
     /// Waits until a time is past on every node; false where that takes longer than it may.
@@ -144,8 +206,8 @@ impl<N> Default for Nodes<N> {
 
 impl<N: Eq + Hash + Copy> Nodes<N> {
     /// Takes note of what a node said to a process whose time is counted from `begun`. Where it contradicts what it said
-    /// before, its clock was set, and what it says now counts.
-    pub(super) fn heard(&mut self, node: N, reading: Reading, begun: Instant) {
+    /// before, its clock was set, and what it says now counts: true then.
+    pub(super) fn heard(&mut self, node: N, reading: Reading, begun: Instant) -> bool {
         let since = |at: Instant| micros(at.saturating_duration_since(begun));
         let new = Bounds {
             low_us: reading.said_us - since(reading.answered),
@@ -153,7 +215,9 @@ impl<N: Eq + Hash + Copy> Nodes<N> {
             as_of: reading.asked,
         };
         let known = self.0.entry(node).or_insert(new);
-        *known = known.and(new).unwrap_or(new);
+        let both = known.and(new);
+        *known = both.unwrap_or(new);
+        both.is_none()
     }
 
     /// What holds for all nodes that were heard of lately, or of the last that were.
@@ -202,7 +266,10 @@ mod tests {
             self.nodes.heard(node, reading, self.begun);
             match &self.clock {
                 Some(clock) => clock.set(&mut self.nodes),
-                None => self.clock = Clock::new(&mut self.nodes, self.begun),
+                None => {
+                    self.clock = Clock::new(&mut self.nodes, self.begun, 0);
+                    self.clock.as_ref().unwrap().may_give_until(i64::MAX);
+                }
             }
         }
     }
@@ -212,13 +279,16 @@ mod tests {
         /// begins after another write was acknowledged has a later time.
         #[test]
         fn what_begins_after_an_acknowledgement_is_later(
-            fast_ppm in prop::array::uniform3(-(DRIFT_PPM as i64) / 2..=DRIFT_PPM as i64 / 2),
+            fast_ppm in prop::array::uniform3(-500..=500_i64),
+            node_ppm in -500..=500_i64,
             node_us in prop::array::uniform2(0..5_000_i64),
             steps in prop::collection::vec((0..3_usize, any::<bool>(), 0..2_u8, 0..RTT_US_MAX, 0..RTT_US_MAX, 0..700_000_u64), 1..200),
         ) {
             let begun = Instant::now();
             let mut intakes = fast_ppm.map(|fast_ppm| Intake { fast_ppm, begun, nodes: Nodes::default(), clock: None });
-            let said = |node: u8| move |world_us: u64| 1_700_000_000_000_000 + node_us[usize::from(node)] + world_us as i64;
+            let said = |node: u8| move |world_us: u64| {
+                1_700_000_000_000_000 + node_us[usize::from(node)] + world_us as i64 * (1_000_000 + node_ppm) / 1_000_000
+            };
             let mut world_us = 0;
             for intake in &mut intakes {
                 for node in 0..2 {
@@ -235,7 +305,7 @@ mod tests {
                     continue;
                 }
                 let clock = intake.clock.as_ref().unwrap();
-                let at_us = clock.take_at(intake.own(world_us));
+                let Some(at_us) = clock.take_at(intake.own(world_us), Duration::ZERO) else { continue };
                 prop_assert!(at_us > acknowledged, "{} µs too early", acknowledged - at_us);
                 while clock.at(intake.own(world_us)).1 <= at_us {
                     world_us += 50;
@@ -274,7 +344,7 @@ mod tests {
         assert!(intake.clock.as_ref().unwrap().uncertainty_us() > 60 * s as u64);
         intake.asks(2, |world_us| 70 * s + world_us as i64, 31 * s as u64, 0, 0);
         assert_eq!(intake.nodes.0.len(), 1);
-        assert!(Clock::new(&mut Nodes::<u8>::default(), begun).is_none());
+        assert!(Clock::new(&mut Nodes::<u8>::default(), begun, 0).is_none());
     }
 
     #[test]
@@ -282,10 +352,11 @@ mod tests {
         let begun = Instant::now();
         let mut nodes = Nodes::default();
         nodes.heard(1, Reading { asked: begun, answered: begun, said_us: 7, rounded_us: 0 }, begun);
-        let clock = Clock::new(&mut nodes, begun).unwrap();
+        let clock = Clock::new(&mut nodes, begun, 0).unwrap();
+        clock.may_give_until(i64::MAX);
+        let take = |_| clock.take_at(begun, Duration::ZERO).unwrap();
         let taken: Vec<Vec<i64>> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| (0..5000).map(|_| clock.take()).collect())).collect();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..5000).map(take).collect())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         for of_one in &taken {
@@ -302,11 +373,60 @@ mod tests {
         let begun = Instant::now();
         let mut nodes = Nodes::default();
         nodes.heard(1, Reading { asked: begun, answered: begun, said_us: 0, rounded_us: 0 }, begun);
-        let clock = Clock::new(&mut nodes, begun).unwrap();
+        let clock = Clock::new(&mut nodes, begun, 0).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             assert!(!clock.wait_past(3_600_000_000, Duration::from_secs(10)).await);
             assert!(clock.wait_past(-1_000_000, Duration::ZERO).await);
         });
+    }
+
+    #[test]
+    fn no_time_is_given_that_could_be_out_of_order() {
+        let begun = Instant::now();
+        let ms = Duration::from_millis;
+        let mut intake = Intake { fast_ppm: 0, begun, nodes: Nodes::default(), clock: None };
+        let node = |back_us: i64| move |world_us: u64| 1_700_000_000_000_000 + world_us as i64 - back_us;
+        intake.asks(1, node(0), 0, 100, 100);
+        let clock = intake.clock.take().unwrap();
+        let take = |at_ms: u64| clock.take_at(begun + ms(at_ms), Duration::from_secs(10));
+        let first = take(1).expect("it is fresh");
+        // nobody has said for a while what time it is
+        assert!(take(2400).is_some() && take(2600).is_none());
+
+        // a node was set back by a minute: behind the mark nothing is given that is not past in time
+        let reading = |at_us: u64, back_us: i64| {
+            let at = begun + Duration::from_micros(at_us);
+            Reading { asked: at, answered: at, said_us: node(back_us)(at_us) / 1000 * 1000, rounded_us: 1000 }
+        };
+        let minute = 60_000_000;
+        assert!(!intake.nodes.heard(1, reading(2_000_000, 0), begun));
+        assert!(intake.nodes.heard(1, reading(2_500_000, minute), begun), "a step");
+        clock.set(&mut intake.nodes);
+        clock.stepped(begun + ms(2500), first + 2_000_000);
+        assert_eq!(take(2600), None, "others do not know yet");
+        assert!(!intake.nodes.heard(1, reading(5_900_000, minute), begun));
+        clock.set(&mut intake.nodes);
+        assert_eq!(take(6000), None, "a minute is too long to wait for");
+        assert!(!intake.nodes.heard(1, reading(60_000_000, minute), begun));
+        clock.set(&mut intake.nodes);
+        assert!(take(60_001).is_some_and(|at_us| at_us > first + 2_000_000), "nearly there");
+
+        // two nodes that lie far apart
+        intake.nodes.heard(2, reading(60_500_000, minute + 2_000_000), begun);
+        clock.set(&mut intake.nodes);
+        assert_eq!(take(60_501), None);
+    }
+
+    #[test]
+    fn no_time_is_given_beyond_what_the_mark_allows() {
+        let begun = Instant::now();
+        let mut nodes = Nodes::default();
+        nodes.heard(1, Reading { asked: begun, answered: begun, said_us: 1000, rounded_us: 0 }, begun);
+        let clock = Clock::new(&mut nodes, begun, 0).unwrap();
+        assert_eq!(clock.take_at(begun, Duration::ZERO), None);
+        clock.may_give_until(1003);
+        let taken: Vec<_> = (0..9).filter_map(|_| clock.take_at(begun, Duration::ZERO)).collect();
+        assert_eq!(taken.last(), Some(&1003));
     }
 }

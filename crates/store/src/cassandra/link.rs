@@ -10,7 +10,7 @@ use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::cluster::metadata::Strategy;
-use scylla::errors::ExecutionError;
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::policies::load_balancing::{DefaultPolicy, NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::policies::speculative_execution::SimpleSpeculativeExecutionPolicy;
 use scylla::statement::Consistency;
@@ -43,6 +43,10 @@ pub(super) struct Link {
     pub(super) insert: PreparedStatement,
     /// A day that has messages.
     pub(super) insert_day: PreparedStatement,
+    /// How far times were given.
+    pub(super) mark: PreparedStatement,
+    /// The same, moved on; never back.
+    pub(super) set_mark: PreparedStatement,
     /// The days from one to another.
     pub(super) days: PreparedStatement,
     /// A user's messages of a day behind a place.
@@ -73,6 +77,8 @@ impl Link {
             "INSERT INTO {keyspace}.messages (user, day, time, kind, payload) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ?"
         );
         let insert_day = format!("INSERT INTO {keyspace}.days (part, day) VALUES (0, ?) USING TIMESTAMP ?");
+        let mark = format!("SELECT until FROM {keyspace}.mark WHERE part = 0");
+        let set_mark = format!("INSERT INTO {keyspace}.mark (part, until) VALUES (0, ?) USING TIMESTAMP ?");
         let days = format!("SELECT day FROM {keyspace}.days WHERE part = 0 AND day >= ? AND day <= ?");
         let of_day = format!(
             "SELECT time, kind, payload FROM {keyspace}.messages WHERE user = ? AND day = ? \
@@ -82,6 +88,8 @@ impl Link {
         Ok(Link {
             insert: prepare(insert, writes, None).await?,
             insert_day: prepare(insert_day, writes, None).await?,
+            mark: prepare(mark, reads, None).await?,
+            set_mark: prepare(set_mark, writes, None).await?,
             days: prepare(days, reads, None).await?,
             of_day: prepare(of_day, reads, None).await?,
             count: prepare(count, reads, Some(SCAN_TIMEOUT)).await?,
@@ -200,6 +208,8 @@ async fn make_schema(session: &Session, options: &Options) -> Result<(), StoreEr
         ),
         // which days there are at all: what a reader of a user's messages looks through
         format!("CREATE TABLE IF NOT EXISTS {keyspace}.days (part int, day int, PRIMARY KEY (part, day))"),
+        // up to which time of writing messages may have been written
+        format!("CREATE TABLE IF NOT EXISTS {keyspace}.mark (part int PRIMARY KEY, until bigint)"),
     ];
     for statement in statements {
         let mut statement = Statement::new(statement);
@@ -237,6 +247,11 @@ fn least(factors: &HashMap<String, usize>) -> Option<usize> {
 impl StoreError {
     /// A statement that failed.
     pub(super) fn of_statement(error: &ExecutionError) -> Self {
-        Self::no_answer(error)
+        match error {
+            ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::Invalid, reason)) => {
+                Self::invalid("the message, by what Cassandra says,", reason.as_str())
+            }
+            _ => Self::no_answer(error),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! From the topic into the store behind: a batch is stored, then its offsets are handed over to be committed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -37,12 +38,14 @@ pub(super) struct Drain {
     shared: Arc<Shared>,
     consumer: BaseConsumer<Quiet>,
     runtime: Runtime,
+    /// Whether the store behind goes by times of writing.
+    by_time: bool,
 }
 
 /// Messages of the topic, not stored yet.
 #[derive(Default)]
 struct Batch {
-    /// Each with its time of writing, where it has one.
+    /// Each with its time of writing, where the store behind goes by such times.
     messages: Vec<(Message, Option<i64>)>,
     /// How many records that was.
     records: u64,
@@ -68,7 +71,8 @@ impl Drain {
             BaseConsumer::from_config_and_context(&config, Quiet).map_err(StoreError::no_answer)?;
         consumer.subscribe(&[&shared.options.topic]).map_err(StoreError::no_answer)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        Ok(Drain { consumer, runtime: runtime.map_err(StoreError::no_answer)?, shared })
+        let by_time = shared.behind.time_of_write().is_some();
+        Ok(Drain { consumer, runtime: runtime.map_err(StoreError::no_answer)?, shared, by_time })
     }
 
     /// Stores what comes until the buffer is dropped.
@@ -107,8 +111,8 @@ impl Drain {
         let (partition, offset) = (record.partition(), record.offset());
         batch.records += 1;
         batch.last.insert(partition, offset);
-        match record::message(record.key(), record.payload()) {
-            Some(message) => batch.messages.push((message, record::written_us(record.headers()))),
+        match record::message(record.key(), record.payload()).zip(self.time_of(record)) {
+            Some(message) => batch.messages.push(message),
             None => {
                 if self.shared.counters.unreadable.fetch_add(1, Ordering::Relaxed) == 0 {
                     tracing::error!(
@@ -120,19 +124,34 @@ impl Drain {
             }
         }
     }
+
+    /// When a record's message was written, where the store behind wants to know it; none where nobody can have given it.
+    /// Of one that has no such time, from an earlier version of this program, it is when it was handed to Kafka.
+    fn time_of(&self, record: &BorrowedMessage<'_>) -> Option<Option<i64>> {
+        if !self.by_time {
+            return Some(None);
+        }
+        let produced_us = || record.timestamp().to_millis().map_or(1, |ms| ms.saturating_mul(1000).max(1));
+        let at_us = record::written_us(record.headers()).unwrap_or_else(produced_us);
+        self.shared.behind.can_be_time(at_us).then_some(Some(at_us))
+    }
 }
 
 /// Stores a batch, all of it at once, each message as often as it takes. False where it was left, to be stopped.
 async fn store(shared: &Arc<Shared>, batch: &mut Batch) -> bool {
     let mut tasks = JoinSet::new();
-    let mut known = HashSet::with_capacity(batch.messages.len());
-    // of several with one key the last stays, whichever the store behind would be done with last; or the latest, by
-    // times that tell also who comes late
-    while let Some((message, at_us)) = batch.messages.pop() {
-        if at_us.is_some() || known.insert((message.user, message.place())) {
-            let shared = shared.clone();
-            tasks.spawn(async move { store_one(&shared, message, at_us).await });
+    // of several with one key the latest stays, or the last, whichever the store behind would be done with last
+    let mut chosen: HashMap<_, (Message, Option<i64>)> = HashMap::with_capacity(batch.messages.len());
+    for (message, at_us) in batch.messages.drain(..) {
+        match chosen.entry((message.user, message.place())) {
+            Entry::Vacant(place) => drop(place.insert((message, at_us))),
+            Entry::Occupied(mut place) if at_us >= place.get().1 => drop(place.insert((message, at_us))),
+            Entry::Occupied(_) => {}
         }
+    }
+    for (message, at_us) in chosen.into_values() {
+        let shared = shared.clone();
+        tasks.spawn(async move { store_one(&shared, message, at_us).await });
     }
     let mut all = true;
     while let Some(stored) = tasks.join_next().await {

@@ -88,10 +88,17 @@ impl Messages for Stubborn {
         Answer::ready(Ok(()))
     }
 
-    fn time_of_write(&self) -> Option<i64> {
-        let mut times = self.clock.as_ref()?.lock();
-        times.taken += 1;
-        Some(times.taken)
+    fn time_of_write(&self) -> Option<Answer<'_, i64>> {
+        let clock = self.clock.as_ref()?;
+        Some(Answer::boxed(async move {
+            let mut times = clock.lock();
+            times.taken += 1;
+            Ok(times.taken)
+        }))
+    }
+
+    fn can_be_time(&self, at_us: i64) -> bool {
+        (1..100).contains(&at_us)
     }
 
     fn add_as_of(&self, message: Message, at_us: i64) -> Answer<'_, ()> {
@@ -272,17 +279,16 @@ fn a_message_is_stored_as_of_when_it_was_taken_however_often() {
     let same = |payload: &str| Message { payload: payload.to_owned().into(), ..message(1) };
     for payload in ["first", "second", "third"] {
         wait(buffer.add(same(payload))).unwrap();
+        caught_up(&buffer);
     }
-    caught_up(&buffer);
     drop(buffer);
-    // another group knows nothing of the first and stores all of it again
+    // another group knows nothing of the first and stores the latest again, maybe those before, too
     let again = open(Options { group: "others".into(), ..options(&cluster) }, behind.clone());
     let key = (message(1).user, message(1).place());
     let times = behind.clock.as_ref().unwrap();
-    until("not all were stored twice", || {
-        let stored = behind.kept.lock().get(&key).map_or(0, Vec::len);
-        stored == 6
-    });
+    let latest =
+        || times.lock().came.get(&key).map_or(0, |came| came.iter().filter(|at_us| **at_us == 3).count());
+    until("the latest was not stored again", || latest() >= 2);
     drop(again);
     let kept = behind.kept.lock();
     let times = times.lock();
@@ -291,7 +297,41 @@ fn a_message_is_stored_as_of_when_it_was_taken_however_often() {
     came.sort_unstable();
     came.dedup();
     assert_eq!(came, [1, 2, 3]);
-    let payloads: std::collections::BTreeSet<_> =
-        kept[&key].iter().map(|message| message.payload.clone()).collect();
-    assert_eq!(payloads.len(), 3);
+    assert_eq!(kept[&key].last().unwrap().payload, "third");
+}
+
+/// Times mean nothing to a store that goes by what comes last, and a record of somebody else may say anything.
+#[test]
+fn the_last_stays_where_times_mean_nothing_and_a_time_that_nobody_gave_stops_nothing() {
+    let cluster = cluster();
+    let timed = || {
+        Arc::new(Stubborn {
+            clock: Some(Mutex::default()),
+            ..Arc::into_inner(Stubborn::new(usize::MAX)).unwrap()
+        })
+    };
+    let never = timed();
+    let buffer = open(options(&cluster), never.clone());
+    let same = |payload: &str| Message { payload: payload.to_owned().into(), ..message(1) };
+    for payload in ["first", "second"] {
+        wait(buffer.add(same(payload))).unwrap();
+    }
+    for wrong in [i64::MIN, -1, i64::MAX] {
+        let record = buffer.producing.add(&same("wrong"), Some(wrong)).unwrap();
+        wait(Answer::committing(record, |_| ())).unwrap();
+    }
+    drop(buffer);
+    let kept = timed();
+    kept.refuses.store(0, Ordering::Relaxed);
+    let timely = open(Options { group: "timely".into(), ..options(&cluster) }, kept.clone());
+    until("not all was looked at", || own(&timely, "kafka_unreadable") == 3);
+    caught_up(&timely);
+    let payloads = |kept: &Stubborn| kept.kept.lock().values().flatten().last().unwrap().payload.clone();
+    assert_eq!(payloads(&kept), "second");
+    drop(timely);
+    let untimely = Memory::new(1_000_000);
+    let buffer = open(Options { group: "untimely".into(), ..options(&cluster) }, untimely);
+    caught_up(&buffer);
+    let page = Query { user: 1, from_ms: 0, to_ms: u64::MAX, after: None, limit: 2 };
+    assert_eq!(wait(buffer.of_user(page)).unwrap().messages, [same("wrong")], "the last, whatever it says");
 }
