@@ -121,6 +121,23 @@ fn table() -> Vec<Row> {
         let silent = Serving::Behaves(Behaviour { freeze, ..Behaviour::default() });
         other(name, silent, &["-c", "2", "--for", "4s", "-T", "6s"], &[], Fail);
     }
+    // wherever seconds begin, and though nobody allows more to fail than by default may
+    let ms = Duration::from_millis;
+    let down = |after, length| {
+        let down = Some(Down { after: ms(after), length });
+        Serving::Behaves(Behaviour { down, ..Behaviour::default() })
+    };
+    let silent = |after, length| {
+        let freeze = Some(Freeze { after: ms(after), length });
+        Serving::Behaves(Behaviour { freeze, ..Behaviour::default() })
+    };
+    other("gone in the last but one second", down(2_500, ever), &["-c", "4", "--for", "3s"], &[], Fail);
+    let strict = &["errors < 0.1%", "p50 < 10s"];
+    other("gone over a second's edge", down(2_300, ms(1_500)), &["-c", "4", "--for", "4s"], strict, Fail);
+    let patient: &[_] = &["-c", "4", "--for", "4s", "-T", "1600ms"];
+    other("silent over a second's edge", silent(2_300, ms(1_750)), patient, &[], Fail);
+    let to_the_end: &[_] = &["-c", "4", "--for", "3s", "-T", "3s"];
+    other("silent from the last moments on", silent(3_600, ever), to_the_end, &[], Fail);
     let slow = failing(Fault::Late(Duration::from_millis(2_500)), 1);
     other("slower than the window is long", slow, &["-r", "40/s", "-c", "200", "-T", "30s"], &[], Fail);
     other(NOTHING_DUE, failing(Fault::Silence, 1), &["-c", "2", "-T", "3s"], &[], Fail);

@@ -12,7 +12,7 @@ use crate::websocket::WebSocket;
 /// Back-off after the first failure to connect; doubles with each further one.
 const FIRST_BACK_OFF_NS: u64 = MILLISECOND_NS;
 /// Longest back-off.
-const LONGEST_BACK_OFF_NS: u64 = 1_000 * MILLISECOND_NS;
+const LONGEST_BACK_OFF_NS: u64 = 100 * MILLISECOND_NS;
 /// Most bytes of an answer's head.
 const HEAD_BYTES: usize = 64 << 10;
 /// Most headers of an answer.
@@ -310,7 +310,7 @@ mod tests {
                 (connection.retry_ns - 5) / MILLISECOND_NS
             })
             .collect();
-        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_000, 1_000]);
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100, 100, 100, 100]);
         connection.made();
         connection.state = State::Closed;
         connection.refused(0);

@@ -5,7 +5,7 @@
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
-use tidemark_record::{ErrorExample, Outcome, Series, ThreadInterval, new_histogram};
+use tidemark_record::{ErrorExample, Outcome, QUIET_US, Series, ThreadInterval, new_histogram};
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
@@ -78,6 +78,8 @@ pub(crate) struct Recorder {
     /// None where nothing is handed over.
     absence: Option<Absence>,
     lost: u64,
+    /// When the last good answer came; the begin where there was none.
+    last_good_ns: u64,
     first_failure: Option<ErrorExample>,
     ledger: Part,
 }
@@ -108,6 +110,7 @@ impl Recorder {
             run_queue: RunQueue::default(),
             absence: None,
             lost: 0,
+            last_good_ns: start_ns,
             first_failure: None,
             ledger: Part::new(thread as u16),
         };
@@ -249,6 +252,12 @@ impl Recorder {
         if let Some(sent_ns) = times.sent_ns {
             series.service_time_us.saturating_record(microseconds(times.end_ns.saturating_sub(sent_ns)));
         }
+        if outcome == Outcome::Ok {
+            if times.end_ns.saturating_sub(self.last_good_ns) >= QUIET_US * 1_000 {
+                self.current.quiet.push((self.last_good_ns / 1_000, times.end_ns / 1_000));
+            }
+            self.last_good_ns = self.last_good_ns.max(times.end_ns);
+        }
     }
 
     /// A whole answer came, right or wrong, to a request that was due then.
@@ -324,6 +333,7 @@ impl Recorder {
         interval.start_us = self.start_ns / 1_000;
         interval.end_us = end_ns / 1_000;
         interval.in_window = self.window.0 <= self.start_ns && end_ns <= self.window.1;
+        interval.last_good_us = self.last_good_ns / 1_000;
         interval.waiting = gauges.waiting + gauges.unbegun;
         interval.in_flight = self.outstanding.saturating_sub(gauges.waiting);
         interval.connections = gauges.connections;

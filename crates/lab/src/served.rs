@@ -158,7 +158,7 @@ pub fn announced(
             None if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             // the output closes a moment before the end can be seen; waiting tells which it was
             Some(Err(())) if child.ending().is_none() && !deadline.is_over() => std::thread::sleep(ASK_EVERY),
-            _ => return Err(never_ready(child, deadline, "it has not said where it listens")),
+            _ => return Err(never_ready(child, deadline, "it has not said where it listens", true)),
         }
     }
 }
@@ -180,20 +180,20 @@ pub fn wait_ready(
             Err(error) => format!("GET http://{}{path}: {error}", target.address),
         };
         if child.ending().is_some() || deadline.is_over() {
-            return Err(never_ready(child, deadline, &last));
+            return Err(never_ready(child, deadline, &last, false));
         }
         std::thread::sleep(ASK_EVERY);
     }
 }
 
-fn never_ready(child: &mut Child, deadline: &Deadline, last: &str) -> LabError {
+/// `announces`: whether it is one of ours.
+fn never_ready(child: &mut Child, deadline: &Deadline, last: &str, announces: bool) -> LabError {
     let name = child.name().to_owned();
     match child.ending() {
         // our own systems end with this status where their settings are wrong, and say which in their log
-        Some(_) if child.exit_code() == Some(crate::EXIT_USAGE.into()) => LabError::Usage(format!(
-            "the system `{name}` refused its settings; {}",
-            child.log_tail(TAIL_LINES)
-        )),
+        Some(_) if announces && child.exit_code() == Some(crate::EXIT_USAGE.into()) => LabError::Usage(
+            format!("the system `{name}` refused its settings; {}", child.log_tail(TAIL_LINES)),
+        ),
         Some(ending) => LabError::Start(format!(
             "the system `{name}` ended before it was ready ({ending}); {}",
             child.log_tail(TAIL_LINES)

@@ -3,18 +3,18 @@
 //! Users of a closed model send less when nothing answers, so that a system that dies halfway has a small share of
 //! errors and a good throughput of the first half: by its figures alone such a run would pass. Of one that keeps its
 //! connections and says nothing more, no more fails than there are users, and that is known after the window only. So
-//! what counts here is time, not requests.
+//! what counts here is time, not requests: from one good answer to the next, wherever seconds begin.
 
 use std::collections::BTreeMap;
 
-use tidemark_record::{Outcome, ThreadInterval};
+use tidemark_record::{Outcome, QUIET_US, ThreadInterval};
 
-/// A shorter silence is not told from an interval's edge.
-const SILENCE_US: u64 = 1_000_000;
 /// So many failures in a silence are no chance, …
 const FAILURES: u64 = 10;
 /// … nor is any, where so many requests would have succeeded at the rate of the other time.
 const MISSED: f64 = 10.0;
+/// Least part of a silence that lies within the window, microseconds: answers come several at once.
+const WITHIN_US: u64 = 100_000;
 /// Least share of the window that a silence within it takes to count: that of failed requests in `errors < 0.1%`.
 const SHARE: f64 = 0.001;
 /// An answer that took more than so many times as long as any in the window is a hang, not a slow answer.
@@ -25,10 +25,24 @@ type Failed = BTreeMap<&'static str, u64>;
 /// What ended in an interval, all threads together.
 #[derive(Debug, Default)]
 struct Slice {
-    length_us: u64,
-    good: u64,
-    /// Failures by kind; empty where a request succeeded.
+    start_us: u64,
+    /// How long a thread was not there; the longest.
+    absent_us: u64,
     failed: Failed,
+}
+
+/// When a thread had no good answer.
+#[derive(Debug, Default)]
+struct Thread {
+    quiet: Vec<(u64, u64)>,
+    last_good_us: u64,
+}
+
+/// A time in which no thread had a good answer; for good where it has no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Quiet {
+    begin_us: u64,
+    end_us: Option<u64>,
 }
 
 /// When requests succeeded and failed.
@@ -36,62 +50,54 @@ struct Slice {
 pub struct Silence {
     /// Whether a silence that ends within the window counts.
     judges_breaks: bool,
-    begin_us: Option<u64>,
-    /// Within the measured window, by the interval's end.
+    /// The measured window, as far as it was reached.
+    window: Option<(u64, u64)>,
+    /// Begin and end of all that is known.
+    known: Option<(u64, u64)>,
+    good: u64,
+    threads: BTreeMap<u16, Thread>,
+    /// From the window's begin on, by the interval's end.
     slices: BTreeMap<u64, Slice>,
     longest_good_us: u64,
-    /// The longest good answer behind the window, and what was due within it and failed then.
-    longest_good_after_us: Option<u64>,
-    failed_after: Failed,
+    longest_good_after_us: u64,
 }
 
 impl Silence {
     /// Nothing yet. `judges_breaks`: whether a silence counts after which the system answers again, as it does where
-    /// nobody asked for a fault and nobody says how much may fail.
+    /// nobody asked for a fault and nobody allows that much to fail.
     pub fn new(judges_breaks: bool) -> Self {
         Silence { judges_breaks, ..Silence::default() }
     }
 
     /// Takes what a thread handed over. Threads report in their own time.
     pub fn add(&mut self, interval: &ThreadInterval) {
+        let (start_us, end_us) = (interval.start_us, interval.end_us);
+        let thread = self.threads.entry(interval.thread).or_default();
+        thread.quiet.extend_from_slice(&interval.quiet);
+        thread.last_good_us = interval.last_good_us;
+        self.known = Some(both(self.known, start_us, end_us));
         if interval.in_window {
-            self.add_within(interval);
-        } else if self.slices.last_key_value().is_some_and(|(end_us, _)| interval.start_us >= *end_us) {
-            self.add_after(interval);
+            self.window = Some(both(self.window, start_us, end_us));
+        } else if self.window.is_none_or(|(begin_us, _)| end_us <= begin_us) {
+            return; // the warm-up
         }
-    }
-
-    fn add_within(&mut self, interval: &ThreadInterval) {
-        self.begin_us = Some(self.begin_us.map_or(interval.start_us, |begin| begin.min(interval.start_us)));
-        let slice = self.slices.entry(interval.end_us).or_default();
-        // a driver that was not there hears nothing
-        let length_us = (interval.end_us - interval.start_us).saturating_sub(interval.absent_us);
-        slice.length_us = slice.length_us.max(length_us);
+        let slice = self.slices.entry(end_us).or_default();
+        slice.start_us = start_us;
+        slice.absent_us = slice.absent_us.max(interval.absent_us);
         for series in &interval.series {
+            let count = series.response_time_us.len();
             match series.outcome {
-                Outcome::Ok => {
-                    slice.good += series.response_time_us.len();
+                Outcome::Ok if interval.in_window => {
+                    self.good += count;
                     self.longest_good_us = self.longest_good_us.max(series.service_time_us.max());
+                }
+                Outcome::Ok => {
+                    self.longest_good_after_us = self.longest_good_after_us.max(series.service_time_us.max());
                 }
                 // what was never sent says nothing about the system
                 Outcome::Variable => {}
-                failed => *slice.failed.entry(failed.name()).or_default() += series.response_time_us.len(),
-            }
-        }
-        if slice.good > 0 {
-            slice.failed.clear();
-        }
-    }
-
-    fn add_after(&mut self, interval: &ThreadInterval) {
-        for series in &interval.series {
-            match series.outcome {
-                Outcome::Ok => {
-                    let longest_us = series.service_time_us.max();
-                    self.longest_good_after_us = self.longest_good_after_us.max(Some(longest_us));
-                }
-                failed if series.measured && failed != Outcome::Variable => {
-                    *self.failed_after.entry(failed.name()).or_default() += series.response_time_us.len();
+                failed if interval.in_window || series.measured => {
+                    *slice.failed.entry(failed.name()).or_default() += count;
                 }
                 _ => {}
             }
@@ -100,71 +106,134 @@ impl Silence {
 
     /// What is to be said, if requests succeeded within the window and for a while none did.
     pub fn reason(&self) -> Option<String> {
-        self.at_the_end().or_else(|| self.within())
+        let quiet = self.quiet();
+        let at_the_end = quiet.iter().rev().find_map(|quiet| self.at_the_end(*quiet));
+        at_the_end.or_else(|| {
+            let longest_first = |quiet: &Quiet| std::cmp::Reverse(quiet.end_us.unwrap_or(0) - quiet.begin_us);
+            let mut ended: Vec<Quiet> = quiet.into_iter().filter(|quiet| quiet.end_us.is_some()).collect();
+            ended.sort_by_key(longest_first);
+            ended.into_iter().find_map(|quiet| self.within(quiet))
+        })
+    }
+
+    /// Times in which no thread had a good answer, behind a good one within the window or the warm-up; the last has no end.
+    fn quiet(&self) -> Vec<Quiet> {
+        let Some((known_begin_us, _)) = self.known else { return Vec::new() };
+        let of_thread = |thread: &Thread| {
+            let ended = thread.quiet.iter().map(|(begin_us, end_us)| (*begin_us, *end_us));
+            ended.chain([(thread.last_good_us, u64::MAX)]).collect::<Vec<_>>()
+        };
+        let all = self.threads.values().map(of_thread).reduce(|one, other| in_both(&one, &other));
+        let told = all.unwrap_or_default().into_iter().filter(|(begin_us, _)| *begin_us > known_begin_us);
+        told.map(|(begin_us, end_us)| Quiet { begin_us, end_us: (end_us < u64::MAX).then_some(end_us) })
+            .collect()
+    }
+
+    /// What of a silence lies in the window, and how many good answers were missed there at the rate of the other time.
+    fn in_window(&self, quiet: Quiet) -> Option<(u64, f64)> {
+        let (begin_us, end_us) = self.window?;
+        let from_us = quiet.begin_us.max(begin_us);
+        let silent_us = quiet.end_us.unwrap_or(u64::MAX).min(end_us).checked_sub(from_us)?;
+        // a driver that was not there hears nothing
+        let silent_us = silent_us.saturating_sub(self.absent_us(from_us, from_us + silent_us));
+        // two answers in a millisecond are no rate
+        let other_us = (end_us - begin_us).saturating_sub(silent_us).max(QUIET_US);
+        Some((silent_us, self.good as f64 * silent_us as f64 / other_us as f64))
+    }
+
+    fn absent_us(&self, from_us: u64, to_us: u64) -> u64 {
+        self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum()
+    }
+
+    fn overlapping(&self, from_us: u64, to_us: u64) -> impl Iterator<Item = &Slice> {
+        self.slices
+            .range(from_us + 1..)
+            .map(|(_, slice)| slice)
+            .take_while(move |slice| slice.start_us < to_us)
+    }
+
+    fn failed(&self, from_us: u64, to_us: u64) -> Failed {
+        let mut failed = Failed::new();
+        for slice in self.overlapping(from_us, to_us) {
+            slice.failed.iter().for_each(|(kind, count)| *failed.entry(kind).or_default() += count);
+        }
+        failed
     }
 
     /// Of the end of the window.
-    fn at_the_end(&self) -> Option<String> {
-        let (last_us, _) = self.slices.iter().rfind(|(_, slice)| slice.good > 0)?;
-        let silence_us: u64 = self.slices.range(last_us + 1..).map(|(_, slice)| slice.length_us).sum();
-        if silence_us < SILENCE_US {
+    fn at_the_end(&self, quiet: Quiet) -> Option<String> {
+        let ((_, window_end_us), (_, known_end_us)) = (self.window?, self.known?);
+        let (silent_us, missed) = self.in_window(quiet)?;
+        if quiet.end_us.is_some_and(|end_us| end_us <= window_end_us) || self.good == 0 {
             return None;
         }
-        let silence = format!(
-            "the system stopped answering: in the last {:.1} s no request succeeded",
-            silence_us as f64 / 1e6
-        );
-        let mut failed = Failed::new();
-        self.slices.range(last_us + 1..).for_each(|(_, slice)| add(&mut failed, &slice.failed));
-        let good: u64 = self.slices.values().map(|slice| slice.good).sum();
-        let is_no_chance = good as f64 * silence_us as f64 / (last_us - self.begin_us?) as f64 >= MISSED;
-        if is_no_chance && self.longest_good_after_us.is_none() {
-            add(&mut failed, &self.failed_after);
+        let is_no_chance = missed >= MISSED && silent_us >= WITHIN_US;
+        if quiet.end_us.is_none() {
+            let end_us = known_end_us.max(window_end_us);
+            let all_us = (end_us - quiet.begin_us).saturating_sub(self.absent_us(quiet.begin_us, end_us));
+            let failed = self.failed(quiet.begin_us, u64::MAX);
+            let all: u64 = failed.values().sum();
+            let counts = all_us >= QUIET_US && (is_no_chance || (silent_us >= QUIET_US && all >= FAILURES));
+            let most = most(&failed).filter(|_| counts)?;
+            return Some(format!(
+                "{}: in the last {:.1} s no request succeeded and {all} failed, most by {most}",
+                words(most),
+                all_us as f64 / 1e6
+            ));
         }
-        let all: u64 = failed.values().sum();
-        if let Some(most) = most(&failed)
-            && (is_no_chance || all >= FAILURES)
-        {
-            return Some(format!("{silence} and {all} failed, most by {most}"));
-        }
-        let hung_us = silence_us.max(HUNG * self.longest_good_us);
-        let longest_us = self.longest_good_after_us.filter(|us| is_no_chance && *us > hung_us)?;
-        Some(format!("{silence}, and what was under way then took up to {:.1} s", longest_us as f64 / 1e6))
+        let hung_us = silent_us.max(HUNG * self.longest_good_us);
+        let is_hang = is_no_chance && silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
+        is_hang.then(|| {
+            format!(
+                "the system stopped answering: in the last {:.1} s of the window no request succeeded, and what was under \
+                 way then took up to {:.1} s",
+                silent_us as f64 / 1e6,
+                self.longest_good_after_us as f64 / 1e6
+            )
+        })
     }
 
     /// Of the time between two answers.
-    fn within(&self) -> Option<String> {
-        let window_us: u64 = self.slices.values().map(|slice| slice.length_us).sum();
-        let good: u64 = self.slices.values().map(|slice| slice.good).sum();
-        let mut longest = (0, Failed::new());
-        let mut silence = None::<(u64, Failed)>;
-        for slice in self.slices.values() {
-            match &mut silence {
-                _ if slice.good > 0 => {
-                    longest = silence.replace((0, Failed::new())).unwrap_or_default().max(longest);
-                }
-                Some((length_us, failed)) => {
-                    *length_us += slice.length_us;
-                    add(failed, &slice.failed);
-                }
-                None => {}
-            }
-        }
-        let (length_us, failed) = longest;
-        let missed = good as f64 * length_us as f64 / (window_us - length_us).max(1) as f64;
-        let share = length_us as f64 / window_us.max(1) as f64;
-        let counts = self.judges_breaks && length_us >= SILENCE_US && missed >= MISSED && share >= SHARE;
+    fn within(&self, quiet: Quiet) -> Option<String> {
+        let (window_begin_us, window_end_us) = self.window?;
+        let (silent_us, missed) = self.in_window(quiet)?;
+        let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
+        let counts = self.judges_breaks && silent_us >= QUIET_US && missed >= MISSED && share >= SHARE;
+        let failed = self.failed(quiet.begin_us, quiet.end_us?);
         let most = most(&failed).filter(|_| counts)?;
         let all: u64 = failed.values().sum();
         Some(format!(
-            "the system stopped answering for {:.1} s: no request succeeded then and {all} failed, most by {most}",
-            length_us as f64 / 1e6
+            "{} for {:.1} s: no request succeeded then and {all} failed, most by {most}",
+            words(most),
+            silent_us as f64 / 1e6
         ))
     }
 }
 
-fn add(sum: &mut Failed, failed: &Failed) {
-    failed.iter().for_each(|(kind, count)| *sum.entry(kind).or_default() += count);
+fn both(range: Option<(u64, u64)>, start_us: u64, end_us: u64) -> (u64, u64) {
+    range.map_or((start_us, end_us), |(begin, end)| (begin.min(start_us), end.max(end_us)))
+}
+
+/// What lies in a time of each of the two; both are in order.
+fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut all = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while let (Some(a), Some(b)) = (one.get(i), other.get(j)) {
+        let (begin_us, end_us) = (a.0.max(b.0), a.1.min(b.1));
+        if end_us.saturating_sub(begin_us) >= QUIET_US {
+            all.push((begin_us, end_us));
+        }
+        if a.1 <= b.1 { i += 1 } else { j += 1 }
+    }
+    all
+}
+
+/// Whether it said nothing, or nothing good.
+fn words(most: &str) -> &'static str {
+    match [Outcome::Status, Outcome::Check].iter().any(|outcome| outcome.name() == most) {
+        true => "the system gave no good answer",
+        false => "the system stopped answering",
+    }
 }
 
 /// The kind that most failed by.
@@ -176,95 +245,186 @@ fn most(failed: &Failed) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn interval(second: u64, outcome: Outcome, count: u32) -> ThreadInterval {
-        let mut interval = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        interval.in_window = true;
-        interval.series.push(crate::test_plan::series(0, outcome, 50, count));
-        interval
+    const S: u64 = 1_000_000;
+
+    /// What a thread hands over, second by second: good answers in each (evenly spread, so none comes at an edge), and what failed
+    /// otherwise. The window is the first `window` seconds.
+    struct Run {
+        silence: Silence,
+        last_good_us: u64,
+        quiet: Vec<(u64, u64)>,
+        window: u64,
     }
 
-    fn reason(intervals: &[ThreadInterval]) -> Option<String> {
-        let mut silence = Silence::new(true);
-        intervals.iter().for_each(|interval| silence.add(interval));
-        silence.reason()
+    impl Run {
+        fn new(window: u64) -> Run {
+            Run { silence: Silence::new(true), last_good_us: 0, quiet: Vec::new(), window }
+        }
+
+        fn good(&mut self, at_us: u64) {
+            if at_us - self.last_good_us >= QUIET_US {
+                self.quiet.push((self.last_good_us, at_us));
+            }
+            self.last_good_us = at_us;
+        }
+
+        /// A second in which so many succeed from one moment of it to another, and so many fail.
+        fn second(
+            &mut self,
+            second: u64,
+            good: &[u64],
+            count: u32,
+            failed: (Outcome, u32),
+            took_us: u64,
+        ) -> &mut Run {
+            good.iter().for_each(|at_us| self.good(second * S + at_us));
+            let mut interval = ThreadInterval::empty(0, second * S, (second + 1) * S);
+            interval.in_window = second < self.window;
+            interval.quiet = std::mem::take(&mut self.quiet);
+            interval.last_good_us = self.last_good_us;
+            if !good.is_empty() {
+                interval.series.push(crate::test_plan::series(0, Outcome::Ok, took_us, count));
+            }
+            if failed.1 > 0 {
+                interval.series.push(crate::test_plan::series(0, failed.0, 50, failed.1));
+            }
+            self.silence.add(&interval);
+            self
+        }
+
+        fn busy(&mut self, second: u64) -> &mut Run {
+            self.second(second, &[1, S - 1], 9_000, NONE, 50)
+        }
+
+        fn reason(&self) -> Option<String> {
+            self.silence.reason()
+        }
     }
+
+    const NONE: (Outcome, u32) = (Outcome::Reset, 0);
 
     #[test]
-    fn a_system_that_dies_before_the_end_is_told() {
-        use Outcome::*;
-        let died = [interval(0, Ok, 9_000), interval(1, Reset, 3), interval(2, Connect, 20)];
-        let reason = reason(&died).unwrap();
-        assert!(
-            reason.contains("in the last 2.0 s no request succeeded and 23 failed, most by connect"),
-            "{reason}"
-        );
+    fn a_system_that_dies_before_the_end_is_told_wherever_seconds_begin() {
+        for last_us in [S / 2, S - 1, 50_000] {
+            let mut run = Run::new(3);
+            run.busy(0).second(1, &[1, last_us], 400, (Outcome::Reset, 3), 50);
+            run.second(2, &[], 0, (Outcome::Connect, 20), 50);
+            let told = run.reason().unwrap();
+            let silent_s = (2 * S - last_us) as f64 / 1e6;
+            let expected =
+                format!("in the last {silent_s:.1} s no request succeeded and 23 failed, most by connect");
+            assert!(told.contains("stopped answering") && told.contains(&expected), "{told}");
+        }
+        let mut soon = Run::new(2);
+        soon.busy(0).second(1, &[1, 100_000], 400, (Outcome::Reset, 3), 50);
+        assert_eq!(soon.reason(), None, "less than a second is known of it");
     }
 
     /// As few fail as there are users, and only once the load is over.
     #[test]
     fn a_system_that_only_falls_silent_is_told() {
-        let silent = |begin, end| ThreadInterval { in_window: true, ..ThreadInterval::empty(0, begin, end) };
-        let hung = |outcome| ThreadInterval { in_window: false, ..interval(8, outcome, 2) };
-        let silent =
-            [interval(0, Outcome::Ok, 9_000), silent(1_000_000, 2_000_000), silent(2_000_000, 5_000_000)];
-        let told = reason(&[&silent[..], &[hung(Outcome::Unfinished)]].concat()).unwrap();
-        assert!(told.contains("in the last 4.0 s no request succeeded and 2 failed"), "{told}");
-        let awake = [&silent[..], &[hung(Outcome::Unfinished), hung(Outcome::Ok)]].concat();
-        assert_eq!(reason(&awake), None, "it answers again");
-        let slow = [&[interval(0, Outcome::Ok, 2)], &silent[1..], &[hung(Outcome::Unfinished)]].concat();
-        assert_eq!(reason(&slow), None, "it may be as slow as before");
-        assert_eq!(reason(&silent), None, "nothing was asked of it");
+        let silent = || {
+            let mut run = Run::new(2);
+            run.busy(0).second(1, &[1, 700_000], 9_000, NONE, 50);
+            run
+        };
+        let mut hung = silent();
+        hung.second(2, &[], 0, NONE, 50).second(3, &[], 0, (Outcome::Unfinished, 4), 50);
+        let told = hung.reason().unwrap();
+        assert!(told.contains("in the last 2.3 s no request succeeded and 4 failed"), "{told}");
+        let mut awake = silent();
+        awake.second(2, &[], 0, NONE, 50).second(3, &[5], 3, (Outcome::Unfinished, 1), 1_600_000);
+        assert_eq!(awake.reason(), None, "it answers again");
+        let mut idle = silent();
+        idle.second(2, &[], 0, NONE, 50).second(3, &[], 0, NONE, 50);
+        assert_eq!(idle.reason(), None, "nothing was asked of it");
+        let mut slow = Run::new(3);
+        slow.second(0, &[1], 2, NONE, 500_000).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
+        slow.second(3, &[], 0, (Outcome::Unfinished, 2), 50);
+        assert_eq!(slow.reason(), None, "it may be as slow as before");
     }
 
     #[test]
     fn one_that_hangs_beyond_the_end_is_told_though_it_answers_then() {
-        let took = |us: u32| {
-            let series = crate::test_plan::series(0, Outcome::Ok, us.into(), 2);
-            ThreadInterval { series: vec![series], ..ThreadInterval::empty(0, 3_000_000, 4_000_000) }
+        let run = |took_us| {
+            let mut run = Run::new(3);
+            run.busy(0).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
+            run.second(3, &[500_000], 2, NONE, took_us);
+            run.reason()
         };
-        let silent = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 1_000_000, 3_000_000) };
-        let told = reason(&[interval(0, Outcome::Ok, 9_000), silent.clone(), took(3_500_000)]).unwrap();
+        let told = run(3_500_000).unwrap();
         assert!(told.contains("in the last 2.0 s") && told.contains("took up to 3.5 s"), "{told}");
-        assert_eq!(reason(&[interval(0, Outcome::Ok, 9_000), silent, took(1_500_000)]), None);
+        assert_eq!(run(1_500_000), None);
     }
 
     /// As few fail as a user who waits before he tries again makes: what counts is the time.
     #[test]
-    fn a_break_is_told_where_nobody_says_what_may_fail() {
-        use Outcome::*;
-        let broken =
-            [interval(0, Ok, 9_000), interval(1, Connect, 1), interval(2, Connect, 1), interval(3, Ok, 9)];
-        let told = reason(&broken).unwrap();
-        assert!(told.contains("stopped answering for 2.0 s") && told.contains("2 failed"), "{told}");
-        let mut allowed = Silence::new(false);
-        broken.iter().for_each(|interval| allowed.add(interval));
-        assert_eq!(allowed.reason(), None);
-        let mut absent = broken.clone();
-        (absent[1].absent_us, absent[2].absent_us) = (900_000, 800_000);
-        assert_eq!(reason(&absent), None, "the driver was not there");
-        let long = (0..2_000).map(|second| interval(second, if second == 9 { Connect } else { Ok }, 100));
-        assert_eq!(reason(&long.collect::<Vec<_>>()), None, "a second of so many");
+    fn a_break_is_told_where_nobody_allows_it() {
+        let broken = |judges_breaks, absent_us| {
+            let mut run = Run::new(4);
+            run.silence = Silence::new(judges_breaks);
+            run.busy(0).second(1, &[1, 150_000], 1_000, (Outcome::Reset, 1), 50);
+            run.second(2, &[850_000, 999_999], 1_000, (Outcome::Connect, 2), 50).busy(3);
+            run.silence.slices.values_mut().for_each(|slice| slice.absent_us = absent_us);
+            run.reason()
+        };
+        let told = broken(true, 0).unwrap();
+        assert!(told.contains("stopped answering for 1.7 s") && told.contains("3 failed"), "{told}");
+        assert_eq!(broken(false, 0), None);
+        assert_eq!(broken(true, 400_000), None, "the driver was not there");
+        let mut long = Run::new(2_000);
+        (0..2_000).for_each(|second| match second {
+            9 => drop(long.second(9, &[], 0, (Outcome::Connect, 1), 50)),
+            _ => drop(long.second(second, &[1, S - 1], 100, NONE, 50)),
+        });
+        assert_eq!(long.reason(), None, "a second of so many");
+        let mut wrong = Run::new(4);
+        wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
+        let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).reason().unwrap();
+        assert!(told.contains("gave no good answer for 1.5 s"), "{told}");
     }
 
     #[test]
     fn one_that_still_answers_or_never_did_is_not() {
-        use Outcome::*;
-        assert_eq!(reason(&[]), None);
-        assert_eq!(reason(&[interval(0, Ok, 3), interval(1, Connect, 50), interval(2, Ok, 3)]), None);
-        assert_eq!(
-            reason(&[interval(0, Ok, 9), interval(1, Connect, 9)]),
-            None,
-            "few failures may be chance"
-        );
-        assert_eq!(
-            reason(&[interval(0, Connect, 90), interval(1, Connect, 90)]),
-            None,
-            "other reasons say it"
-        );
-        let other_thread = [interval(0, Ok, 9), interval(1, Connect, 50), interval(1, Ok, 1)];
-        assert_eq!(reason(&other_thread), None);
-        let mut after = interval(1, Connect, 50);
-        after.in_window = false;
-        assert_eq!(reason(&[interval(0, Ok, 9), after]), None, "the window was over");
+        assert_eq!(Silence::new(true).reason(), None);
+        let mut few = Run::new(2);
+        few.second(0, &[1, S - 1], 9, NONE, 50).second(1, &[], 0, (Outcome::Connect, 9), 50);
+        assert_eq!(few.reason(), None, "few failures may be chance");
+        let mut never = Run::new(2);
+        never.second(0, &[], 0, (Outcome::Connect, 90), 50).second(1, &[], 0, (Outcome::Connect, 90), 50);
+        assert_eq!(never.reason(), None, "other reasons say it");
+        let mut after = Run::new(1);
+        after.busy(0).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
+        assert_eq!(after.reason(), None, "the window was over");
+    }
+
+    #[test]
+    fn what_one_thread_does_not_hear_another_may() {
+        let thread = |thread, quiet: &[(u64, u64)], last_good_us| {
+            let series = vec![
+                crate::test_plan::series(0, Outcome::Ok, 50, 9_000),
+                crate::test_plan::series(0, Outcome::Connect, 50, 30),
+            ];
+            let quiet = quiet.to_vec();
+            ThreadInterval {
+                in_window: true,
+                series,
+                quiet,
+                last_good_us,
+                ..ThreadInterval::empty(thread, 0, 9 * S)
+            }
+        };
+        let told = |threads: [ThreadInterval; 2]| {
+            let mut silence = Silence::new(true);
+            threads.iter().for_each(|interval| silence.add(interval));
+            silence.reason()
+        };
+        let one = thread(0, &[(S, 4 * S)], 9 * S - 1);
+        assert_eq!(told([one.clone(), thread(1, &[], 9 * S - 1)]), None);
+        assert_eq!(told([one.clone(), thread(1, &[(3 * S + 1, 6 * S)], 9 * S - 1)]), None);
+        let both = told([one.clone(), thread(1, &[(2 * S, 6 * S)], 9 * S - 1)]).unwrap();
+        assert!(both.contains("for 2.0 s"), "{both}");
+        let end = told([one, thread(1, &[], 5 * S)]);
+        assert_eq!(end, None);
     }
 }

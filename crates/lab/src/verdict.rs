@@ -72,7 +72,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{} missed: {}", of.objective, of.measured)));
     if judges_errors(plan) {
-        let failing = calm.failing_labels();
+        let failing = calm.failing_labels().filter(|(label, _)| !is_allowed_to_fail(plan, *label));
         failed.extend(
             failing.map(|(label, due)| format!("all {due} requests of `{}` failed", plan.labels[label])),
         );
@@ -120,6 +120,9 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     (Verdict { status, reasons: failed.into_iter().chain(invalid).collect() }, results)
 }
 
+/// The share of requests that may fail where nobody says so: below this.
+const DEFAULT_ERROR_SHARE: f64 = 0.001;
+
 /// The objectives by which a run is judged though nobody wrote them, as far as the scenario says nothing on the matter.
 pub fn defaults(plan: &Plan) -> Vec<Objective> {
     // one that asks for many errors, or for a low rate, asks for nothing that the default would
@@ -139,7 +142,7 @@ pub fn defaults(plan: &Plan) -> Vec<Objective> {
     };
     let mut defaults = Vec::new();
     if !about(&[Metric::Errors, Metric::ErrorShare], at_least) {
-        defaults.push(objective("errors < 0.1%", Metric::ErrorShare, Comparison::Less, 0.001));
+        defaults.push(objective("errors < 0.1%", Metric::ErrorShare, Comparison::Less, DEFAULT_ERROR_SHARE));
     }
     if has_a_rate(&plan.load) && !about(&[Metric::AchievedShare, Metric::Rate], at_most) {
         let text = "achieved > 99% of offered";
@@ -148,9 +151,28 @@ pub fn defaults(plan: &Plan) -> Vec<Objective> {
     defaults
 }
 
-/// Whether a run is judged by its errors though nobody wrote so.
+/// Whether nobody wrote that more may fail than by default may.
 pub fn judges_errors(plan: &Plan) -> bool {
-    defaults(plan).iter().any(|of| of.metric == Metric::ErrorShare)
+    let of_all = plan.objectives.iter().filter(|of| of.label.is_none());
+    defaults(plan).iter().any(|of| of.metric == Metric::ErrorShare) || of_all.clone().any(is_as_strict)
+}
+
+/// Whether an objective allows no more failures than the default.
+fn is_as_strict(objective: &Objective) -> bool {
+    let is_bound = !matches!(objective.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
+    is_bound
+        && match objective.metric {
+            Metric::ErrorShare => objective.bound <= DEFAULT_ERROR_SHARE,
+            Metric::Errors => objective.bound <= 1.0,
+            _ => false,
+        }
+}
+
+/// Whether somebody wrote how much of a label may fail.
+fn is_allowed_to_fail(plan: &Plan, label: usize) -> bool {
+    let of_label = plan.objectives.iter().filter(|of| of.label.map(usize::from) == Some(label));
+    let mut of_errors = of_label.filter(|of| matches!(of.metric, Metric::Errors | Metric::ErrorShare));
+    of_errors.any(|of| !is_as_strict(of))
 }
 
 /// Whether something is due at its own time, whatever the system does.

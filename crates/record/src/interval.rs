@@ -159,7 +159,15 @@ pub struct ThreadInterval {
     pub statuses: Vec<(u16, u64)>,
     /// What it entered in the ledger; nothing was ever sent where the scenario enters nothing.
     pub ledger: Part,
+    /// Times of [`QUIET_US`] or more in which no good answer came to this thread and that such an answer ended in this
+    /// interval: from the good answer before, or the drive's begin, to this one; microseconds since the run began.
+    pub quiet: Vec<(u64, u64)>,
+    /// When its last good answer came, of this interval or one before; the drive's begin where there was none.
+    pub last_good_us: u64,
 }
+
+/// A shorter time without a good answer is not told by itself, microseconds.
+pub const QUIET_US: u64 = 1_000_000;
 
 impl ThreadInterval {
     /// An interval in which nothing happened yet, outside the measured window.
@@ -189,8 +197,11 @@ impl ThreadInterval {
             examples: Vec::new(),
             statuses: Vec::new(),
             ledger: Part::default(),
+            quiet: Vec::new(),
+            last_good_us: 0,
         }
     }
+
     /// Makes it as [`empty`](Self::empty) has it, at time 0, and keeps all room: each series stays, with no request in it.
     pub fn clear(&mut self) {
         // every field by name: one that is added has to be thought of here
@@ -219,12 +230,14 @@ impl ThreadInterval {
             examples,
             statuses,
             ledger,
+            quiet,
+            last_good_us,
         } = self;
         (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
         (*measured_offered, *measured_dropped) = (0, 0);
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
-        (*cpu_us, *absent_us) = (0, 0);
+        (*cpu_us, *absent_us, *last_good_us) = (0, 0, 0);
         for one in series {
             one.response_time_us.reset();
             one.response_time_less_lag_us.reset();
@@ -236,5 +249,6 @@ impl ThreadInterval {
         examples.clear();
         statuses.clear();
         ledger.clear();
+        quiet.clear();
     }
 }

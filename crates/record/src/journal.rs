@@ -263,5 +263,8 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         statuses: head.statuses,
         // has files of its own
         ledger: Part::default(),
+        // what a run is judged by while it is on; one that is rebuilt is incomplete whatever it says
+        quiet: Vec::new(),
+        last_good_us: 0,
     }))
 }

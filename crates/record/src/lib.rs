@@ -91,7 +91,7 @@ pub use error::RecordError;
 pub use event::Event;
 pub use files::LOGS as LOGS_DIR;
 pub use histogram::{Encoded, Merged, latency, merge, merge_merged, new_merged};
-pub use interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
+pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use manifest::Manifest;
 pub use run::{Run, StoredLoad, StoredSeries};
