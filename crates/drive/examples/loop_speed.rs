@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, DriveOptions, Target, Timestamps, Tls, start};
+use tidemark_drive::{Address, DriveOptions, Protocol, Target, Timestamps, Tls, start};
 use tidemark_record::ledger::LedgerWriter;
 use tidemark_record::new_histogram;
 use tidemark_scenario::plan::{
-    Check, Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
-    TextTest, TlsSettings, WhenMissing,
+    Ask, Check, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind,
+    Source, Spacing, TextTest, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
@@ -81,8 +81,7 @@ fn enrich(plan: &mut Plan) {
         .map(|(slot, source)| Extraction { slot, source, when_missing: WhenMissing::Fail })
         .collect();
     let mut second = plan.requests[0].clone();
-    let head = vec![literal("GET /items/"), hole(0), literal("?t="), hole(2), literal(" HTTP/1.1\r\n")];
-    second.head = Template { parts: head };
+    http(&mut second).target = Template { parts: vec![literal("/items/"), hole(0), literal("?t="), hole(2)] };
     second.checks = vec![
         Check::Status(vec![(200, 299)]),
         Check::Body(TextTest::Contains(Template { parts: vec![hole(1)] })),
@@ -93,6 +92,14 @@ fn enrich(plan: &mut Plan) {
     plan.requests = vec![first, second, third];
     plan.sessions[0].slots = 3;
     plan.sessions[0].ops = vec![Op::Request(0), Op::Request(1), Op::Request(2), Op::End];
+}
+
+/// A request as one of HTTP.
+fn http(request: &mut RequestPlan) -> &mut HttpRequest {
+    match &mut request.ask {
+        Ask::Http(request) => request,
+        other => unreachable!("the plan has requests of HTTP: {other:?}"),
+    }
 }
 
 /// Makes a message for each request, as a variable or as what is entered in the ledger, and sends it.
@@ -137,9 +144,10 @@ fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<d
     match shape {
         "session" => enrich(&mut plan),
         "post" => {
-            plan.requests[0].method = "POST".into();
-            plan.requests[0].head = Template::literal("POST / HTTP/1.1\r\nContent-Type: text/plain\r\n");
-            plan.requests[0].body = Some(Template::literal("x".repeat(POSTED_BYTES)));
+            let request = http(&mut plan.requests[0]);
+            request.method = "POST".into();
+            request.headers = vec![("Content-Type".into(), Template::literal("text/plain"))];
+            request.body = Some(Template::literal("x".repeat(POSTED_BYTES)));
         }
         "message" | "ledger" => with_message(&mut plan, shape == "ledger")?,
         "calls" => with_calls(&mut plan)?,
@@ -171,9 +179,12 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
         labels: vec!["GET /".into()],
         requests: vec![RequestPlan {
             label: 0,
-            method: "GET".into(),
-            head: Template::literal("GET / HTTP/1.1\r\nUser-Agent: tidemark\r\n"),
-            body: None,
+            ask: Ask::Http(HttpRequest {
+                method: "GET".into(),
+                target: Template::literal("/"),
+                headers: vec![("User-Agent".into(), Template::literal("tidemark"))],
+                body: None,
+            }),
             ledger: None,
             timeout: Duration::from_secs(10),
             extractions: Vec::new(),
@@ -211,8 +222,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             authority: address.to_owned(),
             base_path: String::new(),
             tls: secure.then(|| Tls::new(&settings, "localhost")).transpose()?,
-            http2: None,
-            rpc: None,
+            protocol: Protocol::Http1,
         },
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),

@@ -6,9 +6,9 @@ use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Extraction, RequestPlan, SlotIndex, Source, TextTest, WhenMissing};
 use tidemark_scenario::{Context, Slot, Unmet};
-use tidemark_wire::http1::{ResponseDecoder, cookie};
 use tidemark_wire::json;
 
+use crate::jar::Jar;
 use crate::session::World;
 
 /// Bytes of a body that an example of a failure shows.
@@ -53,34 +53,28 @@ pub(crate) struct Probe {
     judges_status: bool,
 }
 
-/// What is judged: an answer of HTTP, or a message.
+/// What is judged: an answer of any protocol, or a message.
 pub(crate) trait Answer {
-    /// The status.
+    /// The status, or what stands for it: from 400 on it is wrong unless a check allows it.
     fn status(&self) -> u16;
+    /// The status for a person.
+    fn status_words(&self) -> String {
+        format!("status {}", self.status())
+    }
     /// A header by its lower-case name.
-    fn header(&self, name: &str) -> Option<&[u8]>;
+    fn header(&self, _name: &str) -> Option<&[u8]> {
+        None
+    }
     /// The value of a cookie that it sets.
-    fn cookie(&self, name: &str) -> Option<&[u8]>;
+    fn cookie(&self, _name: &str) -> Option<&[u8]> {
+        None
+    }
+    /// Puts the cookies that it sets into a session's jar.
+    fn keep_cookies(&self, _jar: &mut Jar) {}
     /// The body, or the message.
     fn body(&self) -> &[u8];
-}
-
-impl Answer for ResponseDecoder {
-    fn status(&self) -> u16 {
-        self.status()
-    }
-
-    fn header(&self, name: &str) -> Option<&[u8]> {
-        self.header(name)
-    }
-
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
-        let set = self.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
-        let set = set.filter_map(|(_, value)| cookie::parse(value));
-        set.filter(|c| c.name == name.as_bytes() && !c.removed).last().map(|cookie| cookie.value)
-    }
-
-    fn body(&self) -> &[u8] {
+    /// What can be told of a body that was not kept, by the bytes that came last.
+    fn seen<'a>(&'a self, _received: &'a [u8]) -> &'a [u8] {
         self.body()
     }
 }
@@ -92,14 +86,6 @@ pub(crate) struct Message<'a>(pub &'a [u8]);
 impl Answer for Message<'_> {
     fn status(&self) -> u16 {
         0
-    }
-
-    fn header(&self, _: &str) -> Option<&[u8]> {
-        None
-    }
-
-    fn cookie(&self, _: &str) -> Option<&[u8]> {
-        None
     }
 
     fn body(&self) -> &[u8] {
@@ -150,7 +136,7 @@ impl Probe {
     /// Judges an answer: the status first, then what is kept, then everything else.
     pub fn judge(
         &mut self,
-        answer: &impl Answer,
+        answer: &dyn Answer,
         slots: &mut [Slot],
         world: &mut World<'_>,
         scratch: &mut Scratch,
@@ -190,7 +176,7 @@ impl Probe {
     /// Whether an answer passes every check that does not look at variables, which it may set.
     pub fn fits(
         &self,
-        answer: &impl Answer,
+        answer: &dyn Answer,
         slots: &[Slot],
         world: &mut World<'_>,
         scratch: &mut Scratch,
@@ -203,7 +189,7 @@ impl Probe {
     fn check(
         &self,
         index: usize,
-        answer: &impl Answer,
+        answer: &dyn Answer,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
@@ -240,13 +226,13 @@ impl Probe {
     pub fn describe(
         &self,
         flaw: Flaw,
-        answer: &impl Answer,
+        answer: &dyn Answer,
         received: &[u8],
         variables: Variables<'_>,
         scratch: &Scratch,
     ) -> String {
         let status = answer.status();
-        let body = || shown(if self.needs_body { answer.body() } else { behind_head(received) });
+        let body = || shown(if self.needs_body { answer.body() } else { answer.seen(received) });
         match flaw {
             Flaw::Status => {
                 let ranges = self.checks.iter().find_map(|check| match check {
@@ -254,7 +240,7 @@ impl Probe {
                     _ => None,
                 });
                 match ranges {
-                    None => format!("status {status}: {}", body()),
+                    None => format!("{}: {}", answer.status_words(), body()),
                     Some(ranges) => words::status(ranges, status, &body()),
                 }
             }
@@ -266,7 +252,7 @@ impl Probe {
             Flaw::Extraction(index) => {
                 let slot = self.extractions[index].slot as usize;
                 let name = variables.names.get(slot).map_or("a variable", String::as_str);
-                format!("status {status}, nothing found for {name}: {}", body())
+                format!("{}, nothing found for {name}: {}", answer.status_words(), body())
             }
         }
     }
@@ -276,7 +262,7 @@ impl Probe {
 fn extract(
     source: &Source,
     groups: &mut Option<CaptureLocations>,
-    answer: &impl Answer,
+    answer: &dyn Answer,
     slot: &mut Slot,
     text: &mut Vec<u8>,
 ) -> bool {
@@ -329,7 +315,7 @@ fn found<'a>(path: &json::Path, body: &'a [u8]) -> Option<&'a [u8]> {
 
 fn holds(
     check: &Check,
-    answer: &impl Answer,
+    answer: &dyn Answer,
     cx: &mut Context<'_>,
     scratch: &mut Scratch,
 ) -> Result<bool, Unmet> {
@@ -383,11 +369,6 @@ fn rendered(
             Ok(test(buffer))
         }
     }
-}
-
-/// What stands behind the blank line, if it is there.
-fn behind_head(received: &[u8]) -> &[u8] {
-    memchr::memmem::find(received, b"\r\n\r\n").map_or(received, |at| &received[at + 4..])
 }
 
 /// The start of a body for one line of text.

@@ -4,19 +4,16 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use tidemark_scenario::plan::Choose;
-use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
 
 use crate::clock::MILLISECOND_NS;
+use crate::codec::{Codec, codec};
+use crate::target::Target;
 use crate::websocket::WebSocket;
 
 /// Back-off after the first failure to connect; doubles with each further one.
 const FIRST_BACK_OFF_NS: u64 = MILLISECOND_NS;
 /// Longest back-off.
 const LONGEST_BACK_OFF_NS: u64 = 100 * MILLISECOND_NS;
-/// Most bytes of an answer's head.
-const HEAD_BYTES: usize = 64 << 10;
-/// Most headers of an answer.
-const HEADERS: usize = 128;
 
 /// What a connection is good for right now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +39,7 @@ pub(crate) struct Connection {
     /// Whether it has not brought an answer yet.
     pub fresh: bool,
     /// Decodes its answers.
-    pub decoder: ResponseDecoder,
+    pub codec: Box<dyn Codec>,
     /// The WebSocket that it is, or is asked to become.
     pub websocket: Option<Box<WebSocket>>,
     /// Which taking was its last.
@@ -53,13 +50,13 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(limits: DecoderLimits) -> Self {
+    fn new(codec: Box<dyn Codec>) -> Self {
         Connection {
             state: State::Closed,
             session: None,
             exchanging: false,
             fresh: true,
-            decoder: ResponseDecoder::new(limits),
+            codec,
             websocket: None,
             turn: 0,
             retry_ns: 0,
@@ -92,7 +89,8 @@ impl Connection {
 pub(crate) struct Pool {
     connections: Vec<Connection>,
     most: usize,
-    limits: DecoderLimits,
+    target: Target,
+    body_bytes: usize,
     choose: Choose,
     /// Sockets that they share.
     sockets: usize,
@@ -113,13 +111,13 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// For at most `most` connections over so many sockets, whose answers' bodies are kept up to `body_bytes`.
-    pub fn new(most: usize, sockets: usize, choose: Choose, body_bytes: usize) -> Self {
-        let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
+    /// For at most `most` connections to a target over so many sockets, whose answers' bodies are kept up to `body_bytes`.
+    pub fn new(most: usize, sockets: usize, choose: Choose, target: &Target, body_bytes: usize) -> Self {
         Pool {
             connections: Vec::new(),
             most,
-            limits,
+            target: target.clone(),
+            body_bytes,
             choose,
             sockets: sockets.max(1),
             free_open: BinaryHeap::new(),
@@ -135,7 +133,7 @@ impl Pool {
 
     /// Most bytes of an answer's body.
     pub fn body_bytes(&self) -> usize {
-        self.limits.body_bytes
+        self.body_bytes
     }
 
     /// How many there may be.
@@ -157,7 +155,7 @@ impl Pool {
         if self.connections.len() >= wanted.min(self.most) {
             return None;
         }
-        self.connections.push(Connection::new(self.limits));
+        self.connections.push(Connection::new(codec(&self.target, self.body_bytes)));
         Some(self.connections.len() as u32 - 1)
     }
 
@@ -217,10 +215,11 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::target;
 
     #[test]
     fn open_ones_are_taken_first_and_never_more_than_the_share() {
-        let mut pool = Pool::new(3, 3, Choose::InTurn, 1_000);
+        let mut pool = Pool::new(3, 3, Choose::InTurn, &target(), 1_000);
         let all: Vec<u32> = std::iter::from_fn(|| pool.take(0)).collect();
         assert_eq!(all, [0, 1, 2]);
         pool.get(1).made();
@@ -235,7 +234,7 @@ mod tests {
 
     #[test]
     fn open_ones_keep_the_order_in_which_they_were_made() {
-        let mut pool = Pool::new(10, 10, Choose::FirstFree, 1_000);
+        let mut pool = Pool::new(10, 10, Choose::FirstFree, &target(), 1_000);
         let all = take(&mut pool, 10);
         all.iter().for_each(|index| pool.get(*index as usize).made());
         // however many answers came at once, and in whatever order
@@ -251,7 +250,7 @@ mod tests {
 
     #[test]
     fn in_turn_each_waits_until_all_others_were_taken() {
-        let mut pool = Pool::new(4, 4, Choose::InTurn, 1_000);
+        let mut pool = Pool::new(4, 4, Choose::InTurn, &target(), 1_000);
         take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
         (0..4).for_each(|index| pool.give(index));
         let one_at_a_time: Vec<u32> = (0..8)
@@ -277,7 +276,7 @@ mod tests {
 
     #[test]
     fn in_turn_no_socket_is_taken_twice_while_another_is_free() {
-        let mut pool = Pool::new(4, 2, Choose::InTurn, 1_000);
+        let mut pool = Pool::new(4, 2, Choose::InTurn, &target(), 1_000);
         take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
         [2, 0, 3, 1].into_iter().for_each(|index| pool.give(index));
         assert_eq!(take(&mut pool, 4), [0, 1, 2, 3], "places 0 and 2 share a socket, 1 and 3 the other");
@@ -286,13 +285,13 @@ mod tests {
     #[test]
     fn in_turn_a_new_user_brings_its_own() {
         for (choose, brings) in [(Choose::InTurn, Some(1)), (Choose::FirstFree, Some(0))] {
-            let mut pool = Pool::new(2, 2, choose, 1_000);
+            let mut pool = Pool::new(2, 2, choose, &target(), 1_000);
             assert_eq!(pool.take_for_new_user(0), Some(0));
             pool.get(0).made();
             pool.give(0);
             assert_eq!(pool.take_for_new_user(0), brings);
         }
-        let mut pool = Pool::new(1, 1, Choose::InTurn, 1_000);
+        let mut pool = Pool::new(1, 1, Choose::InTurn, &target(), 1_000);
         assert_eq!(pool.take_for_new_user(0), Some(0));
         pool.get(0).made();
         pool.give(0);
@@ -301,7 +300,7 @@ mod tests {
 
     #[test]
     fn back_off_doubles_to_its_bound_and_a_success_ends_it() {
-        let mut pool = Pool::new(1, 1, Choose::InTurn, 1_000);
+        let mut pool = Pool::new(1, 1, Choose::InTurn, &target(), 1_000);
         pool.take(0);
         let connection = pool.get(0);
         let waits: Vec<u64> = (0..12)
@@ -319,7 +318,7 @@ mod tests {
 
     #[test]
     fn one_that_must_wait_is_the_last_choice() {
-        let mut pool = Pool::new(2, 2, Choose::InTurn, 1_000);
+        let mut pool = Pool::new(2, 2, Choose::InTurn, &target(), 1_000);
         assert_eq!(pool.take(0), Some(0));
         pool.get(0).refused(0);
         pool.give(0);

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use tidemark_record::ThreadInterval;
 use tidemark_record::ledger::Part;
-use tidemark_scenario::plan::{Choose, Curve, Limits, Op, Phase, SessionKind, SlotIndex};
+use tidemark_scenario::plan::{Ask, Choose, Curve, Limits, Op, Phase, RequestPlan, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::ahead::Ahead;
@@ -20,7 +20,7 @@ use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::room::{Bound, Room};
 use crate::session::Weights;
-use crate::target::Dialer;
+use crate::target::{Dialer, Protocol};
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
 use crate::waiting::{most_slots, most_waiting};
@@ -74,12 +74,6 @@ pub enum DriveError {
         /// The driving threads.
         threads: usize,
     },
-    /// A request's head cannot be sent.
-    #[error("request {label}: its head does not begin with its method, a path and a line end")]
-    Head {
-        /// The request's label.
-        label: String,
-    },
     /// An operation names something that the plan does not have.
     #[error(
         "session {kind}: operation {op} names a request, a variable, a feeder or an operation that is not there"
@@ -93,9 +87,9 @@ pub enum DriveError {
     /// A WebSocket begins with a request of HTTP/1.1.
     #[error("ws steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
     WebSocketOverHttp2,
-    /// Calls and requests are not made over the same connections.
-    #[error("all requests are calls where the server takes calls, and none is where it does not")]
-    Calls,
+    /// Requests of one protocol, and a server that speaks another.
+    #[error("all requests are of the protocol that the server speaks: HTTP, remote calls or Redis")]
+    Protocol,
     /// There is no room for a connection for each user.
     #[error(
         "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"
@@ -388,7 +382,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let allowed: usize = shares.iter().sum();
     let (io, seats) = Seat::all(options.io, &shares).map_err(no_seat(options.io))?;
     for (seat, share) in seats.into_iter().zip(shares) {
-        parts.push((seat, share, Prepared::all(&plan, &options.target)?));
+        parts.push((seat, share, Prepared::all(&plan, &options.target)));
     }
     let control = Arc::new(Control::default());
     let wakers = parts.iter().map(|(seat, ..)| seat.waker()).collect();
@@ -444,7 +438,13 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 schedule,
                 timers: Timers::default(),
                 recorder,
-                pool: Pool::new(connections * depth, connections, plan.limits.choose, plan.limits.body_bytes),
+                pool: Pool::new(
+                    connections * depth,
+                    connections,
+                    plan.limits.choose,
+                    &target,
+                    plan.limits.body_bytes,
+                ),
                 ahead: Ahead::new(if ahead { connections } else { 0 }),
                 bounds: bounds(&plan, index, threads),
                 keep_alive: plan.limits.keep_alive,
@@ -509,11 +509,11 @@ fn once<'a, I: Io>(
         shared,
         kinds,
         weights: Weights::new(kinds),
-        prepared: Prepared::all(plan, &options.target)?,
+        prepared: Prepared::all(plan, &options.target),
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
         recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
-        pool: Pool::new(1, 1, plan.limits.choose, plan.limits.body_bytes),
+        pool: Pool::new(1, 1, plan.limits.choose, &options.target, plan.limits.body_bytes),
         ahead: Ahead::default(),
         bounds: bounds(plan, 0, 1),
         keep_alive: plan.limits.keep_alive,
@@ -605,10 +605,10 @@ fn phase_times(plan: &Plan, begin_ns: u64) -> Vec<PhaseTimes> {
 /// Requests at once on a connection: over HTTP/2, or where they are calls, as many as the plan wants and the server
 /// takes, else as many as are pipelined.
 fn depth(plan: &Plan, target: &Target) -> usize {
-    match (&target.rpc, target.http2) {
-        (Some(server), _) => plan.limits.streams.clamp(1, server.most_calls.max(1)),
-        (None, Some(server)) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
-        (None, None) => plan.limits.pipeline.max(1),
+    match &target.protocol {
+        Protocol::Calls(server) => plan.limits.streams.clamp(1, server.most_calls.max(1)),
+        Protocol::Http2(server) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
+        Protocol::Http1 | Protocol::Redis(_) => plan.limits.pipeline.max(1),
     }
 }
 
@@ -630,10 +630,16 @@ fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
         return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
     }
     plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))?;
-    if plan.requests.iter().any(|request| request.is_call() != options.target.rpc.is_some()) {
-        return Err(DriveError::Calls);
+    let protocol = &options.target.protocol;
+    let takes = |request: &RequestPlan| match request.ask {
+        Ask::Call(_) => matches!(protocol, Protocol::Calls(_)),
+        Ask::Redis(_) => matches!(protocol, Protocol::Redis(_)),
+        Ask::Http(_) | Ask::Message(_) => matches!(protocol, Protocol::Http1 | Protocol::Http2(_)),
+    };
+    if !plan.requests.iter().all(takes) {
+        return Err(DriveError::Protocol);
     }
-    match options.target.http2.is_some() && plan.has_websockets() {
+    match matches!(protocol, Protocol::Http2(_)) && plan.has_websockets() {
         true => Err(DriveError::WebSocketOverHttp2),
         false => Ok(()),
     }

@@ -1,11 +1,11 @@
 //! What happens to a request: due, on its way, answered or failed, written down; then the session goes on.
 
 use tidemark_record::Outcome;
-use tidemark_wire::http1::HttpError;
 
 use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
+use crate::codec::{Closed, Expected};
 use crate::connection::State;
 use crate::fault::Fault;
 use crate::io::{Event, Io, Timestamps};
@@ -18,9 +18,6 @@ use crate::websocket::WebSocket;
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
 const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
-
-/// The status by which a server goes over to another protocol.
-const SWITCHING: u16 = 101;
 
 /// Most steps that are over without a wait (messages that nothing answers) which a session does in one turn.
 const STEPS_PER_TURN: u32 = 64;
@@ -228,7 +225,8 @@ impl<I: Io> Thread<'_, I> {
         let websocket = websocket_step.map(|_| WebSocket::ask(out, &mut self.random, self.pool.body_bytes()));
         let connection = self.pool.get(c);
         connection.websocket = websocket;
-        connection.decoder.start(request.is_head, request.probe.needs_body);
+        let asks_upgrade = request.expected.asks_upgrade || websocket_step.is_some();
+        connection.codec.start(Expected { asks_upgrade, ..request.expected });
         let sent_ns = self.clock.now_ns();
         if let Err(error) = self.io.send(c) {
             let fresh = connection.fresh;
@@ -444,11 +442,11 @@ impl<I: Io> Thread<'_, I> {
             (Event::Received { closing }, Some(s)) if connection.exchanging => {
                 self.receive(s, c, closing, now_ns)
             }
-            (Event::Ended, Some(s)) if connection.exchanging => match connection.decoder.finish() {
+            (Event::Ended, Some(s)) if connection.exchanging => match connection.codec.finish() {
                 Ok(()) if connection.websocket.is_some() => self.handshake_answered(s, c, None, now_ns),
                 Ok(()) => self.answered(s, c, false, now_ns),
-                Err(HttpError::Empty) => self.broke(s, c, Fault::ClosedBefore, now_ns),
-                Err(_) => self.broke(s, c, Fault::ClosedWithin, now_ns),
+                Err(Closed::Before) => self.broke(s, c, Fault::ClosedBefore, now_ns),
+                Err(Closed::Within) => self.broke(s, c, Fault::ClosedWithin, now_ns),
             },
             (Event::Unsent(error), Some(s)) if connection.exchanging => self.unsent(s, c, error, now_ns),
             (Event::Failed(error), Some(s)) if connection.state == State::Connecting => {
@@ -500,7 +498,7 @@ impl<I: Io> Thread<'_, I> {
 
     fn receive(&mut self, s: usize, c: usize, closing: bool, now_ns: u64) {
         let received = self.io.received();
-        match self.pool.get(c).decoder.decode(received) {
+        match self.pool.get(c).codec.decode(received) {
             Ok(decoded) if decoded.complete && self.pool.get(c).websocket.is_some() => {
                 self.handshake_answered(s, c, Some(decoded.consumed), now_ns);
             }
@@ -539,33 +537,26 @@ impl<I: Io> Thread<'_, I> {
         let end_ns = self.read(s, now_ns);
         let connection = self.pool.get(c);
         let session = &mut self.flow.sessions[s];
-        let keep = may_keep && self.keep_alive && connection.decoder.keep_alive();
-        let asks_upgrade = self.prepared[session.request as usize].asks_upgrade;
-        let void = match connection.decoder.status() {
-            SWITCHING if !asks_upgrade => Some(Fault::Switched),
-            // Sockets have their turn before alarms: it came in all the same when its time was over.
-            _ => (end_ns > session.deadline_ns).then_some(Fault::Timeout),
-        };
-        if let Some(fault) = void {
+        let keep = may_keep && self.keep_alive && connection.codec.keeps_open();
+        // Sockets have their turn before alarms: it came in all the same when its time was over.
+        if end_ns > session.deadline_ns {
             if !keep {
                 self.close(c);
             }
-            self.fail(s, fault, end_ns);
+            self.fail(s, Fault::Timeout, end_ns);
             return self.run_session(s, now_ns);
         }
-        for (name, value) in connection.decoder.headers() {
-            if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {
-                session.jar.take(value);
-            }
-        }
+        let answer = connection.codec.answer();
+        answer.keep_cookies(&mut session.jar);
         let due_ns = session.due_ns;
-        self.recorder.answered(self.pool.get(c).decoder.status(), due_ns);
+        self.recorder.answered(answer.status(), due_ns);
         let session = &mut self.flow.sessions[s];
         let connection = self.pool.get(c);
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let probe = &mut self.prepared[session.request as usize].probe;
-        let judged = probe.judge(&connection.decoder, &mut session.slots, &mut world, &mut self.flow.scratch);
+        let judged =
+            probe.judge(connection.codec.answer(), &mut session.slots, &mut world, &mut self.flow.scratch);
         if !keep {
             self.close(c);
         }
@@ -586,10 +577,10 @@ impl<I: Io> Thread<'_, I> {
             let names = &self.kinds[session.kind].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
-                    let decoder = &self.pool.get(c as usize).decoder;
+                    let answer = self.pool.get(c as usize).codec.answer();
                     let variables = Variables { slots: &session.slots, names };
                     let scratch = &self.flow.scratch;
-                    request.probe.describe(*flaw, decoder, self.io.received(), variables, scratch)
+                    request.probe.describe(*flaw, answer, self.io.received(), variables, scratch)
                 }
                 (Fault::Unmet(unmet), _) => unmet.describe(names),
                 _ => fault.to_string(),

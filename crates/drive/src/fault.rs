@@ -6,9 +6,9 @@ use std::io;
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
-use tidemark_wire::http1::HttpError;
 
 use crate::answer::Flaw;
+use crate::codec::Violation;
 use crate::stream_fault;
 
 /// Why a request failed.
@@ -28,10 +28,8 @@ pub(crate) enum Fault {
     ClosedBefore,
     /// The peer closed within the answer.
     ClosedWithin,
-    /// The server went over to another protocol, for which nobody had asked.
-    Switched,
-    /// What came is no HTTP, or not within the bounds.
-    Protocol(HttpError),
+    /// What came is no answer, or not within the bounds.
+    Protocol(Violation),
     /// The answer is not as it should be.
     Flawed(Flaw),
     /// It could not be sent, because something that it needs is not there.
@@ -51,7 +49,7 @@ impl Fault {
                 Outcome::Protocol
             }
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
-            Fault::Protocol(_) | Fault::Switched => Outcome::Protocol,
+            Fault::Protocol(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
             Fault::Unmet(_) => Outcome::Variable,
             Fault::WebSocket(outcome, _) => *outcome,
@@ -75,13 +73,7 @@ impl fmt::Display for Fault {
             Fault::Broken(error) => write!(f, "the connection broke: {error}"),
             Fault::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
             Fault::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),
-            Fault::Protocol(error @ HttpError::BodyTooLarge { .. }) => {
-                write!(f, "{error} that `limits: body` sets")
-            }
-            Fault::Protocol(error) => write!(f, "{error}"),
-            Fault::Switched => {
-                f.write_str("the server switched protocols (status 101), for which nobody had asked")
-            }
+            Fault::Protocol(violation) => write!(f, "{violation}"),
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
             Fault::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
             Fault::WebSocket(_, words) => f.write_str(words),

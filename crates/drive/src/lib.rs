@@ -5,7 +5,8 @@
 //! second it hands a [`ThreadInterval`] over, which [`Drive::intervals`] receives.
 //!
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
-//! the `io` back end out and back, is looked at in `answer`, and leaves its mark in `record`. The loop around it is
+//! the `io` back end out and back, is read by the `codec` of its protocol (`http1`, `redis`), looked at in `answer`, and
+//! leaves its mark in `record`. The loop around it is
 //! `thread`; what differs for a session's WebSocket is in `websocket`. Over HTTP/2 (`http2`) a
 //! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
 //! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
@@ -22,7 +23,7 @@
 //! use std::sync::Arc;
 //! use std::time::{Instant, SystemTime};
 //!
-//! use tidemark_drive::{Address, DriveOptions, IoChoice, Target, Timestamps, start};
+//! use tidemark_drive::{Address, DriveOptions, IoChoice, Protocol, Target, Timestamps, start};
 //! use tidemark_scenario::{Plan, Shared};
 //!
 //! let plan: Plan = a_plan();
@@ -40,8 +41,7 @@
 //!         authority: "localhost:9080".into(),
 //!         base_path: String::new(),
 //!         tls: None,
-//!         http2: None,
-//!         rpc: None,
+//!         protocol: Protocol::Http1,
 //!     },
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
@@ -62,17 +62,20 @@ mod ahead;
 mod answer;
 mod arrivals;
 mod clock;
+mod codec;
 mod connection;
 mod drive;
 mod exchange;
 mod fault;
 mod held_rows;
+mod http1;
 mod http2;
 mod io;
 mod jar;
 mod ledger;
 mod machine;
 mod record;
+mod redis;
 mod request;
 mod room;
 mod rpc;
@@ -93,8 +96,9 @@ use std::time::{Instant, SystemTime};
 pub use drive::{Drive, DriveEnd, DriveError, NotFound, OnceError, PhaseTimes, Stopper, run_once, start};
 pub use io::{Handshakes, IoChoice, Timestamps};
 pub use ledger::{ONCE_THREAD, forms};
+pub use redis::Redis;
 pub use room::Bound;
-pub use target::{Address, Http2, Rpc, Target};
+pub use target::{Address, Http2, Protocol, Rpc, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]

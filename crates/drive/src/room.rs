@@ -91,14 +91,7 @@ mod tests {
 
     #[test]
     fn room_is_no_more_than_what_is_wanted() {
-        let target = |address| Target {
-            address,
-            authority: "x".into(),
-            base_path: String::new(),
-            tls: None,
-            http2: None,
-            rpc: None,
-        };
+        let target = |address| Target { address, ..crate::testing::target() };
         let room = Room::make(10, &target(Address::Unix("/x".into())));
         assert_eq!((room.connections, room.sources), (10, 1));
         let room = Room::make(usize::MAX / 2, &target(Address::Tcp("[::1]:9".parse().unwrap())));

@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use tidemark_scenario::plan::HttpVersion;
 
 use crate::http2;
+use crate::redis::Redis;
 use crate::rpc;
 use crate::tls::{ALPN_2, Tls};
 
@@ -50,10 +51,22 @@ pub struct Target {
     pub base_path: String,
     /// Where TLS is spoken.
     pub tls: Option<Tls>,
-    /// Where HTTP/2 is spoken.
-    pub http2: Option<Http2>,
-    /// Where requests are remote calls.
-    pub rpc: Option<Rpc>,
+    /// What is spoken there.
+    pub protocol: Protocol,
+}
+
+/// What is spoken with a server, and what is known of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1, and WebSockets that begin with it.
+    #[default]
+    Http1,
+    /// HTTP/2.
+    Http2(Http2),
+    /// Remote calls over a WebSocket.
+    Calls(Rpc),
+    /// Redis' protocol.
+    Redis(Redis),
 }
 
 impl Target {
@@ -63,9 +76,18 @@ impl Target {
     /// # Errors
     /// What a person has to know who wants to drive this server.
     pub fn greet(&mut self, version: HttpVersion, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        if let Protocol::Redis(redis) = &self.protocol {
+            let Some(tls) = &mut self.tls else { return redis.greet(stream) };
+            let mut session = tls.greet(HttpVersion::One, stream)?;
+            redis.greet(&mut rustls::Stream::new(&mut session, stream))?;
+            tls.offer_nothing();
+            session.send_close_notify();
+            let _ = session.complete_io(stream);
+            return Ok(());
+        }
         let Some(tls) = &mut self.tls else {
             let speaks_2 = version == HttpVersion::Two;
-            self.http2 = if speaks_2 { Some(Http2::greet(stream)?) } else { None };
+            self.protocol = if speaks_2 { Protocol::Http2(Http2::greet(stream)?) } else { Protocol::Http1 };
             return Ok(());
         };
         let mut session = tls.greet(version, stream)?;
@@ -75,7 +97,7 @@ impl Target {
             return Err(io::Error::new(io::ErrorKind::InvalidData, told));
         }
         let mut secured = rustls::Stream::new(&mut session, stream);
-        self.http2 = if agreed { Some(Http2::greet(&mut secured)?) } else { None };
+        self.protocol = if agreed { Protocol::Http2(Http2::greet(&mut secured)?) } else { Protocol::Http1 };
         tls.offer(if agreed { HttpVersion::Two } else { HttpVersion::One });
         session.send_close_notify();
         // A last word; whether anybody still hears it does not matter.
@@ -108,7 +130,7 @@ impl Target {
                 greeting
             }
         };
-        self.rpc = Some(Rpc { path, most_calls: greeting.in_flight_max.max(1) });
+        self.protocol = Protocol::Calls(Rpc { path, most_calls: greeting.in_flight_max.max(1) });
         Ok(())
     }
 }
@@ -188,7 +210,7 @@ impl Dialer {
     /// A socket that is not connected.
     fn socket(&self) -> io::Result<Socket> {
         let address = self.known_address()?;
-        let protocol = (!self.is_unix).then_some(Protocol::TCP);
+        let protocol = (!self.is_unix).then_some(socket2::Protocol::TCP);
         let domain = if self.is_unix { Domain::UNIX } else { address.domain() };
         let socket = Socket::new(domain, Type::STREAM, protocol)?;
         if !self.is_unix {

@@ -1,7 +1,25 @@
 //! Plans for this crate's own tests.
 
-use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Limits, Load, LoadModel, Op, RequestPlan, SessionKind};
+use tidemark_scenario::plan::{Ask, HttpRequest, Limits, Load, LoadModel, Op, RequestPlan, SessionKind};
+use tidemark_scenario::{Plan, Template};
+
+use crate::target::{Address, Protocol, Target};
+
+/// A place where nobody is.
+pub(crate) fn target() -> Target {
+    Target {
+        address: Address::Tcp(([127, 0, 0, 1], 9).into()),
+        authority: "h".into(),
+        base_path: String::new(),
+        tls: None,
+        protocol: Protocol::Http1,
+    }
+}
+
+/// A GET of a path.
+pub(crate) fn get(path: &str) -> Ask {
+    Ask::Http(HttpRequest { method: "GET".into(), target: Template::literal(path), ..HttpRequest::default() })
+}
 
 /// A session kind of these operations.
 pub(crate) fn kind(ops: Vec<Op>) -> SessionKind {

@@ -23,10 +23,11 @@ use crate::io::pipeline::PipelineIo;
 use crate::io::tls::TlsIo;
 use crate::io::{Handshakes, Io, Timestamps};
 use crate::record::{Gauges, Recorder};
+use crate::redis::GreetedIo;
 use crate::request::Prepared;
 use crate::rpc::{self, RpcIo};
 use crate::session::{Session, Stand, Weights};
-use crate::target::{Rpc, Target};
+use crate::target::{Protocol, Target};
 use crate::timers::{Alarm, Timers};
 
 /// Most arrivals that are begun before sockets have their turn again.
@@ -188,44 +189,33 @@ impl<'a, I: Io> Thread<'a, I> {
     /// wants that, and with `depth` requests at once on each.
     pub fn run_to(self, target: &Target, depth: usize) -> (ThreadEnd, Recorder) {
         let connections = self.pool.most().div_ceil(depth);
-        if let Some(rpc) = &target.rpc {
-            return self.run_calls(target, rpc, connections, depth);
-        }
-        let (is_secure, keep_alive) = (target.tls.is_some(), self.keep_alive);
-        let streams = |io| Http2Io::new(io, connections, depth, is_secure, keep_alive);
-        match (&target.tls, target.http2) {
-            (None, None) => self.run_deep(connections, depth),
-            (None, Some(_)) => self.over(streams).run(),
-            (Some(tls), None) => {
-                self.over(|io| TlsIo::new(io, tls, connections)).run_deep(connections, depth)
-            }
-            (Some(tls), Some(_)) => {
-                let thread = self.over(|io| TlsIo::new(io, tls, connections));
-                thread.over(|io| Http2Io::new(io, connections, depth, is_secure, keep_alive)).run()
-            }
+        match &target.tls {
+            None => self.run_by(target, connections, depth),
+            Some(tls) => self.over(|io| TlsIo::new(io, tls, connections)).run_by(target, connections, depth),
         }
     }
 
-    /// Requests are remote calls.
-    fn run_calls(
-        mut self,
-        target: &Target,
-        rpc: &Rpc,
-        connections: usize,
-        depth: usize,
-    ) -> (ThreadEnd, Recorder) {
-        let place = rpc::Place {
-            authority: target.authority.clone(),
-            path: rpc.path.clone(),
-            payload_bytes: self.pool.body_bytes(),
-        };
-        let random = self.random.fork();
-        match &target.tls {
-            None => self.over(|io| RpcIo::new(io, place, connections, depth, random)).run(),
-            Some(tls) => {
-                let thread = self.over(|io| TlsIo::new(io, tls, connections));
-                thread.over(|io| RpcIo::new(io, place, connections, depth, random)).run()
+    /// By the protocol that the target speaks.
+    fn run_by(mut self, target: &Target, connections: usize, depth: usize) -> (ThreadEnd, Recorder) {
+        match &target.protocol {
+            Protocol::Http1 => self.run_deep(connections, depth),
+            Protocol::Http2(_) => {
+                let (is_secure, keep_alive) = (target.tls.is_some(), self.keep_alive);
+                self.over(|io| Http2Io::new(io, connections, depth, is_secure, keep_alive)).run()
             }
+            Protocol::Calls(server) => {
+                let place = rpc::Place {
+                    authority: target.authority.clone(),
+                    path: server.path.clone(),
+                    payload_bytes: self.pool.body_bytes(),
+                };
+                let random = self.random.fork();
+                self.over(|io| RpcIo::new(io, place, connections, depth, random)).run()
+            }
+            Protocol::Redis(server) if server.has_greeting() => {
+                self.over(|io| GreetedIo::new(io, server.clone(), connections)).run_deep(connections, depth)
+            }
+            Protocol::Redis(_) => self.run_deep(connections, depth),
         }
     }
 

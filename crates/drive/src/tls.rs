@@ -112,6 +112,11 @@ impl Tls {
         self.config.alpn_protocols = names.iter().map(|name| name.to_vec()).collect();
     }
 
+    /// Nothing is offered by ALPN: what is spoken is no HTTP.
+    pub(crate) fn offer_nothing(&mut self) {
+        self.config.alpn_protocols.clear();
+    }
+
     /// One handshake over a connection that blocks, offering a version.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use tidemark_wire::websocket::{
     self, Decoder, Limits, Role, WebSocketError, write_close, write_message, write_ping, write_pong,
 };
 
+use crate::answer::Answer;
 use crate::answer::{Flaw, Message, Variables};
 use crate::exchange::Placed;
 use crate::fault::Fault;
@@ -340,21 +341,18 @@ impl<'a, I: Io> Thread<'a, I> {
         let session = &mut self.flow.sessions[s];
         let connection = self.pool.get(c);
         connection.exchanging = false;
-        for (name, value) in connection.decoder.headers() {
-            if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {
-                session.jar.take(value);
-            }
-        }
+        let Some(answer) = connection.codec.http() else { return };
+        answer.keep_cookies(&mut session.jar);
         let Some(websocket) = connection.websocket.as_mut() else { return };
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let probe = &mut self.prepared[session.request as usize].probe;
-        let result = handshake::check_answer(&connection.decoder, &websocket.key, offered);
+        let result = handshake::check_answer(answer, &websocket.key, offered);
         let result = match result {
             Err(error @ HandshakeError::Status(_)) => Err(failed(Outcome::Status, error.to_string())),
             Err(error) => Err(failed(Outcome::Protocol, error.to_string())),
             Ok(_) => probe
-                .judge(&connection.decoder, &mut session.slots, &mut world, &mut self.flow.scratch)
+                .judge(answer, &mut session.slots, &mut world, &mut self.flow.scratch)
                 .map_err(Fault::Flawed),
         };
         websocket.is_open = result.is_ok() && consumed.is_some();

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::calls::{self, calling, offered};
-use support::{Server, answer, extract, get, options, phase, plan};
+use support::{Server, answer, extract, get, http, options, phase, plan};
 use tidemark_drive::{DriveOptions, IoChoice, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
@@ -125,7 +125,7 @@ fn a_session() -> Plan {
     plan.requests[0].extractions = vec![extract(0, id, WhenMissing::Fail)];
     let literal = |text: &str| Part::Literal(text.as_bytes().into());
     let item = Part::Hole(Expr::variable(0), Encoding::Path);
-    plan.requests[1].head = Template { parts: vec![literal("GET /item/"), item, literal(" HTTP/1.1\r\n")] };
+    http(&mut plan.requests[1]).target = Template { parts: vec![literal("/item/"), item] };
     plan.sessions[0].slots = 1;
     let there = Template::literal("is there");
     plan.requests[1].checks = vec![Check::Status(vec![(200, 299)]), Check::Body(TextTest::Contains(there))];

@@ -5,7 +5,7 @@ mod support;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use support::{Next, Server, answer, begin, finish, get, http, kind, options, phase, plan, run};
 use tidemark_record::Outcome;
 use tidemark_scenario::Template;
 use tidemark_scenario::plan::{LoadModel, Op, Spacing};
@@ -104,7 +104,7 @@ fn a_requests_own_cookies_stand_in_place_of_the_sessions() {
         Next::Keep
     });
     let mut own = get(0, "/own");
-    own.head = Template::literal("GET /own HTTP/1.1\r\ncookie: mine=1\r\n");
+    http(&mut own).headers.push(("cookie".into(), Template::literal("mine=1")));
     let mut plan = plan(vec![own, get(1, "/b")], LoadModel::Closed, vec![phase(LONG_MS, 1.0)]);
     plan.sessions = vec![kind(vec![Op::Request(0), Op::Request(0), Op::Request(1), Op::End])];
     plan.limits.sessions = Some(1);

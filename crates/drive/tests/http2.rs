@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use support::identity::{Identity, NAME, identity_13};
 use support::{Nobody, Sum, begin, finish, options};
-use tidemark_drive::{DriveOptions, Http2, Tls};
+use tidemark_drive::{DriveOptions, Http2, Protocol, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::HttpVersion;
@@ -31,7 +31,7 @@ fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
 
 fn speaking(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.http2 = Some(Http2 { most_streams: usize::MAX });
+    options.target.protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
     options
 }
 
@@ -45,7 +45,7 @@ fn run_secured(plan: Plan, address: SocketAddr, identity: &Identity, version: Ht
     options.target.tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
     let mut stream = TcpStream::connect(address).unwrap();
     options.target.greet(version, &mut stream).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(options.target.http2.is_some(), version != HttpVersion::One);
+    assert_eq!(matches!(options.target.protocol, Protocol::Http2(_)), version != HttpVersion::One);
     finish(begin(plan, options))
 }
 
@@ -215,7 +215,7 @@ fn what_it_takes_is_known_from_its_greeting() {
     let mut options = options(server.address(), 1);
     let mut stream = TcpStream::connect(server.address()).unwrap();
     options.target.greet(HttpVersion::Two, &mut stream).unwrap();
-    assert_eq!(options.target.http2, Some(Http2 { most_streams: 3 }));
+    assert_eq!(options.target.protocol, Protocol::Http2(Http2 { most_streams: 3 }));
     let sum = finish(begin(plan(ONE_GET, 60, "users: 6", "connections: 1, streams: 6"), options));
     assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
     // Its one connection carries three of the six users at once; one more greeted.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options};
-use tidemark_drive::{DriveOptions, Http2, forms, run_once};
+use tidemark_drive::{DriveOptions, Http2, Protocol, forms, run_once};
 use tidemark_record::Outcome;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, LedgerWriter, Part, Reading, Search};
 use tidemark_scenario::{Plan, Shared};
@@ -188,7 +188,7 @@ fn pipelined_writes_keep_their_own_entries() {
 
 fn http2(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.http2 = Some(Http2 { most_streams: usize::MAX });
+    options.target.protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
     options
 }
 

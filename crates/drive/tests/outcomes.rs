@@ -5,7 +5,7 @@ mod support;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use support::{Next, Nobody, Server, answer, get, phase, plan, run, whole_sessions, write};
+use support::{Next, Nobody, Server, answer, get, http, phase, plan, run, whole_sessions, write};
 use tidemark_record::Outcome;
 use tidemark_scenario::Template;
 use tidemark_scenario::plan::{Check, LoadModel, Op, Plan, Spacing, TextTest};
@@ -162,7 +162,7 @@ fn protocols_are_switched_only_where_that_was_asked_for() {
     });
     all_end(&server, twenty(), Outcome::Protocol, "switched protocols (status 101)");
     let mut plan = twenty();
-    plan.requests[0].head = Template::literal("GET / HTTP/1.1\r\nUpgrade: x\r\n");
+    http(&mut plan.requests[0]).headers.push(("Upgrade".into(), Template::literal("x")));
     all_end(&server, plan, Outcome::Ok, "");
 }
 
@@ -184,8 +184,8 @@ fn refused_connections_back_off() {
     let sum = run(plan, nobody.address());
     let refused = sum.outcome(Outcome::Connect);
     assert_eq!(refused, sum.ended());
-    // 0, 1, 3, 7, … 511 ms: ten tries for each of the two users, and no thousands.
-    assert!((2..=22).contains(&refused), "{refused}");
+    // 0, 1, 3, 7, … 127 ms, then each 100 ms: fourteen tries for each of the two users, and no thousands.
+    assert!((2..=30).contains(&refused), "{refused}");
     assert!(sum.examples()[0].detail.contains("could not connect"), "{:?}", sum.examples());
     assert_eq!(sum.response().len(), refused);
     assert_eq!(sum.connects(), 0);
@@ -269,7 +269,6 @@ fn a_connection_closed_while_idle_is_opened_again_silently() {
 fn a_head_answer_has_no_body() {
     let server = Server::start(|_, stream| write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"));
     let mut plan = twenty();
-    plan.requests[0].method = "HEAD".into();
-    plan.requests[0].head = Template::literal("HEAD / HTTP/1.1\r\n");
+    http(&mut plan.requests[0]).method = "HEAD".into();
     all_end(&server, plan, Outcome::Ok, "");
 }

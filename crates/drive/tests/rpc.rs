@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
 use support::identity::{NAME, identity_13};
 use support::{Sum, begin, finish, options};
-use tidemark_drive::{DriveOptions, Tls};
+use tidemark_drive::{DriveOptions, Protocol, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_wire::rpc::Limits;
@@ -94,7 +94,8 @@ fn the_server_is_not_sent_more_than_it_takes() {
     let plan = plan(ONE_CALL, 400, "users: 20", "connections: 1, streams: 20");
     let mut options = calling(server.address, None, &plan);
     // as if it had said more when it was asked: what it says to each connection holds
-    options.target.rpc.as_mut().unwrap().most_calls = 20;
+    let Protocol::Calls(known) = &mut options.target.protocol else { panic!("it takes calls") };
+    known.most_calls = 20;
     let sum = finish(begin(plan, options));
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
     assert!(sum.end.held > 100, "{} were held", sum.end.held);
@@ -106,7 +107,8 @@ fn what_it_takes_is_known_from_its_greeting() {
     let server = server(Offered { in_flight_max: 3, ..offered() }, well);
     let plan = plan(ONE_CALL, 60, "users: 6", "connections: 1, streams: 6");
     let options = calling(server.address, None, &plan);
-    assert_eq!(options.target.rpc.as_ref().unwrap().most_calls, 3);
+    let Protocol::Calls(known) = &options.target.protocol else { panic!("it takes calls") };
+    assert_eq!(known.most_calls, 3);
     let sum = finish(begin(plan, options));
     assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
     assert_eq!(

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::{
-    Next, Server, answer, begin, extract, finish, get, kind, options, phase, plan, run, whole_sessions,
+    Next, Server, answer, begin, extract, finish, get, http, kind, options, phase, plan, post, run,
+    whole_sessions,
 };
 use tidemark_drive::{OnceError, run_once};
 use tidemark_record::Outcome;
@@ -22,7 +23,7 @@ const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
 fn get_of(slot: u16, path: &str) -> Template {
     let literal = |text: String| Part::Literal(text.into_bytes().into());
     let hole = Part::Hole(Expr::variable(slot), Encoding::Url);
-    Template { parts: vec![literal(format!("GET {path}")), hole, literal(" HTTP/1.1\r\n".into())] }
+    Template { parts: vec![literal(path.into()), hole] }
 }
 
 #[test]
@@ -35,7 +36,7 @@ fn a_value_from_one_answer_goes_into_the_next_request() {
     let mut plan = whole_sessions(vec![get(0, "/list"), get(1, "")], 20);
     let id = Source::Json(json::Path::parse("$.items[-1].id").unwrap());
     plan.requests[0].extractions = vec![extract(0, id, WhenMissing::Fail)];
-    plan.requests[1].head = get_of(0, "/item/");
+    http(&mut plan.requests[1]).target = get_of(0, "/item/");
     let sum = run(plan, server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 40, "{:?}", sum.examples());
 }
@@ -52,7 +53,7 @@ fn what_a_failed_request_should_have_brought_is_missing() {
         let token = Source::Header("x-token".into());
         plan.requests[request].extractions = vec![extract(0, token, WhenMissing::Clear)];
     }
-    plan.requests[2].head = get_of(0, "/use/");
+    http(&mut plan.requests[2]).target = get_of(0, "/use/");
     let sum = run(plan, server.address);
     assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Status), 10);
     assert_eq!(sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Variable), 10);
@@ -195,9 +196,7 @@ fn a_body_arrives_whole() {
         answer(stream, if right { "200 OK" } else { "400 Bad Request" }, "", "")
     });
     let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(100, 100.0)]);
-    plan.requests[0].method = "POST".into();
-    plan.requests[0].head = Template::literal("POST / HTTP/1.1\r\n");
-    plan.requests[0].body = Some(Template::literal(vec![b'z'; 300_000]));
+    post(&mut plan.requests[0], vec![b'z'; 300_000]);
     assert_eq!(run(plan, server.address).outcome(Outcome::Ok), 10);
 }
 

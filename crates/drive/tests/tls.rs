@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use support::identity::{Identity, NAME, identity, identity_13, identity_asking};
-use support::{Sum, begin, finish, get, options, phase, plan};
-use tidemark_drive::Tls;
+use support::{Sum, begin, finish, get, options, phase, plan, post};
+use tidemark_drive::{Protocol, Tls};
 use tidemark_record::Outcome;
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{HttpVersion, LoadModel, Spacing, TlsSettings};
-use tidemark_scenario::{Plan, Template};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
@@ -154,9 +154,7 @@ fn bodies_of_many_records_go_both_ways() {
     let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 1 << 20).into_bytes();
     answer.resize(answer.len() + (1 << 20), b'x');
     let mut plan = twenty();
-    plan.requests[0].method = "POST".into();
-    plan.requests[0].head = Template::literal("POST / HTTP/1.1\r\n");
-    plan.requests[0].body = Some(Template::literal("y".repeat(1 << 20)));
+    post(&mut plan.requests[0], "y".repeat(1 << 20));
     let sum = run(plan, serve(&identity, answer, 0, Then::Keep), &trusting(&identity));
     all_end(&sum, Outcome::Ok, "");
     assert_eq!(sum.connects(), 1);
@@ -205,10 +203,10 @@ fn a_greeting_tells_what_a_drive_would_meet() {
         target.tls = Some(Tls::new(settings, NAME).unwrap());
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-        target.greet(version, &mut stream).map(|()| target.http2).map_err(|error| error.to_string())
+        target.greet(version, &mut stream).map(|()| target.protocol).map_err(|error| error.to_string())
     };
-    assert_eq!(greet(&trusting(&identity), HttpVersion::One, address), Ok(None));
-    assert_eq!(greet(&trusting(&identity), HttpVersion::Auto, address), Ok(None));
+    assert_eq!(greet(&trusting(&identity), HttpVersion::One, address), Ok(Protocol::Http1));
+    assert_eq!(greet(&trusting(&identity), HttpVersion::Auto, address), Ok(Protocol::Http1));
     let error = greet(&trusting(&identity), HttpVersion::Two, address).unwrap_err();
     assert!(error.contains("--http 1.1"), "{error}");
     let error = greet(&trusting(&other), HttpVersion::One, address).unwrap_err();

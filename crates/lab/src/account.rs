@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes, Http2, NotFound, Rpc, Timestamps};
+use tidemark_drive::{DriveEnd, Handshakes, Http2, NotFound, Protocol, Rpc, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
@@ -80,16 +80,19 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
-        self.system.http = match (&system.target.rpc, system.target.http2) {
-            (Some(_), _) => "RPC over WebSocket (JSON)",
-            (None, Some(_)) => "HTTP/2",
-            (None, None) => "HTTP/1.1",
+        self.system.http = match &system.target.protocol {
+            Protocol::Calls(_) => "RPC over WebSocket (JSON)",
+            Protocol::Http2(_) => "HTTP/2",
+            Protocol::Http1 => "HTTP/1.1",
+            Protocol::Redis(server) if server.speaks_3 => "RESP3",
+            Protocol::Redis(_) => "RESP2",
         }
         .into();
-        self.notes.extend(system.target.rpc.as_ref().map(|server| called(server, self.streams)));
-        self.notes.extend(
-            system.target.http2.map(|server| spoken(server, system.target.tls.is_some(), self.streams)),
-        );
+        self.notes.extend(match &system.target.protocol {
+            Protocol::Calls(server) => Some(called(server, self.streams)),
+            Protocol::Http2(server) => Some(spoken(*server, system.target.tls.is_some(), self.streams)),
+            Protocol::Http1 | Protocol::Redis(_) => None,
+        });
         self.notes.extend(target::remark(&system.url, &system.target.address));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();

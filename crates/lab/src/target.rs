@@ -1,17 +1,20 @@
 //! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tidemark_drive::{Address, Target, Tls};
+use tidemark_drive::{Address, Protocol, Redis, Target, Tls};
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 
 use crate::error::LabError;
 
 /// What a `connect to` that names a unix socket begins with.
 const UNIX: &str = "unix:";
+/// Where Redis listens if nobody says otherwise.
+const REDIS_PORT: u16 = 6379;
 
 /// Reads and resolves `http://HOST[:PORT][/PATH]` or the same with `https`, by the system's policy. Where the system says what to connect to,
 /// the URL's host is only spoken of, not looked up.
@@ -21,32 +24,81 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     let is_secure = match url.scheme() {
         "http" | "ws" => false,
         "https" | "wss" => true,
-        other => return Err(wrong(format!("`{other}` is not spoken; write http://HOST:PORT or https://"))),
+        "redis" => return redis(&url, false, system).map_err(wrong),
+        "rediss" => return redis(&url, true, system).map_err(wrong),
+        other => {
+            let reason = format!("`{other}` is not spoken; write http://HOST:PORT, https:// or redis://");
+            return Err(wrong(reason));
+        }
     };
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
         return Err(wrong("only a host, a port and the beginning of the path may stand in it".into()));
     }
     let host = url.host_str().ok_or_else(|| wrong("it names no host".into()))?;
     let port = url.port_or_known_default().unwrap_or(80);
-    let address = match &system.connect_to {
-        Some(place) => place_to_connect(place, system.resolve).map_err(wrong)?,
-        None => resolve(host, port, system.resolve).map_err(wrong)?.into(),
-    };
-    let tls = match is_secure {
-        true => Some(Tls::new(&system.tls, host).map_err(|error| wrong(error.to_string()))?),
-        false if system.tls != TlsSettings::default() => {
-            return Err(wrong("how TLS is to be spoken is given, but the URL is not https://".into()));
-        }
-        false => None,
-    };
+    let address = address(host, port, system).map_err(wrong)?;
+    let tls = tls(host, is_secure, system).map_err(wrong)?;
     Ok(Target {
         address,
         tls,
-        http2: None,
-        rpc: None,
+        protocol: Protocol::Http1,
         authority: url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
         base_path: url.path().trim_end_matches('/').to_owned(),
     })
+}
+
+/// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?protocol=3]`, as Redis' own tools write it.
+fn redis(url: &url::Url, is_secure: bool, system: &System) -> Result<Target, String> {
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?;
+    let decoded = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8();
+        text.map(Cow::into_owned).map_err(|_| "user and password are UTF-8, percent-encoded".to_owned())
+    };
+    let user = decoded(url.username())?;
+    let password = url.password().map(decoded).transpose()?;
+    if password.is_none() && !user.is_empty() {
+        return Err("it names a user without a password; write redis://USER:PASSWORD@HOST".into());
+    }
+    let database = match url.path().trim_start_matches('/') {
+        "" => None,
+        number => Some(number.parse().map_err(|_| format!("`{number}` is no number of a database"))?),
+    };
+    let mut speaks_3 = false;
+    for (name, value) in url.query_pairs() {
+        speaks_3 = match (&*name, &*value) {
+            ("protocol", "3" | "resp3") => true,
+            ("protocol", "2" | "resp2") => false,
+            _ => return Err(format!("`{name}={value}` is not known there; protocol=3 or protocol=2 is")),
+        };
+    }
+    if url.fragment().is_some() {
+        return Err("nothing is behind a # in such a URL".into());
+    }
+    let login = password.as_deref().map(|password| (user.as_str(), password));
+    Ok(Target {
+        address: address(host, url.port().unwrap_or(REDIS_PORT), system)?,
+        tls: tls(host, is_secure, system)?,
+        protocol: Protocol::Redis(Redis::new(speaks_3, login, database)),
+        authority: host.to_owned(),
+        base_path: String::new(),
+    })
+}
+
+fn address(host: &str, port: u16, system: &System) -> Result<Address, String> {
+    match &system.connect_to {
+        Some(place) => place_to_connect(place, system.resolve),
+        None => Ok(resolve(host, port, system.resolve)?.into()),
+    }
+}
+
+fn tls(host: &str, is_secure: bool, system: &System) -> Result<Option<Tls>, String> {
+    match is_secure {
+        true => Tls::new(&system.tls, host).map(Some).map_err(|error| error.to_string()),
+        false if system.tls != TlsSettings::default() => {
+            Err("how TLS is to be spoken is given, but the URL is not https:// or rediss://".into())
+        }
+        false => Ok(None),
+    }
 }
 
 /// `unix:PATH` or `HOST:PORT`.

@@ -11,6 +11,7 @@ mod feeder;
 mod ledger;
 mod load;
 mod rates;
+mod redis;
 mod request;
 mod scope;
 mod store;
@@ -55,6 +56,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let limits = limits(root.get("limits"), &load, &sessions, reader);
     let system = system.unwrap_or_default();
     call::check(root, &requests, system.http, reader);
+    redis::check(root, &requests, Some(&system), reader);
     let stores = store::read(root.get("stores"), reader);
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();

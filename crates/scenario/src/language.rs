@@ -11,6 +11,7 @@ use crate::plan::{HttpVersion, Resolve};
 mod call;
 pub(crate) mod comparison;
 mod faults;
+mod redis;
 mod store;
 mod verify;
 pub(crate) mod websocket;
@@ -403,7 +404,7 @@ static LIMITS: Record = Record {
 };
 
 /// The kinds of steps, told apart by their verb.
-pub(crate) static STEP_KINDS: [Record; 16] = [
+pub(crate) static STEP_KINDS: [Record; 17] = [
     Record {
         what: "a request",
         schema: "request",
@@ -524,6 +525,7 @@ pub(crate) static STEP_KINDS: [Record; 16] = [
         rule: Rule::Free,
     },
     call::CALL,
+    redis::REDIS,
     websocket::CONNECT,
     websocket::SEND,
     websocket::EXPECT,

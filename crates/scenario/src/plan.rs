@@ -12,12 +12,14 @@ use crate::expr::Expr;
 use crate::secrets::Secrets;
 use crate::template::Template;
 
+mod ask;
 mod fault;
 mod limits;
 mod load;
 mod store;
 mod verify;
 
+pub use ask::{Ask, Call, HttpRequest};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
@@ -27,10 +29,8 @@ pub use verify::{
     ReadFrom, Verify,
 };
 
-/// The method of a request that is a remote call; its path is a slash and the called method's name.
+/// What stands in front of a called method in labels.
 pub const CALL: &str = "CALL";
-/// The header with the time that a remote call has, in milliseconds.
-pub const DEADLINE_HEADER: &str = "Deadline-Ms";
 /// Where remote calls are taken if a scenario does not say.
 pub const RPC_PATH: &str = "/rpc";
 
@@ -155,8 +155,8 @@ pub enum Op {
     Request(u16),
     /// A step over a WebSocket.
     WebSocket {
-        /// Label, time-out, extractions and checks are those of the request of this index; its body is what is sent.
-        /// Only that of [`WebSocketStep::Connect`] has a head.
+        /// Label, time-out, extractions and checks are those of the request of this index: [`Ask::Http`] for
+        /// [`WebSocketStep::Connect`], [`Ask::Message`] for all others.
         request: u16,
         /// What is done.
         step: WebSocketStep,
@@ -228,13 +228,8 @@ pub enum WebSocketStep {
 pub struct RequestPlan {
     /// Index into [`Plan::labels`].
     pub label: u16,
-    /// `GET`, `POST`, …, or [`CALL`].
-    pub method: String,
-    /// Request line and headers, each line ended by CRLF, without `Host`, `Cookie`, `Content-Length`, the headers of
-    /// a WebSocket's handshake, and without the blank line: the driver adds those. Empty for messages.
-    pub head: Template,
-    /// Body, if any.
-    pub body: Option<Template>,
+    /// What is sent.
+    pub ask: Ask,
     /// How its write is entered in the ledger, if it is.
     pub ledger: Option<LedgerPlan>,
     /// Longest time from due sending to the last byte.
@@ -248,18 +243,28 @@ pub struct RequestPlan {
 impl RequestPlan {
     /// Whether it is a remote call.
     pub fn is_call(&self) -> bool {
-        self.method == CALL
+        matches!(self.ask, Ask::Call(_))
     }
 
     /// The method that it calls, if it is a remote call.
     pub fn called(&self) -> Option<&str> {
-        let head = std::str::from_utf8(self.head.as_literal()?).ok()?;
-        head.strip_prefix(CALL)?.strip_prefix(" /")?.split(' ').next()
+        match &self.ask {
+            Ask::Call(call) => Some(&call.method),
+            _ => None,
+        }
     }
 
-    /// Whether it is a message over a WebSocket, and no request of HTTP.
-    pub fn is_message(&self) -> bool {
-        self.head.parts.is_empty()
+    /// The request of HTTP, if it is one.
+    pub fn http(&self) -> Option<&HttpRequest> {
+        match &self.ask {
+            Ask::Http(request) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a command of Redis.
+    pub fn is_redis(&self) -> bool {
+        matches!(self.ask, Ask::Redis(_))
     }
 
     /// Whether an answer's body is needed as a whole (extraction or check).

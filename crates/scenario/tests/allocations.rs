@@ -52,7 +52,9 @@ fn pass(
             Op::Request(index) => {
                 let request = &plan.requests[usize::from(*index)];
                 out.clear();
-                request.head.render(&mut cx, out).unwrap();
+                let request = request.http().unwrap();
+                request.target.render(&mut cx, out).unwrap();
+                request.headers.iter().for_each(|(_, value)| value.render(&mut cx, out).unwrap());
                 if let Some(body) = &request.body {
                     body.render(&mut cx, out).unwrap();
                 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidemark_scenario::context::{Context, Shared};
-use tidemark_scenario::plan::{Op, Plan};
+use tidemark_scenario::plan::{Ask, Op, Plan, RequestPlan};
 use tidemark_scenario::{Slot, check_text, load_text};
 
 fn scenario(steps: &str, rest: &str) -> String {
@@ -38,8 +38,11 @@ fn a_call_is_a_request_to_the_driver() {
     assert_eq!(plan.called().collect::<Vec<_>>(), ["trade.trade", "trade.price", "trade.all"]);
     assert_eq!(plan.system.rpc.as_deref(), Some("/calls"));
     assert!(matches!(plan.sessions[0].ops[..], [Op::Request(0), Op::Request(1), Op::Request(2), Op::End]));
-    let head = plan.requests[0].head.as_literal().unwrap();
-    assert_eq!(head, b"CALL /trade.trade HTTP/1.1\r\nDeadline-Ms: 5000\r\n");
+    let call = |request: &RequestPlan| match &request.ask {
+        Ask::Call(call) => call.clone(),
+        other => panic!("no call: {other:?}"),
+    };
+    assert_eq!(call(&plan.requests[0]).deadline_ms, 5000);
     let shared = Shared::new(plan.counters, Vec::new());
     let mut slots = vec![Slot::default(); plan.sessions[0].slots];
     slots[0].set_text(b"yes");
@@ -47,7 +50,7 @@ fn a_call_is_a_request_to_the_driver() {
     let bodies = plan.requests.iter().map(|request| {
         let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
-        request.body.as_ref().unwrap().render(&mut cx, &mut out).unwrap();
+        call(request).arguments.render(&mut cx, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     });
     let bodies: Vec<String> = bodies.collect();

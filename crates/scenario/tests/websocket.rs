@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::plan::{Check, Op, Plan, WebSocketStep};
+use tidemark_scenario::plan::{Ask, Check, Op, Plan, WebSocketStep};
 use tidemark_scenario::{check_text, load_text};
 use tidemark_wire::websocket::Kind;
 
@@ -65,12 +65,15 @@ fn every_step() {
     ];
     assert_eq!(steps, expected);
     assert_eq!(plan.labels, ["ws connect /chat", "Hello", "ws send", "ws expect", "ws ping", "ws close"]);
-    let head = plan.requests[0].head.as_literal().unwrap();
+    let head = plan.requests[0].http().unwrap().head();
     assert_eq!(
-        std::str::from_utf8(head).unwrap(),
+        std::str::from_utf8(head.as_literal().unwrap()).unwrap(),
         "GET /chat?room=5 HTTP/1.1\r\nX-A: b\r\nUser-Agent: tidemark\r\nSec-WebSocket-Protocol: v2, v1\r\n"
     );
-    let literal = |request: usize| plan.requests[request].body.as_ref().and_then(|body| body.as_literal());
+    let literal = |request: usize| match &plan.requests[request].ask {
+        Ask::Message(message) => message.as_ref().and_then(|message| message.as_literal()),
+        other => panic!("no message: {other:?}"),
+    };
     assert_eq!(literal(1), Some(&b"hello"[..]));
     assert!(matches!(plan.requests[2].checks[..], [Check::Json(..), Check::Holds(..)]));
     assert!(plan.requests[3].checks.is_empty());

@@ -89,7 +89,8 @@ proptest! {
         let text = scenario(folder.path(), &["-B", "body"]).expect("any text may be a body");
         let plan = load_text("hit", &text, folder.path(), &[]).expect("what is printed can be run");
         // an empty one may be none at all
-        let sent = plan.requests[0].body.as_ref().map(|body| body.parts.clone()).unwrap_or_default();
+        let sent = plan.requests[0].http().and_then(|request| request.body.as_ref());
+        let sent = sent.map(|body| body.parts.clone()).unwrap_or_default();
         let literal: Vec<u8> = sent.iter().flat_map(|part| match part {
             tidemark_scenario::template::Part::Literal(bytes) => bytes.to_vec(),
             hole => panic!("{body:?} has no hole, but this one was found: {hole:?}"),

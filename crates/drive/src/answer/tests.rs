@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tidemark_scenario::plan::SlotIndex;
 use tidemark_scenario::{Expr, Shared, Template, Value};
-use tidemark_wire::http1::DecoderLimits;
+use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
 
 use super::*;
 
@@ -28,9 +28,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         .collect();
     let request = RequestPlan {
         label: 0,
-        method: "GET".into(),
-        head: Template::literal("GET / HTTP/1.1\r\n"),
-        body: None,
+        ask: crate::testing::get("/"),
         ledger: None,
         timeout: Duration::from_secs(1),
         extractions,

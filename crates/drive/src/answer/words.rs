@@ -33,7 +33,7 @@ pub(super) fn status(ranges: &[(u16, u16)], got: u16, body: &str) -> String {
 /// A check that does not hold; `scratch` is as the check left it.
 pub(super) fn check(
     check: &Check,
-    answer: &impl Answer,
+    answer: &dyn Answer,
     variables: Variables<'_>,
     scratch: &Scratch,
 ) -> String {

@@ -3,7 +3,6 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_record::{ErrorExample, Outcome};
-use tidemark_scenario::Template;
 use tidemark_scenario::plan::RequestPlan;
 
 use super::*;
@@ -69,22 +68,13 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
     });
     let plan = testing::plan(vec![RequestPlan {
         label: 0,
-        method: "GET".into(),
-        head: Template::literal("GET / HTTP/1.1\r\n"),
-        body: None,
+        ask: testing::get("/"),
         ledger: None,
         timeout: TIMEOUT,
         extractions: Vec::new(),
         checks: Vec::new(),
     }]);
-    let target = Target {
-        address: address.clone(),
-        authority: "h".into(),
-        base_path: String::new(),
-        tls: None,
-        http2: None,
-        rpc: None,
-    };
+    let target = Target { address: address.clone(), ..testing::target() };
     let options = DriveOptions {
         threads: 1,
         cores: Vec::new(),

@@ -1,7 +1,8 @@
 //! Calls out of the text of HTTP/1.1 that sessions write, and answers into it.
 
-use tidemark_scenario::plan::{CALL, DEADLINE_HEADER};
 use tidemark_wire::rpc::Answer;
+
+use crate::http1::{CALL, DEADLINE_HEADER};
 
 /// Most heads that are remembered. They hold nothing that varies, so a scenario has as many as it has calls.
 const HEADS_MAX: usize = 1_024;

@@ -1,13 +1,12 @@
 use std::time::{Instant, SystemTime};
 
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Curve, Limits, Load, LoadModel, Op, Phase, RequestPlan, Spacing};
-use tidemark_scenario::{Plan, Template};
 
 use super::*;
 use crate::arrivals::span;
 use crate::clock::nanoseconds;
 use crate::io::Event;
-use crate::target::Address;
 use crate::testing;
 
 /// Connections that are made at once and never answer. What is sent lies until it is handed over or waited.
@@ -87,9 +86,7 @@ fn driven(spin: bool) -> Silent {
     };
     let request = RequestPlan {
         label: 0,
-        method: "GET".into(),
-        head: Template::literal("GET / HTTP/1.1\r\n"),
-        body: None,
+        ask: testing::get("/"),
         ledger: None,
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
@@ -101,14 +98,7 @@ fn driven(spin: bool) -> Silent {
         load: Load::new(LoadModel::Open(Spacing::Constant), vec![hold]),
         ..testing::plan(vec![request])
     };
-    let target = Target {
-        address: Address::Tcp("127.0.0.1:9".parse().unwrap()),
-        authority: "silent".into(),
-        base_path: String::new(),
-        tls: None,
-        http2: None,
-        rpc: None,
-    };
+    let target = testing::target();
     let mut random = fastrand::Rng::with_seed(1);
     let clock = Clock::new(Instant::now(), SystemTime::now());
     let (window, _) = span(&plan.load, 0);
@@ -119,11 +109,11 @@ fn driven(spin: bool) -> Silent {
         shared: &Shared::new(0, Vec::new()),
         kinds: &plan.sessions,
         weights: Weights::new(&plan.sessions),
-        prepared: Prepared::all(&plan, &target).unwrap(),
+        prepared: Prepared::all(&plan, &target),
         schedule: Schedule::new(&plan.load, &plan.limits, 0, 0, 1, &mut random),
         timers: Timers::default(),
         recorder: Recorder::new(0, 1, 0, window, None),
-        pool: Pool::new(200, 200, plan.limits.choose, 1_000),
+        pool: Pool::new(200, 200, plan.limits.choose, &target, 1_000),
         bounds: Bounds { waiting: 1_000, connect_timeout_ns: u64::MAX, drain_ns: 0 },
         keep_alive: true,
         random,

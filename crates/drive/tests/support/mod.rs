@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Target, Timestamps, start};
+use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Protocol, Target, Timestamps, start};
 use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
-    Curve, Extraction, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind, Source, Spacing,
-    WhenMissing,
+    Ask, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind,
+    Source, Spacing, WhenMissing,
 };
 use tidemark_scenario::{Plan, Shared, Template};
 
@@ -167,14 +167,31 @@ fn receive(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, Vec<u
 pub fn get(label: u16, target: &str) -> RequestPlan {
     RequestPlan {
         label,
-        method: "GET".into(),
-        head: Template::literal(format!("GET {target} HTTP/1.1\r\n")),
-        body: None,
+        ask: Ask::Http(HttpRequest {
+            method: "GET".into(),
+            target: Template::literal(target),
+            ..HttpRequest::default()
+        }),
         ledger: None,
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
     }
+}
+
+/// A request as one of HTTP.
+pub fn http(request: &mut RequestPlan) -> &mut HttpRequest {
+    match &mut request.ask {
+        Ask::Http(request) => request,
+        other => panic!("no request of HTTP: {other:?}"),
+    }
+}
+
+/// Makes a POST of it.
+pub fn post(request: &mut RequestPlan, body: impl Into<Vec<u8>>) {
+    let http = http(request);
+    http.method = "POST".into();
+    http.body = Some(Template::literal(body.into()));
 }
 
 pub fn extract(slot: u16, source: Source, when_missing: WhenMissing) -> Extraction {
@@ -225,8 +242,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
             authority: "test.local".into(),
             base_path: String::new(),
             tls: None,
-            http2: None,
-            rpc: None,
+            protocol: Protocol::Http1,
         },
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),

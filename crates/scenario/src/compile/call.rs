@@ -4,27 +4,23 @@ use tidemark_wire::rpc::NAME_BYTES_MAX;
 
 use super::Session;
 use super::request::Requests;
-use crate::plan::{CALL, Check, DEADLINE_HEADER, HttpVersion, Op, RequestPlan, Source};
+use crate::plan::{Ask, CALL, Call, Check, HttpVersion, Op, RequestPlan, Source};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::{Content, Node};
 
 impl Session<'_, '_> {
-    /// A step that makes a call: a request to the driver, whose path is the method and whose body the arguments.
+    /// A step that makes a call.
     pub(super) fn call(&mut self, step: &Node, method: &Node) {
         let name = self.method(method);
         let Some(label) = self.label_or(step, || format!("{CALL} {name}")) else { return };
         let timeout = self.timeout(step);
         // The server is told the time in milliseconds, of which a call has at least one.
         let deadline_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX).max(1);
-        let (body, ledger) = self.entered(step, |session| session.arguments(step.get("args")));
+        let (arguments, ledger) = self.entered(step, |session| session.arguments(step.get("args")));
         let plan = RequestPlan {
             label,
-            method: CALL.to_owned(),
-            head: Template::literal(format!(
-                "{CALL} /{name} HTTP/1.1\r\n{DEADLINE_HEADER}: {deadline_ms}\r\n"
-            )),
-            body: Some(body),
+            ask: Ask::Call(Call { method: name, deadline_ms, arguments }),
             ledger,
             timeout,
             extractions: self.extractions(step.get("extract")),
@@ -91,7 +87,7 @@ pub(super) fn check(root: &Node, requests: &Requests, http: HttpVersion, reader:
         }
         return;
     };
-    if let Some(place) = requests.first_other {
+    if let Some(place) = requests.first_other.or(requests.first_redis) {
         let message = format!(
             "calls and requests are not made over the same connections, and line {} makes a call; leave out one of \
              the two",

@@ -22,6 +22,7 @@ impl Session<'_, '_> {
             match record.schema {
                 "request" => self.request(step, verb, value),
                 "call" => self.call(step, value),
+                "redis" => self.redis(step, value),
                 "sometimes" => self.sometimes(step, value),
                 "repeat" => self.repeat(step, value),
                 "choose" => self.choose(value),

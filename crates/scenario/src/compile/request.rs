@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Session;
 use super::define::one_or_many;
-use crate::plan::{Check, Extraction, Op, RequestPlan, Source, TextTest, WhenMissing};
+use crate::plan::{Ask, Check, Extraction, HttpRequest, Op, RequestPlan, Source, TextTest, WhenMissing};
 use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::template::{Encoding, Part, Template};
@@ -32,8 +32,9 @@ pub(super) struct Label {
 pub(super) struct Requests {
     pub(super) labels: Vec<Label>,
     pub(super) plans: Vec<RequestPlan>,
-    /// Where the first call stands, and the first request or message that is none.
+    /// Where the first call stands, the first command of Redis, and the first request or message that is neither.
     pub(super) first_call: Option<Place>,
+    pub(super) first_redis: Option<Place>,
     pub(super) first_other: Option<Place>,
     default_headers: Vec<(Node, Node)>,
     default_timeout: Duration,
@@ -46,6 +47,7 @@ impl Requests {
             labels: Vec::new(),
             plans: Vec::new(),
             first_call: None,
+            first_redis: None,
             first_other: None,
             default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
             default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
@@ -102,15 +104,13 @@ impl Session<'_, '_> {
             self.reader.sink.error(step, "this scenario has too many labels");
             return;
         };
-        let ((head, body), ledger) = self.entered(step, |session| {
+        let (request, ledger) = self.entered(step, |session| {
             let (body, content_type) = session.body(step);
-            (session.head(step, method, path, content_type), body)
+            HttpRequest { body, ..session.http(step, method, path, content_type) }
         });
         let plan = RequestPlan {
             label,
-            method: method.to_owned(),
-            head,
-            body,
+            ask: Ask::Http(request),
             ledger,
             timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
@@ -145,39 +145,37 @@ impl Session<'_, '_> {
         if index.is_none() {
             self.reader.sink.error(step, "this scenario has too many requests");
         }
-        let first = match plan.is_call() {
-            true => &mut self.requests.first_call,
-            false => &mut self.requests.first_other,
+        let first = match plan.ask {
+            Ask::Call(_) => &mut self.requests.first_call,
+            Ask::Redis(_) => &mut self.requests.first_redis,
+            Ask::Http(_) | Ask::Message(_) => &mut self.requests.first_other,
         };
         first.get_or_insert(step.place);
         self.requests.plans.push(plan);
         index
     }
 
-    pub(super) fn head(
+    /// A request without a body.
+    pub(super) fn http(
         &mut self,
         step: &Node,
         method: &str,
         path: &Node,
         content_type: Option<&str>,
-    ) -> Template {
-        let mut head = Template::default();
-        head.push_literal(format!("{method} ").as_bytes());
-        let target = self.path(path);
+    ) -> HttpRequest {
+        let mut target = self.path(path);
         self.check_path(path, &target);
         let mut has_query =
             target.parts.iter().any(|part| matches!(part, Part::Literal(l) if l.contains(&b'?')));
-        head.append(target);
         for (name, value) in step.get("query").map(Node::entries).unwrap_or_default() {
-            head.push_literal(if has_query { b"&" } else { b"?" });
+            target.push_literal(if has_query { b"&" } else { b"?" });
             has_query = true;
-            head.append(self.template(name, Encoding::Url));
-            head.push_literal(b"=");
-            head.append(self.template(value, Encoding::Url));
+            target.append(self.template(name, Encoding::Url));
+            target.push_literal(b"=");
+            target.append(self.template(value, Encoding::Url));
         }
-        head.push_literal(b" HTTP/1.1\r\n");
-        self.headers(step, content_type, &mut head);
-        head
+        let headers = self.headers(step, content_type);
+        HttpRequest { method: method.to_owned(), target, headers, body: None }
     }
 
     pub(super) fn check_path(&self, node: &Node, path: &Template) {
@@ -194,31 +192,26 @@ impl Session<'_, '_> {
         self.reader.sink.error_inside(node, 0, text.len(), "a path begins with a slash".into());
     }
 
-    fn headers(&mut self, step: &Node, content_type: Option<&str>, head: &mut Template) {
+    fn headers(&mut self, step: &Node, content_type: Option<&str>) -> Vec<(String, Template)> {
         let own = step.get("headers").map(Node::entries).unwrap_or_default();
         let is_own = |name: &str| {
             own.iter().any(|(own, _)| own.text().is_some_and(|own| own.eq_ignore_ascii_case(name)))
         };
         let defaults = self.requests.default_headers.clone();
         let inherited = defaults.iter().filter(|(name, _)| !name.text().is_some_and(is_own));
-        let mut given: Vec<String> = Vec::new();
+        let mut headers: Vec<(String, Template)> = Vec::new();
         for (name, value) in inherited.chain(own) {
             let Some(text) = name.text() else { continue };
             self.check_header_name(name, text);
-            given.push(text.to_ascii_lowercase());
-            head.push_literal(format!("{text}: ").as_bytes());
-            head.append(self.template(value, Encoding::Header));
-            head.push_literal(b"\r\n");
+            headers.push((text.to_owned(), self.template(value, Encoding::Header)));
         }
-        let mut add = |name: &str, value: &str| {
-            if !given.iter().any(|given| given.eq_ignore_ascii_case(name)) {
-                head.push_literal(format!("{name}: {value}\r\n").as_bytes());
+        let usual = [("Content-Type", content_type), ("User-Agent", Some("tidemark"))];
+        for (name, value) in usual.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+                headers.push((name.to_owned(), Template::literal(value)));
             }
-        };
-        if let Some(content_type) = content_type {
-            add("Content-Type", content_type);
         }
-        add("User-Agent", "tidemark");
+        headers
     }
 
     fn check_header_name(&self, node: &Node, name: &str) {

@@ -99,8 +99,11 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     }
     if let Some(node) = node.get("tls") {
         match &system.origin {
-            SystemOrigin::Url(url) if ["https:", "wss:"].iter().any(|scheme| url.starts_with(scheme)) => {}
-            _ => reader.sink.error(node, "TLS is spoken to a `url` that begins with https:// or wss:// only"),
+            SystemOrigin::Url(url)
+                if ["https:", "wss:", "rediss:"].iter().any(|scheme| url.starts_with(scheme)) => {}
+            _ => reader
+                .sink
+                .error(node, "TLS is spoken to a `url` that begins with https://, wss:// or rediss:// only"),
         }
         system.tls = tls(node, base, reader);
     }
@@ -158,8 +161,8 @@ fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
 
 fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
     let message = match url::Url::parse(text) {
-        Ok(url) if !["http", "https", "ws", "wss"].contains(&url.scheme()) => {
-            format!("\"{text}\" is neither http:// nor https://; that is what the driver speaks")
+        Ok(url) if !["http", "https", "ws", "wss", "redis", "rediss"].contains(&url.scheme()) => {
+            format!("\"{text}\" is neither http:// nor https:// nor redis://; that is what the driver speaks")
         }
         Ok(url) if url.host().is_none() => format!("\"{text}\" names no host"),
         Ok(_) => return,

@@ -4,7 +4,7 @@ use tidemark_wire::websocket::{Kind, is_close_code};
 
 use super::Session;
 use super::define::one_or_many;
-use crate::plan::{Op, RequestPlan, Source, WebSocketStep};
+use crate::plan::{Ask, HttpRequest, Op, RequestPlan, Source, WebSocketStep};
 use crate::sink::Sink;
 use crate::template::{Encoding, Template};
 use crate::yaml::{Node, Place};
@@ -27,11 +27,11 @@ impl Session<'_, '_> {
             _ => verb.text().unwrap_or_default().to_owned(),
         };
         let Some(label) = self.label_or(step, words) else { return };
-        let (mut head, mut body, mut expected, mut ledger) = (Template::default(), None, None, None);
+        let (mut handshake, mut body, mut expected, mut ledger) = (None, None, None, None);
         let action = match schema {
             "wsConnect" => {
                 let protocols = self.protocols(step);
-                head = self.handshake(step, value, &protocols);
+                handshake = Some(self.handshake(step, value, &protocols));
                 WebSocketStep::Connect { protocols }
             }
             "wsSend" => {
@@ -70,9 +70,7 @@ impl Session<'_, '_> {
         }
         let plan = RequestPlan {
             label,
-            method: if is_connect { "GET".to_owned() } else { verb.text().unwrap_or_default().to_owned() },
-            head,
-            body,
+            ask: handshake.map_or(Ask::Message(body), Ask::Http),
             ledger,
             timeout: self.timeout(step),
             extractions,
@@ -97,7 +95,7 @@ impl Session<'_, '_> {
         protocols
     }
 
-    fn handshake(&mut self, step: &Node, path: &Node, protocols: &[String]) -> Template {
+    fn handshake(&mut self, step: &Node, path: &Node, protocols: &[String]) -> HttpRequest {
         for (name, _) in step.get("headers").map(Node::entries).unwrap_or_default() {
             let Some(text) = name.text() else { continue };
             if HANDSHAKE_HEADERS.iter().any(|own| text.eq_ignore_ascii_case(own)) {
@@ -108,11 +106,12 @@ impl Session<'_, '_> {
                 self.reader.sink.error(name, message);
             }
         }
-        let mut head = self.head(step, "GET", path, None);
+        let mut request = self.http(step, "GET", path, None);
         if !protocols.is_empty() {
-            head.push_literal(format!("Sec-WebSocket-Protocol: {}\r\n", protocols.join(", ")).as_bytes());
+            let offered = Template::literal(protocols.join(", "));
+            request.headers.push(("Sec-WebSocket-Protocol".to_owned(), offered));
         }
-        head
+        request
     }
 
     fn message(&mut self, value: &Node) -> (Kind, Template) {

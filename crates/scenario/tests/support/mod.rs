@@ -111,8 +111,9 @@ impl<'p> User<'p> {
             epoch_ms: EPOCH_MS,
         };
         let (mut head, mut body) = (Vec::new(), Vec::new());
-        let mut made = request.head.render(&mut cx, &mut head);
-        if let (Ok(()), Some(template)) = (&made, &request.body) {
+        let http = request.http().expect("a request of HTTP");
+        let mut made = http.head().render(&mut cx, &mut head);
+        if let (Ok(()), Some(template)) = (&made, &http.body) {
             made = template.render(&mut cx, &mut body);
         }
         if let Err(unmet) = made {

@@ -1,0 +1,435 @@
+//! Redis' protocol: how a command is written, its replies, and how a connection begins.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
+
+use tidemark_scenario::{Context, Template, Unmet};
+use tidemark_wire::http1::Decoded;
+use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
+
+use crate::answer::Answer;
+use crate::codec::{Closed, Codec, Expected, Violation};
+use crate::io::{Event, Handshakes, Io};
+
+/// The longest reply to a command of the beginning.
+const GREETING_BYTES: usize = 64 << 10;
+/// What a request without a good reply is taken for: an error reply has the status of one.
+const ERROR: u16 = 500;
+/// The status of a reply that is nil.
+const NIL: u16 = 204;
+/// The status of all others.
+const FINE: u16 = 200;
+
+/// How a connection to a server that speaks Redis' protocol begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Redis {
+    /// What is said first: `HELLO`, `AUTH`, `SELECT`.
+    greeting: Vec<u8>,
+    /// How many commands that is.
+    commands: usize,
+    /// Whether RESP3 is spoken.
+    pub speaks_3: bool,
+}
+
+impl Redis {
+    /// For a server that wants to know who comes (a user may be empty), and for a database other than the first.
+    pub fn new(speaks_3: bool, login: Option<(&str, &str)>, database: Option<u32>) -> Redis {
+        let mut redis = Redis { speaks_3, ..Redis::default() };
+        let mut words: Vec<&[u8]> = Vec::new();
+        let user = login.map(|(user, _)| if user.is_empty() { "default" } else { user });
+        match (speaks_3, login) {
+            (true, Some((_, password))) => {
+                words.extend([
+                    &b"HELLO"[..],
+                    b"3",
+                    b"AUTH",
+                    user.unwrap_or_default().as_bytes(),
+                    password.as_bytes(),
+                ]);
+            }
+            (true, None) => words.extend([&b"HELLO"[..], b"3"]),
+            // servers before version 6 have no users
+            (false, Some(("", password))) => words.extend([&b"AUTH"[..], password.as_bytes()]),
+            (false, Some((user, password))) => {
+                words.extend([&b"AUTH"[..], user.as_bytes(), password.as_bytes()])
+            }
+            (false, None) => {}
+        }
+        redis.say(&words);
+        if let Some(database) = database.filter(|database| *database != 0) {
+            redis.say(&[b"SELECT", database.to_string().as_bytes()]);
+        }
+        redis
+    }
+
+    fn say(&mut self, words: &[&[u8]]) {
+        if !words.is_empty() {
+            resp::write_command(words, &mut self.greeting);
+            self.commands += 1;
+        }
+    }
+
+    /// Whether a connection begins with words of its own.
+    pub(crate) fn has_greeting(&self) -> bool {
+        self.commands > 0
+    }
+
+    /// Begins to speak with the server over a connection that blocks, and asks whether it is ready.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to drive this server.
+    pub(crate) fn greet(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        let mut words = self.greeting.clone();
+        resp::write_command(&[b"PING"], &mut words);
+        stream.write_all(&words)?;
+        let mut greeting = Greeting::new(self.commands + 1);
+        let mut buffer = [0; 4096];
+        loop {
+            let received = stream.read(&mut buffer)?;
+            if received == 0 {
+                let words = "the server closed the connection before it said that it is ready; does it speak Redis' protocol?";
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
+            }
+            if greeting.read(&buffer[..received])?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The replies to what a connection begins with.
+#[derive(Debug)]
+struct Greeting {
+    decoder: ReplyDecoder,
+    left: usize,
+}
+
+impl Greeting {
+    fn new(commands: usize) -> Self {
+        let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES });
+        Greeting { decoder, left: commands }
+    }
+
+    /// Takes what came; how much of it belonged to these replies, once all are there.
+    fn read(&mut self, mut received: &[u8]) -> io::Result<Option<usize>> {
+        let all = received.len();
+        while self.left > 0 {
+            let decoded = self.decoder.decode(received).map_err(|error| {
+                let words = format!("the server does not speak Redis' protocol: {error}");
+                io::Error::new(ErrorKind::InvalidData, words)
+            })?;
+            received = &received[decoded.consumed..];
+            if !decoded.complete {
+                return Ok(None);
+            }
+            self.left -= 1;
+            if self.decoder.kind() == Kind::Error {
+                return Err(refused(self.decoder.body()));
+            }
+            self.decoder.start(true);
+        }
+        Ok(Some(all - received.len()))
+    }
+}
+
+/// A server that is there and does not let us in.
+fn refused(words: &[u8]) -> io::Error {
+    let words = String::from_utf8_lossy(words);
+    let way_out = match words.split(' ').next().unwrap_or_default() {
+        "NOAUTH" => "; put the password into the URL: redis://:PASSWORD@HOST, best as ${env('NAME')}",
+        "WRONGPASS" => "; user and password stand in the URL: redis://USER:PASSWORD@HOST",
+        "NOPROTO" => "; leave out protocol=3",
+        _ => "",
+    };
+    io::Error::new(ErrorKind::PermissionDenied, format!("the server answered \"{words}\"{way_out}"))
+}
+
+/// A command made ready: words that do not vary are written once.
+#[derive(Debug)]
+pub(crate) struct Command {
+    /// What stands before the first word that varies.
+    head: Box<[u8]>,
+    /// Each word that varies, and what stands behind it.
+    rest: Vec<(Template, Box<[u8]>)>,
+}
+
+impl Command {
+    pub fn new(words: &[Template]) -> Self {
+        let mut written = Vec::new();
+        resp::write_head(words.len(), &mut written);
+        let mut command = Command { head: Box::default(), rest: Vec::new() };
+        for word in words {
+            match word.as_literal() {
+                Some(literal) => resp::write_word(literal, &mut written),
+                None => {
+                    command.end(std::mem::take(&mut written));
+                    command.rest.push((word.clone(), Box::default()));
+                }
+            }
+        }
+        command.end(written);
+        command
+    }
+
+    fn end(&mut self, written: Vec<u8>) {
+        let place = self.rest.last_mut().map_or(&mut self.head, |(_, behind)| behind);
+        *place = written.into_boxed_slice();
+    }
+
+    /// Appends the command to `out`; nothing of it where something that it needs is not there.
+    pub fn render(
+        &self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Unmet> {
+        let begin = out.len();
+        out.extend_from_slice(&self.head);
+        for (word, behind) in &self.rest {
+            scratch.clear();
+            if let Err(unmet) = word.render(cx, scratch) {
+                out.truncate(begin);
+                return Err(unmet);
+            }
+            resp::write_word(scratch, out);
+            out.extend_from_slice(behind);
+        }
+        Ok(())
+    }
+}
+
+/// A connection's replies.
+#[derive(Debug)]
+pub(crate) struct Replies(ReplyDecoder);
+
+impl Replies {
+    /// For replies of so many bytes at most.
+    pub fn new(body_bytes: usize) -> Self {
+        Replies(ReplyDecoder::new(ReplyLimits { body_bytes }))
+    }
+}
+
+impl Codec for Replies {
+    fn start(&mut self, expected: Expected) {
+        self.0.start(expected.needs_body);
+    }
+
+    fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
+        self.0.decode(received).map_err(|error| match error {
+            RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
+            _ => Violation(error.to_string().into()),
+        })
+    }
+
+    fn finish(&mut self) -> Result<(), Closed> {
+        match self.0.finish() {
+            RespError::Empty => Err(Closed::Before),
+            _ => Err(Closed::Within),
+        }
+    }
+
+    fn keeps_open(&self) -> bool {
+        true
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        &self.0
+    }
+}
+
+impl Answer for ReplyDecoder {
+    fn status(&self) -> u16 {
+        match self.kind() {
+            Kind::Error => ERROR,
+            Kind::Null => NIL,
+            Kind::Scalar | Kind::Aggregate => FINE,
+        }
+    }
+
+    fn status_words(&self) -> String {
+        match self.kind() {
+            Kind::Error => "an error".into(),
+            Kind::Null => "nil".into(),
+            Kind::Scalar | Kind::Aggregate => "a reply".into(),
+        }
+    }
+
+    fn body(&self) -> &[u8] {
+        self.body()
+    }
+
+    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
+        if self.kind() == Kind::Error { self.body() } else { received }
+    }
+}
+
+/// Connections that begin with words of their own: the loop has one once the server has agreed to them.
+pub(crate) struct GreetedIo<I> {
+    inner: I,
+    redis: Redis,
+    /// For each connection that is being made, what has yet to be answered.
+    greetings: Vec<Option<Box<Greeting>>>,
+}
+
+impl<I: Io> GreetedIo<I> {
+    /// Over `inner`, which has `connections` connections.
+    pub fn new(inner: I, redis: Redis, connections: usize) -> Self {
+        GreetedIo { inner, redis, greetings: (0..connections).map(|_| None).collect() }
+    }
+
+    /// The connection is there, and the server is greeted.
+    fn begin(&mut self, connection: usize) -> Option<Event> {
+        self.inner.output(connection).extend_from_slice(&self.redis.greeting);
+        match self.inner.send(connection) {
+            Ok(()) => {
+                self.greetings[connection] = Some(Box::new(Greeting::new(self.redis.commands)));
+                None
+            }
+            Err(error) => Some(Event::Failed(error)),
+        }
+    }
+
+    /// What came of the greeting, where that is known.
+    fn heard(&mut self, connection: usize, closing: bool) -> Option<Event> {
+        let received = self.inner.received();
+        let greeting = self.greetings[connection].as_mut()?;
+        match greeting.read(received) {
+            Ok(None) if closing => Some(Event::Failed(cut_short())),
+            Ok(None) => None,
+            Ok(Some(bytes)) if bytes == received.len() && !closing => {
+                self.greetings[connection] = None;
+                Some(Event::Opened)
+            }
+            Ok(Some(_)) => Some(Event::Failed(cut_short())),
+            Err(error) => Some(Event::Failed(error)),
+        }
+    }
+}
+
+fn cut_short() -> io::Error {
+    io::Error::new(
+        ErrorKind::UnexpectedEof,
+        "the server closed the connection, or said more, when it was greeted",
+    )
+}
+
+impl<I: Io> Io for GreetedIo<I> {
+    fn open(&mut self, connection: usize) -> io::Result<()> {
+        self.inner.open(connection)
+    }
+
+    fn output(&mut self, connection: usize) -> &mut Vec<u8> {
+        self.inner.output(connection)
+    }
+
+    fn send(&mut self, connection: usize) -> io::Result<()> {
+        self.inner.send(connection)
+    }
+
+    fn push(&mut self, connection: usize) -> io::Result<()> {
+        self.inner.push(connection)
+    }
+
+    fn is_sending(&self, connection: usize) -> bool {
+        self.inner.is_sending(connection)
+    }
+
+    fn close(&mut self, connection: usize) {
+        self.greetings[connection] = None;
+        self.inner.close(connection);
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.inner.wait(at_most)
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.inner.hand_over()
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            let (connection, event) = self.inner.next()?;
+            let is_greeting = self.greetings[connection].is_some();
+            let event = match event {
+                Event::Opened => self.begin(connection),
+                Event::Received { closing } if is_greeting => self.heard(connection, closing),
+                Event::Ended if is_greeting => Some(Event::Failed(cut_short())),
+                Event::Unsent(error) if is_greeting => Some(Event::Failed(error)),
+                other => Some(other),
+            };
+            if let Some(event) = event {
+                return Some((connection, event));
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        self.inner.received()
+    }
+
+    fn arrived(&self) -> Option<u64> {
+        self.inner.arrived()
+    }
+
+    fn answered(&mut self, connection: usize, bytes: usize) -> bool {
+        self.inner.answered(connection, bytes)
+    }
+
+    fn is_first(&self, connection: usize) -> bool {
+        self.inner.is_first(connection)
+    }
+
+    fn socket_of(&self, connection: usize) -> usize {
+        self.inner.socket_of(connection)
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.inner.traffic()
+    }
+
+    fn handshakes(&self) -> Handshakes {
+        self.inner.handshakes()
+    }
+
+    fn connections(&self, opened: u64) -> u64 {
+        self.inner.connections(opened)
+    }
+
+    fn held(&self) -> u64 {
+        self.inner.held()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_begins_with_what_its_server_wants_to_know() {
+        let says = |redis: Redis| String::from_utf8(redis.greeting).unwrap().replace("\r\n", " ");
+        assert!(!Redis::new(false, None, None).has_greeting());
+        assert!(!Redis::new(false, None, Some(0)).has_greeting());
+        assert_eq!(says(Redis::new(false, Some(("", "secret")), None)), "*2 $4 AUTH $6 secret ");
+        assert_eq!(
+            says(Redis::new(false, Some(("me", "x")), Some(3))),
+            "*3 $4 AUTH $2 me $1 x *2 $6 SELECT $1 3 "
+        );
+        assert_eq!(says(Redis::new(true, None, None)), "*2 $5 HELLO $1 3 ");
+        assert_eq!(
+            says(Redis::new(true, Some(("", "x")), None)),
+            "*5 $5 HELLO $1 3 $4 AUTH $7 default $1 x "
+        );
+    }
+
+    #[test]
+    fn a_greeting_is_over_with_its_last_reply_and_an_error_says_the_way_out() {
+        let mut greeting = Greeting::new(2);
+        assert_eq!(greeting.read(b"+O").unwrap(), None);
+        assert_eq!(greeting.read(b"K\r\n+OK\r\n:1").unwrap(), Some(8));
+        let error = Greeting::new(1).read(b"-NOAUTH Authentication required.\r\n").unwrap_err().to_string();
+        assert!(error.contains("NOAUTH") && error.contains(":PASSWORD@"), "{error}");
+        let error = Greeting::new(1).read(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err().to_string();
+        assert!(error.contains("does not speak Redis' protocol"), "{error}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Commands of Redis, and what cannot stand beside them.
+
+use super::Session;
+use super::request::Requests;
+use crate::plan::{Ask, Check, Op, RequestPlan, Source, System, SystemOrigin};
+use crate::reader::Reader;
+use crate::template::{Encoding, Template};
+use crate::yaml::Node;
+
+/// What the URL of such a server begins with; with TLS the second.
+pub(super) const SCHEMES: [&str; 2] = ["redis", "rediss"];
+
+/// Whether a URL is that of a server that speaks Redis' protocol.
+pub(super) fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme))
+}
+
+impl Session<'_, '_> {
+    /// A step that sends a command.
+    pub(super) fn redis(&mut self, step: &Node, words: &Node) {
+        let name = words.items().first().and_then(Node::text).unwrap_or_default().to_owned();
+        let Some(label) = self.label_or(step, || name) else { return };
+        let (words, ledger) = self.entered(step, |session| {
+            words.items().iter().map(|word| session.template(word, Encoding::Raw)).collect::<Vec<Template>>()
+        });
+        let plan = RequestPlan {
+            label,
+            ask: Ask::Redis(words),
+            ledger,
+            timeout: self.timeout(step),
+            extractions: self.extractions(step.get("extract")),
+            checks: self.checks(step.get("check")),
+        };
+        let message = "the reply to a command has neither headers nor cookies";
+        let of_head = |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_));
+        if let Some(extract) = step.get("extract")
+            && plan.extractions.iter().any(|extraction| of_head(&extraction.source))
+        {
+            self.reader.sink.error(extract, message);
+        }
+        if let Some(check) = step.get("check")
+            && plan.checks.iter().any(|check| matches!(check, Check::Header(..)))
+        {
+            self.reader.sink.error(check, message);
+        }
+        if let Some(index) = self.add_request(step, plan) {
+            self.connection_uses.push((self.ops.len(), step.place));
+            self.ops.push(Op::Request(index));
+        }
+    }
+}
+
+/// Reports what does not fit together: commands and another server, another step and this server.
+pub(super) fn check(root: &Node, requests: &Requests, system: Option<&System>, reader: &Reader<'_>) {
+    let get = |first: &str, second: &str| root.get(first)?.entry(second);
+    let is_redis = match system.map(|system| &system.origin) {
+        Some(SystemOrigin::Url(url)) => is_url(url),
+        // the command line may name it
+        None | Some(SystemOrigin::Unknown) => requests.first_redis.is_some(),
+        Some(SystemOrigin::Shipped(_) | SystemOrigin::Command(_)) => false,
+    };
+    if let Some(place) = requests.first_redis.filter(|_| !is_redis) {
+        let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://";
+        reader.sink.error_at(place, message.to_owned());
+    }
+    if !is_redis {
+        return;
+    }
+    if let Some(place) = requests.first_other.or(requests.first_call) {
+        let message =
+            "this server speaks Redis' protocol; all steps that send something to it are `redis: […]`";
+        reader.sink.error_at(place, message.to_owned());
+    }
+    for (first, second, message) in [
+        ("defaults", "headers", "commands have no headers"),
+        ("limits", "streams", "`limits: pipeline` says how many commands a connection carries at once"),
+        ("system", "http", "a server of Redis speaks no HTTP"),
+        ("system", "rpc", "a server of Redis takes no remote calls"),
+        ("system", "health", "a server of Redis has no path; it is asked with PING"),
+    ] {
+        if let Some((key, _)) = get(first, second) {
+            reader.sink.error(key, message);
+        }
+    }
+    if let Some((key, value)) = get("limits", "keep alive")
+        && reader.bool(value) == Some(false)
+    {
+        reader.sink.error(key, "connections to Redis stay open");
+    }
+    if let Some((key, verify)) = root.entry("verify")
+        && verify.get("store").is_none()
+    {
+        reader.sink.error(key, "what Redis holds is not read back over HTTP; leave this out");
+    }
+}

@@ -1,0 +1,55 @@
+//! What a request asks for, by protocol.
+
+use crate::template::Template;
+
+/// What is sent, and by which protocol.
+#[derive(Debug, Clone)]
+pub enum Ask {
+    /// A request of HTTP; also the one that asks for a WebSocket.
+    Http(HttpRequest),
+    /// A remote call.
+    Call(Call),
+    /// A message over the session's WebSocket, or what goes with a step there; nothing where it only waits.
+    Message(Option<Template>),
+    /// A command of Redis: its words.
+    Redis(Vec<Template>),
+}
+
+/// A request of HTTP without what the driver adds: `Host`, `Cookie`, `Content-Length`, the headers of a WebSocket's handshake.
+#[derive(Debug, Clone, Default)]
+pub struct HttpRequest {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Path and query; begins with a slash.
+    pub target: Template,
+    /// Names and values, in order.
+    pub headers: Vec<(String, Template)>,
+    /// Body, if any.
+    pub body: Option<Template>,
+}
+
+impl HttpRequest {
+    /// Request line and headers as HTTP/1.1 writes them, each line ended by CRLF, without what the driver adds.
+    pub fn head(&self) -> Template {
+        let mut head = Template::literal(format!("{} ", self.method));
+        head.append(self.target.clone());
+        head.push_literal(b" HTTP/1.1\r\n");
+        for (name, value) in &self.headers {
+            head.push_literal(format!("{name}: ").as_bytes());
+            head.append(value.clone());
+            head.push_literal(b"\r\n");
+        }
+        head
+    }
+}
+
+/// A remote call.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// `service.method`.
+    pub method: String,
+    /// The time that the server is told the call has, milliseconds.
+    pub deadline_ms: u32,
+    /// A JSON array.
+    pub arguments: Template,
+}

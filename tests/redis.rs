@@ -1,0 +1,253 @@
+//! Commands to a Redis that runs: needs `redis-server` on the path.
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::tidemark;
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Longest wait for the server.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The file of a server's certificate.
+const CERTIFICATE: &str = "certificate.pem";
+
+/// A Redis of this test, killed when dropped.
+struct Redis {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Redis {
+    /// With these settings beside those that keep it in its own folder.
+    fn start(settings: &[&str]) -> Redis {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port_text = port.to_string();
+        let child = Command::new("redis-server")
+            .current_dir(&folder)
+            .args(["--port", &port_text, "--bind", "127.0.0.1", "--save", "", "--unixsocket", "redis.sock"])
+            .args(settings)
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(folder.path().join("log")).expect("a log"))
+            .spawn()
+            .expect("redis-server starts; Debian: apt-get install redis-server");
+        let redis = Redis { child, port, folder };
+        let begun = Instant::now();
+        while !redis.socket().exists() {
+            assert!(begun.elapsed() < PATIENCE, "redis-server is not ready");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        redis
+    }
+
+    fn socket(&self) -> std::path::PathBuf {
+        self.folder.path().join("redis.sock")
+    }
+
+    /// What it says to some lines, on a connection that it closes.
+    fn says(&self, lines: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.write_all(format!("{lines}\r\nQUIT\r\n").as_bytes()).expect("written");
+        let mut said = String::new();
+        stream.read_to_string(&mut said).expect("read");
+        said
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One that speaks TLS, the port for that, and a folder with the certificate that is to be trusted.
+fn over_tls() -> (Redis, u16, tempfile::TempDir) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let (certificate, key) = (folder.path().join(CERTIFICATE), folder.path().join("key.pem"));
+    fs::write(&certificate, made.cert.pem()).expect("written");
+    fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let file = |path: &Path| path.to_str().expect("text").to_owned();
+    let (port_text, certificate_file, key_file) = (port.to_string(), file(&certificate), file(&key));
+    let redis = Redis::start(&[
+        "--tls-port",
+        &port_text,
+        "--tls-cert-file",
+        &certificate_file,
+        "--tls-key-file",
+        &key_file,
+        "--tls-ca-cert-file",
+        &certificate_file,
+        "--tls-auth-clients",
+        "no",
+    ]);
+    (redis, port, folder)
+}
+
+/// Runs a scenario; its output and what it came to.
+fn run(folder: &Path, text: &str) -> (Output, Value) {
+    fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
+    let output = tidemark()
+        .current_dir(folder)
+        .args(["run", "s.yaml", "--out", "run", "--json"])
+        .output()
+        .expect("tidemark runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let result = serde_json::from_slice(&output.stdout);
+    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
+    fs::remove_dir_all(folder.join("run")).expect("a run directory");
+    (output, result)
+}
+
+const SESSION: &str = r#"
+sessions:
+  a:
+    steps:
+      - set: {k: "${count(n)}"}
+      - set: {value: "v-${k}\r\n-ü"}
+      - redis: [SET, "k:${k}", "${value}"]
+        label: Set
+        check: {status: 200, body: OK}
+      - redis: [GET, "k:${k}"]
+        label: Get
+        extract: {got: body}
+        check: {that: "got == value"}
+      - redis: [GET, "none:${k}"]
+        label: Miss
+        check: {status: 204}
+      - redis: [INCRBY, hits, 2]
+        label: Count
+        extract: {hits: body}
+        check: {that: "hits >= 2"}
+      - redis: [MGET, "k:${k}", nothing]
+        label: Both
+        extract: {first: "$[0]"}
+        check: {that: "first == value", json: {"$[1]": {equals: ""}}}
+"#;
+
+/// On plain TCP and the unix socket, one command at a time and pipelined, in both versions of the protocol.
+#[test]
+fn what_is_set_is_read_back_over_every_way() {
+    let redis = Redis::start(&[]);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let socket = redis.socket();
+    let (port, socket) = (redis.port, socket.display());
+    let (tls, secure, certificates) = over_tls();
+    let authority = certificates.path().join(CERTIFICATE);
+    let tls_system = format!("url: rediss://localhost:{secure}, tls: {{ca: {}}}", authority.display());
+    for (system, limits) in [
+        (format!("url: redis://127.0.0.1:{port}"), "connections: 4"),
+        (format!("url: \"redis://127.0.0.1:{port}/3?protocol=3\""), "connections: 4"),
+        (format!("url: \"redis://127.0.0.1:{port}/?protocol=3\""), "connections: 2, pipeline: 8"),
+        (format!("url: redis://localhost, connect to: \"unix:{socket}\""), "connections: 2, pipeline: 4"),
+        (tls_system, "connections: 2, pipeline: 2"),
+    ] {
+        // MGET's nil is JSON's null, which counts as nothing there
+        let session = SESSION.replace(", json: {\"$[1]\": {equals: \"\"}}", "");
+        let text = format!(
+            "system: {{{system}}}{session}load: {{users: 16, hold: 1s}}\nlimits: {{{limits}, sessions: 300}}\n\
+             objectives: [errors = 0]\n"
+        );
+        let (output, result) = run(folder.path(), &text);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(result["verdict"]["status"], "pass", "{system}: {result:#}{told}");
+    }
+    let said = redis.says("GET hits");
+    // the second way had a database of its own, and the last another server
+    assert!(said.contains("\r\n1800\r\n"), "{said}");
+    drop(tls);
+    assert!(redis.says("SELECT 3\r\nGET hits").contains("\r\n600\r\n"));
+}
+
+#[test]
+fn errors_time_outs_and_a_server_that_dies_are_told_apart() {
+    let mut redis = Redis::start(&[]);
+    redis.says("LPUSH list a");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let scenario = |steps: &str, limits: &str| {
+        format!(
+            "system: {{url: \"redis://127.0.0.1:{}\"}}\nsessions: {{a: {{steps: [{steps}]}}}}\n\
+             load: {{users: 2, hold: 1s}}\nlimits: {{{limits}}}\n",
+            redis.port
+        )
+    };
+    let wrong = scenario("{redis: [GET, list]}", "sessions: 20");
+    let (output, result) = run(folder.path(), &wrong);
+    assert_eq!((&result["errors"], output.status.code()), (&serde_json::json!({"status": 20}), Some(1)));
+    let told = String::from_utf8_lossy(&output.stderr);
+    let report = tidemark().current_dir(folder.path()).args(["run", "s.yaml", "--out", "again"]).output();
+    let report = String::from_utf8_lossy(&report.expect("it runs").stdout).into_owned();
+    assert!(report.contains("an error: WRONGTYPE"), "{report}{told}");
+
+    let blocked = scenario("{redis: [BLPOP, none, 0], timeout: 200ms}", "sessions: 4");
+    let (_, result) = run(folder.path(), &blocked);
+    assert_eq!(result["errors"], serde_json::json!({"timeout": 4}), "{result:#}");
+
+    let unset =
+        scenario("{redis: [GET, \"k:${missing_before}\"]}, {set: {missing_before: 1}}", "sessions: 4");
+    let (_, result) = run(folder.path(), &unset);
+    assert_eq!(result["errors"], serde_json::json!({"variable": 4}), "{result:#}");
+
+    let pid = redis.child.id();
+    let dies = scenario("{redis: [PING]}, {think: 5ms}", "connections: 2").replace("hold: 1s", "hold: 4s");
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(2_500));
+        common::signal(pid, Signal::KILL);
+    });
+    let (output, result) = run(folder.path(), &dies);
+    killer.join().expect("it was killed");
+    let _ = redis.child.wait();
+    assert_eq!(output.status.code(), Some(1), "{result:#}");
+    assert!(result["errors"]["connect"].as_u64() > Some(0), "{result:#}");
+}
+
+#[test]
+fn a_server_that_wants_a_password_gets_it_and_nobody_else_does() {
+    let redis = Redis::start(&["--requirepass", "s3cret pass/word"]);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let scenario = |login: &str| {
+        format!(
+            "system: {{url: \"redis://{login}127.0.0.1:{}/2?protocol=3\"}}\nsessions: {{a: {{steps: [{{redis: [SET, k, v]}}]}}}}\n\
+             load: {{users: 2, hold: 1s}}\nlimits: {{sessions: 20}}\n",
+            redis.port
+        )
+    };
+    fs::write(folder.path().join("s.yaml"), scenario(":s3cret%20pass%2Fword@")).expect("written");
+    let output = tidemark()
+        .current_dir(folder.path())
+        .args(["run", "s.yaml", "--out", "run", "--json"])
+        .output()
+        .expect("tidemark runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    for name in ["run.json", "scenario.yaml", "report.html"] {
+        let text = fs::read_to_string(folder.path().join("run").join(name)).expect(name);
+        assert!(!text.contains("s3cret"), "{name} has the password");
+    }
+    assert!(
+        !String::from_utf8_lossy(&output.stdout).contains("s3cret") && !told.contains("s3cret"),
+        "{told}"
+    );
+    for (login, expected) in [("", "NOAUTH"), (":wrong@", "WRONGPASS")] {
+        fs::write(folder.path().join("s.yaml"), scenario(login)).expect("written");
+        let output =
+            tidemark().current_dir(folder.path()).args(["run", "s.yaml"]).output().expect("tidemark runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_ne!(output.status.code(), Some(0));
+        assert!(told.contains(expected) && told.contains("redis://"), "{told}");
+        assert!(!told.contains(":wrong@"), "{told}");
+    }
+}
