@@ -2,14 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use tidemark_record::Run;
+use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::summary::Verdict;
+use tidemark_record::{Run, Summary};
 
-/// The [summary](tidemark_record::Summary) as one JSON object, indented, with a line end.
+/// What is printed of a run.
+#[derive(serde::Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    objectives: &'a [ObjectiveResult],
+    notes: &'a [String],
+}
+
+/// The [summary](Summary) as one JSON object with what became of each objective and what is to be said beside, indented, with
+/// a line end.
 pub fn summary(run: &Run) -> String {
+    let manifest = &run.manifest;
+    let printed =
+        Printed { summary: &manifest.summary, objectives: &manifest.objectives, notes: &manifest.notes };
     // Maps with text keys, numbers and texts: nothing that JSON cannot say.
-    let text = serde_json::to_string_pretty(&run.manifest.summary).expect("a summary is plain JSON");
-    text + "\n"
+    serde_json::to_string_pretty(&printed).expect("a summary is plain JSON") + "\n"
 }
 
 /// The object where there is no run: the verdict alone.
@@ -48,6 +61,8 @@ mod tests {
             "ledger",
             "run_dir",
             "steady_state",
+            "objectives",
+            "notes",
         ];
         assert_eq!(names, published);
         for name in ["min", "mean", "p50", "p90", "p99", "p999", "max"] {
