@@ -257,6 +257,10 @@ impl Recorder {
                 self.current.quiet.push((self.last_good_ns / 1_000, times.end_ns / 1_000));
             }
             self.last_good_ns = self.last_good_ns.max(times.end_ns);
+        } else if outcome != Outcome::Variable {
+            let end_us = times.end_ns / 1_000;
+            let (first, last) = self.current.failed_us.unwrap_or((end_us, end_us));
+            self.current.failed_us = Some((first.min(end_us), last.max(end_us)));
         }
     }
 

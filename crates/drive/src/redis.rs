@@ -13,7 +13,7 @@ use crate::io::{Event, Handshakes, Io};
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;
-/// What a request without a good reply is taken for: an error reply has the status of one.
+/// The status of a reply that is an error.
 const ERROR: u16 = 500;
 /// The status of a reply that is nil.
 const NIL: u16 = 204;

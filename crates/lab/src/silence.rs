@@ -29,6 +29,8 @@ struct Slice {
     /// How long a thread was not there; the longest.
     absent_us: u64,
     failed: Failed,
+    /// When the first and the last failed.
+    failed_us: Option<(u64, u64)>,
 }
 
 /// When a thread had no good answer.
@@ -84,6 +86,9 @@ impl Silence {
         let slice = self.slices.entry(end_us).or_default();
         slice.start_us = start_us;
         slice.absent_us = slice.absent_us.max(interval.absent_us);
+        if let Some((first_us, last_us)) = interval.failed_us {
+            slice.failed_us = Some(both(slice.failed_us, first_us, last_us));
+        }
         for series in &interval.series {
             let count = series.response_time_us.len();
             match series.outcome {
@@ -154,7 +159,10 @@ impl Silence {
 
     fn failed(&self, from_us: u64, to_us: u64) -> Failed {
         let mut failed = Failed::new();
-        for slice in self.overlapping(from_us, to_us) {
+        let is_within = |slice: &&Slice| {
+            slice.failed_us.is_some_and(|(first_us, last_us)| last_us > from_us && first_us < to_us)
+        };
+        for slice in self.overlapping(from_us, to_us).filter(is_within) {
             slice.failed.iter().for_each(|(kind, count)| *failed.entry(kind).or_default() += count);
         }
         failed
@@ -254,11 +262,13 @@ mod tests {
         last_good_us: u64,
         quiet: Vec<(u64, u64)>,
         window: u64,
+        /// When what fails in the next second does; at its end otherwise.
+        failed_us: Option<u64>,
     }
 
     impl Run {
         fn new(window: u64) -> Run {
-            Run { silence: Silence::new(true), last_good_us: 0, quiet: Vec::new(), window }
+            Run { silence: Silence::new(true), last_good_us: 0, quiet: Vec::new(), window, failed_us: None }
         }
 
         fn good(&mut self, at_us: u64) {
@@ -286,6 +296,8 @@ mod tests {
                 interval.series.push(crate::test_plan::series(0, Outcome::Ok, took_us, count));
             }
             if failed.1 > 0 {
+                let last_us = self.failed_us.take().unwrap_or((second + 1) * S - 1);
+                interval.failed_us = Some((last_us, last_us));
                 interval.series.push(crate::test_plan::series(0, failed.0, 50, failed.1));
             }
             self.silence.add(&interval);
@@ -305,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_system_that_dies_before_the_end_is_told_wherever_seconds_begin() {
-        for last_us in [S / 2, S - 1, 50_000] {
+        for last_us in [S / 2, S - 1_000, 50_000] {
             let mut run = Run::new(3);
             run.busy(0).second(1, &[1, last_us], 400, (Outcome::Reset, 3), 50);
             run.second(2, &[], 0, (Outcome::Connect, 20), 50);
@@ -364,6 +376,7 @@ mod tests {
             let mut run = Run::new(4);
             run.silence = Silence::new(judges_breaks);
             run.busy(0).second(1, &[1, 150_000], 1_000, (Outcome::Reset, 1), 50);
+            run.failed_us = Some(2 * S + 500_000);
             run.second(2, &[850_000, 999_999], 1_000, (Outcome::Connect, 2), 50).busy(3);
             run.silence.slices.values_mut().for_each(|slice| slice.absent_us = absent_us);
             run.reason()
@@ -382,6 +395,23 @@ mod tests {
         wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
         let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).reason().unwrap();
         assert!(told.contains("gave no good answer for 1.5 s"), "{told}");
+    }
+
+    /// Users who think for long, in step: what fails among the others is no sign of the pause behind it.
+    #[test]
+    fn a_failure_before_the_last_good_answer_is_none_of_the_silence_behind() {
+        let mut bursts = Run::new(40);
+        for second in 0..40 {
+            match second % 5 {
+                0 => {
+                    bursts.failed_us = Some(second * S + 100_000);
+                    let failed = if second == 10 { (Outcome::Status, 1) } else { NONE };
+                    bursts.second(second, &[1, 150_000], 100, failed, 50);
+                }
+                _ => drop(bursts.second(second, &[], 0, NONE, 50)),
+            }
+        }
+        assert_eq!(bursts.reason(), None);
     }
 
     #[test]
@@ -405,11 +435,12 @@ mod tests {
                 crate::test_plan::series(0, Outcome::Ok, 50, 9_000),
                 crate::test_plan::series(0, Outcome::Connect, 50, 30),
             ];
-            let quiet = quiet.to_vec();
+            let (quiet, failed_us) = (quiet.to_vec(), Some((0, 9 * S)));
             ThreadInterval {
                 in_window: true,
                 series,
                 quiet,
+                failed_us,
                 last_good_us,
                 ..ThreadInterval::empty(thread, 0, 9 * S)
             }

@@ -123,6 +123,10 @@ struct Trend {
     change: f64,
     /// And in each minute.
     each_minute: f64,
+    /// The first value and the last.
+    ends: (f64, f64),
+    /// The least and the greatest.
+    range: (f64, f64),
 }
 
 impl Trend {
@@ -140,9 +144,18 @@ impl Trend {
         if !z.is_finite() || z.abs() <= Z_MAX {
             return None;
         }
+        let ends = (values[0], values[n - 1]);
+        let range =
+            (values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max));
         if values.iter().any(|value| value.is_infinite()) {
             let change = f64::INFINITY * s;
-            return Some(Trend { median: median(&mut values.clone()), change, each_minute: change });
+            return Some(Trend {
+                median: median(&mut values.clone()),
+                change,
+                each_minute: change,
+                ends,
+                range,
+            });
         }
         let mut slopes: Vec<f64> = pairs().map(|(i, j)| (values[j] - values[i]) / (j - i) as f64).collect();
         let slope = median(&mut slopes);
@@ -150,6 +163,8 @@ impl Trend {
             median: median(&mut values.clone()),
             change: slope * (n - 1) as f64,
             each_minute: slope * 60.0 / segment_s(seconds.len()) as f64,
+            ends,
+            range,
         })
     }
 
@@ -160,6 +175,13 @@ impl Trend {
         }
         let (from, to) = (self.median - self.change / 2.0, self.median + self.change / 2.0);
         let verb = if self.change > 0.0 { "rose" } else { "fell" };
+        let slack = self.change.abs() / 10.0;
+        let was_seen = |value: f64| (self.range.0 - slack..=self.range.1 + slack).contains(&value);
+        let (first, last) = self.ends;
+        if !(was_seen(from) && was_seen(to)) && order(first, last) == sign(self.change) {
+            // the line goes on beyond what was measured: it was a step, or a bend
+            return format!("{verb} from {} at first to {} at last, not evenly,", unit(first), unit(last));
+        }
         let (from, to, by) = (unit(from.max(0.0)), unit(to.max(0.0)), unit(self.each_minute.abs()));
         format!("{verb} from about {from} to {to}, by {by} a minute,")
     }
@@ -259,6 +281,17 @@ mod tests {
         let (told, reason) = steady(&seconds(10, |i| (200.0, (i * 1e6) as u64 + 500_000)));
         assert_eq!(told, Some(false));
         let wanted = "the median response time rose from about 500ms to 9.5s, by 60s a minute, over the 10 s";
+        assert!(reason.starts_with(wanted), "{reason}");
+    }
+
+    /// A line through a step would begin and end where nothing was ever measured.
+    #[test]
+    fn a_step_is_told_by_what_was_measured() {
+        let all = seconds(20, |i| if i < 9.0 { (50_000.0, 80) } else { (8.0, 500_000) });
+        let (told, reason) = steady(&all);
+        assert_eq!(told, Some(false));
+        let wanted = "the rate fell from 50000/s at first to 8/s at last, not evenly, and the median response time \
+                      rose from 80us at first to 500ms at last, not evenly,";
         assert!(reason.starts_with(wanted), "{reason}");
     }
 

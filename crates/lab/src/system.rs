@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidemark_drive::Target;
+use tidemark_drive::{Protocol, Target};
 use tidemark_scenario::plan::{System, SystemOrigin};
 
 use crate::error::LabError;
@@ -232,7 +232,11 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
         match knock(&mut target, system.http, URL_PATIENCE) {
             Ok(Ok(())) => break,
             Ok(Err(error)) => {
-                let wanted = if target.tls.is_some() { "TLS" } else { "HTTP/2" };
+                let wanted = match (&target.protocol, &target.tls) {
+                    (Protocol::Redis(_), _) => "connection of Redis' protocol",
+                    (_, Some(_)) => "TLS",
+                    (_, None) => "HTTP/2",
+                };
                 return Err(LabError::Unreachable(format!(
                     "no {wanted} with {url} ({}): {error}",
                     target.address

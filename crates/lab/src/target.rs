@@ -16,7 +16,8 @@ const UNIX: &str = "unix:";
 /// Where Redis listens if nobody says otherwise.
 const REDIS_PORT: u16 = 6379;
 
-/// Reads and resolves `http://HOST[:PORT][/PATH]` or the same with `https`, by the system's policy. Where the system says what to connect to,
+/// Reads and resolves `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, `redis://` or `rediss://`, by the
+/// system's policy. Where the system says what to connect to,
 /// the URL's host is only spoken of, not looked up.
 pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
@@ -139,7 +140,7 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
 }
 
 /// Whether somebody accepts connections there, and what became of the first words: a TLS handshake, the version of
-/// HTTP that is settled with it.
+/// HTTP that is settled with it, or Redis' answer to a PING.
 pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io::Result<io::Result<()>> {
     match target.address.clone() {
         Address::Tcp(address) => {

@@ -162,6 +162,8 @@ pub struct ThreadInterval {
     /// Times of [`QUIET_US`] or more in which no good answer came to this thread and that such an answer ended in this
     /// interval: from the good answer before, or the drive's begin, to this one; microseconds since the run began.
     pub quiet: Vec<(u64, u64)>,
+    /// When the first and the last request failed that ended in this interval; those that were never sent aside.
+    pub failed_us: Option<(u64, u64)>,
     /// When its last good answer came, of this interval or one before; the drive's begin where there was none.
     pub last_good_us: u64,
 }
@@ -198,6 +200,7 @@ impl ThreadInterval {
             statuses: Vec::new(),
             ledger: Part::default(),
             quiet: Vec::new(),
+            failed_us: None,
             last_good_us: 0,
         }
     }
@@ -231,6 +234,7 @@ impl ThreadInterval {
             statuses,
             ledger,
             quiet,
+            failed_us,
             last_good_us,
         } = self;
         (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
@@ -250,5 +254,6 @@ impl ThreadInterval {
         statuses.clear();
         ledger.clear();
         quiet.clear();
+        *failed_us = None;
     }
 }

@@ -265,6 +265,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         ledger: Part::default(),
         // what a run is judged by while it is on; one that is rebuilt is incomplete whatever it says
         quiet: Vec::new(),
+        failed_us: None,
         last_good_us: 0,
     }))
 }

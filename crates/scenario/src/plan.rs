@@ -262,11 +262,6 @@ impl RequestPlan {
         }
     }
 
-    /// Whether it is a command of Redis.
-    pub fn is_redis(&self) -> bool {
-        matches!(self.ask, Ask::Redis(_))
-    }
-
     /// Whether an answer's body is needed as a whole (extraction or check).
     pub fn needs_body(&self) -> bool {
         let from_body =

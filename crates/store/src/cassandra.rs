@@ -78,7 +78,7 @@ pub use retry::RETRIES_MAX;
 pub const TIME_MS_MAX: u64 = 9_999_999_999_999;
 /// Days there can be.
 const DAYS: usize = (TIME_MS_MAX / DAY_MS) as usize + 1;
-/// A message's time of writing that lies further ahead was given by nobody, microseconds: a minute.
+/// A message's time of writing that lies further ahead of all that was given was given by nobody, microseconds: a minute.
 const TIME_AHEAD_US_MAX: i64 = 60_000_000;
 /// Most counts that are asked for at once; they wait for each other.
 const COUNTS_MAX: usize = 8;
@@ -295,8 +295,7 @@ impl Messages for Cassandra {
     }
 
     fn can_be_time(&self, at_us: i64) -> bool {
-        let (latest, _) = self.clock.at(Instant::now());
-        at_us > 0 && at_us <= latest.saturating_add(TIME_AHEAD_US_MAX)
+        at_us > 0 && at_us <= self.clock.given_at_most(Instant::now()).saturating_add(TIME_AHEAD_US_MAX)
     }
 
     fn add_as_of(&self, message: Message, at_us: i64) -> Answer<'_, ()> {

@@ -22,9 +22,9 @@
 //! **Nothing lost.** The producer is idempotent and waits for all replicas in sync (`acks=all`). The consumer commits
 //! an offset only after the store behind has acknowledged everything before it, so what a crash interrupts is stored
 //! again; the same message twice is one. Of several messages with one key, which are in one partition, the last stays:
-//! a batch is stored before the next is begun, and within it only the last of a key. Where the store behind goes by times
-//! of writing, a record has the one at which its message was taken: a consumer that stood still while another took its
-//! partitions over changes nothing when it goes on.
+//! a batch is stored before the next is begun, and of it only the last of a key. Where the store behind goes by times of
+//! writing the latest stays: a record has the time at which its message was taken, so that a consumer that stood still while
+//! another took its partitions over changes nothing when it goes on.
 //!
 //! **Bounds.** When [`Options::waiting_max`] messages were taken and Kafka has not answered, the next is refused at once
 //! as [`StoreError::Busy`], and so it is while the store behind lacks [`Options::behind_max`] messages, roughly: that
@@ -50,6 +50,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tokio::sync::Semaphore;
+
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -70,6 +72,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub struct Buffer {
     shared: Arc<Shared>,
     producing: Arc<Producing>,
+    /// One for each message that may wait, also for a time of writing or until that is past.
+    room: Semaphore,
     watch: Watch,
     durability: Durability,
     threads: Vec<JoinHandle<()>>,
@@ -130,7 +134,8 @@ impl Buffer {
         let producing = Arc::new(Producing::new(shared.clone())?);
         // looks before the consumer moves on, so that it sees a gap behind what was stored last
         let (watch, watching) = Watch::start(shared.clone(), topic)?;
-        let mut buffer = Buffer { shared, producing, watch, durability, threads: vec![watching] };
+        let room = Semaphore::new(shared.options.waiting_max);
+        let mut buffer = Buffer { shared, producing, room, watch, durability, threads: vec![watching] };
         let (answers, drain) = (buffer.producing.clone(), Drain::new(buffer.shared.clone())?);
         buffer.threads.push(link::thread("kafka-answers", move || answers.serve())?);
         buffer.threads.push(link::thread("kafka-drain", move || drain.run())?);
@@ -176,7 +181,12 @@ impl Messages for Buffer {
                 Err(error) => Answer::ready(Err(error)),
             };
         };
+        let Ok(room) = self.room.try_acquire() else {
+            self.producing.writes.refused();
+            return Answer::ready(Err(StoreError::Busy { what: "as many messages wait for Kafka as may" }));
+        };
         Answer::boxed(async move {
+            let _room = room;
             let at_us = time.await?;
             Answer::committing(self.producing.add(&message, Some(at_us))?, |_| ()).await?;
             self.shared.behind.past(at_us).await

@@ -150,8 +150,8 @@ enum Reading {
 /// Decodes one reply after the other from a connection's bytes.
 ///
 /// [`start`](Self::start) for each command that was sent, then [`decode`](Self::decode) with what comes until it is
-/// complete. The accessors hold from then until the next `start`. What the server pushes in between is passed over and
-/// counted. After an error the connection is of no more use.
+/// complete. The accessors hold from then until the next `start`. What the server pushes in between is passed
+/// over. After an error the connection is of no more use.
 #[derive(Debug)]
 pub struct ReplyDecoder {
     limits: ReplyLimits,
@@ -165,7 +165,6 @@ pub struct ReplyDecoder {
     in_error: bool,
     body: Vec<u8>,
     body_bytes: usize,
-    pushed: u64,
     failed: Option<RespError>,
 }
 
@@ -183,7 +182,6 @@ impl ReplyDecoder {
             in_error: false,
             body: Vec::new(),
             body_bytes: 0,
-            pushed: 0,
             failed: None,
         }
     }
@@ -210,11 +208,6 @@ impl ReplyDecoder {
     /// What it holds: see [`Kind`].
     pub fn body(&self) -> &[u8] {
         &self.body
-    }
-
-    /// Messages that came unasked, since the decoder was made.
-    pub fn pushed(&self) -> u64 {
-        self.pushed
     }
 
     /// The peer closed the connection, before the reply was whole.
@@ -340,10 +333,7 @@ impl ReplyDecoder {
             b'%' => self.begin_frame(Form::Map, entries(text)?, true),
             // only between replies
             b'>' if !self.frames.is_empty() => Err(RespError::Type(b'>')),
-            b'>' => {
-                self.pushed += 1;
-                self.begin_frame(Form::List, length(text)? as u64, false)
-            }
+            b'>' => self.begin_frame(Form::List, length(text)? as u64, false),
             b'|' => self.begin_frame(Form::Map, entries(text)?, false),
             other => Err(RespError::Type(*other)),
         }

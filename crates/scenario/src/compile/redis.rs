@@ -8,7 +8,22 @@ use crate::template::{Encoding, Template};
 use crate::yaml::Node;
 
 /// What the URL of such a server begins with; with TLS the second.
-pub(super) const SCHEMES: [&str; 2] = ["redis", "rediss"];
+const SCHEMES: [&str; 2] = ["redis", "rediss"];
+
+/// Commands with no reply, several, or such as come without being asked for.
+const NOT_ONE_REPLY: [&str; 9] = [
+    "SUBSCRIBE",
+    "PSUBSCRIBE",
+    "SSUBSCRIBE",
+    "UNSUBSCRIBE",
+    "PUNSUBSCRIBE",
+    "SUNSUBSCRIBE",
+    "MONITOR",
+    "SYNC",
+    "PSYNC",
+];
+/// Commands after which a connection is another one than it was when it was made.
+const CHANGING: [&[&str]; 4] = [&["CLIENT", "REPLY"], &["HELLO"], &["RESET"], &["QUIT"]];
 
 /// Whether a URL is that of a server that speaks Redis' protocol.
 pub(super) fn is_url(text: &str) -> bool {
@@ -19,6 +34,7 @@ impl Session<'_, '_> {
     /// A step that sends a command.
     pub(super) fn redis(&mut self, step: &Node, words: &Node) {
         let name = words.items().first().and_then(Node::text).unwrap_or_default().to_owned();
+        self.check_command(words);
         let Some(label) = self.label_or(step, || name) else { return };
         let (words, ledger) = self.entered(step, |session| {
             words.items().iter().map(|word| session.template(word, Encoding::Raw)).collect::<Vec<Template>>()
@@ -46,6 +62,23 @@ impl Session<'_, '_> {
         if let Some(index) = self.add_request(step, plan) {
             self.connection_uses.push((self.ops.len(), step.place));
             self.ops.push(Op::Request(index));
+        }
+    }
+}
+
+impl Session<'_, '_> {
+    /// Reports a command whose replies could not be told from those to others.
+    fn check_command(&self, words: &Node) {
+        let given: Vec<String> =
+            words.items().iter().filter_map(Node::text).map(str::to_ascii_uppercase).collect();
+        let begins = |with: &[&str]| {
+            given.len() >= with.len() && given.iter().zip(with).all(|(one, other)| one == other)
+        };
+        let several = NOT_ONE_REPLY.iter().any(|name| begins(&[name]));
+        if several || CHANGING.iter().any(|with| begins(with)) {
+            let message = "this command does not have exactly one reply, or changes the connection for others; it \
+                           cannot be driven";
+            self.reader.sink.error(words, message);
         }
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Asking {
     begun: Instant,
     nodes: Nodes<u128>,
     clock: Arc<Clock>,
+    /// A node's clock was set, and the mark was not read since.
+    mark_is_due: bool,
 }
 
 impl Asking {
@@ -57,7 +59,7 @@ impl Asking {
                 format!("they lie {:.1} s apart; let one time service set all of them", apart as f64 / 1e6);
             return Err(StoreError::invalid("the nodes' clocks", reason));
         }
-        let asking = Asking { begun, nodes, clock: Arc::new(clock) };
+        let asking = Asking { begun, nodes, clock: Arc::new(clock), mark_is_due: false };
         asking.move_mark(link).await?;
         Ok(asking)
     }
@@ -81,9 +83,13 @@ impl Asking {
     async fn go_on(&mut self, link: &Link) -> Result<(), StoreError> {
         if ask_all(link, &mut self.nodes, self.begun, QUESTIONS).await {
             tracing::warn!("the clock of a node was set: no message is taken until all intakes know");
-            // nothing is given by what was known before
+            self.mark_is_due = true;
+        }
+        if self.mark_is_due {
+            // nothing is given by what was known before, nor by what is known now until the mark was read
             self.clock.stepped(Instant::now(), i64::MIN);
             self.clock.stepped(Instant::now(), mark(link).await?);
+            self.mark_is_due = false;
         }
         self.clock.set(&mut self.nodes);
         self.move_mark(link).await

@@ -104,14 +104,14 @@ impl Clock {
         begun: Instant,
         mark_us: i64,
     ) -> Option<Self> {
-        let bounds = nodes.bounds(begun)?;
+        let bounds = nodes.bounds()?;
         let state = Mutex::new(State { bounds, settled: begun, until_us: 0 });
         Some(Clock { begun, state, last_us: AtomicI64::new(mark_us) })
     }
 
     /// Goes by what is known of the nodes now.
     pub(super) fn set<N: Eq + Hash + Copy>(&self, nodes: &mut Nodes<N>) {
-        if let Some(bounds) = nodes.bounds(self.begun) {
+        if let Some(bounds) = nodes.bounds() {
             self.state.lock().bounds = bounds;
         }
     }
@@ -126,6 +126,12 @@ impl Clock {
     pub(super) fn may_give_until(&self, mark_us: i64) {
         let mut state = self.state.lock();
         state.until_us = state.until_us.max(mark_us);
+    }
+
+    /// No intake gave a later time: the latest that it can be, or what a mark allowed.
+    pub(super) fn given_at_most(&self, now: Instant) -> i64 {
+        let until_us = self.state.lock().until_us;
+        self.at(now).0.max(until_us).max(self.last_us.load(Ordering::Relaxed))
     }
 
     /// How far the bounds lie apart now, in microseconds: what a write takes at least.
@@ -221,8 +227,8 @@ impl<N: Eq + Hash + Copy> Nodes<N> {
     }
 
     /// What holds for all nodes that were heard of lately, or of the last that were.
-    fn bounds(&mut self, begun: Instant) -> Option<Bounds> {
-        let newest = self.0.values().map(|bounds| bounds.as_of).max()?.max(begun);
+    fn bounds(&mut self) -> Option<Bounds> {
+        let newest = self.0.values().map(|bounds| bounds.as_of).max()?;
         self.0.retain(|_, bounds| newest.saturating_duration_since(bounds.as_of) < FORGET_AFTER);
         self.0.values().copied().reduce(Bounds::or)
     }
@@ -324,7 +330,7 @@ mod tests {
             intake.asks(1, |world_us| 5_000_000 + world_us as i64, question * 437, 100, 100);
         }
         let width = |intake: &mut Intake| {
-            let bounds = intake.nodes.bounds(begun).unwrap();
+            let bounds = intake.nodes.bounds().unwrap();
             (bounds.low_us, bounds.high_us - bounds.low_us)
         };
         let (low_us, apart_us) = width(&mut intake);

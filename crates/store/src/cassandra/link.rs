@@ -10,7 +10,7 @@ use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::cluster::metadata::Strategy;
-use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use scylla::errors::ExecutionError;
 use scylla::policies::load_balancing::{DefaultPolicy, NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::policies::speculative_execution::SimpleSpeculativeExecutionPolicy;
 use scylla::statement::Consistency;
@@ -247,11 +247,6 @@ fn least(factors: &HashMap<String, usize>) -> Option<usize> {
 impl StoreError {
     /// A statement that failed.
     pub(super) fn of_statement(error: &ExecutionError) -> Self {
-        match error {
-            ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::Invalid, reason)) => {
-                Self::invalid("the message, by what Cassandra says,", reason.as_str())
-            }
-            _ => Self::no_answer(error),
-        }
+        Self::no_answer(error)
     }
 }

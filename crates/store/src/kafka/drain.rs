@@ -111,17 +111,13 @@ impl Drain {
         let (partition, offset) = (record.partition(), record.offset());
         batch.records += 1;
         batch.last.insert(partition, offset);
-        match record::message(record.key(), record.payload()).zip(self.time_of(record)) {
-            Some(message) => batch.messages.push(message),
-            None => {
-                if self.shared.counters.unreadable.fetch_add(1, Ordering::Relaxed) == 0 {
-                    tracing::error!(
-                        partition,
-                        offset,
-                        "the topic holds what is no message; it is passed over"
-                    );
-                }
-            }
+        let why = match (record::message(record.key(), record.payload()), self.time_of(record)) {
+            (Some(message), Some(at_us)) => return batch.messages.push((message, at_us)),
+            (None, _) => "the topic holds what is no message; it is passed over",
+            (_, None) => "a message has a time of writing that no intake can have given; it is passed over",
+        };
+        if self.shared.counters.unreadable.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::error!(partition, offset, "{why}");
         }
     }
 
@@ -131,16 +127,20 @@ impl Drain {
         if !self.by_time {
             return Some(None);
         }
-        let produced_us = || record.timestamp().to_millis().map_or(1, |ms| ms.saturating_mul(1000).max(1));
-        let at_us = record::written_us(record.headers()).unwrap_or_else(produced_us);
-        self.shared.behind.can_be_time(at_us).then_some(Some(at_us))
+        match record::written_us(record.headers()) {
+            Some(at_us) => self.shared.behind.can_be_time(at_us).then_some(Some(at_us)),
+            None => {
+                let produced_ms = record.timestamp().to_millis().unwrap_or(1).max(1);
+                Some(Some(produced_ms.saturating_mul(1000)))
+            }
+        }
     }
 }
 
 /// Stores a batch, all of it at once, each message as often as it takes. False where it was left, to be stopped.
 async fn store(shared: &Arc<Shared>, batch: &mut Batch) -> bool {
     let mut tasks = JoinSet::new();
-    // of several with one key the latest stays, or the last, whichever the store behind would be done with last
+    // of several with one key only one is stored: that with the latest time, or the last one where there are no times
     let mut chosen: HashMap<_, (Message, Option<i64>)> = HashMap::with_capacity(batch.messages.len());
     for (message, at_us) in batch.messages.drain(..) {
         match chosen.entry((message.user, message.place())) {

@@ -1,0 +1,41 @@
+//! Replies of Redis, whole and in pieces.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidemark_wire::json;
+use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, RespError};
+
+const LIMITS: ReplyLimits = ReplyLimits { body_bytes: 4096 };
+
+fn understand(
+    bytes: &[u8],
+    keep: bool,
+    piece_bytes: usize,
+) -> Result<(usize, bool, Kind, Vec<u8>), RespError> {
+    let mut decoder = ReplyDecoder::new(LIMITS);
+    decoder.start(keep);
+    let (mut taken, mut complete) = (0, false);
+    for piece in bytes.chunks(piece_bytes) {
+        let decoded = decoder.decode(piece)?;
+        assert!(decoded.consumed <= piece.len());
+        assert!(decoded.complete || decoded.consumed == piece.len());
+        taken += decoded.consumed;
+        complete = decoded.complete;
+        if complete {
+            break;
+        }
+    }
+    assert!(decoder.body().len() <= LIMITS.body_bytes);
+    if complete && keep && decoder.kind() == Kind::Aggregate && std::str::from_utf8(decoder.body()).is_ok() {
+        assert!(json::check(decoder.body()).is_ok(), "{}", String::from_utf8_lossy(decoder.body()));
+    }
+    Ok((taken, complete, decoder.kind(), decoder.body().to_vec()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [options, piece_bytes, bytes @ ..] = data else { return };
+    let keep = options & 1 == 0;
+    let whole = understand(bytes, keep, bytes.len().max(1));
+    let pieces = understand(bytes, keep, usize::from(*piece_bytes).max(1));
+    assert_eq!(whole, pieces);
+});
