@@ -19,6 +19,8 @@ const WITHIN_US: u64 = 100_000;
 const SHARE: f64 = 0.001;
 /// An answer that took more than so many times as long as any in the window is a hang, not a slow answer.
 const HUNG: u64 = 2;
+/// Nor is a silence more than usual that is no longer than so many times one in which nothing failed.
+const USUAL: u64 = 2;
 
 type Failed = BTreeMap<&'static str, u64>;
 
@@ -45,6 +47,13 @@ struct Thread {
 struct Quiet {
     begin_us: u64,
     end_us: Option<u64>,
+}
+
+impl Quiet {
+    /// 0 where it has no end.
+    fn length_us(&self) -> u64 {
+        self.end_us.map_or(0, |end_us| end_us - self.begin_us)
+    }
 }
 
 /// When requests succeeded and failed.
@@ -112,13 +121,19 @@ impl Silence {
     /// What is to be said, if requests succeeded within the window and for a while none did.
     pub fn reason(&self) -> Option<String> {
         let quiet = self.quiet();
-        let at_the_end = quiet.iter().rev().find_map(|quiet| self.at_the_end(*quiet));
-        at_the_end.or_else(|| {
-            let longest_first = |quiet: &Quiet| std::cmp::Reverse(quiet.end_us.unwrap_or(0) - quiet.begin_us);
-            let mut ended: Vec<Quiet> = quiet.into_iter().filter(|quiet| quiet.end_us.is_some()).collect();
-            ended.sort_by_key(longest_first);
-            ended.into_iter().find_map(|quiet| self.within(quiet))
-        })
+        let mut ended: Vec<Quiet> = quiet.iter().copied().filter(|quiet| quiet.end_us.is_some()).collect();
+        ended.sort_by_key(|quiet| std::cmp::Reverse(quiet.length_us()));
+        // users who think for long and in step are silent together, and well
+        let is_usual = |of: &Quiet| {
+            let well =
+                |other: &&Quiet| self.failed(other.begin_us, other.begin_us + other.length_us()).is_empty();
+            let usual_us =
+                ended.iter().find(|other| *other != of && well(other)).map_or(0, |other| other.length_us());
+            let end_us = of.end_us.unwrap_or_else(|| self.window.map_or(0, |(_, end_us)| end_us));
+            end_us.saturating_sub(of.begin_us) <= USUAL * usual_us
+        };
+        let at_the_end = quiet.iter().rev().find_map(|quiet| self.at_the_end(*quiet, is_usual(quiet)));
+        at_the_end.or_else(|| ended.iter().find_map(|quiet| self.within(*quiet, is_usual(quiet))))
     }
 
     /// Times in which no thread had a good answer, behind a good one within the window or the warm-up; the last has no end.
@@ -169,13 +184,13 @@ impl Silence {
     }
 
     /// Of the end of the window.
-    fn at_the_end(&self, quiet: Quiet) -> Option<String> {
+    fn at_the_end(&self, quiet: Quiet, is_usual: bool) -> Option<String> {
         let ((_, window_end_us), (_, known_end_us)) = (self.window?, self.known?);
         let (silent_us, missed) = self.in_window(quiet)?;
         if quiet.end_us.is_some_and(|end_us| end_us <= window_end_us) || self.good == 0 {
             return None;
         }
-        let is_no_chance = missed >= MISSED && silent_us >= WITHIN_US;
+        let is_no_chance = missed >= MISSED && silent_us >= WITHIN_US && !is_usual;
         if quiet.end_us.is_none() {
             let end_us = known_end_us.max(window_end_us);
             let all_us = (end_us - quiet.begin_us).saturating_sub(self.absent_us(quiet.begin_us, end_us));
@@ -202,14 +217,14 @@ impl Silence {
     }
 
     /// Of the time between two answers.
-    fn within(&self, quiet: Quiet) -> Option<String> {
+    fn within(&self, quiet: Quiet, is_usual: bool) -> Option<String> {
         let (window_begin_us, window_end_us) = self.window?;
         let (silent_us, missed) = self.in_window(quiet)?;
         let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
         let counts = self.judges_breaks && silent_us >= QUIET_US && missed >= MISSED && share >= SHARE;
         let failed = self.failed(quiet.begin_us, quiet.end_us?);
-        let most = most(&failed).filter(|_| counts)?;
         let all: u64 = failed.values().sum();
+        let most = most(&failed).filter(|_| counts && (!is_usual || all >= FAILURES))?;
         Some(format!(
             "{} for {:.1} s: no request succeeded then and {all} failed, most by {most}",
             words(most),
@@ -408,10 +423,17 @@ mod tests {
                     let failed = if second == 10 { (Outcome::Status, 1) } else { NONE };
                     bursts.second(second, &[1, 150_000], 100, failed, 50);
                 }
+                // nor is a pause like all others, in which a time-out of one is known
+                1 if second > 20 => drop(bursts.second(second, &[], 0, (Outcome::Timeout, 1), 50)),
                 _ => drop(bursts.second(second, &[], 0, NONE, 50)),
             }
         }
         assert_eq!(bursts.reason(), None);
+        bursts.window = 60;
+        (40..60).for_each(|second| drop(bursts.second(second, &[], 0, NONE, 50)));
+        bursts.second(60, &[], 0, (Outcome::Unfinished, 3), 50);
+        let told = bursts.reason().unwrap();
+        assert!(told.contains("in the last 25.9 s"), "{told}");
     }
 
     #[test]
