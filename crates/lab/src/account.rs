@@ -323,6 +323,9 @@ fn bounds_only(summary: &Summary) -> Option<String> {
 fn connections_used(end: &DriveEnd) -> Option<String> {
     let used = end.connections_used;
     match end.connections_ahead {
+        Some(named) if used == 0 => Some(format!(
+            "none of the {named} connections that the scenario names carried a measured request"
+        )),
         Some(named) if used < named as u64 => Some(format!(
             "{used} of the {named} connections that the scenario names carried measured requests: there were too few requests \
              for all of them, or the server did not take as many"

@@ -49,6 +49,20 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
         return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label"));
     }
     let (metric, bound) = bound(metric, bound_text)?;
+    let is_share = matches!(metric, Metric::ErrorShare | Metric::AchievedShare | Metric::LostShare);
+    match comparison {
+        Comparison::Less if bound <= 0.0 => {
+            return Err(format!(
+                "\"{text}\" can never be met, as nothing is below 0; write \"= {bound_text}\""
+            ));
+        }
+        Comparison::Greater if is_share && bound >= 1.0 => {
+            return Err(format!(
+                "\"{text}\" can never be met, as nothing is more than all; write \">= {bound_text}\""
+            ));
+        }
+        _ => {}
+    }
     let objective = Objective {
         text: text.trim().to_owned(),
         label: None,
@@ -144,6 +158,10 @@ mod tests {
         assert_eq!(told("eror = 0"), "unknown metric \"eror\"; did you mean errors?");
         assert!(told("p99").contains("compares nothing"));
         assert!(told("p101 < 5ms").contains("unknown metric \"p101\""));
+        assert!(
+            told("errors < 0").contains("can never be met") && told("errors<0%").contains("write \"= 0%\"")
+        );
+        assert!(told("achieved > 100% of offered").contains("write \">= 100% of offered\""));
         assert!(told("p99 < 50").contains("lacks its unit"));
         assert!(told("rate > 20k").contains("lacks its period"));
         assert!(told("Login dropped = 0").contains("whole run"));
