@@ -74,7 +74,8 @@ fn a_synced_intake_whose_disk_was_full_loses_nothing() {
             "skipped: this process may not mount the disk that is to be filled; run it as root"
         );
     }
-    let (_, json, text) = run("synced", "fill");
+    // some seconds longer than the others: it is started again after all that, beside other tests
+    let (_, json, text) = run_for("30s", &["durability=synced", "fault=fill", "users=16"]);
     all_is_there(&json, &text);
     let (full, killed) = (&json["faults"][0], &json["faults"][1]);
     assert_eq!((&full["kind"], &full["error"]), (&Value::from("fill"), &Value::Null), "{text}");
