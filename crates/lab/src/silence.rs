@@ -430,7 +430,9 @@ mod tests {
         }
         assert_eq!(bursts.reason(), None);
         bursts.window = 60;
-        (40..60).for_each(|second| drop(bursts.second(second, &[], 0, NONE, 50)));
+        for second in 40..60 {
+            bursts.second(second, &[], 0, NONE, 50);
+        }
         bursts.second(60, &[], 0, (Outcome::Unfinished, 3), 50);
         let told = bursts.reason().unwrap();
         assert!(told.contains("in the last 25.9 s"), "{told}");
