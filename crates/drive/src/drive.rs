@@ -1,16 +1,18 @@
 //! Starting, stopping and ending a drive.
 
+mod check;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ThreadInterval;
 use tidemark_record::ledger::Part;
-use tidemark_scenario::plan::{Ask, Choose, Curve, Limits, Op, Phase, RequestPlan, SessionKind, SlotIndex};
+use tidemark_scenario::plan::{Choose, Limits, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::ahead::Ahead;
-use crate::arrivals::{MOST_PIECES, Schedule, pieces_of, share, span};
+use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
 use crate::io::{Handshakes, Io, IoChoice, Seat, Timestamps, Waker};
@@ -25,6 +27,7 @@ use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
 use crate::waiting::{most_slots, most_waiting};
 use crate::{DriveOptions, Target};
+use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
 const UNTAKEN_INTERVALS: usize = 128;
@@ -610,96 +613,6 @@ fn depth(plan: &Plan, target: &Target) -> usize {
         Protocol::Http2(server) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
         Protocol::Http1 | Protocol::Redis(_) => plan.limits.pipeline.max(1),
     }
-}
-
-/// What the threads rely on without looking again.
-fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
-    if !(1..=MOST_THREADS).contains(&options.threads) {
-        return Err(DriveError::Threads(options.threads));
-    }
-    let load = &plan.load;
-    let own = load.kinds.iter().all(|one| one.kind < plan.sessions.len()) && !load.kinds.is_empty();
-    if !own && !Weights::new(&plan.sessions).any() {
-        return Err(DriveError::Nothing("session with a weight above 0"));
-    }
-    if load.phases.is_empty() {
-        return Err(DriveError::Nothing("phase of load"));
-    }
-    load.phases.iter().chain(load.kinds.iter().flat_map(|kind| &kind.phases)).try_for_each(check_phase)?;
-    if let Some(limit) = plan.limits.in_flight.filter(|limit| limit.most < options.threads) {
-        return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
-    }
-    plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))?;
-    let protocol = &options.target.protocol;
-    let takes = |request: &RequestPlan| match request.ask {
-        Ask::Call(_) => matches!(protocol, Protocol::Calls(_)),
-        Ask::Redis(_) => matches!(protocol, Protocol::Redis(_)),
-        Ask::Http(_) | Ask::Message(_) => matches!(protocol, Protocol::Http1 | Protocol::Http2(_)),
-    };
-    if !plan.requests.iter().all(takes) {
-        return Err(DriveError::Protocol);
-    }
-    match matches!(protocol, Protocol::Http2(_)) && plan.has_websockets() {
-        true => Err(DriveError::WebSocketOverHttp2),
-        false => Ok(()),
-    }
-}
-
-fn check_phase(phase: &Phase) -> Result<(), DriveError> {
-    for level in [phase.from, phase.to, phase.peak()] {
-        if !level.is_finite() || level < 0.0 {
-            return Err(DriveError::Level { name: phase.name.clone(), level });
-        }
-    }
-    let reason = match &phase.curve {
-        _ if pieces_of(phase) > MOST_PIECES => "it has too many steps, spikes or rows",
-        Curve::Steps(0) => "it has no step",
-        Curve::Sine { amplitude, .. } if !(0.0..=phase.from).contains(amplitude) => {
-            "its sine falls below 0; the amplitude is at most the mean"
-        }
-        Curve::Sine { period, .. } if period.is_zero() => "its period is 0",
-        Curve::Spikes { every, length, .. } if length >= every => "its spikes are longer than their period",
-        Curve::Series(series) if !is_in_order(&series.points) => {
-            "its rows are not in order: seconds ascend from 0, levels are not below 0"
-        }
-        _ => return Ok(()),
-    };
-    Err(DriveError::Curve { name: phase.name.clone(), reason })
-}
-
-fn is_in_order(points: &[(f64, f64)]) -> bool {
-    let right = |(seconds, level): &(f64, f64)| seconds.is_finite() && level.is_finite() && *level >= 0.0;
-    points.first().is_some_and(|(seconds, _)| *seconds == 0.0)
-        && points.is_sorted_by(|(a, _), (b, _)| a < b)
-        && points.iter().all(right)
-}
-
-fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveError> {
-    let jumps = |to: u32| (to as usize) < kind.ops.len();
-    for (index, op) in kind.ops.iter().enumerate() {
-        let right = match op {
-            Op::Request(request) | Op::WebSocket { request, .. } => {
-                plan.requests.get(*request as usize).is_some_and(|request| {
-                    let own = request.ledger.iter().map(|ledger| ledger.slot);
-                    let mut slots = request.extractions.iter().map(|e| e.slot).chain(own);
-                    slots.all(|slot| (slot as usize) < kind.slots)
-                        && (request.label as usize) < plan.labels.len()
-                })
-            }
-            Op::Set { slot, .. } => (*slot as usize) < kind.slots,
-            Op::Take { feeder, row } => {
-                let known = plan.feeders.get(*feeder).is_some_and(|feeder| !feeder.rows.is_empty());
-                known && (*row as usize) < kind.slots
-            }
-            Op::Jump(to) | Op::JumpUnless { to, .. } => jumps(*to),
-            Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
-            Op::Think(_) | Op::End => true,
-        };
-        if !right {
-            return Err(DriveError::Op { kind: kind.name.clone(), op: index });
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -125,17 +125,8 @@ pub(crate) struct Request {
 impl Request {
     /// For this target; `keep_alive` where its connection carries more than one.
     pub fn new(request: &HttpRequest, target: &Target, keep_alive: bool) -> Self {
-        let mut head = Template::literal(format!("{} {}", request.method, target.base_path));
-        head.append(request.target.clone());
-        head.push_literal(format!(" HTTP/1.1\r\nHost: {}\r\n", target.authority).as_bytes());
-        if !keep_alive {
-            head.push_literal(b"Connection: close\r\n");
-        }
-        for (name, value) in &request.headers {
-            head.push_literal(format!("{name}: ").as_bytes());
-            head.append(value.clone());
-            head.push_literal(b"\r\n");
-        }
+        let close = if keep_alive { "" } else { "Connection: close\r\n" };
+        let head = request.head(&target.base_path, &format!("Host: {}\r\n{close}", target.authority));
         Request::of(head, request.body.clone(), has_header(request, "cookie"), &request.method)
     }
 

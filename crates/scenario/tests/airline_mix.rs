@@ -250,7 +250,7 @@ fn the_plan_says_what_to_start_and_how_long() {
     let phases: Vec<_> =
         plan.load.phases.iter().map(|p| (p.name.as_str(), p.duration.as_secs(), p.to, p.measured)).collect();
     assert_eq!(phases, [("warm-up", 5, 7.0, false), ("hold", 20, 7.0, true)]);
-    let prepare = plan.requests.last().unwrap().http().unwrap().head();
+    let prepare = plan.requests.last().unwrap().http().unwrap().head("", "");
     let prepare = prepare.as_literal().expect("no holes");
     let line = "GET /acmeair-webapp/rest/info/loader/load?numCustomers=5000 HTTP/1.1\r\n";
     assert!(prepare.starts_with(line.as_bytes()), "{}", String::from_utf8_lossy(prepare));

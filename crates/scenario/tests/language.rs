@@ -177,7 +177,7 @@ load: {users: 1, hold: 1s}
 ";
     let plan = plan(text);
     let head = |index: usize| {
-        let head = plan.requests[index].http().unwrap().head();
+        let head = plan.requests[index].http().unwrap().head("", "");
         String::from_utf8_lossy(head.as_literal().unwrap()).into_owned()
     };
     assert_eq!(
@@ -419,7 +419,7 @@ load: {users: 1, hold: 1s}
         let mut cx =
             tidemark_scenario::Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
-        plan.requests[0].http().unwrap().head().render(&mut cx, &mut out).unwrap();
+        plan.requests[0].http().unwrap().head("", "").render(&mut cx, &mut out).unwrap();
         lines.push(String::from_utf8(out).unwrap().lines().next().unwrap().to_owned());
     }
     assert_eq!(

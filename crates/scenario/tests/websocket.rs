@@ -65,7 +65,7 @@ fn every_step() {
     ];
     assert_eq!(steps, expected);
     assert_eq!(plan.labels, ["ws connect /chat", "Hello", "ws send", "ws expect", "ws ping", "ws close"]);
-    let head = plan.requests[0].http().unwrap().head();
+    let head = plan.requests[0].http().unwrap().head("", "");
     assert_eq!(
         std::str::from_utf8(head.as_literal().unwrap()).unwrap(),
         "GET /chat?room=5 HTTP/1.1\r\nX-A: b\r\nUser-Agent: tidemark\r\nSec-WebSocket-Protocol: v2, v1\r\n"

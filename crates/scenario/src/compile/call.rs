@@ -4,7 +4,7 @@ use tidemark_wire::rpc::NAME_BYTES_MAX;
 
 use super::Session;
 use super::request::Requests;
-use crate::plan::{Ask, CALL, Call, Check, HttpVersion, Op, RequestPlan, Source};
+use crate::plan::{Ask, CALL, Call, HttpVersion, Op, RequestPlan};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::{Content, Node};
@@ -26,7 +26,7 @@ impl Session<'_, '_> {
             extractions: self.extractions(step.get("extract")),
             checks: self.checks(step.get("check")),
         };
-        self.check_answered(step, &plan);
+        self.check_headless(step, &plan, "the answer to a call has neither headers nor cookies");
         if let Some(index) = self.add_request(step, plan) {
             self.connection_uses.push((self.ops.len(), step.place));
             self.ops.push(Op::Request(index));
@@ -59,22 +59,6 @@ impl Session<'_, '_> {
             }
         }
         arguments
-    }
-
-    /// An answer has a status and a payload, and nothing else.
-    fn check_answered(&self, step: &Node, plan: &RequestPlan) {
-        let message = "the answer to a call has neither headers nor cookies";
-        let of_head = |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_));
-        if let Some(extract) = step.get("extract")
-            && plan.extractions.iter().any(|extraction| of_head(&extraction.source))
-        {
-            self.reader.sink.error(extract, message);
-        }
-        if let Some(check) = step.get("check")
-            && plan.checks.iter().any(|check| matches!(check, Check::Header(..)))
-        {
-            self.reader.sink.error(check, message);
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::request::Requests;
-use crate::plan::{Ask, Check, Op, RequestPlan, Source, System, SystemOrigin};
+use crate::plan::{Ask, Op, RequestPlan, System, SystemOrigin};
 use crate::reader::Reader;
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
@@ -47,26 +47,13 @@ impl Session<'_, '_> {
             extractions: self.extractions(step.get("extract")),
             checks: self.checks(step.get("check")),
         };
-        let message = "the reply to a command has neither headers nor cookies";
-        let of_head = |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_));
-        if let Some(extract) = step.get("extract")
-            && plan.extractions.iter().any(|extraction| of_head(&extraction.source))
-        {
-            self.reader.sink.error(extract, message);
-        }
-        if let Some(check) = step.get("check")
-            && plan.checks.iter().any(|check| matches!(check, Check::Header(..)))
-        {
-            self.reader.sink.error(check, message);
-        }
+        self.check_headless(step, &plan, "the reply to a command has neither headers nor cookies");
         if let Some(index) = self.add_request(step, plan) {
             self.connection_uses.push((self.ops.len(), step.place));
             self.ops.push(Op::Request(index));
         }
     }
-}
 
-impl Session<'_, '_> {
     /// Reports a command whose replies could not be told from those to others.
     fn check_command(&self, words: &Node) {
         let given: Vec<String> =

@@ -155,6 +155,21 @@ impl Session<'_, '_> {
         index
     }
 
+    /// Reports what looks at headers, where an answer has a status and a body and nothing else.
+    pub(super) fn check_headless(&self, step: &Node, plan: &RequestPlan, message: &str) {
+        let of_head = |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_));
+        if let Some(extract) = step.get("extract")
+            && plan.extractions.iter().any(|extraction| of_head(&extraction.source))
+        {
+            self.reader.sink.error(extract, message);
+        }
+        if let Some(check) = step.get("check")
+            && plan.checks.iter().any(|check| matches!(check, Check::Header(..)))
+        {
+            self.reader.sink.error(check, message);
+        }
+    }
+
     /// A request without a body.
     pub(super) fn http(
         &mut self,

@@ -29,11 +29,13 @@ pub struct HttpRequest {
 }
 
 impl HttpRequest {
-    /// Request line and headers as HTTP/1.1 writes them, each line ended by CRLF, without what the driver adds.
-    pub fn head(&self) -> Template {
-        let mut head = Template::literal(format!("{} ", self.method));
+    /// Request line and headers as HTTP/1.1 writes them, each line ended by CRLF: `base_path` in front of the path, and
+    /// `own`, whole lines that are not the scenario's, behind the request line.
+    pub fn head(&self, base_path: &str, own: &str) -> Template {
+        let mut head = Template::literal(format!("{} {base_path}", self.method));
         head.append(self.target.clone());
         head.push_literal(b" HTTP/1.1\r\n");
+        head.push_literal(own.as_bytes());
         for (name, value) in &self.headers {
             head.push_literal(format!("{name}: ").as_bytes());
             head.append(value.clone());

@@ -112,7 +112,7 @@ impl<'p> User<'p> {
         };
         let (mut head, mut body) = (Vec::new(), Vec::new());
         let http = request.http().expect("a request of HTTP");
-        let mut made = http.head().render(&mut cx, &mut head);
+        let mut made = http.head("", "").render(&mut cx, &mut head);
         if let (Ok(()), Some(template)) = (&made, &http.body) {
             made = template.render(&mut cx, &mut body);
         }

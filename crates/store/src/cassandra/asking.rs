@@ -64,10 +64,9 @@ impl Asking {
         Ok(asking)
     }
 
-    /// Lets times be given for some more time.
+    /// Lets times be given for some more time, where any are.
     async fn move_mark(&self, link: &Link) -> Result<(), StoreError> {
-        let (latest, _) = self.clock.at(Instant::now());
-        let mark_us = latest + MARK_AHEAD_US;
+        let Some(mark_us) = self.clock.wanted_mark_us(Instant::now(), MARK_AHEAD_US) else { return Ok(()) };
         let written = link.session.execute_unpaged(&link.set_mark, (mark_us, mark_us));
         match tokio::time::timeout(MARK_TIMEOUT, written).await {
             Ok(Ok(_)) => {

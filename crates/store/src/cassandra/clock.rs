@@ -122,6 +122,14 @@ impl Clock {
         self.last_us.fetch_max(mark_us, Ordering::Relaxed);
     }
 
+    /// Where the mark should stand, so far ahead of now; none while no time is given, since it would only hold up those that
+    /// go by it later.
+    pub(super) fn wanted_mark_us(&self, now: Instant, ahead_us: i64) -> Option<i64> {
+        let settled = self.state.lock().settled;
+        let (latest, earliest) = self.at(now);
+        (now >= settled && latest - earliest <= UNCERTAINTY_MAX_US).then_some(latest + ahead_us)
+    }
+
     /// The mark is in the keyspace: times may be given up to it.
     pub(super) fn may_give_until(&self, mark_us: i64) {
         let mut state = self.state.lock();
@@ -418,10 +426,14 @@ mod tests {
         clock.set(&mut intake.nodes);
         assert!(take(60_001).is_some_and(|at_us| at_us > first + 2_000_000), "nearly there");
 
-        // two nodes that lie far apart
-        intake.nodes.heard(2, reading(60_500_000, minute + 2_000_000), begun);
+        // two nodes that lie far apart: nor is the mark moved, which would hold times up when that is over
+        assert!(clock.wanted_mark_us(begun + ms(60_001), 1).is_some());
+        intake.nodes.heard(2, reading(60_500_000, minute - 3_600_000_000), begun);
         clock.set(&mut intake.nodes);
         assert_eq!(take(60_501), None);
+        assert_eq!(clock.wanted_mark_us(begun + ms(60_501), 1), None);
+        clock.stepped(begun + ms(61_000), 0);
+        assert_eq!(clock.wanted_mark_us(begun + ms(61_001), 1), None);
     }
 
     #[test]
