@@ -148,8 +148,7 @@ fn two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(contac
     };
     let kept = |intake: &str, client: u32| {
         let messages = Client::connect(intake).get(&format!("/messages/{client:010}"));
-        let payload = messages.json()[0]["payload"].as_str().expect("a message")[26..].to_owned();
-        payload
+        messages.json()[0]["payload"].as_str().expect("a message")[26..].to_owned()
     };
     let take_turns = |wrong: &str, named: &str| {
         std::thread::scope(|scope| {
