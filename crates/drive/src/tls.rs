@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error,
-    NamedGroup, RootCertStore, SignatureScheme, StreamOwned,
+    NamedGroup, RootCertStore, SignatureScheme,
 };
 use tidemark_scenario::plan::{HttpVersion, TlsSettings};
 
@@ -148,13 +148,19 @@ impl Tls {
         Ok(session)
     }
 
-    /// A connection that blocks, for whoever asks a question or two beside a drive: HTTP/1.1 over TLS.
-    ///
-    /// # Errors
-    /// What a person has to know who wants to reach this server.
-    pub fn connect<S: Read + Write>(&self, mut stream: S) -> io::Result<StreamOwned<ClientConnection, S>> {
-        let session = self.greet(HttpVersion::One, &mut stream)?;
-        Ok(StreamOwned::new(session, stream))
+    /// What a client of HTTP/1.1 needs that asks a question or two beside a drive.
+    pub fn of_http1(&self) -> (Arc<ClientConfig>, ServerName<'static>) {
+        let mut offering = self.clone();
+        offering.offer(HttpVersion::One);
+        (Arc::new(offering.config), offering.name)
+    }
+
+    /// An error of a handshake, in words for a person who wants to reach this server.
+    pub fn explained(error: io::Error) -> io::Error {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            Some(inner) => io::Error::new(ErrorKind::InvalidData, explain(inner)),
+            None => error,
+        }
     }
 
     /// For one thread: the tickets of its `connections` connections are its own.

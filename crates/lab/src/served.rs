@@ -6,11 +6,12 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use hyper::StatusCode;
 use tidemark_drive::Target;
 
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
-use crate::health;
+use crate::http::Client;
 use crate::interrupt::Wish;
 use crate::monitor::SYSTEM;
 use crate::process::Process;
@@ -19,6 +20,8 @@ use crate::system::Setup;
 
 /// How often a system that is to become ready is asked.
 pub const ASK_EVERY: Duration = Duration::from_millis(20);
+/// Longest time for one such question.
+const ASK_MAX: Duration = Duration::from_secs(1);
 /// How long a system that is stopped may take to finish what is in flight.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 /// An address with this port is one that the kernel chooses.
@@ -174,9 +177,9 @@ pub fn wait_ready(
     let path = if path.is_empty() { "/health" } else { path };
     loop {
         check_wish(wish)?;
-        let last = match health::ask(&target.address, &target.authority, path) {
-            Ok(200) => return Ok(()),
-            Ok(status) => format!("GET {path} was answered with {status} instead of 200"),
+        let last = match Client::status(target, path, ASK_MAX) {
+            Ok(StatusCode::OK) => return Ok(()),
+            Ok(status) => format!("GET {path} was answered with {} instead of 200", status.as_u16()),
             Err(error) => format!("GET http://{}{path}: {error}", target.address),
         };
         if child.ending().is_some() || deadline.is_over() {

@@ -1,24 +1,15 @@
-//! Questions to the system, one after the other, over a connection that blocks: the driver's own codec, address and
-//! TLS, so that whatever can be driven can be asked.
+//! Questions to the system, one after the other, each as often as makes sense.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tidemark_drive::{Address, Target};
-use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder, request};
+use hyper::header::HeaderValue;
+use tidemark_drive::Target;
 
 use super::search::Bounds;
+use crate::http::{self, Answer, NoAnswer};
 
-/// Longest time to make a connection, TLS included.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// How often a read that waits looks whether it should go on.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Longest time without a byte of an answer.
-const SILENCE_MAX: Duration = Duration::from_secs(120);
-/// Largest answer.
-const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// Longest time without a byte of an answer, and its largest body.
+const ANSWER: http::Bounds = http::Bounds { silence: Duration::from_secs(120), body_bytes: 256 << 20 };
 /// How often a question is asked at most: a connection may break, a system may be busy.
 const ATTEMPTS: u32 = 10;
 /// Wait before the second attempt; doubled before each further one, up to the next constant.
@@ -26,7 +17,6 @@ const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Longest wait that a `Retry-After` is granted.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(10);
-const READ_BYTES: usize = 256 << 10;
 
 /// Why not everything was read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,18 +39,11 @@ pub enum Unfinished {
     Failed(String),
 }
 
-/// What carries bytes to the system and back.
-trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
-
 /// Asks a system.
 pub struct Client<'a> {
-    target: &'a Target,
+    http: http::Client<'a>,
     headers: &'a [(String, String)],
-    stream: Option<Box<dyn Stream>>,
-    decoder: ResponseDecoder,
-    question: Vec<u8>,
-    input: Vec<u8>,
+    answer: Answer,
 }
 
 /// What came of one attempt.
@@ -74,15 +57,7 @@ enum Attempt {
 impl<'a> Client<'a> {
     /// Not connected yet.
     pub fn new(target: &'a Target, headers: &'a [(String, String)]) -> Client<'a> {
-        let limits = DecoderLimits { body_bytes: ANSWER_BYTES_MAX, ..DecoderLimits::default() };
-        Client {
-            target,
-            headers,
-            stream: None,
-            decoder: ResponseDecoder::new(limits),
-            question: Vec::new(),
-            input: vec![0; READ_BYTES],
-        }
+        Client { http: http::Client::new(target), headers, answer: Answer::default() }
     }
 
     /// Asks until there is an answer with a status of success, as often as makes sense.
@@ -110,104 +85,35 @@ impl<'a> Client<'a> {
 
     /// The body of the last answer.
     pub fn body(&self) -> &[u8] {
-        self.decoder.body()
+        &self.answer.body
     }
 
     /// A header of the last answer, by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
-        self.decoder.header(name)
+        self.answer.headers.get(name).map(HeaderValue::as_bytes)
     }
 
     fn attempt(&mut self, path: &str, bounds: &Bounds) -> Result<Attempt, Unfinished> {
-        if let Err(reason) = self.write_question(path) {
-            return Ok(Attempt::Hopeless(reason));
-        }
-        let asked = match self.stream.take() {
-            Some(stream) => Ok(stream),
-            None => connect(self.target),
-        };
-        let mut stream = match asked {
-            Ok(stream) => stream,
-            Err(error) => return Ok(Attempt::Again(format!("no connection: {error}"), None)),
-        };
-        self.decoder.start(false, true);
-        if let Err(error) = stream.write_all(&self.question).and_then(|()| stream.flush()) {
-            return Ok(Attempt::Again(format!("it could not be asked: {error}"), None));
-        }
-        match self.read_answer(&mut *stream, bounds)? {
-            Ok(keeps) => {
-                if keeps {
-                    self.stream = Some(stream);
-                }
+        match self.http.get(path, self.headers, ANSWER, &|| bounds.check()) {
+            Ok(answer) => {
+                self.answer = answer;
                 Ok(self.judge())
             }
-            Err(attempt) => Ok(attempt),
-        }
-    }
-
-    fn write_question(&mut self, path: &str) -> Result<(), String> {
-        let out = &mut self.question;
-        out.clear();
-        let write = |out: &mut Vec<u8>| -> Result<(), HttpError> {
-            request::write_line(out, "GET", &[self.target.base_path.as_bytes(), path.as_bytes()])?;
-            request::write_host(out, self.target.authority.as_bytes())?;
-            for (name, value) in self.headers {
-                request::write_header(out, name.as_bytes(), value.as_bytes())?;
+            Err(NoAnswer::Stopped(reason)) => Err(reason),
+            Err(NoAnswer::Broken(reason)) => Ok(Attempt::Again(reason, None)),
+            Err(NoAnswer::Request(reason)) => Ok(Attempt::Hopeless(reason)),
+            Err(NoAnswer::Silent(time)) => {
+                Ok(Attempt::Hopeless(format!("no byte of an answer within {time:?}")))
             }
-            request::end_head(out);
-            Ok(())
-        };
-        write(out).map_err(|error| format!("it cannot be asked: {error}"))
-    }
-
-    /// Reads until the answer is whole; whether the connection can carry another question.
-    fn read_answer(
-        &mut self,
-        stream: &mut dyn Stream,
-        bounds: &Bounds,
-    ) -> Result<Result<bool, Attempt>, Unfinished> {
-        let mut last_byte = Instant::now();
-        loop {
-            let read = match stream.read(&mut self.input) {
-                Ok(0) => {
-                    let ended = self.decoder.finish();
-                    return Ok(ended
-                        .map(|()| false)
-                        .map_err(|error| Attempt::Again(error.to_string(), None)));
-                }
-                Ok(read) => read,
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    bounds.check()?;
-                    if last_byte.elapsed() > SILENCE_MAX {
-                        let reason = format!("no byte of an answer within {SILENCE_MAX:?}");
-                        return Ok(Err(Attempt::Hopeless(reason)));
-                    }
-                    continue;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    return Ok(Err(Attempt::Again(format!("the connection broke: {error}"), None)));
-                }
-            };
-            last_byte = Instant::now();
-            bounds.check()?;
-            match self.decoder.decode(&self.input[..read]) {
-                Ok(decoded) if decoded.complete => {
-                    return Ok(Ok(decoded.consumed == read && self.decoder.keep_alive()));
-                }
-                Ok(_) => {}
-                Err(error @ HttpError::BodyTooLarge { .. }) => {
-                    let reason = format!("{error}; ask for smaller pages");
-                    return Ok(Err(Attempt::Hopeless(reason)));
-                }
-                Err(error) => return Ok(Err(Attempt::Hopeless(error.to_string()))),
-            }
+            Err(NoAnswer::TooLarge(bytes)) => Ok(Attempt::Hopeless(format!(
+                "the answer has more than {bytes} bytes; ask for smaller pages"
+            ))),
         }
     }
 
     /// What the status says.
     fn judge(&self) -> Attempt {
-        let status = self.decoder.status();
+        let status = self.answer.status.as_u16();
         match status {
             200..300 => match self.header("content-encoding") {
                 None | Some(b"identity") => Attempt::Answered,
@@ -230,34 +136,4 @@ impl<'a> Client<'a> {
 
 pub(super) fn failed(path: &str, reason: &str) -> Unfinished {
     Unfinished::Failed(format!("GET {path}: {reason}"))
-}
-
-fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
-    /// Shorter ones once the handshake is over, so that a wait can be given up.
-    macro_rules! ready {
-        ($stream:expr) => {{
-            let stream = $stream;
-            stream.set_read_timeout(Some(CONNECT_MAX))?;
-            stream.set_write_timeout(Some(CONNECT_MAX))?;
-            match &target.tls {
-                None => {
-                    stream.set_read_timeout(Some(LOOK_EVERY))?;
-                    Ok(Box::new(stream))
-                }
-                Some(tls) => {
-                    let secured = tls.connect(stream)?;
-                    secured.get_ref().set_read_timeout(Some(LOOK_EVERY))?;
-                    Ok(Box::new(secured))
-                }
-            }
-        }};
-    }
-    match &target.address {
-        Address::Tcp(address) => {
-            let stream = TcpStream::connect_timeout(address, CONNECT_MAX)?;
-            stream.set_nodelay(true)?;
-            ready!(stream)
-        }
-        Address::Unix(path) => ready!(UnixStream::connect(path)?),
-    }
 }
