@@ -5,12 +5,13 @@
 //! about themselves: requests are counted by the server, CPU time and memory by the kernel.
 //!
 //! `serve` is the server of the first, and `bare` the least loops that could drive it; `floor` is the least server that
-//! could stand in for one (bench/trade).
+//! could stand in for one (bench/trade), `hyper` a shipped system behind hyper (bench/service).
 
 mod bare;
 mod calls;
 mod driver;
 mod floor;
+mod hyper;
 mod job;
 mod machine;
 mod process;
@@ -45,6 +46,8 @@ enum Verb {
     Calls(calls::Options),
     /// The server: answers until its standard input ends, then prints what it saw
     Serve(server::Options),
+    /// A shipped system behind hyper in place of our own server
+    Hyper(hyper::Options),
     /// The least server: counts bytes, writes a fixed answer
     Floor(floor::Options),
     /// The least client: sends a fixed request, reads, counts
@@ -75,6 +78,7 @@ fn main() -> std::process::ExitCode {
         Verb::Truth(options) => truth::run(&options),
         Verb::Calls(options) => calls::run(&options),
         Verb::Serve(options) => server::run(&options),
+        Verb::Hyper(options) => hyper::run(&options),
         Verb::Floor(options) => floor::run(&options),
         Verb::Bare { address, connections, seconds, rate: Some(rate), spin, .. } => {
             bare::open(address, connections, rate, seconds, spin)

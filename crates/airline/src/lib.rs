@@ -80,6 +80,6 @@ pub use error::AirlineError;
 pub use flight_id::FlightKey;
 pub use options::{Options, check_setting, settings};
 pub use segments::{SEGMENTS_LEN, Segment, Segments};
-pub use serve::{Airline, serve};
+pub use serve::{Airline, open, serve};
 pub use tidemark_service::Setting;
 pub use tidemark_store::Durability;

@@ -24,6 +24,15 @@ pub fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<Served,
     Airline::bind(options)?.serve(stop)
 }
 
+/// An airline that is ready to be served: store and data are there.
+///
+/// # Errors
+/// The settings are wrong, or the store cannot be opened.
+pub fn open(options: &Options) -> Result<System, AirlineError> {
+    let values = Values::read(&options.settings)?;
+    start(options.data_dir.as_deref(), options.durability, &values, Clock::System)
+}
+
 /// An airline that has its address but does not serve yet.
 pub struct Airline {
     server: BoundServer,

@@ -87,6 +87,6 @@ mod stores;
 pub use error::IngestError;
 pub use options::{Options, check_setting, settings};
 pub use payload::{KEY_BYTES, NotAMessage, message_of_query, read_message};
-pub use serve::{Ingest, serve};
+pub use serve::{Ingest, open, serve};
 pub use tidemark_service::Setting;
 pub use tidemark_store::Durability;

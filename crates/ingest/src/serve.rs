@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tidemark_service::{BoundServer, Served, Server};
+use tidemark_service::{BoundServer, Served, Server, System};
 use tidemark_store::Durability;
 use tidemark_store::messages::MessageStore;
 
@@ -20,6 +20,17 @@ use crate::store_metrics::StoreCollector;
 /// until then.
 pub fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<Served, IngestError> {
     Ingest::bind(options)?.serve(stop)
+}
+
+/// An intake that is ready to be served: its store is open. `workers` threads will share it.
+///
+/// # Errors
+/// The settings are wrong, or the store cannot be opened.
+pub fn open(options: &Options, workers: usize) -> Result<System, IngestError> {
+    let values = Values::read(&options.settings)?;
+    let store = values.store.clone().open(options.data_dir.as_deref(), options.durability, &values)?;
+    let store = values.buffer.clone().before(store, options.durability)?;
+    Ok(system(Arc::new(App::new(store, values.waiting_max, workers))))
 }
 
 /// An intake that has its address but does not serve yet.

@@ -85,6 +85,12 @@ impl System {
         self
     }
 
+    /// Its routes alone, for whoever serves them by another server than this crate's: without health, metrics, bounds,
+    /// services, the short way and the work in the background.
+    pub fn into_router(self) -> Router {
+        self.router
+    }
+
     /// Work that goes on beside the requests until the server stops: sweeping, following the calendar.
     /// It runs on the accepting thread, so what it blocks is only new connections.
     pub fn background(mut self, work: impl Future<Output = ()> + Send + 'static) -> Self {
