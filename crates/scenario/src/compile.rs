@@ -3,35 +3,34 @@
 //! Shapes were checked before, so whatever is missing or of the wrong kind here has been reported and is passed over
 //! in silence; what is reported here is what shapes cannot know: names, expressions, and how parts fit together.
 
-mod call;
-mod control;
 mod define;
 mod fault;
 mod feeder;
-mod ledger;
+mod jump;
 mod load;
 mod rates;
-mod redis;
-mod request;
+mod requests;
 mod scope;
 mod store;
 mod system;
 mod text;
 mod verify;
-mod websocket;
 
 use std::path::Path;
 
+pub(crate) use self::define::split_each;
 pub(crate) use self::load::window;
 pub(crate) use self::rates::are_few;
-use self::request::Requests;
+use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
     AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
+    System,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;
+use crate::steps::{self, STEPS};
 use crate::yaml::{Node, Place};
 
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
@@ -55,8 +54,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     verify::warn_of_unentered(root, &requests, &objectives, reader);
     let limits = limits(root.get("limits"), &load, &sessions, reader);
     let system = system.unwrap_or_default();
-    call::check(root, &requests, system.http, reader);
-    redis::check(root, &requests, Some(&system), reader);
+    steps::check_beside(&Whole { root, requests: &requests, system: &system, reader });
     let stores = store::read(root.get("stores"), reader);
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
@@ -222,19 +220,27 @@ fn session_limit(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Optio
     Some(SessionLimit { most, at_limit })
 }
 
+/// A whole scenario, when its parts are known, for what has to fit together.
+pub(crate) struct Whole<'a> {
+    pub(crate) root: &'a Node,
+    pub(crate) requests: &'a Requests,
+    pub(crate) system: &'a System,
+    pub(crate) reader: &'a Reader<'a>,
+}
+
 /// A session kind being compiled.
 pub(crate) struct Session<'a, 's> {
-    reader: &'a Reader<'s>,
-    shared: &'a mut SharedNames,
-    requests: &'a mut Requests,
-    scope: Scope,
-    ops: Vec<Op>,
+    pub(crate) reader: &'a Reader<'s>,
+    pub(crate) shared: &'a mut SharedNames,
+    pub(crate) requests: &'a mut Requests,
+    pub(crate) scope: Scope,
+    pub(crate) ops: Vec<Op>,
     /// Whether what is compiled now can ever be reached.
-    reachable: bool,
+    pub(crate) reachable: bool,
     /// The operations that use the connection, and where they stand.
     connection_uses: Vec<(usize, Place)>,
     /// Jumps to the session's end, to be filled in when it is known.
-    to_end: Vec<usize>,
+    pub(crate) to_end: Vec<usize>,
 }
 
 impl<'a, 's> Session<'a, 's> {
@@ -254,14 +260,14 @@ impl<'a, 's> Session<'a, 's> {
 
     fn compile(mut self, name: &str, steps: &Node, reachable: bool) -> SessionKind {
         self.reachable = reachable;
-        self.define_all(steps);
+        self.define_within(steps, &STEPS);
         self.steps(steps);
         let end = self.here();
         for jump in std::mem::take(&mut self.to_end) {
             self.ops[jump] = Op::Jump(end);
         }
         self.ops.push(Op::End);
-        websocket::check_paths(&self.ops, &self.connection_uses, self.reader.sink);
+        steps::websocket::check_paths(&self.ops, &self.connection_uses, self.reader.sink);
         if self.scope.is_too_large() {
             self.reader.sink.error(steps, "this session has too many variables and loops");
         }
@@ -282,7 +288,7 @@ impl<'a, 's> Session<'a, 's> {
     }
 
     /// Index of the next operation.
-    fn here(&self) -> u32 {
+    pub(crate) fn here(&self) -> u32 {
         self.ops.len() as u32
     }
 }

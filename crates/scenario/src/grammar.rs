@@ -3,9 +3,11 @@
 //! The description itself is in [`crate::language`]. The JSON Schema is made from the same shapes, so editors and
 //! the checker cannot disagree.
 
-use crate::diagnostic::{did_you_mean, nearest};
+use crate::diagnostic::did_you_mean;
 use crate::reader::Reader;
 use crate::sink::Sink;
+use crate::steps;
+use crate::steps::check::{check_step, mend_verb};
 use crate::yaml::{Content, Node};
 
 /// What may stand at a place.
@@ -15,8 +17,8 @@ pub(crate) enum Shape {
     Scalar(Scalar),
     /// A mapping with keys that the language knows.
     Record(&'static Record),
-    /// A mapping that is told apart by the one key that is a verb.
-    Step(&'static [Record]),
+    /// A mapping that is told apart by the one key that is a verb: one of the [kinds of steps](steps::kinds).
+    Step,
     /// A mapping from names that the author chooses.
     Map(Keys, &'static Shape),
     /// A list with at least so many items.
@@ -30,8 +32,10 @@ pub(crate) enum Shape {
 /// What the keys of a free mapping are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// A variable, setting, feeder or session: letters, digits and `_`.
+    /// A setting, feeder or column: letters, digits and `_`.
     Name(&'static str),
+    /// Variables, which are set here.
+    Variable,
     /// Any text.
     Text(&'static str),
     /// A path into JSON.
@@ -75,12 +79,14 @@ pub(crate) enum Scalar {
     Regex,
     /// A status, `2xx`, or a range.
     Status,
-    /// `NAME in LIST`.
+    /// `NAME in LIST`; the variable is set here.
     Each,
     /// `p99 < 50ms`.
     Objective,
-    /// A name.
-    Name,
+    /// A variable, which is set here.
+    Variable,
+    /// A feeder, whose columns become variables here.
+    Feeder,
 }
 
 /// A mapping with keys that the language knows.
@@ -128,17 +134,17 @@ pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static s
 }
 
 impl Record {
-    fn all_keys(&self) -> impl Iterator<Item = &'static Key> {
+    pub(crate) fn all_keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         self.verbs.iter().chain(self.keys)
     }
 }
 
 impl Shape {
-    fn accepts(&self, node: &Node) -> bool {
+    pub(crate) fn accepts(&self, node: &Node) -> bool {
         match self {
             Shape::Scalar(_) => node.text().is_some(),
             Shape::List(..) => matches!(node.content, Content::List(_)),
-            Shape::Record(_) | Shape::Step(_) | Shape::Map(..) => matches!(node.content, Content::Map(_)),
+            Shape::Record(_) | Shape::Step | Shape::Map(..) => matches!(node.content, Content::Map(_)),
             Shape::Either(shapes) => shapes.iter().any(|shape| shape.accepts(node)),
             Shape::Tree => true,
         }
@@ -148,7 +154,7 @@ impl Shape {
         match self {
             Shape::Scalar(scalar) => scalar.wanted(),
             Shape::Record(record) => format!("a mapping: {}", record.what),
-            Shape::Step(_) => "a step".into(),
+            Shape::Step => "a step".into(),
             Shape::Map(keys, _) => format!("a mapping from {} to values", keys.what()),
             Shape::List(..) => "a list".into(),
             Shape::Either(shapes) => shapes.iter().map(Shape::wanted).collect::<Vec<_>>().join(" or "),
@@ -161,6 +167,7 @@ impl Keys {
     pub(crate) fn what(self) -> &'static str {
         match self {
             Keys::Name(what) | Keys::Text(what) => what,
+            Keys::Variable => "variables",
             Keys::JsonPath => "JSON paths",
         }
     }
@@ -169,7 +176,7 @@ impl Keys {
 impl Scalar {
     pub(crate) fn wanted(self) -> String {
         match self {
-            Scalar::Text | Scalar::Template => "a text".into(),
+            Scalar::Text | Scalar::Template | Scalar::Feeder => "a text".into(),
             Scalar::Value => "a value".into(),
             Scalar::Condition => "an expression".into(),
             Scalar::Number => "a whole number or an expression".into(),
@@ -187,7 +194,7 @@ impl Scalar {
             Scalar::Status => "a status like 200, 2xx or 200-299".into(),
             Scalar::Each => "NAME in LIST".into(),
             Scalar::Objective => "an objective like p99 < 50ms".into(),
-            Scalar::Name => "a name".into(),
+            Scalar::Variable => "a name".into(),
         }
     }
 }
@@ -203,7 +210,7 @@ pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>)
     match shape {
         Shape::Scalar(scalar) => reader.check(node, *scalar),
         Shape::Record(record) => check_record(node, record, reader),
-        Shape::Step(records) => check_step(node, records, reader),
+        Shape::Step => check_step(node, reader),
         Shape::Map(keys, value) => {
             for (name, inner) in node.entries() {
                 reader.check_key(name, *keys);
@@ -231,11 +238,11 @@ pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>)
     }
 }
 
-fn quoted(name: &Node) -> String {
+pub(crate) fn quoted(name: &Node) -> String {
     format!("\"{}\"", name.text().unwrap_or_default())
 }
 
-fn check_record(node: &Node, record: &Record, reader: &Reader<'_>) {
+pub(crate) fn check_record(node: &Node, record: &Record, reader: &Reader<'_>) {
     let known = || record.all_keys();
     for (name, inner) in node.entries() {
         let Some(text) = name.text() else { continue };
@@ -274,18 +281,6 @@ fn check_rule(node: &Node, record: &Record, reader: &Reader<'_>) {
     }
 }
 
-/// The kind of a step and its verb's entry.
-pub(crate) fn step_kind<'n>(
-    node: &'n Node,
-    records: &'static [Record],
-) -> Option<(&'static Record, &'n (Node, Node))> {
-    node.entries().iter().find_map(|entry| {
-        let name = entry.0.text()?;
-        let record = records.iter().find(|record| record.verbs.iter().any(|verb| verb.name == name))?;
-        Some((record, entry))
-    })
-}
-
 /// Tells of every step whose verb is misspelt, and puts the verb that was meant in its place, so that whatever else
 /// is wrong with the step is found as well.
 pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
@@ -296,9 +291,14 @@ pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
         let shape = shapes.iter().find(|shape| shape.accepts(node));
         return shape.into_iter().for_each(|shape| mend_verbs(node, shape, sink));
     }
-    if let Shape::Step(records) = shape {
-        mend_verb(node, records, sink);
+    if let Shape::Step = shape {
+        mend_verb(node, sink);
     }
+    let keys: Vec<_> = match shape {
+        Shape::Record(record) => record.all_keys().collect(),
+        Shape::Step => steps::keys(node).collect(),
+        _ => Vec::new(),
+    };
     match (shape, &mut node.content) {
         (Shape::List(of, _), Content::List(items)) => {
             items.iter_mut().for_each(|item| mend_verbs(item, of, sink));
@@ -306,92 +306,12 @@ pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
         (Shape::Map(_, value), Content::Map(entries)) => {
             entries.iter_mut().for_each(|(_, inner)| mend_verbs(inner, value, sink));
         }
-        (Shape::Record(_) | Shape::Step(_), Content::Map(entries)) => {
-            let records: &[Record] = match shape {
-                Shape::Record(record) => std::slice::from_ref(record),
-                Shape::Step(records) => records,
-                _ => &[],
-            };
-            let kind = |name: &str| records.iter().find(|r| r.verbs.iter().any(|verb| verb.name == name));
-            let kind = entries.iter().find_map(|(key, _)| kind(key.text()?));
+        (_, Content::Map(entries)) => {
             for (name, inner) in entries {
-                let key = kind.into_iter().chain(records).flat_map(Record::all_keys);
-                let key = key.into_iter().find(|key| Some(key.name) == name.text());
+                let key = keys.iter().find(|key| Some(key.name) == name.text());
                 key.into_iter().for_each(|key| mend_verbs(inner, &key.shape, sink));
             }
         }
         _ => {}
     }
-}
-
-fn mend_verb(step: &mut Node, records: &'static [Record], sink: &Sink<'_>) {
-    if step_kind(step, records).is_some() {
-        return;
-    }
-    let Some((key, name)) = unknown_verb(step, records) else { return };
-    let Some(verb) = nearest(name, verbs(records)) else { return };
-    sink.error(key, format!("unknown step \"{name}\"; did you mean {verb}?"));
-    let (place, verb) = (key.place, verb.to_owned());
-    let Content::Map(entries) = &mut step.content else { return };
-    if let Some((key, _)) = entries.iter_mut().find(|(key, _)| key.place == place) {
-        key.content = Content::Scalar { text: verb, plain: true };
-    }
-}
-
-fn verbs(records: &'static [Record]) -> impl Iterator<Item = &'static str> {
-    records.iter().flat_map(|record| record.verbs).map(|verb| verb.name)
-}
-
-/// What stands where a step's verb should. The verb is by custom the first key; one that is a key of some step is
-/// hardly a misspelt verb.
-fn unknown_verb<'n>(step: &'n Node, records: &'static [Record]) -> Option<(&'n Node, &'n str)> {
-    let is_key = |name: &str| records.iter().any(|r| r.keys.iter().any(|key| key.name == name));
-    let mut names = step.entries().iter().filter_map(|(key, _)| Some((key, key.text()?)));
-    names.find(|(_, name)| !is_key(name))
-}
-
-/// A step of which nobody knows what it does: its other keys are looked at nevertheless.
-fn check_unknown_step(node: &Node, records: &'static [Record], reader: &Reader<'_>) {
-    let all = verbs(records).collect::<Vec<_>>().join(", ");
-    let unknown = unknown_verb(node, records);
-    match unknown {
-        Some((key, name)) => {
-            reader.sink.error(key, format!("unknown step \"{name}\"; a step is one of {all}"));
-        }
-        None => {
-            reader.sink.error(node, format!("this step does not say what it does; it needs one of {all}"));
-        }
-    }
-    let keys = || records.iter().flat_map(|record| record.keys);
-    for (name, inner) in node.entries() {
-        let Some(text) = name.text().filter(|_| unknown.is_none_or(|(key, _)| key.place != name.place))
-        else {
-            continue;
-        };
-        match keys().find(|key| key.name == text) {
-            Some(key) => check(inner, &key.shape, &quoted(name), reader),
-            None => {
-                let hint = did_you_mean(text, keys().map(|key| key.name));
-                reader.sink.error(name, format!("unknown key \"{text}\"{hint}"));
-            }
-        }
-    }
-}
-
-fn check_step(node: &Node, records: &'static [Record], reader: &Reader<'_>) {
-    let Some((record, (verb, _))) = step_kind(node, records) else {
-        return check_unknown_step(node, records, reader);
-    };
-    let verbs = || verbs(records);
-    let other = node.entries().iter().find(|(key, _)| {
-        key.place != verb.place && key.text().is_some_and(|name| verbs().any(|verb| verb == name))
-    });
-    if let Some((second, _)) = other {
-        let (first, second_name) = (quoted(verb), quoted(second));
-        let message = format!(
-            "a step does one thing; {second_name} beside {first} must be a step of its own, begun with \"- \""
-        );
-        reader.sink.error(second, message);
-    }
-    check_record(node, record, reader);
 }

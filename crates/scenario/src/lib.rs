@@ -26,8 +26,8 @@
 //! # Ok::<(), tidemark_scenario::Diagnostics>(())
 //! ```
 //!
-//! The language is described once, in `language.rs`; the checker and the [JSON Schema](schema::json_schema) are
-//! made from that. At run time [`Expr`]s and [`Template`]s are evaluated over a session's [`Slot`]s in a
+//! The language is described once, in `language.rs` and, step by step, in `steps/`; the checker and the
+//! [JSON Schema](schema::json_schema) are made from that. At run time [`Expr`]s and [`Template`]s are evaluated over a session's [`Slot`]s in a
 //! [`Context`].
 
 mod claims;
@@ -50,6 +50,7 @@ mod settings;
 mod shipped;
 mod sink;
 pub mod slot;
+mod steps;
 pub mod template;
 pub mod units;
 mod yaml;

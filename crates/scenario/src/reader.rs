@@ -64,7 +64,7 @@ impl Reader<'_> {
     /// Reports what is wrong with a value that is known before the run.
     pub(crate) fn check(&self, node: &Node, scalar: Scalar) {
         match scalar {
-            Scalar::Text => drop(self.text(node)),
+            Scalar::Text | Scalar::Feeder => drop(self.text(node)),
             Scalar::Whole(least) => drop(self.whole(node, least)),
             Scalar::Bool => drop(self.bool(node)),
             Scalar::Share => drop(self.share(node)),
@@ -77,7 +77,7 @@ impl Reader<'_> {
             Scalar::JsonPath => drop(self.json_path(node)),
             Scalar::Regex => drop(self.regex(node)),
             Scalar::Status => drop(self.status(node)),
-            Scalar::Name => drop(self.name(node)),
+            Scalar::Variable => drop(self.name(node)),
             Scalar::Objective => drop(self.objective(node)),
             // These need the session's variables; compiling reports on them.
             Scalar::Template | Scalar::Value | Scalar::Condition | Scalar::Number | Scalar::Each => {}
@@ -87,7 +87,7 @@ impl Reader<'_> {
     /// Reports what is wrong with a key that the author chooses.
     pub(crate) fn check_key(&self, key: &Node, keys: Keys) {
         match keys {
-            Keys::Name(_) => drop(self.name(key)),
+            Keys::Name(_) | Keys::Variable => drop(self.name(key)),
             Keys::JsonPath => drop(self.json_path(key)),
             Keys::Text(_) if key.text() == Some("") => self.sink.error(key, "this name is empty"),
             Keys::Text(_) => {}

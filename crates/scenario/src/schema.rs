@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::grammar::{Key, Keys, Record, Rule, Scalar, Shape};
 use crate::language::SCENARIO;
 use crate::language::comparison::COMPARISON;
+use crate::steps;
 
 /// Matches texts in which an expression stands, whatever else is expected.
 const HOLE: &str = r"\$\{";
@@ -36,11 +37,12 @@ fn shape(shape: &Shape, definitions: &mut Definitions) -> Value {
     match shape {
         Shape::Scalar(kind) => scalar(*kind),
         Shape::Record(of) => reference(of, definitions),
-        Shape::Step(records) => {
+        Shape::Step => {
             if !definitions.contains_key("step") {
                 // Present before its content is made, because steps stand in steps.
                 definitions.insert("step".into(), Value::Null);
-                let kinds: Vec<Value> = records.iter().map(|kind| reference(kind, definitions)).collect();
+                let kinds: Vec<Value> =
+                    steps::kinds().map(|kind| reference(&kind.record, definitions)).collect();
                 definitions.insert("step".into(), json!({ "type": "object", "oneOf": kinds }));
             }
             json!({ "$ref": "#/$defs/step" })
@@ -114,7 +116,7 @@ fn property(key: &Key, definitions: &mut Definitions) -> Value {
 
 fn map(keys: Keys, of: &Shape, definitions: &mut Definitions) -> Value {
     let names = match keys {
-        Keys::Name(_) => json!({ "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
+        Keys::Name(_) | Keys::Variable => json!({ "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Keys::JsonPath => json!({ "pattern": "^\\$" }),
         Keys::Text(_) => json!({ "minLength": 1 }),
     };
@@ -134,7 +136,9 @@ fn scalar(kind: Scalar) -> Value {
     const STEPS: &str = r"(\s+in\s+[0-9_]+\s*steps)?";
     const COUNT: &str = r"[0-9][0-9._]*[kKMG]?";
     match kind {
-        Scalar::Text | Scalar::Template => json!({ "type": ["string", "number", "boolean"] }),
+        Scalar::Text | Scalar::Template | Scalar::Feeder => {
+            json!({ "type": ["string", "number", "boolean"] })
+        }
         Scalar::Value => json!({ "type": ["string", "number", "boolean", "null"] }),
         Scalar::Condition => json!({ "type": ["string", "number", "boolean"] }),
         Scalar::Number => number_or(0, "^$"),
@@ -161,7 +165,7 @@ fn scalar(kind: Scalar) -> Value {
         Scalar::Objective => {
             pattern(r"(p[0-9.]+|mean|median|max|errors|rate|dropped|lost)\s*(<=|>=|==|<|>|=)")
         }
-        Scalar::Name => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
+        Scalar::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
     }
 }
 /// A word as an editor reads it: `2` is a number to it.

@@ -103,6 +103,11 @@ impl Node {
     }
 }
 
+/// The items of a list, or the one thing itself.
+pub(crate) fn one_or_many(node: &Node) -> &[Node] {
+    if node.text().is_some() { std::slice::from_ref(node) } else { node.items() }
+}
+
 /// Reads the source's one document; what is wrong goes to the sink.
 pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
     let text = sink.text();

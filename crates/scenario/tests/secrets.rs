@@ -59,6 +59,15 @@ verify: {contents: {GET: /all, items: $}, headers: {X-Auth-Token: of-verify}}"#
 }
 
 #[test]
+fn arguments_of_calls_are_masked_by_their_names() {
+    let steps =
+        "[{CALL: a.b, args: {password: of-mine, of: shown}}, {CALL: a.b, args: [{token: of-another}]}]";
+    let source = load(&format!("sessions: {{s: {{steps: {steps}}}}}{LOAD}"), &[]).unwrap().source;
+    assert!(!source.contains("of-mine") && !source.contains("of-another"), "{source}");
+    assert!(source.contains("of: shown"), "{source}");
+}
+
+#[test]
 fn labels_that_differ_by_a_secret_stay_two() {
     let steps = "[GET: '/a?token=one-of-them', GET: '/a?token=another-one']";
     let plan = load(&format!("sessions: {{s: {{steps: {steps}}}}}{LOAD}"), &[]).unwrap();

@@ -138,7 +138,7 @@ impl Names for SessionNames<'_> {
         if let Some(value) = self.settings.value(name) {
             return Ok(value);
         }
-        if let Some(message) = super::ledger::mark_elsewhere(name) {
+        if let Some(message) = crate::steps::ledger::mark_elsewhere(name) {
             return Err(message);
         }
         let variables = self.scope.by_name.keys().map(String::as_str);

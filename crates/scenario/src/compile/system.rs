@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::define::one_or_many;
 use crate::plan::{HttpVersion, Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::{Reader, WrongSetting};
-use crate::yaml::Node;
+use crate::yaml::{Node, one_or_many};
 
 /// Systems that `serve` can name.
 const SHIPPED_SYSTEMS: [&str; 3] = ["airline", "ingest", "trade"];

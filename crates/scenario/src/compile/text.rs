@@ -9,7 +9,7 @@ use crate::yaml::{Content, Node};
 
 impl Session<'_, '_> {
     /// Parses an expression that begins at byte `offset` of a node's text; mistakes are reported.
-    pub(super) fn parsed(&mut self, node: &Node, offset: usize, text: &str) -> Option<Expr> {
+    pub(crate) fn parsed(&mut self, node: &Node, offset: usize, text: &str) -> Option<Expr> {
         match expr::parse::parse(text, &mut self.names()) {
             Ok(parsed) => Some(Expr::written(parsed, text)),
             Err(mistakes) => {
@@ -27,13 +27,13 @@ impl Session<'_, '_> {
     }
 
     /// An expression, with or without `${ }` around it.
-    pub(super) fn expression(&mut self, node: &Node) -> Option<Expr> {
+    pub(crate) fn expression(&mut self, node: &Node) -> Option<Expr> {
         let (offset, text) = self.reader.expression(node)?;
         self.parsed(node, offset, text)
     }
 
     /// A text with holes; a path's or form's own characters are encoded, too.
-    pub(super) fn template(&mut self, node: &Node, encoding: Encoding) -> Template {
+    pub(crate) fn template(&mut self, node: &Node, encoding: Encoding) -> Template {
         let mut template = Template::default();
         for piece in self.pieces(node) {
             match piece {
@@ -49,7 +49,7 @@ impl Session<'_, '_> {
     }
 
     /// A request's path: settings stand in it as they are, values of variables are encoded, unless they are paths.
-    pub(super) fn path(&mut self, node: &Node) -> Template {
+    pub(crate) fn path(&mut self, node: &Node) -> Template {
         let mut template = Template::default();
         for piece in self.pieces(node) {
             match piece {
@@ -69,7 +69,7 @@ impl Session<'_, '_> {
     }
 
     /// A value: one hole keeps its type, and so do numbers and truth values.
-    pub(super) fn value(&mut self, node: &Node) -> Option<Expr> {
+    pub(crate) fn value(&mut self, node: &Node) -> Option<Expr> {
         let Content::Scalar { text, plain } = &node.content else { return None };
         if let Some((offset, text)) = pieces::only_hole(text) {
             return self.parsed(node, offset, text);
@@ -85,7 +85,7 @@ impl Session<'_, '_> {
     }
 
     /// A JSON body: texts are templates, one hole keeps its type.
-    pub(super) fn json(&mut self, node: &Node, out: &mut Template) {
+    pub(crate) fn json(&mut self, node: &Node, out: &mut Template) {
         match &node.content {
             Content::Scalar { text, plain } => self.json_scalar(node, text, *plain, out),
             Content::List(items) => {

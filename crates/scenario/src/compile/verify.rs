@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Session;
-use super::request::Requests;
+use super::requests::Requests;
 use super::scope::SharedNames;
 use crate::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, Product,

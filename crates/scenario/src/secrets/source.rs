@@ -108,7 +108,7 @@ fn of_key(name: &str) -> Names {
     match name {
         "headers" => Names::Headers,
         "check" | "extract" | "until" => Names::Tests,
-        "settings" | "json" | "form" | "query" | "set" => Names::Values,
+        "settings" | "json" | "args" | "form" | "query" | "set" => Names::Values,
         _ => Names::Keys,
     }
 }

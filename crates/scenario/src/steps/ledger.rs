@@ -1,19 +1,45 @@
 //! What a step enters in the ledger: its content, with the places of entry and checksum.
 
-use super::Session;
+use super::Step;
+use crate::compile::Session;
+use crate::grammar::Scalar::{Template, Variable};
+use crate::grammar::Shape::{Record as Of, Scalar};
+use crate::grammar::{Key, Record, Rule, key, required};
 use crate::pieces::{self, Piece};
 use crate::plan::{LedgerPlan, SlotIndex};
-use crate::template::{Encoding, Part, Template};
+use crate::template::{self, Encoding, Part};
 use crate::yaml::Node;
 
+pub(super) const LEDGER: Key = key(
+    "ledger",
+    Of(&ENTRY),
+    "Enters what is written in the ledger, so that it is looked for after the run.",
+);
+
+static ENTRY: Record = Record {
+    what: "an entry in the ledger",
+    schema: "ledger",
+    about: "The content of a write, made for each anew, so that it can be looked for and known again after the run.",
+    verbs: &[],
+    keys: &[
+        required(
+            "content",
+            Scalar(Template),
+            "What is written, with `${entry}` and `${check}` each once: 16 digits by which it is found, 12 that check it.",
+        ),
+        required("as", Scalar(Variable), "Variable that gets the content; the step sends it."),
+    ],
+    rule: Rule::Free,
+};
+
 /// What stands for the entry and the checksum in a content, and what each is for.
-pub(super) const MARKS: [(&str, &str); 2] = [
+const MARKS: [(&str, &str); 2] = [
     ("entry", "the number by which this write is looked for afterwards"),
     ("check", "the checksum by which a changed content is noticed"),
 ];
 
 /// What is said of a mark where it is none.
-pub(super) fn mark_elsewhere(name: &str) -> Option<String> {
+pub(crate) fn mark_elsewhere(name: &str) -> Option<String> {
     let (name, what) = MARKS.iter().find(|(mark, _)| *mark == name)?;
     Some(format!("${{{name}}} is {what}; it stands alone in a ledger's content and nowhere else"))
 }
@@ -22,7 +48,7 @@ impl Session<'_, '_> {
     /// The step's `ledger`. What it sends is compiled by `sending`, and has to hold the content.
     pub(super) fn entered<T>(
         &mut self,
-        step: &Node,
+        step: &Step<'_>,
         sending: impl FnOnce(&mut Self) -> T,
     ) -> (T, Option<LedgerPlan>) {
         let plan = step.get("ledger").and_then(|node| self.ledger(node));
@@ -54,7 +80,7 @@ impl Session<'_, '_> {
                 return None;
             }
         };
-        let mut text: [Template; 3] = Default::default();
+        let mut text: [template::Template; 3] = Default::default();
         let mut marks: Vec<&str> = Vec::new();
         for piece in pieces {
             match piece {
@@ -105,8 +131,8 @@ impl Session<'_, '_> {
 
 /// Whether both marks can be found again in a content: each begins at a place that is always the same, counted from
 /// either end, or has beside it what is no digit.
-fn can_be_found([before, between, after]: &[Template; 3]) -> bool {
-    let is_fixed = |template: &Template| template.as_literal().is_some();
+fn can_be_found([before, between, after]: &[template::Template; 3]) -> bool {
+    let is_fixed = |template: &template::Template| template.as_literal().is_some();
     let tells = |part: Option<&Part>| matches!(part, Some(Part::Literal(text)) if text.iter().any(|byte| !byte.is_ascii_digit()));
     let joined = is_fixed(between);
     let left = is_fixed(before) || tells(before.parts.last());

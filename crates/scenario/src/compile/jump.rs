@@ -1,0 +1,67 @@
+//! Jumps, which control steps become.
+
+use super::Session;
+use crate::expr::{Expr, Node as Tree, Operator};
+use crate::plan::{Op, SlotIndex};
+use crate::slot::Value;
+use crate::yaml::Node;
+
+impl Session<'_, '_> {
+    /// The steps under a key; `possible` is false where they can never be reached.
+    pub(crate) fn inner(&mut self, step: &Node, key: &str, possible: bool) {
+        let Some(steps) = step.get(key) else { return };
+        let reachable = self.reachable;
+        self.reachable = reachable && possible;
+        self.steps(steps);
+        self.reachable = reachable;
+    }
+
+    /// Begins what is skipped unless the condition holds; ended by [`Session::land`].
+    pub(crate) fn unless(&mut self, condition: Expr) -> usize {
+        self.ops.push(Op::JumpUnless { condition, to: 0 });
+        self.ops.len() - 1
+    }
+
+    /// Lets a jump go on here.
+    pub(crate) fn land(&mut self, jump: usize) {
+        let here = self.here();
+        match &mut self.ops[jump] {
+            Op::Jump(to) | Op::JumpUnless { to, .. } => *to = here,
+            other => debug_assert!(false, "not a jump: {other:?}"),
+        }
+    }
+
+    pub(crate) fn assign(&mut self, slot: SlotIndex, value: Expr) {
+        self.ops.push(Op::Set { slot, value });
+    }
+
+    /// A number that is asked for once; reports constants that are none.
+    pub(crate) fn number(&mut self, node: &Node) -> Expr {
+        let Some(value) = self.value(node) else { return Expr::int(0) };
+        match value.as_constant() {
+            Some(Value::Int(count)) if count >= 0 => {}
+            Some(_) => self.reader.sink.error(node, "expected a whole number, not below 0, or an expression"),
+            None => {}
+        }
+        value
+    }
+
+    /// `for round in 0..times { body }`.
+    pub(crate) fn counted(&mut self, round: SlotIndex, times: Expr, body: impl FnOnce(&mut Self)) {
+        let bound = if times.as_constant().is_some() {
+            times
+        } else {
+            let slot = self.scope.hidden("times");
+            self.assign(slot, times);
+            Expr::variable(slot)
+        };
+        self.assign(round, Expr::int(0));
+        let begin = self.here();
+        let condition = Tree::binary(Operator::Less, Tree::Variable(round), bound.node().clone());
+        let over = self.unless(Expr::new(condition));
+        body(self);
+        self.assign(round, Expr::new(Tree::binary(Operator::Add, Tree::Variable(round), Tree::Int(1))));
+        self.ops.push(Op::Jump(begin));
+        self.land(over);
+    }
+}

@@ -1,0 +1,137 @@
+//! Requests: whatever is sent and gets an answer, by whichever protocol, and their labels.
+
+use std::time::Duration;
+
+use super::Session;
+use crate::plan::{Ask, LedgerPlan, Op, RequestPlan};
+use crate::reader::Reader;
+use crate::sink::Sink;
+use crate::steps::Step;
+use crate::yaml::{Node, Place};
+
+/// Longest time for an answer where a scenario says nothing.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A request's label.
+pub(crate) struct Label {
+    pub(super) name: String,
+    place: Place,
+    reachable: bool,
+}
+
+/// All requests of a scenario.
+pub(crate) struct Requests {
+    pub(super) labels: Vec<Label>,
+    pub(super) plans: Vec<RequestPlan>,
+    /// Where each stands.
+    places: Vec<Place>,
+    pub(crate) default_headers: Vec<(Node, Node)>,
+    default_timeout: Duration,
+}
+
+impl Requests {
+    pub(super) fn new(defaults: Option<&Node>, reader: &Reader<'_>) -> Self {
+        let get = |key| defaults.and_then(|defaults| defaults.get(key));
+        Requests {
+            labels: Vec::new(),
+            plans: Vec::new(),
+            places: Vec::new(),
+            default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
+            default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
+        }
+    }
+
+    /// Where the first request stands that is such a one.
+    pub(crate) fn first(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Place> {
+        let at = self.plans.iter().position(|plan| is_one(&plan.ask))?;
+        self.places.get(at).copied()
+    }
+
+    pub(super) fn label_names(&self) -> Vec<String> {
+        self.labels.iter().map(|label| label.name.clone()).collect()
+    }
+
+    /// The index of a label.
+    pub(super) fn label(&self, name: &str) -> Option<u16> {
+        self.labels.iter().position(|label| label.name == name).and_then(|index| u16::try_from(index).ok())
+    }
+
+    fn add_label(&mut self, name: String, place: Place, reachable: bool) -> Option<u16> {
+        match self.labels.iter().position(|label| label.name == name) {
+            Some(index) => {
+                self.labels[index].reachable |= reachable;
+                u16::try_from(index).ok()
+            }
+            None => {
+                self.labels.push(Label { name, place, reachable });
+                u16::try_from(self.labels.len() - 1).ok()
+            }
+        }
+    }
+
+    /// Warns of labels that no session can come to.
+    pub(super) fn warn_of_unreachable(&self, sink: &Sink<'_>) {
+        for label in self.labels.iter().filter(|label| !label.reachable) {
+            sink.warn(label.place, format!("no session ever comes to \"{}\"", label.name));
+        }
+    }
+}
+
+impl Session<'_, '_> {
+    /// Makes a label known; nothing if there are too many.
+    pub(crate) fn label(&mut self, node: &Node) -> Option<u16> {
+        let name = self.reader.text(node).unwrap_or_default();
+        self.requests.add_label(name, node.place, self.reachable)
+    }
+
+    /// The label of a step; words where it has none, which stand at a place.
+    pub(crate) fn label_or(
+        &mut self,
+        step: &Step<'_>,
+        at: Place,
+        words: impl FnOnce() -> String,
+    ) -> Option<u16> {
+        let label = match step.get("label") {
+            Some(node) => self.label(node),
+            None => self.requests.add_label(words(), at, self.reachable),
+        };
+        if label.is_none() {
+            self.reader.sink.error(step.node, "this scenario has too many labels");
+        }
+        label
+    }
+
+    pub(crate) fn timeout(&self, step: &Step<'_>) -> Duration {
+        let timeout = step.get("timeout").and_then(|node| self.reader.duration(node));
+        timeout.unwrap_or(self.requests.default_timeout)
+    }
+
+    /// What a step asks for and enters, with what it keeps of the answer and what must hold of that.
+    pub(crate) fn request(
+        &mut self,
+        step: &Step<'_>,
+        label: u16,
+        (ask, ledger): (Ask, Option<LedgerPlan>),
+        checks: Option<&Node>,
+    ) -> RequestPlan {
+        RequestPlan {
+            label,
+            ask,
+            ledger,
+            timeout: self.timeout(step),
+            extractions: self.extractions(step.get("extract")),
+            checks: self.checks(checks),
+        }
+    }
+
+    /// Adds a request, and the operation that it is done with.
+    pub(crate) fn push_request(&mut self, step: &Step<'_>, plan: RequestPlan, op: impl FnOnce(u16) -> Op) {
+        let Ok(index) = u16::try_from(self.requests.plans.len()) else {
+            return self.reader.sink.error(step.node, "this scenario has too many requests");
+        };
+        self.requests.plans.push(plan);
+        self.requests.places.push(step.node.place);
+        self.connection_uses.push((self.ops.len(), step.node.place));
+        self.ops.push(op(index));
+    }
+}

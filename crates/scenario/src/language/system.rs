@@ -1,0 +1,92 @@
+//! What is driven.
+
+use crate::grammar::Scalar::{Bool, Duration, Text, Word};
+use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
+use crate::grammar::{Keys, Record, Rule, key};
+use crate::plan::{HttpVersion, Resolve};
+
+pub(super) static SYSTEM: Record = Record {
+    what: "a system",
+    schema: "system",
+    about: "What is driven: a shipped system by name, a command, or a URL.",
+    verbs: &[],
+    keys: &[
+        key("serve", Scalar(Text), "Name of a shipped system, started with `tidemark serve NAME`."),
+        key(
+            "command",
+            Either(&[Scalar(Text), List(&Scalar(Text), 1)]),
+            "A command that starts the system; `{port}` in it stands for a free port.",
+        ),
+        key(
+            "url",
+            Scalar(Text),
+            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same.",
+        ),
+        key(
+            "settings",
+            Map(Keys::Text("settings of the system"), &Scalar(Text)),
+            "Of `serve`: handed to the system as `--set NAME=VALUE`.",
+        ),
+        key(
+            "durability",
+            Scalar(Word(&["synced", "buffered", "memory"])),
+            "When the system answers a write: on disk, with the operating system, or in memory.",
+        ),
+        key("health", Scalar(Text), "Path that answers 200 when the system is ready; `/health` by default."),
+        key("ready within", Scalar(Duration), "Longest time until it is; 60s by default."),
+        key(
+            "resolve",
+            Scalar(Word(&Resolve::WORDS)),
+            "Which address of the URL's host is driven, looked up once: `ipv4` (default) and `ipv6` prefer one kind.",
+        ),
+        key(
+            "connect to",
+            Scalar(Text),
+            "Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.",
+        ),
+        key("tls", Of(&TLS), "How TLS is spoken to an `https` URL."),
+        key(
+            "http",
+            Scalar(Word(&HttpVersion::WORDS)),
+            "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.",
+        ),
+        key(
+            "rpc",
+            Scalar(Text),
+            "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.",
+        ),
+    ],
+    rule: Rule::OneOf(&["serve", "command", "url"]),
+};
+
+static TLS: Record = Record {
+    what: "the TLS settings",
+    schema: "tls",
+    about: "How TLS is spoken to an `https` URL.",
+    verbs: &[],
+    keys: &[
+        key("insecure", Scalar(Bool), "Accept any certificate; false by default."),
+        key(
+            "ca",
+            Scalar(Text),
+            "A PEM file, relative to the scenario, of the only authorities trusted; else the machine's.",
+        ),
+        key(
+            "server name",
+            Scalar(Text),
+            "The name that the certificate must have and that is asked for; the URL's host by default.",
+        ),
+        key(
+            "certificate",
+            Scalar(Text),
+            "A PEM file, relative to the scenario, with the driver's own certificate, for a server that asks.",
+        ),
+        key("key", Scalar(Text), "A PEM file with the certificate's key; else it is in the same file."),
+        key(
+            "resumption",
+            Scalar(Bool),
+            "Whether a new connection resumes an earlier session; true by default.",
+        ),
+    ],
+    rule: Rule::Free,
+};

@@ -1,0 +1,175 @@
+//! The kinds of steps. Each is a file beside this one, with its keys, what is compiled from it and an example, and a
+//! line in [`KINDS`]; nothing else knows its name.
+
+mod answer;
+mod call;
+pub(crate) mod check;
+mod choose;
+mod each;
+mod end;
+pub(crate) mod ledger;
+pub(crate) mod redis;
+mod repeat;
+mod request;
+mod set;
+mod sometimes;
+mod take;
+pub(crate) mod think;
+pub(crate) mod websocket;
+mod when;
+
+use crate::compile::{Session, Whole};
+use crate::grammar::{Key, Record, Shape};
+use crate::yaml::Node;
+
+/// All kinds, in the order in which they are told.
+static KINDS: &[&StepKind] = &[
+    &request::KIND,
+    &sometimes::KIND,
+    &repeat::KIND,
+    &choose::KIND,
+    &when::KIND,
+    &each::KIND,
+    &think::KIND,
+    &set::KIND,
+    &take::KIND,
+    &end::KIND,
+    &call::KIND,
+    &redis::KIND,
+    &websocket::connect::KIND,
+    &websocket::send::KIND,
+    &websocket::expect::KIND,
+    &websocket::ping::KIND,
+    &websocket::close::KIND,
+];
+
+/// A list of steps.
+pub(crate) static STEPS: Shape = Shape::List(&Shape::Step, 1);
+
+/// A kind of step.
+pub(crate) struct StepKind {
+    /// Its verbs and keys: files are checked by them, and the JSON Schema is made from them.
+    pub(crate) record: Record,
+    /// Adds its operations to the session.
+    compile: fn(&mut Session<'_, '_>, &Step<'_>),
+    /// Reports what cannot stand beside such steps in a scenario.
+    beside: Option<fn(&Whole<'_>)>,
+    /// Steps that show it, in YAML; those of other kinds are there for its sake.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by tests"))]
+    pub(crate) example: &'static str,
+}
+
+/// A step whose kind is known.
+pub(crate) struct Step<'n> {
+    kind: &'static StepKind,
+    pub(crate) node: &'n Node,
+    /// The key that says what it does, and what stands there.
+    verb: &'n Node,
+    value: &'n Node,
+}
+
+/// All kinds of steps.
+pub(crate) fn kinds() -> impl Iterator<Item = &'static StepKind> {
+    KINDS.iter().copied()
+}
+
+/// The keys that a step may have: those of its kind, and behind them those of all kinds, so that a step of which
+/// nobody knows what it does is looked at as well.
+pub(crate) fn keys(step: &Node) -> impl Iterator<Item = &'static Key> {
+    let kind = Step::of(step).map(|step| step.kind);
+    kind.into_iter().chain(kinds()).flat_map(|kind| kind.record.all_keys())
+}
+
+/// Reports what cannot stand beside steps of each kind.
+pub(crate) fn check_beside(whole: &Whole<'_>) {
+    kinds().filter_map(|kind| kind.beside).for_each(|check| check(whole));
+}
+
+impl<'n> Step<'n> {
+    /// The step at a node; none if nobody knows what it does.
+    pub(crate) fn of(node: &'n Node) -> Option<Self> {
+        node.entries().iter().find_map(|(verb, value)| {
+            let name = verb.text()?;
+            let kind = kinds().find(|kind| kind.record.verbs.iter().any(|verb| verb.name == name))?;
+            Some(Step { kind, node, verb, value })
+        })
+    }
+
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&'n Node> {
+        self.node.get(key)
+    }
+}
+
+impl Session<'_, '_> {
+    /// Compiles a list of steps.
+    pub(crate) fn steps(&mut self, steps: &Node) {
+        let reachable = self.reachable;
+        for node in steps.items() {
+            match Step::of(node) {
+                Some(step) => (step.kind.compile)(self, &step),
+                None => self.unknown(node),
+            }
+        }
+        self.reachable = reachable;
+    }
+
+    /// A step of which nobody knows what it does: what is in it is looked at nevertheless.
+    fn unknown(&mut self, step: &Node) {
+        if let Some(label) = step.get("label") {
+            self.label(label);
+        }
+        self.extractions(step.get("extract"));
+        self.checks(step.get("check"));
+        self.inner(step, "steps", true);
+        self.inner(step, "else", true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::sink::Sink;
+
+    /// Whether one of these steps, or of the steps in them, is of a kind.
+    fn has(node: &Node, kind: &StepKind) -> bool {
+        Step::of(node).is_some_and(|step| std::ptr::eq(step.kind, kind))
+            || node
+                .items()
+                .iter()
+                .chain(node.entries().iter().map(|(_, value)| value))
+                .any(|of| has(of, kind))
+    }
+
+    fn is_in(steps: &str, kind: &StepKind) -> bool {
+        crate::yaml::read(&Sink::new("steps.yaml", steps)).is_some_and(|steps| has(&steps, kind))
+    }
+
+    #[test]
+    fn every_example_shows_its_kind_and_loads_without_a_warning() {
+        for kind in kinds() {
+            let name = kind.record.schema;
+            assert!(is_in(kind.example, kind), "{name}");
+            let steps = kind.example.replace('\n', "\n      ");
+            let feeders =
+                if steps.contains("take:") { "feeders: {people: {rows: [{name: ann}]}}" } else { "" };
+            let text =
+                format!("{feeders}\nsessions:\n  one:\n    steps:{steps}\nload: {{users: 1, hold: 1s}}\n");
+            let (plan, diagnostics) = crate::check_text("example.yaml", &text, Path::new("."), &[]);
+            assert_eq!((plan.is_some(), diagnostics.to_string().as_str()), (true, ""), "{name}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_reference_shows_every_kind() {
+        let reference = include_str!("../../../docs/scenario.md");
+        let blocks: Vec<_> =
+            reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        for kind in kinds() {
+            let is_shown = blocks.iter().any(|block| is_in(block, kind));
+            assert!(is_shown, "docs/scenario.md has no example with {}", kind.record.what);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Keys of all steps that wait for an answer: what is kept of it, and what must hold of it.
+
+use super::Step;
+use crate::compile::Session;
+use crate::grammar::Scalar::{Condition, Duration, JsonPath, Regex, Status, Template, Text, Whole, Word};
+use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
+use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
+use crate::plan::{Check, Extraction, RequestPlan, Source, TextTest, WhenMissing};
+use crate::template::Encoding;
+use crate::yaml::{Node, one_or_many};
+
+pub(super) const LABEL: Key =
+    key("label", Scalar(Text), "Name in the report; requests with the same one are counted together.");
+pub(super) const TIMEOUT: Key = key("timeout", Scalar(Duration), "Longest time for the answer.");
+pub(super) const EXTRACT: Key =
+    key("extract", Map(Keys::Variable, &SOURCE), "What is kept of the answer, by variable.");
+
+static SOURCE: Shape = Either(&[Scalar(Text), Of(&EXTRACTION)]);
+
+static EXTRACTION: Record = Record {
+    what: "an extraction",
+    schema: "extraction",
+    about: "Where a value comes from. Short: a JSON path for its first value, or `status` or `body`.",
+    verbs: &[],
+    keys: &[
+        key("json", Scalar(JsonPath), "The first value at a JSON path; null counts as nothing."),
+        key("all", Scalar(JsonPath), "All values at a JSON path, as a list."),
+        key("count", Scalar(JsonPath), "How many values are at a JSON path."),
+        key("header", Scalar(Text), "A header of the answer."),
+        key("cookie", Scalar(Text), "A cookie that the answer sets."),
+        key("regex", Scalar(Regex), "A group of the first match in the body."),
+        key("group", Scalar(Whole(0)), "Which group; by default the first if there is one, else the match."),
+        key(
+            "when missing",
+            Scalar(Word(&["clear", "keep", "fail"])),
+            "The variable becomes missing, stays as it was, or the request counts as failed. Where nothing is said it becomes missing, and the run's notes say how often.",
+        ),
+    ],
+    rule: Rule::OneOf(&["json", "all", "count", "header", "cookie", "regex"]),
+};
+
+pub(super) static CHECK: Record = Record {
+    what: "a check",
+    schema: "check",
+    about: "What must hold of an answer.",
+    verbs: &[],
+    keys: &[
+        key(
+            "status",
+            Either(&[Scalar(Status), List(&Scalar(Status), 1)]),
+            "Right statuses: 200, 2xx, 200-204.",
+        ),
+        key("body", TEST, "The body: just this text, or a test."),
+        key("header", Map(Keys::Text("header names"), &TEST), "Headers: just this text, or a test."),
+        key("json", Map(Keys::JsonPath, &TEST), "Values by JSON path: just this text, or a test."),
+        THAT,
+    ],
+    rule: Rule::Free,
+};
+
+pub(super) const THAT: Key = key(
+    "that",
+    Either(&[Scalar(Condition), List(&Scalar(Condition), 1)]),
+    "Expressions over the variables, after the extractions.",
+);
+pub(super) const TEST: Shape = Either(&[Scalar(Template), Of(&TEXT_TEST)]);
+
+static TEXT_TEST: Record = Record {
+    what: "a test",
+    schema: "test",
+    about: "What must hold of a text.",
+    verbs: &[],
+    keys: &[
+        key("equals", Scalar(Template), "It is just this."),
+        key("contains", Scalar(Template), "This is somewhere in it."),
+        key("matches", Scalar(Regex), "This regular expression matches somewhere in it."),
+        key("exists", Scalar(Word(&["true"])), "It is there at all."),
+    ],
+    rule: Rule::OneOf(&["equals", "contains", "matches", "exists"]),
+};
+
+impl Session<'_, '_> {
+    /// Reports what looks at headers, where an answer has a status and a body and nothing else.
+    pub(super) fn check_headless(&self, step: &Step<'_>, plan: &RequestPlan, message: &str) {
+        let of_head = |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_));
+        if let Some(extract) = step.get("extract")
+            && plan.extractions.iter().any(|extraction| of_head(&extraction.source))
+        {
+            self.reader.sink.error(extract, message);
+        }
+        if let Some(check) = step.get("check")
+            && plan.checks.iter().any(|check| matches!(check, Check::Header(..)))
+        {
+            self.reader.sink.error(check, message);
+        }
+    }
+
+    pub(crate) fn extractions(&mut self, node: Option<&Node>) -> Vec<Extraction> {
+        let mut extractions = Vec::new();
+        for (name, node) in node.map(Node::entries).unwrap_or_default() {
+            let Some(slot) = name.text().and_then(|name| self.scope.slot(name)) else { continue };
+            let Some(source) = self.source(node) else { continue };
+            let word = node.get("when missing");
+            let when_missing = match word.and_then(|node| self.reader.word(node, &["clear", "keep", "fail"]))
+            {
+                Some("keep") => WhenMissing::Keep,
+                Some("fail") => WhenMissing::Fail,
+                Some("clear") => WhenMissing::Clear,
+                _ => WhenMissing::Tell,
+            };
+            extractions.push(Extraction { slot, source, when_missing });
+        }
+        extractions
+    }
+
+    fn source(&self, node: &Node) -> Option<Source> {
+        let reader = self.reader;
+        if node.text().is_some() {
+            let text = reader.text(node)?;
+            return match text.as_str() {
+                "status" => Some(Source::Status),
+                "body" => Some(Source::Body),
+                _ if text.starts_with('$') => reader.json_path(node).map(Source::Json),
+                _ => {
+                    let message =
+                        format!("\"{text}\" is neither a JSON path begun with $, nor status, nor body");
+                    reader.sink.error(node, message);
+                    None
+                }
+            };
+        }
+        if let Some(node) = node.get("json") {
+            reader.json_path(node).map(Source::Json)
+        } else if let Some(node) = node.get("all") {
+            reader.json_path(node).map(Source::JsonAll)
+        } else if let Some(node) = node.get("count") {
+            reader.json_path(node).map(Source::JsonCount)
+        } else if let Some(node) = node.get("header") {
+            reader.text(node).map(|name| Source::Header(name.to_ascii_lowercase()))
+        } else if let Some(node) = node.get("cookie") {
+            reader.text(node).map(Source::Cookie)
+        } else {
+            self.regex_source(node)
+        }
+    }
+
+    fn regex_source(&self, node: &Node) -> Option<Source> {
+        let regex = self.reader.regex(node.get("regex")?)?;
+        let groups = regex.captures_len() - 1;
+        let group = match node.get("group") {
+            Some(group_node) => {
+                let group = self.reader.whole(group_node, 0)? as usize;
+                if group > groups {
+                    self.reader.sink.error(group_node, format!("the expression has only {groups} groups"));
+                }
+                group
+            }
+            None => groups.min(1),
+        };
+        Some(Source::Regex(regex, group))
+    }
+
+    pub(crate) fn checks(&mut self, node: Option<&Node>) -> Vec<Check> {
+        let mut checks = Vec::new();
+        let Some(node) = node else { return checks };
+        if let Some(status) = node.get("status") {
+            let ranges = one_or_many(status).iter().filter_map(|node| self.reader.status(node));
+            checks.push(Check::Status(ranges.collect()));
+        }
+        for (name, test) in node.get("header").map(Node::entries).unwrap_or_default() {
+            let lower = name.text().unwrap_or_default().to_ascii_lowercase();
+            checks.extend(self.test(test).map(|test| Check::Header(lower, test)));
+        }
+        if let Some(body) = node.get("body") {
+            checks.extend(self.test(body).map(Check::Body));
+        }
+        for (path, test) in node.get("json").map(Node::entries).unwrap_or_default() {
+            let path = self.reader.json_path(path);
+            let test = self.test(test);
+            checks.extend(path.zip(test).map(|(path, test)| Check::Json(path, test)));
+        }
+        for condition in node.get("that").map(one_or_many).unwrap_or_default() {
+            let text = self.reader.expression(condition).map(|(_, text)| text.trim().to_owned());
+            let expr = self.expression(condition);
+            checks.extend(expr.zip(text).map(|(expr, text)| Check::Holds(expr, text)));
+        }
+        checks
+    }
+
+    fn test(&mut self, node: &Node) -> Option<TextTest> {
+        if node.text().is_some() {
+            return Some(TextTest::Equals(self.template(node, Encoding::Raw)));
+        }
+        if let Some(text) = node.get("equals") {
+            Some(TextTest::Equals(self.template(text, Encoding::Raw)))
+        } else if let Some(text) = node.get("contains") {
+            Some(TextTest::Contains(self.template(text, Encoding::Raw)))
+        } else if let Some(pattern) = node.get("matches") {
+            self.reader.regex(pattern).map(TextTest::Matches)
+        } else {
+            node.get("exists").map(|_| TextTest::Exists)
+        }
+    }
+}

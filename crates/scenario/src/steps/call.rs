@@ -1,0 +1,125 @@
+//! Remote calls, and what cannot stand beside them.
+
+use tidemark_wire::rpc::NAME_BYTES_MAX;
+
+use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::ledger::LEDGER;
+use super::{Step, StepKind};
+use crate::compile::{Session, Whole};
+use crate::grammar::Scalar::Text;
+use crate::grammar::Shape::{Record as Of, Scalar, Tree};
+use crate::grammar::{Record, Rule, key};
+use crate::plan::{Ask, CALL, Call, HttpVersion, Op};
+use crate::reader::Reader;
+use crate::template::Template;
+use crate::yaml::{Content, Node};
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a call",
+        schema: "call",
+        about: "Calls a method over a WebSocket that many sessions share, and waits for its answer (docs/rpc.md).",
+        verbs: &[key("CALL", Scalar(Text), "The method: `service.method`.")],
+        keys: &[
+            LABEL,
+            key(
+                "args",
+                Tree,
+                "Its arguments as JSON: a list has all of them, anything else is the only one; none by default.",
+            ),
+            LEDGER,
+            TIMEOUT,
+            EXTRACT,
+            key(
+                "check",
+                Of(&CHECK),
+                "What must hold of the answer: its status is 200, or the code of the failure, whose words are the body.",
+            ),
+        ],
+        rule: Rule::Free,
+    },
+    compile,
+    beside: Some(check_beside),
+    example: "
+- CALL: trade.trade
+  args: [{name: ibm, amount: 1}]
+  check: {status: 200}
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let method = method(step.value, session.reader);
+    let words = || format!("{CALL} {method}");
+    let Some(label) = session.label_or(step, step.node.place, words) else { return };
+    // The server is told the time in milliseconds, of which a call has at least one.
+    let deadline_ms = u32::try_from(session.timeout(step).as_millis()).unwrap_or(u32::MAX).max(1);
+    let sent = session.entered(step, |session| {
+        Ask::Call(Call { method, deadline_ms, arguments: arguments(session, step.get("args")) })
+    });
+    let plan = session.request(step, label, sent, step.get("check"));
+    session.check_headless(step, &plan, "the answer to a call has neither headers nor cookies");
+    session.push_request(step, plan, Op::Request);
+}
+
+/// A method's name; reports one that cannot be.
+fn method(node: &Node, reader: &Reader<'_>) -> String {
+    let name = reader.text(node).unwrap_or_default();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    let parts = name.split_once('.').filter(|(service, method)| !service.is_empty() && !method.is_empty());
+    if parts.is_none() || !name.bytes().all(is_name) || name.len() > NAME_BYTES_MAX {
+        let message = format!("\"{name}\" cannot be a method's name; write service.method");
+        reader.sink.error(node, message);
+    }
+    name
+}
+
+/// The arguments as an array.
+fn arguments(session: &mut Session<'_, '_>, node: Option<&Node>) -> Template {
+    let mut arguments = Template::default();
+    match node {
+        None => arguments.push_literal(b"[]"),
+        Some(list) if matches!(list.content, Content::List(_)) => session.json(list, &mut arguments),
+        Some(only) => {
+            arguments.push_literal(b"[");
+            session.json(only, &mut arguments);
+            arguments.push_literal(b"]");
+        }
+    }
+    arguments
+}
+
+fn check_beside(whole: &Whole<'_>) {
+    let Whole { root, requests, system, reader } = *whole;
+    let get = |first: &str, second: &str| root.get(first)?.entry(second);
+    let Some(place_of_call) = requests.first(|ask| matches!(ask, Ask::Call(_))) else {
+        if let Some((key, _)) = get("system", "rpc") {
+            reader.sink.warn(key.place, "no step is a CALL, so nothing is called there".to_owned());
+        }
+        return;
+    };
+    if let Some(place) = requests.first(|ask| !matches!(ask, Ask::Call(_))) {
+        let message = format!(
+            "calls and requests are not made over the same connections, and line {} makes a call; leave out one of \
+             the two",
+            place_of_call.line
+        );
+        reader.sink.error_at(place, message);
+    }
+    if let Some((key, _)) = get("defaults", "headers") {
+        reader.sink.error(key, "calls have no headers");
+    }
+    if let Some((key, _)) = get("limits", "pipeline") {
+        let message = "calls are not pipelined; `streams` says how many a connection carries at once";
+        reader.sink.error(key, message);
+    }
+    if let Some((key, value)) = get("limits", "keep alive")
+        && reader.bool(value) == Some(false)
+    {
+        reader.sink.error(key, "calls share connections, which stay open");
+    }
+    if system.http == HttpVersion::Two
+        && let Some((key, _)) = get("system", "http")
+    {
+        reader.sink.error(key, "calls go over a WebSocket, which begins with HTTP/1.1; leave this out");
+    }
+}

@@ -1,0 +1,61 @@
+//! Steps of which one of several ways is gone.
+
+use super::{STEPS, Step, StepKind};
+use crate::compile::Session;
+use crate::grammar::Scalar::Whole;
+use crate::grammar::Shape::{List, Record as Of, Scalar};
+use crate::grammar::{Record, Rule, key, required};
+use crate::plan::Op;
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a choose step",
+        schema: "choose",
+        about: "Goes one of several ways, by chance.",
+        verbs: &[key("choose", List(&Of(&WAY), 1), "The ways.")],
+        keys: &[],
+        rule: Rule::Free,
+    },
+    compile,
+    beside: None,
+    example: "
+- choose:
+    - weight: 3
+      steps: [{GET: /lamps}]
+    - steps: [{GET: /chairs}]
+",
+};
+
+static WAY: Record = Record {
+    what: "a way",
+    schema: "way",
+    about: "One of the ways of a choose step.",
+    verbs: &[],
+    keys: &[
+        key("weight", Scalar(Whole(0)), "How often it is gone, against the sum of all; 1 by default."),
+        required("steps", STEPS, "What is done."),
+    ],
+    rule: Rule::Free,
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let choice = session.ops.len();
+    session.ops.push(Op::Choose { ways: Vec::new(), total: 0 });
+    let (mut bounds, mut ends, mut total) = (Vec::new(), Vec::new(), 0u64);
+    for way in step.value.items() {
+        let weight = way.get("weight").and_then(|node| session.reader.whole(node, 0)).unwrap_or(1);
+        total = total.saturating_add(weight);
+        if weight > 0 {
+            bounds.push((u32::try_from(total).unwrap_or(u32::MAX), session.here()));
+        }
+        session.inner(way, "steps", weight > 0);
+        ends.push(session.ops.len());
+        session.ops.push(Op::Jump(0));
+    }
+    ends.into_iter().for_each(|end| session.land(end));
+    let Some(total) = u32::try_from(total).ok().filter(|total| *total > 0) else {
+        let message = "the sum of the weights must be above 0 and below 4 billion";
+        return session.reader.sink.error(step.value, message);
+    };
+    session.ops[choice] = Op::Choose { ways: bounds, total };
+}

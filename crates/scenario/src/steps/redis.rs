@@ -1,0 +1,141 @@
+//! Commands of Redis, and what cannot stand beside them.
+
+use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::ledger::LEDGER;
+use super::{Step, StepKind};
+use crate::compile::{Session, Whole};
+use crate::grammar::Scalar::Template;
+use crate::grammar::Shape::{List, Record as Of, Scalar};
+use crate::grammar::{Record, Rule, key};
+use crate::plan::{Ask, Op, SystemOrigin};
+use crate::reader::Reader;
+use crate::template::Encoding;
+use crate::yaml::Node;
+
+/// What the URL of such a server begins with; with TLS the second.
+const SCHEMES: [&str; 2] = ["redis", "rediss"];
+
+/// Commands with no reply, several, or such as come without being asked for.
+const NOT_ONE_REPLY: [&str; 9] = [
+    "SUBSCRIBE",
+    "PSUBSCRIBE",
+    "SSUBSCRIBE",
+    "UNSUBSCRIBE",
+    "PUNSUBSCRIBE",
+    "SUNSUBSCRIBE",
+    "MONITOR",
+    "SYNC",
+    "PSYNC",
+];
+/// Commands after which a connection is another one than it was when it was made.
+const CHANGING: [&[&str]; 4] = [&["CLIENT", "REPLY"], &["HELLO"], &["RESET"], &["QUIT"]];
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a command of Redis",
+        schema: "redis",
+        about: "Sends a command to a server that speaks Redis' protocol, and waits for its reply (docs/redis.md).",
+        verbs: &[key(
+            "redis",
+            List(&Scalar(Template), 1),
+            "The command and its arguments: `[SET, \"k:${n}\", \"${value}\"]`.",
+        )],
+        keys: &[
+            LABEL,
+            LEDGER,
+            TIMEOUT,
+            EXTRACT,
+            key(
+                "check",
+                Of(&CHECK),
+                "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body is its \
+                 text, JSON where it is an array or a map.",
+            ),
+        ],
+        rule: Rule::Free,
+    },
+    compile,
+    beside: Some(check_beside),
+    example: "
+- redis: [GET, greeting]
+  check: {status: 200, body: hello}
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let words = step.value.items();
+    check_command(step.value, session.reader);
+    let name = || words.first().and_then(Node::text).unwrap_or_default().to_owned();
+    let Some(label) = session.label_or(step, step.node.place, name) else { return };
+    let sent = session.entered(step, |session| {
+        Ask::Redis(words.iter().map(|word| session.template(word, Encoding::Raw)).collect())
+    });
+    let plan = session.request(step, label, sent, step.get("check"));
+    session.check_headless(step, &plan, "the reply to a command has neither headers nor cookies");
+    session.push_request(step, plan, Op::Request);
+}
+
+/// Reports a command whose replies could not be told from those to others.
+fn check_command(words: &Node, reader: &Reader<'_>) {
+    let given: Vec<String> =
+        words.items().iter().filter_map(Node::text).map(str::to_ascii_uppercase).collect();
+    let begins =
+        |with: &[&str]| given.len() >= with.len() && given.iter().zip(with).all(|(one, other)| one == other);
+    let several = NOT_ONE_REPLY.iter().any(|name| begins(&[name]));
+    if several || CHANGING.iter().any(|with| begins(with)) {
+        let message = "this command does not have exactly one reply, or changes the connection for others; it \
+                       cannot be driven";
+        reader.sink.error(words, message);
+    }
+}
+
+/// Reports what does not fit together: commands and another server, another step and this server.
+fn check_beside(whole: &Whole<'_>) {
+    let Whole { root, requests, system, reader } = *whole;
+    let first_redis = requests.first(|ask| matches!(ask, Ask::Redis(_)));
+    let get = |first: &str, second: &str| root.get(first)?.entry(second);
+    let is_redis = match &system.origin {
+        SystemOrigin::Url(url) => is_url(url),
+        // the command line may name it
+        SystemOrigin::Unknown => first_redis.is_some(),
+        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,
+    };
+    if let Some(place) = first_redis.filter(|_| !is_redis) {
+        let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://";
+        reader.sink.error_at(place, message.to_owned());
+    }
+    if !is_redis {
+        return;
+    }
+    if let Some(place) = requests.first(|ask| !matches!(ask, Ask::Redis(_))) {
+        let message =
+            "this server speaks Redis' protocol; all steps that send something to it are `redis: […]`";
+        reader.sink.error_at(place, message.to_owned());
+    }
+    for (first, second, message) in [
+        ("defaults", "headers", "commands have no headers"),
+        ("limits", "streams", "`limits: pipeline` says how many commands a connection carries at once"),
+        ("system", "http", "a server of Redis speaks no HTTP"),
+        ("system", "rpc", "a server of Redis takes no remote calls"),
+        ("system", "health", "a server of Redis has no path; it is asked with PING"),
+    ] {
+        if let Some((key, _)) = get(first, second) {
+            reader.sink.error(key, message);
+        }
+    }
+    if let Some((key, value)) = get("limits", "keep alive")
+        && reader.bool(value) == Some(false)
+    {
+        reader.sink.error(key, "connections to Redis stay open");
+    }
+    if let Some((key, verify)) = root.entry("verify")
+        && verify.get("store").is_none()
+    {
+        reader.sink.error(key, "what Redis holds is not read back over HTTP; leave this out");
+    }
+}
+
+/// Whether a URL is that of a server that speaks Redis' protocol.
+fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme))
+}

@@ -1,0 +1,40 @@
+//! Steps that are done several times.
+
+use super::{STEPS, Step, StepKind};
+use crate::compile::Session;
+use crate::grammar::Scalar::{Number, Variable};
+use crate::grammar::Shape::Scalar;
+use crate::grammar::{Record, Rule, key, required};
+use crate::slot::Value;
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a repeat step",
+        schema: "repeat",
+        about: "Does its steps several times.",
+        verbs: &[key("repeat", Scalar(Number), "How often.")],
+        keys: &[
+            key("as", Scalar(Variable), "Variable that counts the rounds, from 0."),
+            required("steps", STEPS, "What is done."),
+        ],
+        rule: Rule::Free,
+    },
+    compile,
+    beside: None,
+    example: "
+- repeat: 5
+  as: page
+  steps:
+    - GET: /pages/${page}
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let times = session.number(step.value);
+    let round = match step.get("as").and_then(|name| session.scope.slot(name.text()?)) {
+        Some(slot) => slot,
+        None => session.scope.hidden("round"),
+    };
+    let possible = !matches!(times.as_constant(), Some(Value::Int(times)) if times <= 0);
+    session.counted(round, times, |session| session.inner(step.node, "steps", possible));
+}

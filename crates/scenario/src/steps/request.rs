@@ -1,0 +1,168 @@
+//! Requests of HTTP.
+
+use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::ledger::LEDGER;
+use super::{Step, StepKind};
+use crate::compile::Session;
+use crate::grammar::Scalar::Template;
+use crate::grammar::Shape::{Map, Record as Of, Scalar, Tree};
+use crate::grammar::{Key, Keys, Record, Rule, key};
+use crate::plan::{Ask, HttpRequest, Op};
+use crate::template::{self, Encoding, Part};
+use crate::yaml::Node;
+
+/// Headers that the driver writes itself, with the reason why a scenario cannot.
+const OWN_HEADERS: [(&str, &str); 5] = [
+    ("host", "it is the system's address"),
+    ("content-length", "it is counted"),
+    ("transfer-encoding", "bodies are sent whole"),
+    ("connection", "limits: {keep alive: false} closes them"),
+    ("expect", "bodies are sent at once"),
+];
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a request",
+        schema: "request",
+        about: "Sends a request and waits for its answer. The path's holes are percent-encoded.",
+        verbs: &[
+            method("GET"),
+            method("POST"),
+            method("PUT"),
+            method("PATCH"),
+            method("DELETE"),
+            method("HEAD"),
+            method("OPTIONS"),
+        ],
+        keys: &[
+            LABEL,
+            QUERY,
+            key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
+            key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
+            key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
+            key("body", Scalar(Template), "The body as it is."),
+            LEDGER,
+            TIMEOUT,
+            EXTRACT,
+            key(
+                "check",
+                Of(&CHECK),
+                "What must hold; without a status check, any status below 400 is right.",
+            ),
+        ],
+        rule: Rule::AtMostOneOf(&["form", "json", "body"]),
+    },
+    compile,
+    beside: None,
+    example: "
+- POST: /orders
+  label: Order
+  json: {item: lamp, count: 2}
+  check: {status: 201}
+  extract: {order: $.id}
+- GET: /orders/${order}
+",
+};
+
+pub(super) const QUERY: Key =
+    key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded.");
+
+const fn method(name: &'static str) -> Key {
+    key(name, Scalar(Template), "Path of the request, begun with a slash.")
+}
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let method = step.verb.text().unwrap_or_default();
+    let words = || format!("{method} {}", step.value.text().unwrap_or_default());
+    let Some(label) = session.label_or(step, step.value.place, words) else { return };
+    let sent = session.entered(step, |session| {
+        let (body, content_type) = session.body(step);
+        Ask::Http(HttpRequest { body, ..session.http(step, method, content_type) })
+    });
+    let plan = session.request(step, label, sent, step.get("check"));
+    session.push_request(step, plan, Op::Request);
+}
+
+impl Session<'_, '_> {
+    /// A request without a body.
+    pub(super) fn http(&mut self, step: &Step<'_>, method: &str, content_type: Option<&str>) -> HttpRequest {
+        let mut target = self.path(step.value);
+        self.check_path(step.value, &target);
+        let mut has_query =
+            target.parts.iter().any(|part| matches!(part, Part::Literal(l) if l.contains(&b'?')));
+        for (name, value) in step.get("query").map(Node::entries).unwrap_or_default() {
+            target.push_literal(if has_query { b"&" } else { b"?" });
+            has_query = true;
+            target.append(self.template(name, Encoding::Url));
+            target.push_literal(b"=");
+            target.append(self.template(value, Encoding::Url));
+        }
+        let headers = self.headers(step, content_type);
+        HttpRequest { method: method.to_owned(), target, headers, body: None }
+    }
+
+    pub(crate) fn check_path(&self, node: &Node, path: &template::Template) {
+        let Some(text) = node.text() else { return };
+        if let Some(Part::Literal(literal)) = path.parts.first() {
+            if literal.starts_with(b"/") {
+                return;
+            }
+            if literal.starts_with(b"http://") || literal.starts_with(b"https://") {
+                let message = "this is a path, not a URL; the system's address stands under system: url";
+                return self.reader.sink.error(node, message);
+            }
+        }
+        self.reader.sink.error_inside(node, 0, text.len(), "a path begins with a slash".into());
+    }
+
+    fn headers(&mut self, step: &Step<'_>, content_type: Option<&str>) -> Vec<(String, template::Template)> {
+        let own = step.get("headers").map(Node::entries).unwrap_or_default();
+        let is_own = |name: &str| {
+            own.iter().any(|(own, _)| own.text().is_some_and(|own| own.eq_ignore_ascii_case(name)))
+        };
+        let defaults = self.requests.default_headers.clone();
+        let inherited = defaults.iter().filter(|(name, _)| !name.text().is_some_and(is_own));
+        let mut headers: Vec<(String, template::Template)> = Vec::new();
+        for (name, value) in inherited.chain(own) {
+            let Some(text) = name.text() else { continue };
+            self.check_header_name(name, text);
+            headers.push((text.to_owned(), self.template(value, Encoding::Header)));
+        }
+        let usual = [("Content-Type", content_type), ("User-Agent", Some("tidemark"))];
+        for (name, value) in usual.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+                headers.push((name.to_owned(), template::Template::literal(value)));
+            }
+        }
+        headers
+    }
+
+    fn check_header_name(&self, node: &Node, name: &str) {
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if name.is_empty() || !name.bytes().all(is_token) {
+            self.reader.sink.error(node, format!("\"{name}\" cannot be a header's name"));
+        } else if let Some((_, reason)) = OWN_HEADERS.iter().find(|(own, _)| name.eq_ignore_ascii_case(own)) {
+            self.reader.sink.error(node, format!("the header {name} is not for a scenario to set: {reason}"));
+        }
+    }
+
+    fn body(&mut self, step: &Step<'_>) -> (Option<template::Template>, Option<&'static str>) {
+        let mut body = template::Template::default();
+        if let Some(fields) = step.get("form") {
+            for (index, (name, value)) in fields.entries().iter().enumerate() {
+                body.push_literal(if index > 0 { b"&" } else { b"" });
+                body.append(self.template(name, Encoding::Form));
+                body.push_literal(b"=");
+                body.append(self.template(value, Encoding::Form));
+            }
+            (Some(body), Some("application/x-www-form-urlencoded"))
+        } else if let Some(tree) = step.get("json") {
+            self.json(tree, &mut body);
+            (Some(body), Some("application/json"))
+        } else if let Some(raw) = step.get("body") {
+            (Some(self.template(raw, Encoding::Raw)), Some("text/plain; charset=utf-8"))
+        } else {
+            (None, None)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Steps over a WebSocket, and whether there is one where they stand.
+
+pub(super) mod close;
+pub(super) mod connect;
+pub(super) mod expect;
+pub(super) mod ping;
+pub(super) mod send;
+
+use super::Step;
+use crate::compile::Session;
+use crate::plan::{Ask, LedgerPlan, Op, Source, WebSocketStep};
+use crate::sink::Sink;
+use crate::template::Template;
+use crate::yaml::{Node, Place};
+
+/// A step over a WebSocket that there is: what is sent, if anything, and what must hold of a message that comes.
+fn over(
+    session: &mut Session<'_, '_>,
+    step: &Step<'_>,
+    action: WebSocketStep,
+    (body, ledger): (Option<Template>, Option<LedgerPlan>),
+    expected: Option<&Node>,
+) {
+    let words = || step.verb.text().unwrap_or_default().to_owned();
+    let Some(label) = session.label_or(step, step.node.place, words) else { return };
+    let plan = session.request(step, label, (Ask::Message(body), ledger), expected);
+    if let Some(extract) = step.get("extract") {
+        let no_message =
+            |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
+        let sink = session.reader.sink;
+        if expected.is_none() {
+            sink.error(extract, "there is no message to extract from without expect");
+        } else if plan.extractions.iter().any(|extraction| no_message(&extraction.source)) {
+            sink.error(extract, "a message has neither status nor headers nor cookies");
+        }
+    }
+    session.push_request(step, plan, |request| Op::WebSocket { request, step: action });
+}
+
+/// There may be no WebSocket.
+const CLOSED: u8 = 1;
+/// There may be one.
+const OPEN: u8 = 2;
+
+/// Reports steps that cannot be right on any way that leads to them: a message without a WebSocket, a request or
+/// another connect while the connection is one.
+pub(crate) fn check_paths(ops: &[Op], uses: &[(usize, Place)], sink: &Sink<'_>) {
+    if !ops.iter().any(|op| matches!(op, Op::WebSocket { .. })) {
+        return;
+    }
+    let states = states_before(ops);
+    for (index, place) in uses {
+        let message = match (&ops[*index], states[*index]) {
+            (Op::WebSocket { step: WebSocketStep::Connect { .. }, .. }, OPEN) => {
+                "there is a WebSocket already; a session has one at a time, so close it first with ws close"
+            }
+            (Op::Request(_), OPEN) => {
+                "the session's connection is a WebSocket here; requests can follow after a ws close"
+            }
+            (Op::WebSocket { step, .. }, CLOSED) if !matches!(step, WebSocketStep::Connect { .. }) => {
+                "there is no WebSocket here on any way; begin one with ws connect before"
+            }
+            _ => continue,
+        };
+        sink.error_at(*place, message.to_owned());
+    }
+}
+
+/// What there may be before each operation; 0 where none comes to.
+fn states_before(ops: &[Op]) -> Vec<u8> {
+    let mut states = vec![0; ops.len()];
+    let mut open = vec![(0usize, CLOSED)];
+    while let Some((index, state)) = open.pop() {
+        let Some(before) = states.get_mut(index) else { continue };
+        // Each operation is visited at most once for each state.
+        if *before | state == *before {
+            continue;
+        }
+        *before |= state;
+        match &ops[index] {
+            Op::Jump(to) => open.push((*to as usize, state)),
+            Op::JumpUnless { to, .. } => open.extend([(*to as usize, state), (index + 1, state)]),
+            Op::Choose { ways, .. } => open.extend(ways.iter().map(|(_, to)| (*to as usize, state))),
+            Op::WebSocket { step: WebSocketStep::Connect { .. }, .. } => open.push((index + 1, OPEN)),
+            Op::WebSocket { step: WebSocketStep::Close { .. }, .. } => open.push((index + 1, CLOSED)),
+            Op::End => {}
+            Op::Request(_) | Op::WebSocket { .. } | Op::Set { .. } | Op::Take { .. } | Op::Think(_) => {
+                open.push((index + 1, state))
+            }
+        }
+    }
+    states
+}

@@ -1,0 +1,55 @@
+//! Closing a WebSocket.
+
+use tidemark_wire::websocket::is_close_code;
+
+use super::over;
+use crate::compile::Session;
+use crate::grammar::Scalar::{Template, Whole};
+use crate::grammar::Shape::Scalar;
+use crate::grammar::{Record, Rule, key};
+use crate::plan::WebSocketStep;
+use crate::reader::Reader;
+use crate::steps::answer::{LABEL, TIMEOUT};
+use crate::steps::{Step, StepKind};
+use crate::template::Encoding;
+use crate::yaml::Node;
+
+pub(in crate::steps) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a ws close step",
+        schema: "wsClose",
+        about: "Closes the session's WebSocket and waits until the other side has closed it, too.",
+        verbs: &[key("ws close", Scalar(Whole(1000)), "The close code; 1000 is a normal end.")],
+        keys: &[
+            LABEL,
+            key("reason", Scalar(Template), "Words for the other side, up to 123 bytes."),
+            TIMEOUT,
+        ],
+        rule: Rule::Free,
+    },
+    compile,
+    beside: None,
+    example: "
+- ws connect: /chat
+- ws close: 1000
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let reason = step.get("reason").map(|reason| session.template(reason, Encoding::Raw));
+    let action = WebSocketStep::Close { code: close_code(step.value, session.reader) };
+    over(session, step, action, (reason, None), None);
+}
+
+fn close_code(node: &Node, reader: &Reader<'_>) -> u16 {
+    let Some(code) = reader.whole(node, 1000) else { return 1000 };
+    match u16::try_from(code).ok().filter(|code| is_close_code(*code)) {
+        Some(code) => code,
+        None => {
+            let message =
+                format!("{code} is no close code that can be sent; use 1000, or one of 3000 to 4999");
+            reader.sink.error(node, message);
+            1000
+        }
+    }
+}

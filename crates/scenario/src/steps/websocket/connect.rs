@@ -1,0 +1,94 @@
+//! Beginning a WebSocket.
+
+use crate::compile::Session;
+use crate::grammar::Scalar::{Template, Text};
+use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
+use crate::grammar::{Keys, Record, Rule, key};
+use crate::plan::{Ask, HttpRequest, Op, WebSocketStep};
+use crate::reader::Reader;
+use crate::steps::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use crate::steps::request::QUERY;
+use crate::steps::{Step, StepKind};
+use crate::template;
+use crate::yaml::{Node, one_or_many};
+
+/// Headers of the handshake, which the driver writes.
+const HANDSHAKE_HEADERS: [&str; 6] = [
+    "upgrade",
+    "sec-websocket-key",
+    "sec-websocket-version",
+    "sec-websocket-accept",
+    "sec-websocket-extensions",
+    "sec-websocket-protocol",
+];
+
+pub(in crate::steps) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a ws connect step",
+        schema: "wsConnect",
+        about: "Turns the session's connection into a WebSocket, until it is closed or the session ends.",
+        verbs: &[key("ws connect", Scalar(Template), "Path that is asked for, begun with a slash.")],
+        keys: &[
+            LABEL,
+            QUERY,
+            key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the handshake."),
+            key(
+                "subprotocol",
+                Either(&[Scalar(Text), List(&Scalar(Text), 1)]),
+                "What is spoken over it; of several, the server chooses one.",
+            ),
+            TIMEOUT,
+            EXTRACT,
+            key("check", Of(&CHECK), "What must hold of the answer, whose status is 101."),
+        ],
+        rule: Rule::Free,
+    },
+    compile,
+    beside: None,
+    example: "
+- ws connect: /chat
+  subprotocol: chat.v2
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let words = || format!("ws connect {}", step.value.text().unwrap_or_default());
+    let Some(label) = session.label_or(step, step.node.place, words) else { return };
+    let protocols = protocols(step, session.reader);
+    let request = handshake(session, step, &protocols);
+    let plan = session.request(step, label, (Ask::Http(request), None), step.get("check"));
+    let action = WebSocketStep::Connect { protocols };
+    session.push_request(step, plan, |request| Op::WebSocket { request, step: action });
+}
+
+fn protocols(step: &Step<'_>, reader: &Reader<'_>) -> Vec<String> {
+    let mut protocols = Vec::new();
+    for node in step.get("subprotocol").map(one_or_many).unwrap_or_default() {
+        let Some(protocol) = reader.text(node) else { continue };
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if protocol.is_empty() || !protocol.bytes().all(is_token) {
+            reader.sink.error(node, format!("\"{protocol}\" cannot be a subprotocol's name"));
+        }
+        protocols.push(protocol);
+    }
+    protocols
+}
+
+fn handshake(session: &mut Session<'_, '_>, step: &Step<'_>, protocols: &[String]) -> HttpRequest {
+    for (name, _) in step.get("headers").map(Node::entries).unwrap_or_default() {
+        let Some(text) = name.text() else { continue };
+        if HANDSHAKE_HEADERS.iter().any(|own| text.eq_ignore_ascii_case(own)) {
+            let advice =
+                if text.to_ascii_lowercase().ends_with("protocol") { "; use subprotocol" } else { "" };
+            let message =
+                format!("the header {text} belongs to the handshake, which is written for you{advice}");
+            session.reader.sink.error(name, message);
+        }
+    }
+    let mut request = session.http(step, "GET", None);
+    if !protocols.is_empty() {
+        let offered = template::Template::literal(protocols.join(", "));
+        request.headers.push(("Sec-WebSocket-Protocol".to_owned(), offered));
+    }
+    request
+}

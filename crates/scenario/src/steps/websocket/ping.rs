@@ -1,0 +1,33 @@
+//! Asking over a WebSocket whether the other side is there.
+
+use super::over;
+use crate::compile::Session;
+use crate::grammar::Scalar::Template;
+use crate::grammar::Shape::Scalar;
+use crate::grammar::{Record, Rule, key};
+use crate::plan::WebSocketStep;
+use crate::steps::answer::{LABEL, TIMEOUT};
+use crate::steps::{Step, StepKind};
+use crate::template::Encoding;
+
+pub(in crate::steps) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a ws ping step",
+        schema: "wsPing",
+        about: "Sends a ping and waits for its pong.",
+        verbs: &[key("ws ping", Scalar(Template), "What the ping holds: up to 125 bytes.")],
+        keys: &[LABEL, TIMEOUT],
+        rule: Rule::Free,
+    },
+    compile,
+    beside: None,
+    example: "
+- ws connect: /chat
+- ws ping: are you there
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let body = session.template(step.value, Encoding::Raw);
+    over(session, step, WebSocketStep::Ping, (Some(body), None), None);
+}
