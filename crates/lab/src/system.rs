@@ -152,7 +152,7 @@ fn start_shipped(
         true => format!("127.0.0.1:{}", served::free_port(true)?),
         false => ANY_PORT.to_owned(),
     };
-    let keeps_data = system.origin.keeps_data();
+    let keeps_data = !system.keeps_nothing;
     command.extend(["--listen".to_owned(), listen]);
     if keeps_data {
         command.extend(["--data".to_owned(), data.display().to_string()]);

@@ -100,8 +100,7 @@ pub(crate) fn read(
     let (own, others): (Vec<_>, Vec<_>) =
         outside.iter().cloned().partition(|(name, _)| own_names.iter().any(|own| own == name));
     let settings = Settings::read(root.get("settings"), &own, sink);
-    let reader =
-        Reader { sink, settings: &settings, check_setting: checker.setting, check_store: checker.store };
+    let reader = Reader { sink, settings: &settings, checker };
     grammar::check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
     let mut variants = Vec::new();
     let mut taken = vec![false; others.len()];

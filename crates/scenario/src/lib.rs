@@ -62,7 +62,7 @@ pub use expr::{Expr, Unmet};
 pub use load::{Checker, check_file, check_text, load_experiment_text, load_file, load_shipped, load_text};
 pub use override_load::OverrideError;
 pub use plan::Plan;
-pub use reader::{SettingCheck, StoreCheck, WrongSetting};
+pub use reader::{SettingCheck, ShippedSystem, StoreCheck, WrongSetting};
 pub use secrets::Secrets;
 pub use shipped::{shipped, shipped_names};
 pub use slot::{Slot, Value};

@@ -6,7 +6,7 @@ use crate::comparison::{self, Experiment};
 use crate::diagnostic::{Diagnostics, did_you_mean};
 use crate::grammar::{self, Shape};
 use crate::plan::Plan;
-use crate::reader::{Reader, SettingCheck, StoreCheck};
+use crate::reader::{Reader, SettingCheck, ShippedSystem, StoreCheck};
 use crate::secrets::{Secrets, source};
 use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
@@ -80,6 +80,8 @@ pub fn check_text(
 /// Checks scenarios with what others know of the systems in them.
 #[derive(Debug, Clone, Copy)]
 pub struct Checker {
+    /// The systems that `serve` can name.
+    pub systems: &'static [ShippedSystem],
     /// Judges the settings of shipped systems.
     pub setting: SettingCheck,
     /// Judges whether a store can be read straight.
@@ -87,9 +89,9 @@ pub struct Checker {
 }
 
 impl Default for Checker {
-    /// Takes every setting of a system as right, and every store as one that can be read.
+    /// Takes every name as that of a system, every setting of it as right, and every store as one that can be read.
     fn default() -> Self {
-        Checker { setting: |_, _, _| Ok(()), store: |_| Ok(()) }
+        Checker { systems: &[], setting: |_, _, _| Ok(()), store: |_| Ok(()) }
     }
 }
 
@@ -174,8 +176,7 @@ impl Checker {
     ) -> Option<Plan> {
         grammar::mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), sink);
         let settings = Settings::read(root.get("settings"), settings, sink);
-        let reader =
-            Reader { sink, settings: &settings, check_setting: self.setting, check_store: self.store };
+        let reader = Reader { sink, settings: &settings, checker: self };
         grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
         settings.warn_of_unused(sink);

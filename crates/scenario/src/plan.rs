@@ -449,6 +449,8 @@ pub struct System {
     pub origin: SystemOrigin,
     /// Settings handed to the system (`--set`), the scenario's own settings written out.
     pub settings: BTreeMap<String, String>,
+    /// Whether it is known to keep no data.
+    pub keeps_nothing: bool,
     /// `synced`, `buffered` or `memory`, where the scenario says.
     pub durability: Option<String>,
     /// Path that answers 200 when the system is ready; empty if the scenario names none for a system that is not
@@ -567,11 +569,4 @@ pub enum SystemOrigin {
     /// Not said (only a URL on the command line can help).
     #[default]
     Unknown,
-}
-
-impl SystemOrigin {
-    /// Whether it has data of its own, as far as we know. The shipped trade service has none.
-    pub fn keeps_data(&self) -> bool {
-        !matches!(self, SystemOrigin::Shipped(name) if name == "trade")
-    }
 }

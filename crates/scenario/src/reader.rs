@@ -7,6 +7,7 @@ use tidemark_wire::json;
 use crate::diagnostic::did_you_mean;
 use crate::expr::parse::is_name;
 use crate::grammar::{Keys, Scalar};
+use crate::load::Checker;
 use crate::pieces;
 use crate::plan::Objective;
 use crate::settings::Settings;
@@ -52,15 +53,34 @@ fn parse_steps(text: &str) -> Result<u32, String> {
     }
 }
 
+/// What a scenario must know of a system that `serve` can name. Who has the systems hands it in ([`Checker`]).
+///
+/// [`Checker`]: crate::Checker
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShippedSystem {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it keeps data, and hence has a durability.
+    pub keeps_data: bool,
+    /// Whether `verify: {store: …}` can read its store without it.
+    pub store_is_readable: bool,
+}
+
 /// Reads plain values of one scenario.
 pub(crate) struct Reader<'s> {
     pub(crate) sink: &'s Sink<'s>,
     pub(crate) settings: &'s Settings,
-    pub(crate) check_setting: SettingCheck,
-    pub(crate) check_store: StoreCheck,
+    pub(crate) checker: Checker,
 }
 
 impl Reader<'_> {
+    /// The system that `serve` names. Where nobody has handed in which there are, any name is one that can do all.
+    pub(crate) fn shipped(&self, name: &str) -> Option<ShippedSystem> {
+        let systems = self.checker.systems;
+        let any = ShippedSystem { name: "", keeps_data: true, store_is_readable: true };
+        systems.iter().find(|system| system.name == name).copied().or(systems.is_empty().then_some(any))
+    }
+
     /// Reports what is wrong with a value that is known before the run.
     pub(crate) fn check(&self, node: &Node, scalar: Scalar) {
         match scalar {

@@ -1,13 +1,6 @@
-//! The scenarios that come with the program.
+//! The scenarios that come with the program: every file of the folder `scenarios`.
 
-/// Name and text of each.
-const SHIPPED: [(&str, &str); 5] = [
-    ("airline", include_str!("../../../scenarios/airline.yaml")),
-    ("ingest", include_str!("../../../scenarios/ingest.yaml")),
-    ("trade", include_str!("../../../scenarios/trade.yaml")),
-    ("trade-rest", include_str!("../../../scenarios/trade-rest.yaml")),
-    ("trade-websocket", include_str!("../../../scenarios/trade-websocket.yaml")),
-];
+include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
 /// The text of a shipped scenario.
 pub fn shipped(name: &str) -> Option<&'static str> {

@@ -14,7 +14,11 @@ const NEAR: usize = 3;
 /// shipped name comes first.
 pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
     let looks_like_path = scenario.contains(['/', '\\', '.']);
-    let checker = Checker { setting: serve::check_setting, store: tidemark_lab::verify::can_read };
+    let checker = Checker {
+        systems: serve::KNOWN,
+        setting: serve::check_setting,
+        store: tidemark_lab::verify::can_read,
+    };
     let (experiment, diagnostics) = match shipped(scenario) {
         Some(text) if !looks_like_path => {
             checker.experiment_text(&format!("{scenario}.yaml"), text, Path::new("."), settings)

@@ -7,7 +7,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidemark_airline as airline;
 use tidemark_ingest as ingest;
-use tidemark_scenario::WrongSetting;
+use tidemark_scenario::{ShippedSystem, WrongSetting};
 use tidemark_service::{LogForm, Setting, SettingError, Stop, start_logs};
 use tidemark_store::scheduling::take_no_core_from_others;
 use tidemark_trade as trade;
@@ -19,7 +19,7 @@ use crate::scenario::nearest_or_all;
 
 /// A system that this program can serve.
 struct Shipped {
-    name: &'static str,
+    known: ShippedSystem,
     settings: fn() -> &'static [Setting],
     check_setting: fn(&str, &str) -> Result<(), WrongSetting>,
     /// Serves it until it is asked to stop.
@@ -29,9 +29,9 @@ struct Shipped {
 /// A system whose crate has `Options` (which announce, as they come), `settings`, `check_setting` and `serve`, and this
 /// error of theirs. Its options begin with what is its own; a place that it needs stays until it has stopped.
 macro_rules! shipped {
-    ($system:ident, $error:ident, $begin:expr) => {
+    ($system:ident, $error:ident, $known:expr, $begin:expr) => {
         Shipped {
-            name: stringify!($system),
+            known: ShippedSystem { name: stringify!($system), ..$known },
             settings: $system::settings,
             check_setting: |name, value| {
                 $system::check_setting(name, value).map_err(|error| match error {
@@ -55,8 +55,8 @@ macro_rules! shipped {
         }
     };
     // one that keeps data
-    ($system:ident, $error:ident) => {
-        shipped!($system, $error, |arguments| {
+    ($system:ident, $error:ident, $known:expr) => {
+        shipped!($system, $error, $known, |arguments| {
             let place = Place::choose(arguments)?;
             let (data_dir, durability) = (place.dir.clone(), durability(arguments.durability));
             Ok(($system::Options { data_dir, durability, ..Default::default() }, Some(place)))
@@ -64,22 +64,38 @@ macro_rules! shipped {
     };
 }
 
+const KEEPS_DATA: ShippedSystem = ShippedSystem { name: "", keeps_data: true, store_is_readable: false };
+
 /// Every shipped system.
-const SYSTEMS: &[Shipped] = &[
-    shipped!(airline, AirlineError),
-    shipped!(ingest, IngestError),
-    shipped!(trade, TradeError, |arguments| match arguments.data {
-        Some(_) => {
-            Err(Failure::usage("trade counts in memory and keeps nothing; leave --data out".to_owned()))
-        }
-        None => Ok((trade::Options::default(), None)),
-    }),
-];
+const SYSTEMS: &[Shipped] =
+    &[
+        shipped!(airline, AirlineError, KEEPS_DATA),
+        shipped!(ingest, IngestError, ShippedSystem { store_is_readable: true, ..KEEPS_DATA }),
+        shipped!(trade, TradeError, ShippedSystem { keeps_data: false, ..KEEPS_DATA }, |arguments| {
+            match arguments.data {
+                Some(_) => Err(Failure::usage(
+                    "trade counts in memory and keeps nothing; leave --data out".to_owned(),
+                )),
+                None => Ok((trade::Options::default(), None)),
+            }
+        }),
+    ];
+
+/// What a scenario must know of them.
+pub const KNOWN: &[ShippedSystem] = &{
+    let mut known = [SYSTEMS[0].known; SYSTEMS.len()];
+    let mut at = 0;
+    while at < SYSTEMS.len() {
+        known[at] = SYSTEMS[at].known;
+        at += 1;
+    }
+    known
+};
 
 /// Serves a system until SIGTERM or SIGINT.
 pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     let Some(system) = shipped(&arguments.system) else {
-        let names = SYSTEMS.iter().map(|system| system.name);
+        let names = SYSTEMS.iter().map(|system| system.known.name);
         return Err(Failure::usage(format!(
             "there is no shipped system {}; {}",
             arguments.system,
@@ -130,7 +146,7 @@ fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), 
 }
 
 fn shipped(name: &str) -> Option<&'static Shipped> {
-    SYSTEMS.iter().find(|system| system.name == name)
+    SYSTEMS.iter().find(|system| system.known.name == name)
 }
 
 /// Whether a shipped system takes a setting, as far as its program can tell beforehand.
@@ -145,7 +161,7 @@ pub fn settings_help() -> String {
     };
     let of_one = |system: &Shipped| {
         let lines: String = (system.settings)().iter().map(line).collect();
-        format!("Settings of {}:\n{lines}", system.name)
+        format!("Settings of {}:\n{lines}", system.known.name)
     };
     SYSTEMS.iter().map(of_one).collect::<Vec<_>>().join("\n")
 }

@@ -7,8 +7,6 @@ use crate::plan::{HttpVersion, Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::{Reader, WrongSetting};
 use crate::yaml::{Node, one_or_many};
 
-/// Systems that `serve` can name.
-const SHIPPED_SYSTEMS: [&str; 3] = ["airline", "ingest", "trade"];
 /// Durability of what keeps nothing.
 const MEMORY: &str = "memory";
 /// Where a shipped system tells that it is ready.
@@ -21,7 +19,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     let node = node?;
     let mut system = System { ready_within: READY_WITHIN, ..System::default() };
     if let Some(name) = node.get("serve") {
-        system.origin = SystemOrigin::Shipped(reader.word(name, &SHIPPED_SYSTEMS)?.to_owned());
+        system.origin = SystemOrigin::Shipped(shipped(name, reader)?);
         system.health = HEALTH.into();
     } else if let Some(command) = node.get("command") {
         let words: Option<Vec<String>> = one_or_many(command).iter().map(|node| reader.text(node)).collect();
@@ -42,7 +40,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     for (key, node) in node.get("settings").map(Node::entries).unwrap_or_default() {
         let Some((name, value)) = key.text().zip(reader.text(node)) else { continue };
         if let SystemOrigin::Shipped(system) = &system.origin {
-            match (reader.check_setting)(system, name, &value) {
+            match (reader.checker.setting)(system, name, &value) {
                 Ok(()) => {}
                 Err(WrongSetting::Name(message)) => reader.sink.error(key, message),
                 Err(WrongSetting::Value(message)) => reader.sink.error(node, message),
@@ -55,8 +53,9 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         .and_then(|node| reader.word(node, &["synced", "buffered", "memory"]))
         .map(str::to_owned);
     if let SystemOrigin::Shipped(name) = &system.origin
-        && !system.origin.keeps_data()
+        && reader.shipped(name).is_some_and(|shipped| !shipped.keeps_data)
     {
+        system.keeps_nothing = true;
         if let Some(node) = node.get("durability").filter(|node| node.text() != Some(MEMORY)) {
             let message =
                 format!("{name} keeps nothing, so that its durability is always memory; leave this out");
@@ -123,6 +122,12 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         }
     }
     Some(system)
+}
+
+/// The name of a system that there is.
+fn shipped(node: &Node, reader: &Reader<'_>) -> Option<String> {
+    let names: Vec<&'static str> = reader.checker.systems.iter().map(|system| system.name).collect();
+    if names.is_empty() { reader.text(node) } else { reader.word(node, &names).map(str::to_owned) }
 }
 
 /// Tells of settings that nobody would be handed.

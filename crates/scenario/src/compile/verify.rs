@@ -80,7 +80,7 @@ pub(super) fn read(
 /// A store that is read past its system.
 fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA])?;
-    if let Err(message) = (reader.check_store)(word) {
+    if let Err(message) = (reader.checker.store)(word) {
         reader.sink.error(node.get("store")?, message);
     }
     let is_waited_for = node.entry("behind").is_some();
@@ -114,26 +114,34 @@ pub(super) fn check_store(
     let Some(node) = verify.get("store") else { return };
     let is_waited_for = verify.entry("behind").is_some();
     let other = system.settings.get("store").map_or(EMBEDDED, |store| store.trim());
-    let is_intake = matches!(&system.origin, SystemOrigin::Shipped(name) if name == "ingest");
+    let shipped = match &system.origin {
+        SystemOrigin::Shipped(name) => reader.shipped(name),
+        _ => None,
+    };
+    let is_readable = shipped.is_some_and(|shipped| shipped.store_is_readable);
     let is_named = |table: &CassandraTable| {
         table.contact.is_some() || stores.iter().any(|store| store.product == Product::Cassandra)
     };
     let has_buffer = system.settings.get("buffer").is_some_and(|buffer| buffer.trim() != "none");
     let message = match from {
-        Some(_) if is_intake && has_buffer && !is_waited_for => {
+        Some(_) if is_readable && has_buffer && !is_waited_for => {
             "with a buffer the store lacks some when the load ends; say `behind: /behind`, and that is waited for"
                 .to_owned()
         }
-        Some(ReadFrom::Cassandra(table)) if !is_intake && !is_named(table) => {
+        Some(ReadFrom::Cassandra(table)) if !is_readable && !is_named(table) => {
             "where this system's Cassandra is, nobody knows; name some of its nodes with \"contact\""
                 .to_owned()
         }
-        Some(ReadFrom::Cassandra(_)) if is_intake && other != CASSANDRA => {
+        Some(ReadFrom::Cassandra(_)) if is_readable && other != CASSANDRA => {
             format!("this system's store is {other} and not cassandra; say `settings: {{store: cassandra}}`")
         }
-        Some(ReadFrom::Embedded) if !is_intake => {
-            "the store of another system than `serve: ingest` is not read straight; use \"contents\""
-                .to_owned()
+        Some(ReadFrom::Embedded) if !is_readable => {
+            let readable = reader.checker.systems.iter().filter(|system| system.store_is_readable);
+            let names: Vec<String> = readable.map(|system| format!("`serve: {}`", system.name)).collect();
+            format!(
+                "the store of another system than {} is not read straight; use \"contents\"",
+                names.join(" and ")
+            )
         }
         Some(ReadFrom::Embedded) if other != EMBEDDED => {
             format!(
