@@ -1,0 +1,540 @@
+//! Scenarios as source: what is written is read again, by us and by others, and means the same.
+
+use std::path::{Path, PathBuf};
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use tidemark_scenario::source::{
+    Choose, Defaults, Each, Feeder, Load, Map, Method, Named, Phase, Repeat, Request, Scalar, Scenario,
+    Session, Set, Sometimes, Step, System, Take, Think, Value, Way, When,
+};
+use tidemark_scenario::{Experiment, check_text, load_experiment_text, shipped, shipped_names};
+
+/// What means something to YAML or to the language, or looks like what it is not.
+const PIECES: &[&str] = &[
+    "",
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    "\t",
+    "\r",
+    "\r\n",
+    "- ",
+    "-",
+    "--- ",
+    "---",
+    "...",
+    "? ",
+    "?",
+    ": ",
+    ":",
+    ",",
+    "[",
+    "]",
+    "{",
+    "}",
+    "#",
+    " #",
+    "&a",
+    "*a",
+    "!",
+    "!!int ",
+    "|",
+    "|+\n",
+    ">",
+    ">-",
+    "'",
+    "''",
+    "\"",
+    "\\",
+    "\\n",
+    "%YAML",
+    "@",
+    "`",
+    "${",
+    "${a}",
+    "$${",
+    "$",
+    "~",
+    "null",
+    "Null",
+    "true",
+    "True",
+    "false",
+    "yes",
+    "No",
+    "on",
+    "OFF",
+    "y",
+    "N",
+    "=",
+    "<<",
+    "0",
+    "1",
+    "-1",
+    "+1",
+    "007",
+    "0o7",
+    "0x1F",
+    "0b11",
+    "1_000",
+    "1,000",
+    "1.5",
+    ".5",
+    "5.",
+    "1e3",
+    "1E+3",
+    "-.inf",
+    ".NaN",
+    "12:30",
+    "1:2:3.5",
+    "2001-12-14",
+    "2001-12-14t21:59:43.10-05:00",
+    "10s",
+    "5k/s",
+    "a",
+    "word",
+    "two words",
+    "ä",
+    "日本",
+    "🌊",
+    "\u{1}",
+    "\u{7f}",
+    "\u{85}",
+    "\u{a0}",
+    "\u{ad}",
+    "\u{200b}",
+    "\u{202e}",
+    "\u{2028}",
+    "\u{2029}",
+    "\u{feff}",
+    "\u{e000}",
+    "\u{fffd}",
+    "\u{ffff}",
+    "\u{1f600}",
+    "\u{10ffff}",
+    "\0",
+    "\u{1b}",
+    "http://h:1/",
+    "a: b",
+    "a #b",
+    "/x?y=z",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => proptest::sample::select(PIECES).prop_map(str::to_owned),
+        1 => any::<char>().prop_map(String::from),
+        1 => "\\PC{0,12}",
+        1 => "[a-z ]{90,130}",
+    ];
+    vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+/// One that is something.
+fn scalar() -> impl Strategy<Value = Scalar> {
+    prop_oneof![
+        6 => text().prop_map(Scalar::from),
+        1 => any::<i64>().prop_map(Scalar::from),
+        1 => any::<bool>().prop_map(Scalar::from),
+    ]
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![20 => text(), 1 => "[a-z\n]{950,1200}"]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![9 => scalar().prop_map(Value::Scalar), 1 => Just(Value::default())];
+    leaf.prop_recursive(5, 40, 6, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..5).prop_map(Value::List),
+            vec((key(), inner), 0..5).prop_map(|entries| Value::Map(entries.into_iter().collect())),
+        ]
+    })
+}
+
+fn map() -> impl Strategy<Value = Map> {
+    vec((key(), value()), 0..4).prop_map(|entries| entries.into_iter().collect())
+}
+
+/// Keys that the model has no fields for.
+fn other() -> impl Strategy<Value = Map> {
+    vec(("x [a-z]{1,3}", value()), 0..2).prop_map(|entries| entries.into_iter().collect())
+}
+
+fn named<T: std::fmt::Debug>(one: impl Strategy<Value = T>) -> impl Strategy<Value = Named<T>> {
+    vec((key(), one), 0..3).prop_map(|all| {
+        let mut named: Named<T> = Vec::new();
+        for (name, one) in all {
+            if named.iter().all(|(known, _)| *known != name) {
+                named.push((name, one));
+            }
+        }
+        named
+    })
+}
+
+prop_compose! {
+    fn request()(
+        method in proptest::sample::select(&Method::ALL[..]),
+        path in scalar(),
+        label in option::of(scalar()),
+        (query, headers, form, extract, check) in (map(), map(), map(), map(), map()),
+        json in option::of(value()),
+        (body, timeout) in (option::of(scalar()), option::of(scalar())),
+        other in other(),
+    ) -> Request {
+        Request { label, query, headers, form, json, body, timeout, extract, check, other, ..Request::new(method, path) }
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let verb = proptest::sample::select(&["end", "CALL", "redis", "ws connect", "ws send"][..]);
+    let leaf = prop_oneof![
+        4 => request().prop_map(Step::from),
+        1 => value().prop_map(|time| Think { time, ..Think::default() }.into()),
+        1 => (key(), value()).prop_map(|entry| Set { values: Map::from([entry]), ..Set::default() }.into()),
+        1 => value().prop_map(|feeders| Take { feeders, ..Take::default() }.into()),
+        1 => (verb, value(), other()).prop_map(|(verb, value, mut rest)| {
+            rest.insert(verb, value);
+            Step::Other(rest)
+        }),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        let steps = || vec(inner.clone(), 0..4);
+        let way = (option::of(scalar()), vec(inner.clone(), 1..3)).prop_map(|(weight, steps)| Way {
+            weight,
+            steps,
+            ..Way::default()
+        });
+        prop_oneof![
+            (scalar(), option::of(scalar()), steps()).prop_map(|(share, rhythm, steps)| Sometimes {
+                share,
+                rhythm,
+                steps,
+                ..Sometimes::default()
+            }
+            .into()),
+            (scalar(), option::of(scalar()), steps()).prop_map(|(times, counter, steps)| Repeat {
+                times,
+                counter,
+                steps,
+                ..Repeat::default()
+            }
+            .into()),
+            vec(way, 1..3).prop_map(|ways| Choose { ways, ..Choose::default() }.into()),
+            (scalar(), steps(), steps()).prop_map(|(condition, steps, otherwise)| When {
+                condition,
+                steps,
+                otherwise,
+                ..When::default()
+            }
+            .into()),
+            (scalar(), option::of(scalar()), steps(), other()).prop_map(|(item, limit, steps, other)| Each {
+                item,
+                limit,
+                steps,
+                other,
+                ..Each::default()
+            }
+            .into()),
+        ]
+    })
+}
+
+fn one_load() -> impl Strategy<Value = Load> {
+    let phase = (scalar(), option::of(scalar()), option::of(value())).prop_map(|(duration, users, rate)| {
+        Phase { duration: Some(duration), users, rate, ..Phase::default() }
+    });
+    (scalar(), option::of(value()), option::of(value()), vec(phase, 0..3), other()).prop_map(
+        |(hold, think, rate, phases, other)| Load {
+            hold: Some(hold),
+            think,
+            rate,
+            phases,
+            other,
+            ..Load::default()
+        },
+    )
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    (one_load(), named(one_load())).prop_map(|(load, sessions)| Load { sessions, ..load })
+}
+
+prop_compose! {
+    fn scenario()(
+        (name, description, seed) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
+        (settings, stores, limits, verify, other) in (map(), map(), map(), map(), other()),
+        system in option::of((scalar(), map()).prop_map(|(url, tls)| System { url: Some(url), tls, ..System::default() })),
+        feeders in named((scalar(), vec(value(), 0..4)).prop_map(|(file, values)| {
+            Feeder { file: Some(file), values, ..Feeder::default() }
+        })),
+        defaults in option::of((map(), scalar()).prop_map(|(headers, timeout)| {
+            Defaults { headers, timeout: Some(timeout), ..Defaults::default() }
+        })),
+        prepare in vec(step(), 0..3),
+        sessions in named((option::of(scalar()), vec(step(), 1..4)).prop_map(|(weight, steps)| {
+            Session { weight, steps, ..Session::default() }
+        })),
+        load in option::of(load()),
+        (objectives, faults) in (vec(value(), 0..3), vec(value(), 0..3)),
+    ) -> Scenario {
+        Scenario {
+            name, description, seed, settings, stores, limits, verify, other, system, feeders, defaults, prepare,
+            sessions, load, objectives, faults, ..Scenario::default()
+        }
+    }
+}
+
+fn read(text: &str) -> Scenario {
+    Scenario::read("t.yaml", text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+}
+
+/// What another reader makes of a value: a text must be a text there, and nothing else may be.
+fn is_seen(value: &Value, seen: &serde_yaml_ng::Value) -> bool {
+    use serde_yaml_ng::Value as Seen;
+    match (value, seen) {
+        (Value::Scalar(scalar), Seen::String(text)) => !scalar.is_bare() && scalar.as_str() == text,
+        (Value::Scalar(scalar), _) if scalar.is_bare() => match seen {
+            Seen::Null => scalar.is_null(),
+            Seen::Bool(truth) => scalar.as_str() == truth.to_string(),
+            Seen::Number(number) => scalar.as_str() == number.to_string(),
+            _ => false,
+        },
+        (Value::List(items), Seen::Sequence(seen)) => {
+            items.len() == seen.len() && items.iter().zip(seen).all(|(item, seen)| is_seen(item, seen))
+        }
+        (Value::Map(map), Seen::Mapping(seen)) => {
+            map.len() == seen.len()
+                && map.entries().iter().zip(seen).all(|(entry, (key, value))| {
+                    key.as_str() == Some(entry.key.as_str()) && is_seen(&entry.value, value)
+                })
+        }
+        _ => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// In a line and in a block, as a key, as an item and as a value.
+    #[test]
+    fn any_text_is_written_and_read_as_itself(key in key(), text in text()) {
+        let short = Map::from([(key.as_str(), text.as_str())]);
+        let list = vec![Value::from(&text), short.clone().into(), vec![Value::from(&text)].into()];
+        let settings = Map::from([("value", Value::from(&text)), ("short", short.into()), ("list", list.into())]);
+        let scenario = Scenario { settings: settings.clone(), ..Scenario::default() };
+        let written = scenario.to_yaml();
+        if let Ok(file) = std::env::var("DUMP") {
+            use std::io::Write;
+            let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+            writeln!(file, "{}", serde_json::json!({"yaml": written, "key": key, "text": text})).unwrap();
+        }
+        prop_assert_eq!(&read(&written), &scenario, "{}", written);
+        let seen: serde_yaml_ng::Value = serde_yaml_ng::from_str(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        prop_assert!(is_seen(&settings.into(), &seen["settings"]), "{}", written);
+    }
+
+    #[test]
+    fn any_comment_is_one(comment in text()) {
+        let think = Think { time: "1s".into(), comment: comment.clone(), ..Think::default() };
+        let mut settings = Map::new();
+        settings.insert_with_comment(comment.as_str(), "a", "b");
+        let session = Session { steps: vec![think.clone().into(), think.into()], comment: comment.clone(), ..Session::default() };
+        let commented = Scenario { comment, settings, sessions: vec![("one".into(), session)], ..Scenario::default() };
+        let written = commented.to_yaml();
+        let plain = read("settings: {a: b}\nsessions: {one: {steps: [{think: 1s}, {think: 1s}]}}");
+        prop_assert_eq!(read(&written), plain, "{}", written);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_model_is_written_and_read_as_itself(scenario in scenario()) {
+        let written = scenario.to_yaml();
+        prop_assert_eq!(&read(&written), &scenario, "{}", written);
+        prop_assert!(serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&written).is_ok(), "{}", written);
+    }
+
+    /// Whatever is wrong with a file that can be read is wrong with what is written of it.
+    #[test]
+    fn a_broken_scenario_stays_one(at in 0.0..1.0f64, length in 0usize..40, piece in 0..PIECES.len()) {
+        let text = shipped("airline").expect("is shipped");
+        let boundary = |mut at: usize| { while !text.is_char_boundary(at) { at -= 1; } at };
+        let start = boundary((at * text.len() as f64) as usize);
+        let end = boundary((start + length).min(text.len()));
+        let broken = format!("{}{}{}", &text[..start], PIECES[piece], &text[end..]);
+        if let Ok(scenario) = Scenario::read("t.yaml", &broken) {
+            let written = scenario.to_yaml();
+            prop_assert_eq!(meaning(&broken, Path::new(".")), meaning(&written, Path::new(".")), "{}", written);
+        }
+    }
+}
+
+/// The plan without its text, or what is wrong.
+fn meaning(text: &str, base: &Path) -> Result<String, Vec<String>> {
+    let (plan, diagnostics) = check_text("t.yaml", text, base, &[]);
+    match plan {
+        Some(mut plan) => {
+            plan.source.clear();
+            Ok(format!("{plan:#?}"))
+        }
+        None => {
+            // of several near words any may be suggested
+            let words = |message: &str| message.split("; did you mean").next().unwrap_or_default().to_owned();
+            let mut messages: Vec<String> =
+                diagnostics.items().iter().map(|item| words(&item.message)).collect();
+            messages.sort();
+            Err(messages)
+        }
+    }
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// Reads a text, writes it, and holds both against each other.
+fn written_again(text: &str, base: &Path) -> String {
+    let scenario = read(text);
+    let written = scenario.to_yaml();
+    assert_eq!(read(&written), scenario, "{written}");
+    assert_eq!(read(&written).to_yaml(), written);
+    let (before, after) = (meaning(text, base), meaning(&written, base));
+    assert!(before == after, "{before:?}\nis not\n{after:?}\nin\n{written}");
+    written
+}
+
+#[test]
+fn shipped_scenarios_mean_the_same_when_written_again() {
+    for name in shipped_names() {
+        let text = shipped(name).expect("is shipped");
+        let written = written_again(text, Path::new("."));
+        let is_comparison = text.contains("\ncompare:");
+        assert_eq!(is_comparison, meaning(text, Path::new(".")).is_err(), "{name}");
+        if is_comparison {
+            let loaded = |text: &str| match load_experiment_text("t.yaml", text, Path::new("."), &[]) {
+                Ok(Experiment::Comparison(mut comparison)) => {
+                    comparison.source.clear();
+                    format!("{comparison:?}")
+                }
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(loaded(text), loaded(&written));
+        }
+    }
+}
+
+#[test]
+fn examples_mean_the_same_when_written_again() {
+    let folder = docs().join("examples");
+    let files = std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut count = 0;
+    for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "yaml")) {
+        let text = std::fs::read_to_string(&file).expect("a text");
+        let written = written_again(&text, &folder);
+        assert!(meaning(&written, &folder).is_ok(), "{}", file.display());
+        // they are written as we would write them
+        let without_comments = |text: &str| {
+            let lines = text.lines().map(|line| line.split(" #").next().unwrap_or(line).trim_end());
+            lines.filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect::<String>()
+        };
+        assert_eq!(without_comments(&text), written, "{}", file.display());
+        count += 1;
+    }
+    assert!(count >= 5, "{count}");
+}
+
+#[test]
+fn each_block_of_the_reference_is_kept() {
+    let reference = std::fs::read_to_string(docs().join("scenario.md")).expect("the reference");
+    let blocks = reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut count = 0;
+    for block in blocks.filter(|block| !block.starts_with("- ")) {
+        written_again(block, &docs().join("examples"));
+        count += 1;
+    }
+    assert!(count >= 10, "{count}");
+}
+
+#[test]
+fn the_airline_reads_as_if_a_person_had_written_it() {
+    let written = read(shipped("airline").expect("is shipped")).to_yaml();
+    for part in [
+        "settings:\n  users: 100\n",
+        "  to: {values: [DEL, FRA, HKG, LHR, BOM, YUL, SVO, JFK, CDG, FCO, SIN, SYD, IKA, NRT]}\n",
+        "      - set: {user: \"uid${random(0, customers - 1)}@email.com\"}\n",
+        "        form: {login: \"${user}\", password: password}\n        check: {status: 200, body: logged in}\n",
+        "      - sometimes: 25%\n        steps:\n          - GET: ${root}/rest/api/customer/byid/${user}\n",
+        "              street: $.address.streetAddress1\n",
+        "                streetAddress1: ${before(street, \" \") + 1} ${after(street, \" \")}\n",
+        "              flight: {json: \"$.tripFlights[0].flightsOptions[-1]._id\", when missing: keep}\n",
+        "\nobjectives:\n  - errors = 0\n  - p90 < 300ms\n",
+    ] {
+        assert!(written.contains(part), "{part}\nis not in\n{written}");
+    }
+}
+
+#[test]
+fn keys_keep_the_order_of_the_file() {
+    let text = "\
+load:
+  hold: 1s
+  users: 1
+
+sessions:
+  one:
+    steps:
+      - label: Home
+        check: {status: 200}
+        POST: /
+        body: |
+          two
+          lines
+";
+    let mut scenario = read(text);
+    assert_eq!(scenario.to_yaml(), text);
+    scenario.name = Some("later".into());
+    assert!(scenario.to_yaml().ends_with("\nname: later\n"), "{}", scenario.to_yaml());
+}
+
+#[test]
+fn what_does_not_fit_a_field_is_kept_as_it_is() {
+    for text in [
+        "sessions: []\n",
+        "sessions: {}\n",
+        "load: null\n",
+        "name: [a]\n",
+        "sessions:\n  one:\n    steps: []\n    weight: [1]\n",
+        "sessions:\n  one:\n    steps:\n      - GET: /\n        POST: /\n",
+        "sessions:\n  one:\n    steps:\n      - GET: [a]\n      - think: null\n",
+        "sessions:\n  one:\n    steps:\n      - a\n      - GET: /\n",
+        "{}\n",
+    ] {
+        let scenario = read(text);
+        assert_eq!(scenario, read(&scenario.to_yaml()), "{text}");
+        assert_eq!(
+            scenario.to_yaml().replace(['[', ']', ' ', '-', '\n'], ""),
+            text.replace(['[', ']', ' ', '-', '\n'], "")
+        );
+    }
+}
+
+#[test]
+fn what_is_no_yaml_is_told_with_its_place() {
+    let told = |text: &str| Scenario::read("t.yaml", text).expect_err("no scenario").to_string();
+    assert!(
+        told("name: a\nload: {users: 1\n").starts_with("t.yaml:"),
+        "{}",
+        told("name: a\nload: {users: 1\n")
+    );
+    assert!(told("a: 1\nb: 2\na: 3\n").starts_with("t.yaml:3:1: the key \"a\" stands here twice"));
+    assert!(told("- a\n").starts_with("t.yaml:1:1: a scenario is a mapping, not a list"));
+    assert!(told("").contains("empty"));
+}
