@@ -58,11 +58,11 @@ mod value;
 mod write;
 
 pub use parts::{Defaults, Feeder, Load, Phase, Session, System};
-pub use record::{Named, Order};
+pub use record::{KeyOrder, Named};
 pub use step::{Choose, Each, Method, Repeat, Request, Set, Sometimes, Step, Take, Think, Way, When};
 pub use value::{Entry, Map, Scalar, Value};
 
-use self::record::{Whole, record};
+use self::record::{Record, record};
 use crate::diagnostic::Diagnostics;
 use crate::sink::Sink;
 use crate::yaml;

@@ -30,7 +30,7 @@ record! {
         /// Rows, each a mapping with the same columns.
         rows: Vec<Value> = "rows",
         /// `in turn` or `random`.
-        rows_order: Option<Scalar> = "order",
+        order: Option<Scalar> = "order",
     }
 }
 

@@ -4,12 +4,12 @@ use super::value::{Entry, Map, Scalar, Value};
 
 /// The keys of a mapping in the order of a file, where that is not the model's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Order(Vec<String>);
+pub struct KeyOrder(Vec<String>);
 
-impl Order {
+impl KeyOrder {
     /// Of the keys as they stood in a file; `own` is how the model would write them.
-    pub(super) fn of(read: Vec<String>, own: &[&str]) -> Order {
-        if read == own { Order::default() } else { Order(read) }
+    pub(super) fn of(read: Vec<String>, own: &[&str]) -> KeyOrder {
+        if read == own { KeyOrder::default() } else { KeyOrder(read) }
     }
 
     /// Entries in this order; those that it does not know come last.
@@ -22,7 +22,7 @@ impl Order {
 }
 
 /// What a field of a record can be. What does not fit it stays as it is, among the record's other keys.
-pub(super) trait Part: Sized {
+pub(super) trait Field: Sized {
     /// Whether a value can be this.
     fn fits(value: &Value) -> bool;
     /// A value that fits.
@@ -35,7 +35,7 @@ pub(super) trait Part: Sized {
     }
 }
 
-impl Part for Scalar {
+impl Field for Scalar {
     fn fits(value: &Value) -> bool {
         matches!(value, Value::Scalar(scalar) if !scalar.is_null())
     }
@@ -52,13 +52,13 @@ impl Part for Scalar {
     }
 }
 
-impl Part for Option<Scalar> {
+impl Field for Option<Scalar> {
     fn fits(value: &Value) -> bool {
         Scalar::fits(value)
     }
 
     fn read(value: Value) -> Self {
-        Some(Part::read(value))
+        Some(Field::read(value))
     }
 
     fn write(&self) -> Option<Value> {
@@ -66,7 +66,7 @@ impl Part for Option<Scalar> {
     }
 }
 
-impl Part for Value {
+impl Field for Value {
     fn fits(_: &Value) -> bool {
         true
     }
@@ -80,7 +80,7 @@ impl Part for Value {
     }
 }
 
-impl Part for Option<Value> {
+impl Field for Option<Value> {
     fn fits(_: &Value) -> bool {
         true
     }
@@ -94,7 +94,7 @@ impl Part for Option<Value> {
     }
 }
 
-impl Part for Map {
+impl Field for Map {
     fn fits(value: &Value) -> bool {
         matches!(value, Value::Map(map) if !map.is_empty())
     }
@@ -111,7 +111,7 @@ impl Part for Map {
     }
 }
 
-impl Part for Vec<Value> {
+impl Field for Vec<Value> {
     fn fits(value: &Value) -> bool {
         matches!(value, Value::List(items) if !items.is_empty())
     }
@@ -129,19 +129,19 @@ impl Part for Vec<Value> {
 }
 
 /// A part that is a mapping of its own.
-pub(super) trait Whole: Sized {
+pub(super) trait Record: Sized {
     fn from_map(map: Map) -> Self;
     fn to_map(&self) -> Map;
     fn comment(&self) -> &str;
 }
 
-impl<T: Whole> Part for Option<T> {
+impl<T: Record> Field for Option<T> {
     fn fits(value: &Value) -> bool {
         Map::fits(value)
     }
 
     fn read(value: Value) -> Self {
-        Some(T::from_map(Part::read(value)))
+        Some(T::from_map(Field::read(value)))
     }
 
     fn write(&self) -> Option<Value> {
@@ -149,18 +149,18 @@ impl<T: Whole> Part for Option<T> {
     }
 
     fn comment(&self) -> &str {
-        self.as_ref().map_or("", Whole::comment)
+        self.as_ref().map_or("", Record::comment)
     }
 }
 
-impl<T: Whole> Part for Vec<T> {
+impl<T: Record> Field for Vec<T> {
     fn fits(value: &Value) -> bool {
         matches!(value, Value::List(items) if !items.is_empty() && items.iter().all(Map::fits))
     }
 
     fn read(value: Value) -> Self {
-        let items: Vec<Value> = Part::read(value);
-        items.into_iter().map(|item| T::from_map(Part::read(item))).collect()
+        let items: Vec<Value> = Field::read(value);
+        items.into_iter().map(|item| T::from_map(Field::read(item))).collect()
     }
 
     /// An item's comment stands above its first key.
@@ -179,17 +179,17 @@ impl<T: Whole> Part for Vec<T> {
 /// Things by name, in order.
 pub type Named<T> = Vec<(String, T)>;
 
-impl<T: Whole> Part for Named<T> {
+impl<T: Record> Field for Named<T> {
     fn fits(value: &Value) -> bool {
         let all = |map: &Map| map.entries().iter().all(|entry| Map::fits(&entry.value));
         matches!(value, Value::Map(map) if !map.is_empty() && all(map))
     }
 
     fn read(value: Value) -> Self {
-        let map: Map = Part::read(value);
+        let map: Map = Field::read(value);
         map.into_entries()
             .into_iter()
-            .map(|entry| (entry.key, T::from_map(Part::read(entry.value))))
+            .map(|entry| (entry.key, T::from_map(Field::read(entry.value))))
             .collect()
     }
 
@@ -220,32 +220,32 @@ macro_rules! record {
             /// All other keys, as they are.
             pub other: $crate::source::Map,
             /// The order of the keys in the file, if it has one of its own.
-            pub order: $crate::source::Order,
+            pub key_order: $crate::source::KeyOrder,
         }
 
-        impl $crate::source::record::Whole for $name {
+        impl $crate::source::record::Record for $name {
             fn from_map(map: $crate::source::Map) -> Self {
-                use $crate::source::record::Part;
+                use $crate::source::record::Field;
                 let mut record = Self::default();
                 let read = map.entries().iter().map(|entry| entry.key.clone()).collect();
                 for entry in map.into_entries() {
                     match entry.key.as_str() {
-                        $( $key if <$type as Part>::fits(&entry.value) => record.$field = Part::read(entry.value), )*
+                        $( $key if <$type as Field>::fits(&entry.value) => record.$field = Field::read(entry.value), )*
                         _ => record.other.put(entry),
                     }
                 }
                 let own = record.to_map();
                 let own: Vec<&str> = own.entries().iter().map(|entry| entry.key.as_str()).collect();
-                record.order = $crate::source::Order::of(read, &own);
+                record.key_order = $crate::source::KeyOrder::of(read, &own);
                 record
             }
 
             fn to_map(&self) -> $crate::source::Map {
-                use $crate::source::record::Part;
+                use $crate::source::record::Field;
                 let mut entries: Vec<$crate::source::Entry> = Vec::new();
                 $(
                     if let Some(value) = self.$field.write() {
-                        let comment = Part::comment(&self.$field).to_owned();
+                        let comment = Field::comment(&self.$field).to_owned();
                         entries.push($crate::source::Entry { comment, key: $key.to_owned(), value });
                     }
                 )*
@@ -254,7 +254,7 @@ macro_rules! record {
                         entries.push(entry.clone());
                     }
                 }
-                self.order.arrange(&mut entries);
+                self.key_order.arrange(&mut entries);
                 $crate::source::Map::of(entries)
             }
 

@@ -132,3 +132,94 @@ fn double_quoted(text: &str) -> String {
     out.push('"');
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_stand_only_where_a_reader_needs_them() {
+        for plain in [
+            "a",
+            "a b",
+            "10s",
+            "5k/s",
+            "100/s to 1k/s in 5 steps",
+            "25%",
+            "2xx",
+            "200-204",
+            "p99 < 50ms",
+            "/a?b=c",
+            "10.0.0.1",
+            "127.0.0.1:8080",
+            "http://h:1/",
+            "$.a[0]",
+            "${a}",
+            "/${random(1, 2)}",
+            "ä 日本 🌊",
+            "a#b",
+            "it's",
+            "no way",
+        ] {
+            assert_eq!(text(plain, Context::Block), plain);
+        }
+        for quoted in [
+            "",
+            " a",
+            "a ",
+            "yes",
+            "No",
+            "on",
+            "OFF",
+            "y",
+            "null",
+            "~",
+            "true",
+            "1",
+            "-1",
+            "+1",
+            ".5",
+            "1e3",
+            "0x1f",
+            "0o7",
+            "1_000",
+            "12:30",
+            "1:2:3.5",
+            "2001-12-14",
+            "a: b",
+            "a:",
+            "a #b",
+            "#a",
+            "- a",
+            "-",
+            "? a",
+            "*",
+            "&a",
+            "!a",
+            "|",
+            ">",
+            "@a",
+            "%a",
+            "[a",
+            "{a}",
+            "<<",
+            "=",
+        ] {
+            assert_eq!(text(quoted, Context::Block), format!("\"{quoted}\""));
+        }
+        for in_flow in ["${a}", "a, b", "a[0]", "/a?b", "a-", "a:?"] {
+            assert_eq!(text(in_flow, Context::Block), in_flow);
+            assert_eq!(text(in_flow, Context::Flow), format!("\"{in_flow}\""));
+        }
+    }
+
+    #[test]
+    fn quotes_are_those_with_the_fewest_marks() {
+        assert_eq!(text("{\"a\": 1}", Context::Block), "'{\"a\": 1}'");
+        assert_eq!(text("'a': \\", Context::Block), "\"'a': \\\\\"");
+        assert_eq!(
+            text("a\n\t\u{85}\u{feff}\u{202e}\u{e0001}\0", Context::Block),
+            "\"a\\n\\t\\x85\\ufeff\\u202e\\U000e0001\\x00\""
+        );
+    }
+}

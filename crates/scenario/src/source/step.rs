@@ -1,6 +1,6 @@
 //! Steps: requests and control steps with fields, all other kinds as they stand in the file.
 
-use super::record::{Part, Whole, record};
+use super::record::{Field, Record, record};
 use super::value::{Map, Scalar, Value};
 
 /// A step of a session.
@@ -164,7 +164,7 @@ record! {
     /// Steps that are done for each item of a list.
     Each {
         /// `NAME in ${LIST}`.
-        item: Scalar = "each",
+        binding: Scalar = "each",
         /// How many items at most.
         limit: Option<Scalar> = "limit",
         /// What is done.
@@ -243,7 +243,7 @@ fn is_verb(key: &str) -> bool {
     control.contains(&key) || Method::from_name(key).is_some()
 }
 
-impl Whole for Step {
+impl Record for Step {
     /// What is not clearly one of the kinds with fields stays as it is.
     fn from_map(map: Map) -> Step {
         let mut verbs = map.entries().iter().filter(|entry| is_verb(&entry.key));

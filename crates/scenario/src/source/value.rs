@@ -292,7 +292,7 @@ mod tests {
         {
             assert_eq!(time(text).as_str(), written);
         }
-        assert_eq!(Scalar::from(Time(Duration::from_nanos(1))).as_str(), "0.000000001s");
+        assert_eq!(Scalar::from(Time(Duration::from_nanos(1_000_000_500))).as_str(), "1.0000005s");
         let rate = |text: &str| Scalar::from(Rate(crate::units::parse_rate(text).unwrap()));
         for (text, written) in [
             ("1000/s", "1000/s"),

@@ -20,13 +20,26 @@ const INDENT: usize = 2;
 
 /// A whole file, with a comment at its top.
 pub(super) fn document(comment: &str, root: &Map) -> String {
-    let mut writer = Writer { out: String::new(), keeps: false };
-    writer.comment(comment, 0);
+    let mut top = Writer::default();
+    top.comment(comment, 0);
+    let mut out = top.out;
     if root.is_empty() {
-        writer.out.push_str("{}\n");
+        out.push_str("{}\n");
     }
-    writer.sections(root);
-    writer.out
+    // an empty line stands around sections of several lines, where it is no part of the text before it
+    let (mut was_tall, mut keeps) = (false, false);
+    for (index, entry) in root.entries().iter().enumerate() {
+        let mut section = Writer::default();
+        section.comment(&entry.comment, 0);
+        section.entry(entry, 0, Form::Block);
+        let is_tall = section.out.trim_end().contains('\n');
+        if index > 0 && (is_tall || was_tall) && !keeps {
+            out.push('\n');
+        }
+        out.push_str(&section.out);
+        (was_tall, keeps) = (is_tall, section.keeps);
+    }
+    out
 }
 
 /// How a list or a mapping is written.
@@ -50,6 +63,7 @@ impl Form {
     }
 }
 
+#[derive(Default)]
 struct Writer {
     out: String,
     /// Whether the text written last keeps all line ends behind it, so that no empty line may follow.
@@ -57,21 +71,6 @@ struct Writer {
 }
 
 impl Writer {
-    /// The keys of the file, with an empty line around those that take several lines.
-    fn sections(&mut self, root: &Map) {
-        let mut was_tall = false;
-        for (index, entry) in root.entries().iter().enumerate() {
-            let (from, kept) = (self.out.len(), self.keeps);
-            self.comment(&entry.comment, 0);
-            self.entry(entry, 0, Form::Block);
-            let is_tall = self.out[from..].trim_end().contains('\n');
-            if index > 0 && (is_tall || was_tall) && !kept {
-                self.out.insert(from, '\n');
-            }
-            was_tall = is_tall;
-        }
-    }
-
     fn comment(&mut self, comment: &str, indent: usize) {
         for line in comment.lines() {
             let line: String = line.chars().map(|c| if scalar::is_visible(c) { c } else { ' ' }).collect();
@@ -268,5 +267,63 @@ impl Line {
             }
         }
         self.push("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(entries: impl IntoIterator<Item = (&'static str, Value)>) -> String {
+        document("", &entries.into_iter().collect())
+    }
+
+    #[test]
+    fn what_is_short_stands_in_a_line() {
+        let map = |entries: &[(&str, &str)]| -> Value { entries.iter().copied().collect::<Map>().into() };
+        let list = |items: &[&str]| -> Value {
+            items.iter().map(|item| Value::from(*item)).collect::<Vec<_>>().into()
+        };
+        let section = Map::from([
+            ("form", map(&[("login", "${user}"), ("password", "x")])),
+            ("quoted", map(&[("a", "${a}"), ("b", "${b}"), ("c", "${c}")])),
+            ("rows", vec![map(&[("a", "b")]), map(&[("a", "c")])].into()),
+            ("words", list(&["a", "b"])),
+            ("long", list(&["word"; 30])),
+            ("none", Value::List(Vec::new())),
+        ]);
+        let text = written([("section", section.into())]);
+        let long = "    - word\n".repeat(30);
+        let wanted = format!(
+            "section:\n  form: {{login: \"${{user}}\", password: x}}\n  quoted:\n    a: ${{a}}\n    b: ${{b}}\n    c: ${{c}}\n  \
+             rows:\n    - {{a: b}}\n    - {{a: c}}\n  words: [a, b]\n  long:\n{long}  none: []\n"
+        );
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn texts_of_several_lines_are_blocks() {
+        let text = written([
+            ("one", "a\nb".into()),
+            ("two", "a\n\n b \n".into()),
+            ("more", "a\nb\n\n".into()),
+            ("later", " a\nb\n".into()),
+            ("tab", "a\n\tb".into()),
+            ("blank", "\n\n".into()),
+        ]);
+        let wanted = "one: |-\n  a\n  b\n\ntwo: |\n  a\n\n   b \n\nmore: |+\n  a\n  b\n\nlater: |2\n   a\n  b\n\n\
+                      tab: \"a\\n\\tb\"\nblank: \"\\n\\n\"\n";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn comments_stand_above() {
+        let mut step = Map::new();
+        step.insert_with_comment("first\n\nsecond", "GET", "/");
+        let mut settings = Map::new();
+        settings.insert_with_comment("how many\u{2028}x: y", "users", 5u64);
+        let root = Map::from([("settings", Value::from(settings)), ("steps", vec![step.into()].into())]);
+        let wanted = "# top\nsettings:\n  # how many x: y\n  users: 5\n\nsteps:\n  # first\n  #\n  # second\n  - GET: /\n";
+        assert_eq!(document("top", &root), wanted);
     }
 }
