@@ -38,13 +38,14 @@ pub(super) fn text(text: &str, context: Context) -> String {
 /// Whether a text of several lines can be written as a block of them. A line that begins with a tab or is made of blanks
 /// would be too easily lost.
 pub(super) fn is_block(text: &str) -> bool {
-    let line =
-        |line: &str| line.is_empty() || !line.starts_with('\t') && line.trim_start_matches([' ', '\t']) != "";
+    let is_lost = |line: &str| {
+        line.starts_with('\t') || (!line.is_empty() && line.trim_start_matches([' ', '\t']).is_empty())
+    };
     let visible = |c: char| is_visible(c) || matches!(c, '\n' | '\t');
     text.contains('\n')
-        && text.trim_matches('\n') != ""
+        && !text.trim_matches('\n').is_empty()
         && text.chars().all(visible)
-        && text.split('\n').all(line)
+        && !text.split('\n').any(is_lost)
 }
 
 /// Whether a text stands for itself without quotes.
