@@ -26,8 +26,11 @@
 //! # Ok::<(), tidemark_scenario::Diagnostics>(())
 //! ```
 //!
+//! A scenario that a program makes is built as [source](source::Scenario) and written from that.
+//!
 //! The language is described once, in `language.rs` and, step by step, in `steps/`; the checker and the
-//! [JSON Schema](schema::json_schema) are made from that. At run time [`Expr`]s and [`Template`]s are evaluated over a session's [`Slot`]s in a
+//! [JSON Schema](schema::json_schema) are made from that. At run time [`Expr`]s and [`Template`]s are evaluated over
+//! a session's [`Slot`]s in a
 //! [`Context`].
 
 mod claims;
@@ -50,6 +53,7 @@ mod settings;
 mod shipped;
 mod sink;
 pub mod slot;
+pub mod source;
 mod steps;
 pub mod template;
 pub mod units;

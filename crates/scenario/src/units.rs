@@ -192,8 +192,11 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     if (count - count.round()).abs() > 1e-6 {
         return Err(error(text, COUNT, "it is not whole"));
     }
-    if count > 1e15 { Err(error(text, COUNT, "it is too large")) } else { Ok(count.round() as u64) }
+    if count >= COUNT_END { Err(error(text, COUNT, "it is too large")) } else { Ok(count.round() as u64) }
 }
+
+/// Beyond all whole numbers that are read: the first of which not every digit would be kept.
+const COUNT_END: f64 = 9_007_199_254_740_992.0;
 
 /// A rate, shown as it is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -298,6 +301,8 @@ mod tests {
         assert_eq!(parse_size("2kB").unwrap(), 2_000);
         assert_eq!(parse_count("10_000").unwrap(), 10_000);
         assert_eq!(parse_count("1.5k").unwrap(), 1_500);
+        assert_eq!(parse_count("9007199254740991").unwrap(), (1 << 53) - 1);
+        assert!(parse_count("9007199254740992").unwrap_err().to_string().contains("too large"));
     }
 
     #[test]

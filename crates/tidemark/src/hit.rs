@@ -24,7 +24,7 @@ const NAMES_MAX: u32 = 100;
 /// Hits a URL and shows what came of it.
 pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     run::check_results(&arguments.results, arguments.json)?;
-    let text = recipe::scenario_text(arguments)?;
+    let text = recipe::scenario(arguments)?.to_yaml();
     let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
     let plan = plan.ok_or_else(|| failure(&diagnostics))?;
     if arguments.print_scenario {

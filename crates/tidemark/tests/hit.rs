@@ -5,6 +5,7 @@ mod program;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use program::{code, run, stderr, stdout};
@@ -414,4 +415,188 @@ fn the_driver_is_pinned_and_the_report_says_where() {
         run(folder.path(), &["hit", &server.url("/"), "-n", "1", "--pin", &format!("system={core}")]);
     assert_eq!(code(&system), 2);
     assert!(stderr(&system).contains("the system is there already"), "{}", stderr(&system));
+}
+
+/// The scenario that flags stand for, as it is printed and as a file that is right.
+fn printed(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, &[&["hit", "--print-scenario"], arguments].concat());
+    assert_eq!((code(&output), stderr(&output).as_str()), (0, ""), "{arguments:?}");
+    let text = stdout(&output);
+    fs::write(folder.join("printed.yaml"), &text).unwrap();
+    let checked = run(folder, &["check", "printed.yaml"]);
+    assert_eq!((code(&checked), stderr(&checked).as_str()), (0, ""), "{text}");
+    assert!(stdout(&checked).contains("no mistakes"), "{}", stdout(&checked));
+    text
+}
+
+#[test]
+fn the_printed_scenario_is_one_that_a_person_would_write() {
+    let folder = folder();
+    let text = printed(folder.path(), &["http://127.0.0.1:8080/", "-r", "1k/s", "--for", "30s"]);
+    let reference = include_str!("../../../docs/scenario.md");
+    assert!(reference.contains(&format!("```yaml\n{text}```\n")), "the reference does not show\n{text}");
+}
+
+#[test]
+fn every_flag_is_in_the_printed_scenario() {
+    let folder = folder();
+    fs::write(folder.path().join("item.json"), "{\n  \"id\": \"${id}\"\n}\n").unwrap();
+    fs::write(folder.path().join("urls.txt"), "/a\n/b?c=d e\n").unwrap();
+    let whole = |file: &str| fs::canonicalize(folder.path()).unwrap().join(file).display().to_string();
+    let tls = [
+        &[
+            "https://h:1/",
+            "-k",
+            "--cacert",
+            "ca.pem",
+            "-E",
+            "me.pem",
+            "--key",
+            "me.key",
+            "--server-name",
+            "s",
+        ][..],
+        &["--no-resumption", "--http", "2", "-p", "8", "-c", "2"],
+    ]
+    .concat();
+    let files = format!(
+        "\n  http: 2\n  tls:\n    insecure: true\n    ca: {}\n    certificate: {}\n    key: {}\n    server name: s\n    \
+         resumption: false\n",
+        whole("ca.pem"),
+        whole("me.pem"),
+        whole("me.key")
+    );
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["h:1/x?a=b", "-m", "delete"], &["\n      - DELETE: /x?a=b\n", "users: 50\n", "connections: 50\n"]),
+        (
+            &["h:1/", "-H", "X-One: a: ${b} # c", "-H", "Accept: */*", "-T", "2s"],
+            &["headers: {X-One: \"a: $${b} # c\", Accept: \"*/*\"}\n", "\n        timeout: 2s\n"],
+        ),
+        (
+            &["h:1/", "-b", "{\"a\": 1}", "--content-type", "application/json"],
+            &["- POST: /\n        headers: {Content-Type: application/json}\n        body: '{\"a\": 1}'\n"],
+        ),
+        (
+            &["h:1/", "-B", "item.json", "-m", "PUT"],
+            &["- PUT: /\n        body: |\n          {\n            \"id\": \"$${id}\"\n          }\n"],
+        ),
+        (&["h:1/", "-b", "@item.json"], &["        body: |\n"]),
+        (
+            &["h:1/", "--urls", "urls.txt"],
+            &[
+                "feeders:\n  urls: {values: [a, \"b?c=d%20e\"]}\n",
+                "- GET: /${path(next(urls))}\n        label: GET 2 URLs in turn\n",
+            ],
+        ),
+        (
+            &["h:1/shop", "--random-path", "item-[0-9]{4}"],
+            &["- GET: /shop/item-${path(pad(random(0, 9999), 4))}\n        label: GET /shop/item-[0-9]{4}\n"],
+        ),
+        (
+            &[
+                "h:1/",
+                "-r",
+                "1234567/s",
+                "--poisson",
+                "--waiting",
+                "10",
+                "-d",
+                "3605s",
+                "--warm-up",
+                "0",
+                "-c",
+                "9",
+            ],
+            &[
+                "load:\n  rate: 1234567/s\n  spacing: poisson\n  hold: 3605s\n",
+                "connections: 9\n  waiting: 10\n",
+            ],
+        ),
+        (
+            &["h:1/", "-n", "20", "-c", "30"],
+            &["users: 20\n  hold: 24h\n", "connections: 20\n  sessions: 20\n"],
+        ),
+        (&["h:1/", "--pipeline", "16", "-c", "2"], &["users: 32\n", "connections: 2\n  pipeline: 16\n"]),
+        (&["h:1/", "--disable-keepalive"], &["\n  keep alive: false\n"]),
+        (
+            &["h:1/", "--until", "p99<10ms", "--until", "errors = 0"],
+            &["\nobjectives:\n  - p99<10ms\n  - errors = 0\n"],
+        ),
+        (&["h:1/", "--seed", "9007199254740991"], &["\nseed: 9007199254740991\n"]),
+        (&tls, &[&files, "users: 16\n", "connections: 2\n  streams: 8\n"]),
+        (
+            &["h:1/", "--resolve", "first", "--connect-to", "127.0.0.1:9"],
+            &["resolve: first\n  connect to: 127.0.0.1:9\n"],
+        ),
+        (
+            &["h:1/", "-6", "--unix-socket", "/run/x.sock"],
+            &["resolve: ipv6\n  connect to: unix:/run/x.sock\n"],
+        ),
+        (&["h:1/", "-H", "Host: shop.example"], &["url: http://shop.example\n  connect to: h:1\n"]),
+        (
+            &[
+                "h:1/",
+                "-t",
+                "2",
+                "--pin",
+                "0 1",
+                "--io",
+                "epoll",
+                "--spin",
+                "--timestamps",
+                "kernel",
+                "-q",
+                "--latency",
+            ],
+            &[
+                "tidemark run takes it, with --threads 2 --pin driver=0 --pin driver=1 --io epoll --spin --timestamps kernel.\n",
+            ],
+        ),
+    ];
+    for (arguments, parts) in cases {
+        let text = printed(folder.path(), arguments);
+        for part in *parts {
+            assert!(text.contains(part), "{part:?} of {arguments:?} is not in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn the_printed_scenario_sends_what_the_flags_do() {
+    let server = Server::start();
+    let folder = folder();
+    let url = server.url("/p?q=1");
+    let body = "two\n  \"lines\": ${x}\n\n";
+    for flags in [
+        &["-m", "PUT", "-H", "X-One: yes", "-H", "X-Two: ${b}, 1: '", "-b", body, "--content-type", "text/x"]
+            [..],
+        &["-H", "Host: shop.example:81", "-b", " - a\r\n\t"],
+        &["--disable-keepalive"],
+    ] {
+        let flags = [&[&url, "-n", "3", "-c", "1", "-t", "1"], flags].concat();
+        printed(folder.path(), &flags);
+        assert_eq!(server.requests().len(), 0, "nothing is sent");
+        hit(&flags);
+        let by_flags = server.requests();
+        server.seen.lock().unwrap().clear();
+        let output = run(folder.path(), &["run", "printed.yaml", "-q", "--threads", "1"]);
+        assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+        assert_eq!((by_flags.len(), server.requests()), (3, by_flags), "{flags:?}");
+        server.seen.lock().unwrap().clear();
+    }
+}
+
+#[test]
+fn printing_takes_no_flag_that_asks_for_a_run() {
+    let folder = folder();
+    for flag in ["--json", "--save", "--tui", "--junit=x", "--markdown=-", "--github", "--csv=x", "--hlog=x"]
+    {
+        let output = run(folder.path(), &["hit", "h:1/", "--print-scenario", flag]);
+        assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{flag}");
+        assert!(stderr(&output).contains("--print-scenario"), "{}", stderr(&output));
+    }
+    let help =
+        stdout(&run(folder.path(), &["hit", "--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("headers and body are in it as given"), "{help}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is written");
 }

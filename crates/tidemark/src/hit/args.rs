@@ -30,6 +30,7 @@ Examples:
   tidemark hit :8080/ -r 5k/s --until 'p99<10ms' --until 'errors=0'
   tidemark hit :8080/items -n 1000 -m POST -b @item.json
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
+  tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
   tidemark hit https://127.0.0.1:8443/ --cacert test-ca.pem --server-name shop.test")]
 pub struct HitArguments {
     /// What to send requests to; http:// may be left out
@@ -118,8 +119,9 @@ pub struct HitArguments {
     /// Keep the run and its report, in a fresh directory in runs/ or in DIR
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, help_heading = OUTPUT)]
     pub save: Option<Option<PathBuf>>,
-    /// Only print the scenario that this stands for; `tidemark run` takes it
-    #[arg(long, help_heading = OUTPUT)]
+    /// Only print the scenario that the flags stand for, for `tidemark run`; headers and body are in it as given
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all =
+          ["json", "save", "tui", "junit", "markdown", "github", "csv", "hlog"])]
     pub print_scenario: bool,
     /// Watch it on the whole screen: rate, latencies, errors, CPU; q stops
     #[arg(long, conflicts_with = "quiet", help_heading = OUTPUT)]

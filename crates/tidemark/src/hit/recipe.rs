@@ -1,11 +1,16 @@
-//! Flags become a scenario, as text: what is saved with the run can be run again.
+//! Flags become a scenario, as its source: what is saved with the run, and what `--print-scenario` prints, can be run
+//! again.
 
-use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidemark_scenario::plan::{HttpVersion, System, TlsSettings};
+use tidemark_lab::{IoChoice, Timestamps};
+use tidemark_scenario::plan::{HttpVersion, TlsSettings};
+use tidemark_scenario::source::{
+    Feeder, Load, Map, Method, Named, Request, Scalar, Scenario, Session, System, Value, verbatim,
+};
 use tidemark_scenario::units::{Rate, Time};
+use tidemark_scenario::{plan, source};
 use url::Url;
 
 use super::args::HitArguments;
@@ -20,18 +25,15 @@ const DURATION: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 /// Longest time that a number of requests may take where no time is named.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// Longest time for an answer where none is named.
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest body or list of URLs, bytes: it stands in the scenario.
 const FILE_BYTES_MAX: u64 = 2 << 20;
-/// Largest answer: it is counted and not kept.
+/// Largest answer.
 const ANSWER_MAX: &str = "16GiB";
 /// Characters of a path that a label shows.
 const LABEL_CHARS: usize = 60;
-const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /// The scenario that the flags stand for.
-pub fn scenario_text(arguments: &HitArguments) -> Result<String, Failure> {
+pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
     let mut url = parse_url(&arguments.url)?;
     let mut connect_to = arguments.reach.place();
     let body = body(arguments)?;
@@ -42,152 +44,181 @@ pub fn scenario_text(arguments: &HitArguments) -> Result<String, Failure> {
         connect_to.get_or_insert_with(|| place(&url));
         url = named(&url, &host)?;
     }
-    let origin = origin(&url);
+    let system = system(arguments, &url, connect_to)?;
+    let Paths { path, label, feeders } = paths(arguments, &url)?;
+    let label: String = format!("{} {label}", method.as_str()).chars().take(LABEL_CHARS).collect();
+    let request = Request {
+        // a request without a label is called by its method and path
+        label: (label != format!("{} {path}", method.as_str())).then(|| verbatim(&label).into()),
+        headers: headers.into_iter().map(|(name, value)| (verbatim(&name), verbatim(&value))).collect(),
+        body: body.map(|body| verbatim(&body).into()),
+        timeout: arguments.timeout.map(|timeout| Time(timeout).into()),
+        ..Request::new(method, path)
+    };
+    Ok(Scenario {
+        comment: comment(arguments),
+        name: Some(verbatim(&format!("hit {}", url.authority())).into()),
+        system: Some(system),
+        feeders,
+        sessions: vec![("hit".into(), Session { steps: vec![request.into()], ..Session::default() })],
+        load: Some(load(arguments)),
+        limits: limits(arguments),
+        objectives: arguments.objectives.iter().map(|objective| verbatim(objective).into()).collect(),
+        seed: arguments.seed.map(Into::into),
+        ..Scenario::default()
+    })
+}
+
+/// What stands at the top: where it is from, and the flags that are no part of a scenario.
+fn comment(arguments: &HitArguments) -> String {
+    let mut flags: Vec<String> = Vec::new();
+    flags.extend(arguments.threads.map(|threads| format!("--threads {threads}")));
+    flags.extend(arguments.pins.iter().flat_map(|pins| pins.split_whitespace()).map(|pin| match pin {
+        cores if !cores.contains('=') => format!("--pin driver={cores}"),
+        pin => format!("--pin {pin}"),
+    }));
+    flags.extend((arguments.io != IoChoice::default()).then(|| format!("--io {}", arguments.io)));
+    flags.extend(arguments.spin.then(|| "--spin".to_owned()));
+    let timestamps = arguments.timestamps;
+    flags.extend((timestamps != Timestamps::default()).then(|| format!("--timestamps {timestamps}")));
+    let made = "Made by tidemark hit; tidemark run takes it";
+    if flags.is_empty() { format!("{made}.") } else { format!("{made}, with {}.", flags.join(" ")) }
+}
+
+/// What is requested.
+struct Paths {
+    /// With holes where it varies.
+    path: String,
+    label: String,
+    feeders: Named<Feeder>,
+}
+
+fn paths(arguments: &HitArguments, url: &Url) -> Result<Paths, Failure> {
     let base = &url[url::Position::BeforePath..url::Position::AfterQuery];
-    let mut text = String::from("# Made by tidemark hit; tidemark run takes it.\n");
-    // writing to a String cannot fail
-    let mut line = |line: String| {
-        let _ = writeln!(text, "{line}");
+    if let Some(file) = &arguments.urls {
+        let urls = urls(file, url)?;
+        let label = format!("{} URLs in turn", urls.len());
+        let values: Vec<Value> = urls.iter().map(|path| verbatim(path).into()).collect();
+        let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
+        return Ok(Paths { path: "/${path(next(urls))}".into(), label, feeders });
+    }
+    let Some(pattern) = &arguments.random_path else {
+        return Ok(Paths { path: verbatim(base), label: base.to_owned(), feeders: Vec::new() });
     };
-    line(format!("name: {}", quoted(&format!("hit {}", url.authority()))));
-    line(format!("system:\n  url: {}", quoted(&origin)));
-    reach(arguments, &url, connect_to, &mut line)?;
-    let (path, label) = match (&arguments.urls, &arguments.random_path) {
-        (Some(file), _) => {
-            let urls = urls(file, &url)?;
-            line("feeders:\n  urls:\n    values:".into());
-            urls.iter().for_each(|path| line(format!("      - {}", quoted(path))));
-            ("/${path(next(urls))}".to_owned(), format!("{} URLs in turn", urls.len()))
-        }
-        (None, Some(pattern)) => {
-            let wrong = |reason| Failure::usage(format!("--random-path: {reason}"));
-            if url.query().is_some() {
-                return Err(wrong("the URL's query belongs behind the pattern".to_owned()));
-            }
-            let path = pattern::template(pattern).map_err(wrong)?;
-            let (base, path) = (base.trim_end_matches('/'), path.trim_start_matches('/'));
-            (format!("{}/{path}", escaped(base)), format!("{base}/{}", pattern.trim_start_matches('/')))
-        }
-        (None, None) => (escaped(base), base.to_owned()),
-    };
-    let label: String = format!("{method} {label}").chars().take(LABEL_CHARS).collect();
-    line("sessions:\n  hit:\n    steps:".into());
-    line(format!("      - {method}: {}", quoted_as_is(&path)));
-    line(format!("        label: {}", quoted(&label)));
-    line(format!("        timeout: {}", Time(arguments.timeout.unwrap_or(TIMEOUT))));
-    if !headers.is_empty() {
-        line("        headers:".into());
-        headers
-            .iter()
-            .for_each(|(name, value)| line(format!("          {}: {}", quoted(name), quoted(value))));
+    let wrong = |reason| Failure::usage(format!("--random-path: {reason}"));
+    if url.query().is_some() {
+        return Err(wrong("the URL's query belongs behind the pattern".to_owned()));
     }
-    if let Some(body) = body {
-        line(format!("        body: {}", quoted(&body)));
-    }
-    load(arguments, &mut line);
-    if !arguments.objectives.is_empty() {
-        line("objectives:".into());
-        arguments.objectives.iter().for_each(|objective| line(format!("  - {}", quoted(objective))));
-    }
-    Ok(text)
+    let path = pattern::template(pattern).map_err(wrong)?;
+    let base = base.trim_end_matches('/');
+    let label = format!("{base}/{}", pattern.trim_start_matches('/'));
+    let path = format!("{}/{}", verbatim(base), path.trim_start_matches('/'));
+    Ok(Paths { path, label, feeders: Vec::new() })
 }
 
 /// How the URL is reached. Files are named by their whole path: the scenario may be run again from elsewhere.
-fn reach(
-    arguments: &HitArguments,
-    url: &Url,
-    connect_to: Option<String>,
-    line: &mut impl FnMut(String),
-) -> Result<(), Failure> {
-    let mut system = System { connect_to, ..System::default() };
-    let usual = system.resolve;
-    arguments.reach.apply(&mut system);
-    if system.resolve != usual {
-        line(format!("  resolve: {}", system.resolve.word()));
-    }
-    if let Some(place) = &system.connect_to {
-        line(format!("  connect to: {}", quoted(place)));
-    }
-    if system.http != HttpVersion::One {
-        line(format!("  http: {}", system.http.word()));
-    }
-    if arguments.reach.streams.is_some() && system.http != HttpVersion::Two {
+fn system(arguments: &HitArguments, url: &Url, connect_to: Option<String>) -> Result<System, Failure> {
+    let mut reached = plan::System { connect_to, ..plan::System::default() };
+    let usual = reached.resolve;
+    arguments.reach.apply(&mut reached);
+    if arguments.reach.streams.is_some() && reached.http != HttpVersion::Two {
         return Err(Failure::usage("--streams is for HTTP/2: write --http 2 beside it"));
     }
-    if arguments.pipeline > 1 && system.http != HttpVersion::One {
+    if arguments.pipeline > 1 && reached.http != HttpVersion::One {
         return Err(Failure::usage(
             "--pipeline is for HTTP/1.1; over HTTP/2 several requests at once are --streams",
         ));
     }
-    if system.tls == TlsSettings::default() {
-        return Ok(());
-    }
-    if url.scheme() != "https" {
+    if reached.tls != TlsSettings::default() && url.scheme() != "https" {
         let reason = "how TLS is spoken is given, but the URL is not https://; write https:// or leave those flags out";
         return Err(Failure::usage(reason));
     }
-    let tls = system.tls;
-    line("  tls:".into());
-    if tls.insecure {
-        line("    insecure: true".into());
-    }
-    for (key, file) in [("ca", tls.ca), ("certificate", tls.certificate), ("key", tls.key)] {
-        let Some(file) = file else { continue };
-        let whole = std::path::absolute(&file)
-            .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
-        line(format!("    {key}: {}", quoted(&whole.to_string_lossy())));
-    }
-    if let Some(name) = &tls.server_name {
-        line(format!("    server name: {}", quoted(name)));
-    }
-    if !tls.resumption {
-        line("    resumption: false".into());
-    }
-    Ok(())
+    Ok(source::System {
+        url: Some(verbatim(&origin(url)).into()),
+        resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
+        connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
+        http: (reached.http != HttpVersion::One).then(|| Scalar::unquoted(reached.http.word())),
+        tls: tls(reached.tls)?,
+        ..source::System::default()
+    })
 }
 
-fn load(arguments: &HitArguments, line: &mut impl FnMut(String)) {
-    let most = arguments.requests.unwrap_or(u64::MAX);
-    let connections = arguments.connections.map_or(CLOSED_CONNECTIONS, u64::from).min(most);
-    let streams = u64::from(arguments.reach.streams.unwrap_or(1));
+fn tls(settings: TlsSettings) -> Result<Map, Failure> {
+    let mut tls = Map::new();
+    if settings.insecure {
+        tls.insert("insecure", true);
+    }
+    for (key, file) in [("ca", settings.ca), ("certificate", settings.certificate), ("key", settings.key)] {
+        let Some(file) = file else { continue };
+        tls.insert(key, verbatim(&absolute(&file)?.to_string_lossy()));
+    }
+    if let Some(name) = &settings.server_name {
+        tls.insert("server name", verbatim(name));
+    }
+    if !settings.resumption {
+        tls.insert("resumption", false);
+    }
+    Ok(tls)
+}
+
+fn absolute(file: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+}
+
+fn load(arguments: &HitArguments) -> Load {
+    let usual = if arguments.requests.is_some() { Duration::ZERO } else { WARM_UP };
+    let warm_up = arguments.warm_up.unwrap_or(usual);
+    let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
+    let load = Load {
+        warm_up: (!warm_up.is_zero()).then(|| Time(warm_up).into()),
+        hold: Some(Time(arguments.duration.unwrap_or(unnamed)).into()),
+        ..Load::default()
+    };
     match arguments.rate {
         Some(rate) => {
-            let spacing = if arguments.poisson { "poisson" } else { "constant" };
-            line(format!("load:\n  rate: {}\n  spacing: {spacing}", Rate(rate)));
+            let spacing = arguments.poisson.then(|| "poisson".into());
+            Load { rate: Some(Rate(rate).into()), spacing, ..load }
         }
         None => {
-            let at_once = streams.max(u64::from(arguments.pipeline));
-            let users = (connections * at_once).min(most);
-            line(format!("load:\n  users: {users}"));
+            let at_once = streams(arguments).max(u64::from(arguments.pipeline));
+            let users = (connections(arguments) * at_once).min(arguments.requests.unwrap_or(u64::MAX));
+            Load { users: Some(users.into()), ..load }
         }
     }
-    let warm_up =
-        arguments.warm_up.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARM_UP });
-    if !warm_up.is_zero() {
-        line(format!("  warm-up: {}", Time(warm_up)));
-    }
-    let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
-    line(format!("  hold: {}", Time(arguments.duration.unwrap_or(unnamed))));
-    line(format!("limits:\n  body: {ANSWER_MAX}"));
+}
+
+fn limits(arguments: &HitArguments) -> Map {
+    let mut limits = Map::new();
+    limits.insert_with_comment("answers are counted, not kept", "body", ANSWER_MAX);
     // arrivals find as many connections made as are named
     if arguments.rate.is_none() || arguments.connections.is_some() {
-        line(format!("  connections: {connections}"));
+        limits.insert("connections", connections(arguments));
     }
     if let Some(waiting) = arguments.waiting {
-        line(format!("  waiting: {waiting}"));
+        limits.insert("waiting", waiting);
     }
-    if streams > 1 {
-        line(format!("  streams: {streams}"));
+    if streams(arguments) > 1 {
+        limits.insert("streams", streams(arguments));
     }
     if let Some(requests) = arguments.requests {
-        line(format!("  sessions: {requests}"));
+        limits.insert("sessions", requests);
     }
     if arguments.pipeline > 1 {
-        line(format!("  pipeline: {}", arguments.pipeline));
+        limits.insert("pipeline", arguments.pipeline);
     }
     if arguments.disable_keepalive {
-        line("  keep alive: false".into());
+        limits.insert("keep alive", false);
     }
+    limits
+}
+
+fn connections(arguments: &HitArguments) -> u64 {
+    let most = arguments.requests.unwrap_or(u64::MAX);
+    arguments.connections.map_or(CLOSED_CONNECTIONS, u64::from).min(most)
+}
+
+fn streams(arguments: &HitArguments) -> u64 {
+    u64::from(arguments.reach.streams.unwrap_or(1))
 }
 
 fn parse_url(text: &str) -> Result<Url, Failure> {
@@ -224,13 +255,14 @@ fn named(url: &Url, host: &str) -> Result<Url, Failure> {
         .map_err(|error| Failure::usage(format!("-H 'Host: {host}' names no host: {error}")))
 }
 
-fn method(arguments: &HitArguments, has_body: bool) -> Result<String, Failure> {
-    let default = if has_body { "POST" } else { "GET" };
-    let method = arguments.method.as_deref().unwrap_or(default).to_ascii_uppercase();
-    if METHODS.contains(&method.as_str()) {
-        return Ok(method);
-    }
-    Err(Failure::usage(format!("-m {method} is none of {}", METHODS.join(", "))))
+fn method(arguments: &HitArguments, has_body: bool) -> Result<Method, Failure> {
+    let usual = if has_body { Method::Post } else { Method::Get };
+    let Some(name) = &arguments.method else { return Ok(usual) };
+    let name = name.to_ascii_uppercase();
+    Method::from_name(&name).ok_or_else(|| {
+        let all: Vec<&str> = Method::ALL.iter().map(|method| method.as_str()).collect();
+        Failure::usage(format!("-m {name} is none of {}", all.join(", ")))
+    })
 }
 
 fn headers(arguments: &HitArguments) -> Result<Vec<(String, String)>, Failure> {
@@ -310,30 +342,4 @@ fn urls(file: &Path, base: &Url) -> Result<Vec<String>, Failure> {
         return Err(Failure::usage(format!("{} has no URL; write one a line", file.display())));
     }
     Ok(paths)
-}
-
-/// What is text must not become a hole.
-fn escaped(text: &str) -> String {
-    text.replace("${", "$${")
-}
-
-/// A YAML scalar whose text is just this.
-fn quoted(text: &str) -> String {
-    quoted_as_is(&escaped(text))
-}
-
-fn quoted_as_is(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

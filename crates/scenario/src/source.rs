@@ -1,0 +1,133 @@
+//! A scenario as source: what its file says, before it is checked and compiled.
+//!
+//! Whoever makes scenarios builds a [`Scenario`] and writes it with [`Scenario::to_yaml`], as a person would have
+//! written it: `tidemark hit` from its flags, an importer from another tool's file. [`Scenario::read`] takes any file
+//! back in. Fields are what such makers need; every other key stands in a record's `other`, as it is, so that nothing
+//! is lost between reading and writing but remarks.
+//!
+//! The model does not judge: what a key must hold, the [checker](crate::check_text) knows. Texts may have `${…}` holes;
+//! what must not become one goes through [`verbatim`].
+//!
+//! ```
+//! use tidemark_scenario::source::{Load, Map, Method, Request, Scenario, Session, System, verbatim};
+//!
+//! let login = Request {
+//!     label: Some("Login".into()),
+//!     form: Map::from([("user", "${next(users)}"), ("password", &verbatim("pa${ss"))]),
+//!     check: Map::from([("status", 200u64)]),
+//!     ..Request::new(Method::Post, "/login")
+//! };
+//! let scenario = Scenario {
+//!     comment: "Made by hand.".into(),
+//!     system: Some(System { url: Some("http://127.0.0.1:8080".into()), ..System::default() }),
+//!     sessions: vec![("visitor".into(), Session { steps: vec![login.into()], ..Session::default() })],
+//!     load: Some(Load { rate: Some("100/s".into()), hold: Some("10s".into()), ..Load::default() }),
+//!     objectives: vec!["p99 < 50ms".into()],
+//!     ..Scenario::default()
+//! };
+//! let text = scenario.to_yaml();
+//! assert_eq!(text, r#"# Made by hand.
+//! system:
+//!   url: http://127.0.0.1:8080
+//!
+//! sessions:
+//!   visitor:
+//!     steps:
+//!       - POST: /login
+//!         label: Login
+//!         form: {user: "${next(users)}", password: "pa$${ss"}
+//!         check: {status: 200}
+//!
+//! load:
+//!   rate: 100/s
+//!   hold: 10s
+//!
+//! objectives:
+//!   - p99 < 50ms
+//! "#);
+//! let read = Scenario::read("by-hand.yaml", &text)?;
+//! assert_eq!(read.sessions, scenario.sessions);
+//! # Ok::<(), tidemark_scenario::Diagnostics>(())
+//! ```
+
+mod parts;
+mod record;
+mod scalar;
+mod step;
+mod value;
+mod write;
+
+pub use parts::{Defaults, Feeder, Load, Phase, Session, System};
+pub use record::{KeyOrder, Named};
+pub use step::{Choose, Each, Method, Repeat, Request, Set, Sometimes, Step, Take, Think, Way, When};
+pub use value::{Entry, Map, Scalar, Value};
+
+use self::record::{Record, record};
+use crate::diagnostic::Diagnostics;
+use crate::sink::Sink;
+use crate::yaml;
+
+record! {
+    /// A whole file. Its comment stands at the top.
+    Scenario {
+        /// Name of the experiment.
+        name: Option<Scalar> = "name",
+        /// What it is, for a person.
+        description: Option<Scalar> = "description",
+        /// Named values with their defaults.
+        settings: Map = "settings",
+        /// What is driven.
+        system: Option<System> = "system",
+        /// Stores that are started before the system.
+        stores: Map = "stores",
+        /// Rows that sessions draw from.
+        feeders: Named<Feeder> = "feeders",
+        /// What every request has.
+        defaults: Option<Defaults> = "defaults",
+        /// Steps done once before the load.
+        prepare: Vec<Step> = "prepare",
+        /// What virtual users do.
+        sessions: Named<Session> = "sessions",
+        /// How many come.
+        load: Option<Load> = "load",
+        /// Bounds of the driver.
+        limits: Map = "limits",
+        /// What decides pass or fail: texts like `p99 < 50ms`, or mappings with more about it.
+        objectives: Vec<Value> = "objectives",
+        /// How everything is read back after the load.
+        verify: Map = "verify",
+        /// What is broken on purpose.
+        faults: Vec<Value> = "faults",
+        /// Fixes the random numbers.
+        seed: Option<Scalar> = "seed",
+    }
+}
+
+impl Scenario {
+    /// Reads any scenario file, also one that compares others; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// Where the text is no YAML, with line and column. Whether it is a scenario that can run is another question:
+    /// [`crate::check_text`].
+    pub fn read(name: &str, text: &str) -> Result<Scenario, Diagnostics> {
+        let sink = Sink::new(name, text);
+        let root = yaml::read(&sink);
+        if let Some(root) = root.filter(|_| !sink.has_errors()) {
+            match Value::read(&root) {
+                Value::Map(map) => return Ok(Scenario::from_map(map)),
+                _ => sink.error(&root, format!("a scenario is a mapping, not {}", root.kind())),
+            }
+        }
+        Err(sink.into_diagnostics())
+    }
+
+    /// The file, as a person would have written it. What is read from it is this again, but for comments.
+    pub fn to_yaml(&self) -> String {
+        write::document(&self.comment, &self.to_map())
+    }
+}
+
+/// A text in which nothing is a hole: every `${` in it is one that is text.
+pub fn verbatim(text: &str) -> String {
+    text.replace("${", "$${")
+}

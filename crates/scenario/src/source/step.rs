@@ -1,0 +1,299 @@
+//! Steps: requests and control steps with fields, all other kinds as they stand in the file.
+
+use super::record::{Field, Record, record};
+use super::value::{Map, Scalar, Value};
+
+/// A step of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// An HTTP request.
+    Request(Request),
+    /// Steps that are done in a share of all passes.
+    Sometimes(Sometimes),
+    /// Steps that are done several times.
+    Repeat(Repeat),
+    /// One of several ways, by chance.
+    Choose(Choose),
+    /// Steps that are done if a condition holds.
+    When(When),
+    /// Steps that are done for each item of a list.
+    Each(Each),
+    /// A wait.
+    Think(Think),
+    /// Variables that are set.
+    Set(Set),
+    /// A row of a feeder that is drawn.
+    Take(Take),
+    /// Any other: a call, a command of Redis, a message over a WebSocket, the end of the session. Its first key is its
+    /// verb, by custom, and has the step's comment.
+    Other(Map),
+}
+
+/// Methods of HTTP requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "they are their names")]
+pub enum Method {
+    #[default]
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+    Head,
+    Options,
+}
+
+impl Method {
+    /// All that a step can have.
+    pub const ALL: [Method; 7] = [
+        Method::Get,
+        Method::Post,
+        Method::Put,
+        Method::Patch,
+        Method::Delete,
+        Method::Head,
+        Method::Options,
+    ];
+
+    /// As it stands in a request.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+            Method::Head => "HEAD",
+            Method::Options => "OPTIONS",
+        }
+    }
+
+    /// The method of this name, in capitals.
+    pub fn from_name(name: &str) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| method.as_str() == name)
+    }
+}
+
+/// Stands for the method among the keys of a request.
+const METHOD: &str = "GET";
+
+record! {
+    /// An HTTP request. Of `form`, `json` and `body` it has at most one.
+    Request [
+        /// Its method.
+        method: Method
+    ] {
+        /// Its path, begun with a slash.
+        path: Scalar = "GET",
+        /// Its name in the report.
+        label: Option<Scalar> = "label",
+        /// Parameters that are put behind the path, encoded.
+        query: Map = "query",
+        /// Headers.
+        headers: Map = "headers",
+        /// The body as fields of a form.
+        form: Map = "form",
+        /// The body as JSON.
+        json: Option<Value> = "json",
+        /// The body as it is.
+        body: Option<Scalar> = "body",
+        /// Longest time for the answer.
+        timeout: Option<Scalar> = "timeout",
+        /// What is kept of the answer, by variable: a JSON path, or a mapping with `json`, `header`, `regex`, ….
+        extract: Map = "extract",
+        /// What must hold of the answer: `status`, `body`, `header`, `json`, `that`.
+        check: Map = "check",
+    }
+}
+
+record! {
+    /// Steps that are done in a share of all passes.
+    Sometimes {
+        /// The share, like `25%`.
+        share: Scalar = "sometimes",
+        /// Spread evenly, or by chance.
+        rhythm: Option<Scalar> = "rhythm",
+        /// What is done.
+        steps: Vec<Step> = "steps",
+    }
+}
+
+record! {
+    /// Steps that are done several times.
+    Repeat {
+        /// How often.
+        times: Scalar = "repeat",
+        /// The variable that counts the rounds, from 0.
+        counter: Option<Scalar> = "as",
+        /// What is done.
+        steps: Vec<Step> = "steps",
+    }
+}
+
+record! {
+    /// One of several ways, by chance.
+    Choose {
+        /// The ways.
+        ways: Vec<Way> = "choose",
+    }
+}
+
+record! {
+    /// A way of a choose step.
+    Way {
+        /// How often it is gone, against the sum of all.
+        weight: Option<Scalar> = "weight",
+        /// What is done.
+        steps: Vec<Step> = "steps",
+    }
+}
+
+record! {
+    /// Steps that are done if a condition holds.
+    When {
+        /// The condition, an expression.
+        condition: Scalar = "when",
+        /// What is done if it holds.
+        steps: Vec<Step> = "steps",
+        /// What is done if it does not.
+        otherwise: Vec<Step> = "else",
+    }
+}
+
+record! {
+    /// Steps that are done for each item of a list.
+    Each {
+        /// `NAME in ${LIST}`.
+        binding: Scalar = "each",
+        /// How many items at most.
+        limit: Option<Scalar> = "limit",
+        /// What is done.
+        steps: Vec<Step> = "steps",
+    }
+}
+
+record! {
+    /// A wait.
+    Think {
+        /// A time like `2s`, or a mapping with `between` or `exponential`.
+        time: Value = "think",
+    }
+}
+
+record! {
+    /// Variables that are set, in order.
+    Set {
+        /// Values by variable.
+        values: Map = "set",
+    }
+}
+
+record! {
+    /// A row of a feeder that is drawn, or of several.
+    Take {
+        /// The feeder, or a list of some.
+        feeders: Value = "take",
+    }
+}
+
+impl Request {
+    /// A request for a path, which begins with a slash.
+    pub fn new(method: Method, path: impl Into<Scalar>) -> Request {
+        Request { method, path: path.into(), ..Request::default() }
+    }
+
+    fn read(method: Method, map: Map) -> Request {
+        Request { method, ..Request::from_map(renamed(map, method.as_str(), METHOD)) }
+    }
+}
+
+/// A mapping with another key in the place of one.
+fn renamed(map: Map, from: &str, to: &str) -> Map {
+    let mut entries = map.into_entries();
+    if let Some(entry) = entries.iter_mut().find(|entry| entry.key == from) {
+        entry.key = to.to_owned();
+    }
+    Map::of(entries)
+}
+
+macro_rules! steps {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for Step {
+            fn from(step: $kind) -> Step {
+                Step::$kind(step)
+            }
+        }
+    )*};
+}
+
+steps!(Request, Sometimes, Repeat, Choose, When, Each, Think, Set, Take);
+
+/// Whether the value of a step's verb is what its field takes.
+fn fits(verb: &str, value: &Value) -> bool {
+    match verb {
+        "choose" => Vec::<Way>::fits(value),
+        "think" | "take" => true,
+        "set" => Map::fits(value),
+        _ => Scalar::fits(value),
+    }
+}
+
+fn is_verb(key: &str) -> bool {
+    let control = ["sometimes", "repeat", "choose", "when", "each", "think", "set", "take"];
+    control.contains(&key) || Method::from_name(key).is_some()
+}
+
+impl Record for Step {
+    /// What is not clearly one of the kinds with fields stays as it is.
+    fn from_map(map: Map) -> Step {
+        let mut verbs = map.entries().iter().filter(|entry| is_verb(&entry.key));
+        let (Some(verb), None) = (verbs.next(), verbs.next()) else { return Step::Other(map) };
+        if !fits(&verb.key, &verb.value) {
+            return Step::Other(map);
+        }
+        match verb.key.as_str() {
+            "sometimes" => Sometimes::from_map(map).into(),
+            "repeat" => Repeat::from_map(map).into(),
+            "choose" => Choose::from_map(map).into(),
+            "when" => When::from_map(map).into(),
+            "each" => Each::from_map(map).into(),
+            "think" => Think::from_map(map).into(),
+            "set" => Set::from_map(map).into(),
+            "take" => Take::from_map(map).into(),
+            name => match Method::from_name(name) {
+                Some(method) => Request::read(method, map).into(),
+                None => Step::Other(map),
+            },
+        }
+    }
+
+    fn to_map(&self) -> Map {
+        match self {
+            Step::Request(step) => renamed(step.to_map(), METHOD, step.method.as_str()),
+            Step::Sometimes(step) => step.to_map(),
+            Step::Repeat(step) => step.to_map(),
+            Step::Choose(step) => step.to_map(),
+            Step::When(step) => step.to_map(),
+            Step::Each(step) => step.to_map(),
+            Step::Think(step) => step.to_map(),
+            Step::Set(step) => step.to_map(),
+            Step::Take(step) => step.to_map(),
+            Step::Other(map) => map.clone(),
+        }
+    }
+
+    fn comment(&self) -> &str {
+        match self {
+            Step::Request(step) => &step.comment,
+            Step::Sometimes(step) => &step.comment,
+            Step::Repeat(step) => &step.comment,
+            Step::Choose(step) => &step.comment,
+            Step::When(step) => &step.comment,
+            Step::Each(step) => &step.comment,
+            Step::Think(step) => &step.comment,
+            Step::Set(step) => &step.comment,
+            Step::Take(step) => &step.comment,
+            Step::Other(_) => "",
+        }
+    }
+}
