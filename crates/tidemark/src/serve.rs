@@ -67,19 +67,18 @@ macro_rules! shipped {
 const KEEPS_DATA: ShippedSystem = ShippedSystem { name: "", keeps_data: true, store_is_readable: false };
 
 /// Every shipped system.
-const SYSTEMS: &[Shipped] =
-    &[
-        shipped!(airline, AirlineError, KEEPS_DATA),
-        shipped!(ingest, IngestError, ShippedSystem { store_is_readable: true, ..KEEPS_DATA }),
-        shipped!(trade, TradeError, ShippedSystem { keeps_data: false, ..KEEPS_DATA }, |arguments| {
-            match arguments.data {
-                Some(_) => Err(Failure::usage(
-                    "trade counts in memory and keeps nothing; leave --data out".to_owned(),
-                )),
-                None => Ok((trade::Options::default(), None)),
+const SYSTEMS: &[Shipped] = &[
+    shipped!(airline, AirlineError, KEEPS_DATA),
+    shipped!(ingest, IngestError, ShippedSystem { store_is_readable: true, ..KEEPS_DATA }),
+    shipped!(trade, TradeError, ShippedSystem { keeps_data: false, ..KEEPS_DATA }, |arguments| {
+        match arguments.data {
+            Some(_) => {
+                Err(Failure::usage("trade counts in memory and keeps nothing; leave --data out".to_owned()))
             }
-        }),
-    ];
+            None => Ok((trade::Options::default(), None)),
+        }
+    }),
+];
 
 /// What a scenario must know of them.
 pub const KNOWN: &[ShippedSystem] = &{

@@ -138,10 +138,13 @@ pub(super) fn check_store(
         Some(ReadFrom::Embedded) if !is_readable => {
             let readable = reader.checker.systems.iter().filter(|system| system.store_is_readable);
             let names: Vec<String> = readable.map(|system| format!("`serve: {}`", system.name)).collect();
-            format!(
-                "the store of another system than {} is not read straight; use \"contents\"",
-                names.join(" and ")
-            )
+            match names.is_empty() {
+                true => "the store of this system is not read straight; use \"contents\"".to_owned(),
+                false => format!(
+                    "the store of this system is not read straight; that of {} is; use \"contents\"",
+                    names.join(" and ")
+                ),
+            }
         }
         Some(ReadFrom::Embedded) if other != EMBEDDED => {
             format!(
