@@ -27,8 +27,9 @@ use crate::finished::Finished;
 use crate::interrupt::{Interrupt, Wish};
 use crate::link::{self, Link};
 use crate::monitor::{Monitor, SYSTEM};
-use crate::progress::Progress;
+use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
+use crate::sinks::ProgressSink;
 use crate::started::Handle;
 use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
@@ -81,7 +82,7 @@ pub fn run(
     let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
     let experiment =
         Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt };
-    let result = experiment.carry_out(progress);
+    let result = experiment.carry_out(&Watcher::new(progress));
     let secrets = &experiment.plan.secrets;
     secret::logs(secrets, &experiment.run_dir.join(tidemark_record::LOGS_DIR))
         .map_err(|error| LabError::Measure(format!("secrets may be left in the logs of the run: {error}")))?;
@@ -106,7 +107,7 @@ struct Experiment {
 }
 
 impl Experiment {
-    fn carry_out(&self, progress: &mut dyn FnMut(Progress)) -> Result<Finished, LabError> {
+    fn carry_out(&self, progress: &Watcher<'_>) -> Result<Finished, LabError> {
         let plan = &self.plan;
         let mut account = Account::begin(&self.options, plan, self.seed);
         let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
@@ -118,6 +119,7 @@ impl Experiment {
             // so that `last` is this run wherever it is; no directory is made for that alone
             writer.remember_in(runs_dir);
         }
+        writer.add_sink(ProgressSink::new(progress)).add_sink(self.options.sinks.clone());
         if plan.entered().next().is_some() {
             writer.keep_ledger(self.ledger_seed, tidemark_drive::forms(plan)).map_err(written)?;
         }
@@ -137,7 +139,7 @@ impl Experiment {
         }
         account.stores(&stores);
         let name = plan.secrets.masked(&system_name(&plan.system.origin));
-        progress(Progress::Starting { system: name });
+        progress.tell(Progress::Starting { system: name });
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &disks)?;
         events.push((Instant::now(), "ready", format!("{} after {:.2?}", system.url, begin.elapsed())));
@@ -190,7 +192,6 @@ impl Experiment {
             writer: &mut writer,
             monitor: &mut monitor,
             tested: &mut tested,
-            progress,
         };
         let driven = watching.until_over(drive)?;
         for part in &driven.end.untaken {
@@ -203,7 +204,7 @@ impl Experiment {
             let restored = faults.restore(&|| self.wish() == Wish::GoOn);
             restored.iter().try_for_each(|event| writer.add_event(event)).map_err(written)?;
         }
-        let stop = |system: &mut Running, account: &mut Account, writer: &mut RunWriter| {
+        let stop = |system: &mut Running, account: &mut Account, writer: &mut RunWriter<'_>| {
             let at_us = microseconds(epoch.elapsed()) as i64;
             let Some(ending) = system.stop() else { return Ok(()) };
             account.stopped(&ending);
@@ -243,7 +244,7 @@ impl Experiment {
     fn begun(
         &self,
         account: &Account,
-        writer: &mut RunWriter,
+        writer: &mut RunWriter<'_>,
         phases: &[PhaseTimes],
     ) -> Result<(), LabError> {
         let summary = summarize(writer.totals(), &self.run_dir);
@@ -262,7 +263,7 @@ impl Experiment {
         self.interrupt.wish()
     }
 
-    fn start_stores(&self, disks: &Disks, progress: &mut dyn FnMut(Progress)) -> Result<Stores, LabError> {
+    fn start_stores(&self, disks: &Disks, progress: &Watcher<'_>) -> Result<Stores, LabError> {
         let setup = stores::Setup {
             run_dir: self.run_dir.clone(),
             data_of: &|name| disks.data_of(name),
@@ -270,7 +271,7 @@ impl Experiment {
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
         };
-        let mut tell = |text| progress(Progress::Store { text });
+        let mut tell = |text| progress.tell(Progress::Store { text });
         Stores::start(&self.plan.stores, &setup, &|| self.wish(), &mut tell)
     }
 
@@ -372,18 +373,14 @@ impl Experiment {
     }
 
     /// The sync latency of the disk under the system's data, if its answers wait for it.
-    fn probe(
-        &self,
-        system: &Running,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<SyncProbe>, LabError> {
+    fn probe(&self, system: &Running, progress: &Watcher<'_>) -> Result<Option<SyncProbe>, LabError> {
         if self.wish() == Wish::Abort {
             return Err(LabError::Interrupted(None));
         }
         let Some(data) = system.data_dir().filter(|_| system.durability.as_deref() == Some(SYNCED)) else {
             return Ok(None);
         };
-        progress(Progress::Probing);
+        progress.tell(Progress::Probing);
         let probe = SyncProbe::measure(data);
         probe
             .map(Some)
@@ -392,13 +389,9 @@ impl Experiment {
 
     /// Runs the scenario's `prepare`, and hands back what it entered in the ledger. A wish to stop leaves it to itself: it ends by its own time-outs, or because
     /// the system is stopped under it.
-    fn prepare(
-        &self,
-        system: &mut Running,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Part>, LabError> {
+    fn prepare(&self, system: &mut Running, progress: &Watcher<'_>) -> Result<Option<Part>, LabError> {
         let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };
-        progress(Progress::Preparing);
+        progress.tell(Progress::Preparing);
         let options = self.drive_options(system);
         let plan = Arc::clone(&self.plan);
         let once = std::thread::Builder::new().name("prepare".into()).spawn(move || {
@@ -431,12 +424,13 @@ impl Experiment {
     fn finish(
         &self,
         mut account: Account,
-        writer: RunWriter,
+        mut writer: RunWriter<'_>,
         driven: Driven,
         faults: &[Fault],
         ledger: Option<Ledger>,
     ) -> Result<Finished, LabError> {
         let plan = &self.plan;
+        account.notes.extend(writer.settle().map_err(written)?);
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
         summary.faults = faults.to_vec();

@@ -8,11 +8,11 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tidemark_drive::{Address, Target, Tls};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -69,7 +69,7 @@ pub struct Answer {
 pub struct Client<'a> {
     target: &'a Target,
     runtime: Option<Runtime>,
-    connection: Option<SendRequest<Empty<Bytes>>>,
+    connection: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl<'a> Client<'a> {
@@ -86,7 +86,28 @@ impl<'a> Client<'a> {
         bounds: Bounds,
         go_on: &dyn Fn() -> Result<(), E>,
     ) -> Result<Answer, NoAnswer<E>> {
-        let request = self.request(path, headers).map_err(NoAnswer::Request)?;
+        self.send(self.request(Method::GET, path, headers, Bytes::new()), bounds, go_on)
+    }
+
+    /// Sends a body once, with `POST`. `go_on` is called every 100 ms.
+    pub fn post<E>(
+        &mut self,
+        path: &str,
+        headers: &[(String, String)],
+        body: Bytes,
+        bounds: Bounds,
+        go_on: &dyn Fn() -> Result<(), E>,
+    ) -> Result<Answer, NoAnswer<E>> {
+        self.send(self.request(Method::POST, path, headers, body), bounds, go_on)
+    }
+
+    fn send<E>(
+        &mut self,
+        request: Result<Request<Full<Bytes>>, String>,
+        bounds: Bounds,
+        go_on: &dyn Fn() -> Result<(), E>,
+    ) -> Result<Answer, NoAnswer<E>> {
+        let request = request.map_err(NoAnswer::Request)?;
         let waiting = Waiting { go_on, silence_max: bounds.silence };
         self.block_on(async |client: &mut Self| {
             let (head, mut body) = client.head(request, &waiting).await?.into_parts();
@@ -105,7 +126,7 @@ impl<'a> Client<'a> {
     /// Asks once, with `GET`, over a connection of its own, and returns the status as soon as it is there.
     pub fn status(target: &'a Target, path: &str, within: Duration) -> Result<StatusCode, String> {
         let mut client = Client::new(target);
-        let request = client.request(path, &[])?;
+        let request = client.request(Method::GET, path, &[], Bytes::new())?;
         let begin = Instant::now();
         let go_on = || if begin.elapsed() < within { Ok(()) } else { Err(()) };
         let waiting = Waiting { go_on: &go_on, silence_max: within };
@@ -134,10 +155,16 @@ impl<'a> Client<'a> {
         result
     }
 
-    fn request(&self, path: &str, headers: &[(String, String)]) -> Result<Request<Empty<Bytes>>, String> {
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, String> {
         let told = |error: hyper::http::Error| format!("it cannot be asked: {error}");
-        let mut request =
-            Request::get(format!("{}{path}", self.target.base_path)).body(Empty::new()).map_err(told)?;
+        let request = Request::builder().method(method).uri(format!("{}{path}", self.target.base_path));
+        let mut request = request.body(Full::new(body)).map_err(told)?;
         let all = request.headers_mut();
         all.insert(HOST, HeaderValue::from_str(&self.target.authority).map_err(|error| told(error.into()))?);
         for (name, value) in headers {
@@ -149,7 +176,7 @@ impl<'a> Client<'a> {
 
     async fn head<E>(
         &mut self,
-        request: Request<Empty<Bytes>>,
+        request: Request<Full<Bytes>>,
         waiting: &Waiting<'_, E>,
     ) -> Result<Response<Incoming>, NoAnswer<E>> {
         let is_usable = match &mut self.connection {
@@ -193,7 +220,7 @@ impl<E> Waiting<'_, E> {
     }
 }
 
-async fn connect(target: &Target) -> io::Result<SendRequest<Empty<Bytes>>> {
+async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
     let connecting = async {
         let stream: Box<dyn Stream> = match &target.address {
             Address::Tcp(address) => {

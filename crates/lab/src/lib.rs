@@ -46,6 +46,7 @@ mod run_options;
 mod secret;
 mod served;
 mod silence;
+pub mod sinks;
 pub mod started;
 mod steady;
 pub mod stores;

@@ -1,5 +1,6 @@
 //! What is told of a run while it goes on.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use tidemark_record::{Live, Sample};
@@ -66,4 +67,22 @@ pub enum Progress {
         /// Whether the user wished it.
         interrupted: bool,
     },
+}
+
+/// Whoever watches, for all who have something to tell.
+pub(crate) struct Watcher<'a>(RefCell<&'a mut dyn FnMut(Progress)>);
+
+impl<'a> Watcher<'a> {
+    /// Tells this one.
+    pub(crate) fn new(watcher: &'a mut dyn FnMut(Progress)) -> Watcher<'a> {
+        Watcher(RefCell::new(watcher))
+    }
+
+    /// Tells what happens.
+    pub(crate) fn tell(&self, progress: Progress) {
+        // borrowed only by a watcher that is itself told something: then that is not told
+        if let Ok(mut watcher) = self.0.try_borrow_mut() {
+            watcher(progress);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tidemark_drive::{IoChoice, Timestamps};
+use tidemark_record::Sinks;
 
 use crate::pin::Pins;
 
@@ -36,6 +37,8 @@ pub struct RunOptions {
     /// Called where the process must be ended while the run is still on its way out, after the second signal:
     /// a view that changed the terminal puts it right.
     pub before_exit: Option<fn()>,
+    /// Told of all that happens, beside the run directory.
+    pub sinks: Sinks,
 }
 
 impl Default for RunOptions {
@@ -54,6 +57,7 @@ impl Default for RunOptions {
             remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
             before_exit: None,
+            sinks: Sinks::default(),
         }
     }
 }

@@ -74,13 +74,6 @@ impl Timetable {
         }
         due
     }
-
-    /// The phase that runs and the time until the last one ends; none after it.
-    pub fn position(&self, now_us: u64) -> Option<(String, Duration)> {
-        let phase = self.phases.iter().rev().find(|phase| phase.start_us <= now_us)?;
-        let end_us = self.phases.last()?.end_us;
-        (now_us < end_us).then(|| (phase.name.clone(), Duration::from_micros(end_us - now_us)))
-    }
 }
 
 /// A duration as the run's clock counts.
@@ -134,14 +127,6 @@ mod tests {
         let wanted =
             [("warm-up", "10 users"), ("hold", "10 users"), ("more", "20 users"), ("cool", "1 user")];
         assert_eq!(entered, wanted.map(|(name, level)| (name.to_owned(), level.to_owned())));
-    }
-
-    #[test]
-    fn the_position_says_what_is_left() {
-        let timetable = timetable();
-        assert_eq!(timetable.position(0), Some(("warm-up".into(), Duration::from_millis(5250))));
-        assert_eq!(timetable.position(3_500_000), Some(("more".into(), Duration::from_millis(1750))));
-        assert_eq!(timetable.position(5_250_000), None);
     }
 
     #[test]

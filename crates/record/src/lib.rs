@@ -2,8 +2,8 @@
 //!
 //! A [run](Manifest) is one execution of a scenario and the directory that it leaves. The driver's threads hand
 //! over a [`ThreadInterval`] a second, the lab adds [`Sample`]s of every process and [`Event`]s. A [`RunWriter`]
-//! takes them all: it merges the threads, writes at once, keeps the [`Totals`] that [`summarize`] turns into a
-//! [`Summary`], and shows the last second as [`Live`]. [`Run::open`] reads the directory back.
+//! takes them all: it merges the threads, keeps the [`Totals`] that [`summarize`] turns into a [`Summary`], and tells
+//! every [`Sink`] at once: the run directory first, then whoever else wants to know. [`Run::open`] reads the directory back.
 //!
 //! Percentiles are only ever taken from merged histograms.
 //!
@@ -74,10 +74,13 @@ mod latency_log;
 pub mod ledger;
 mod live;
 pub mod manifest;
+mod merge;
 mod run;
 pub mod sample;
+pub mod sink;
 pub mod summary;
 mod table;
+mod tables;
 #[cfg(test)]
 mod test_run;
 mod totals;
@@ -94,8 +97,10 @@ pub use histogram::{Encoded, Merged, latency, merge, merge_merged, new_merged};
 pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use manifest::Manifest;
+pub use merge::{MergedInterval, SeriesKey, SeriesTimes};
 pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
+pub use sink::{Facts, Sink, Sinks};
 pub use summary::Summary;
 pub use totals::{
     DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize,

@@ -3,7 +3,7 @@
 use crate::Distribution;
 use crate::histogram::{Merged, merge_merged, new_merged};
 use crate::interval::Outcome;
-use crate::writer::MergedInterval;
+use crate::merge::MergedInterval;
 
 /// Response times are counted in so many classes, see [`Live::spread`].
 pub const SPREAD_CLASSES: usize = 32;
@@ -120,8 +120,9 @@ impl LiveTracker {
         &self.seconds
     }
 
-    /// Adds a merged interval; they come in order of time, but for stragglers.
-    pub(crate) fn add(&mut self, start_us: u64, end_us: u64, interval: &MergedInterval) {
+    /// Adds a merged interval; they come in order of time, but for stragglers. Returns whether a second is over with it.
+    pub(crate) fn add(&mut self, interval: &MergedInterval) -> bool {
+        let MergedInterval { start_us, end_us, .. } = *interval;
         const SECOND_US: u64 = crate::totals::SECOND_US;
         let second = start_us / SECOND_US;
         for ((_, outcome, _), times) in &interval.series {
@@ -137,8 +138,9 @@ impl LiveTracker {
             self.requests += ended(false);
             self.errors += ended(true);
             self.dropped += interval.dropped;
-            return;
+            return false;
         }
+        let before_s = self.last.at_s;
         if self.second.as_ref().is_some_and(|gathered| gathered.second != second) {
             self.close();
         }
@@ -179,6 +181,7 @@ impl LiveTracker {
         if end_us.is_multiple_of(SECOND_US) {
             self.close();
         }
+        self.last.at_s > before_s
     }
 
     fn close(&mut self) {

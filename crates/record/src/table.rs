@@ -203,12 +203,12 @@ impl TableWriter {
         if self.rows >= GROUP_ROWS || self.held_bytes >= GROUP_BYTES { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes what is held and the footer. Without it the file is unreadable.
-    pub(crate) fn finish(mut self) -> Result<(), RecordError> {
+    /// Writes what is held and the footer; nothing can be appended afterwards. Without it the file is unreadable.
+    pub(crate) fn finish(&mut self) -> Result<(), RecordError> {
         if self.rows > 0 {
             self.write_group()?;
         }
-        self.file.close().map_err(|e| damaged(&self.path, format!("cannot finish: {e}")))?;
+        self.file.finish().map_err(|e| damaged(&self.path, format!("cannot finish: {e}")))?;
         Ok(())
     }
 

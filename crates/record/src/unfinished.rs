@@ -148,7 +148,7 @@ mod tests {
     use crate::{CoreWaits, Outcome, Run, Sample};
 
     /// A run on its way: two threads, three seconds, the last two measured.
-    fn begun(dir: &Path) -> (RunWriter, Manifest) {
+    fn begun(dir: &Path) -> (RunWriter<'static>, Manifest) {
         let labels = vec!["a".to_owned()];
         let mut writer = RunWriter::create(dir, &labels, "name: x\n").unwrap();
         writer.threads(2);

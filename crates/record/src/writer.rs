@@ -1,141 +1,44 @@
-//! Writing a run directory while the run goes on.
+//! Recording a run while it goes on: the threads' intervals are merged and handed to the sinks, of which the run
+//! directory is the first.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-
-use hdrhistogram::serialization::V2Serializer;
+use std::time::SystemTime;
 
 use crate::directory;
 use crate::error::{RecordError, damaged, io_error};
-use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
-use crate::histogram::{Encoded, Merged, merge, merge_merged, new_merged};
-use crate::interval::{CoreWaits, Outcome, ThreadInterval};
+use crate::files;
+use crate::interval::ThreadInterval;
 use crate::journal::Journal;
-use crate::latency_log::LatencyLog;
 use crate::ledger::{Form, Forms, LedgerWriter, Part};
 use crate::live::{Live, LiveTracker, Second};
-use crate::table::{Cell, TableWriter};
+use crate::merge::MergedInterval;
+use crate::sink::{Facts, Sink};
+use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
-use crate::unfinished::{self, Begun};
 use crate::{Event, Manifest, Sample};
 
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
 const PENDING_MAX: usize = 8;
 
-/// The label, how the requests ended, whether they were due in the measured window.
-pub(crate) type SeriesKey = (u16, Outcome, bool);
-
-/// The times of one series, all threads together.
-#[derive(Debug)]
-pub(crate) struct SeriesTimes {
-    pub(crate) response_time_us: Merged,
-    response_time_less_lag_us: Merged,
-    service_time_us: Merged,
-}
-
-impl Default for SeriesTimes {
-    fn default() -> Self {
-        let [response_time_us, response_time_less_lag_us, service_time_us] = [(); 3].map(|()| new_merged());
-        SeriesTimes { response_time_us, response_time_less_lag_us, service_time_us }
-    }
-}
-
-/// What all threads did in one interval.
-#[derive(Debug, Default)]
-pub(crate) struct MergedInterval {
-    pub(crate) in_window: bool,
-    reported: usize,
-    pub(crate) series: BTreeMap<SeriesKey, SeriesTimes>,
-    pub(crate) offered: u64,
-    measured_offered: u64,
-    pub(crate) dropped: u64,
-    measured_dropped: u64,
-    pub(crate) waiting: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) connections: u64,
-    connects: u64,
-    sent_bytes: u64,
-    received_bytes: u64,
-    lag_us: Option<Merged>,
-    read_lag_us: Option<Merged>,
-    cpu_us_by_thread: Vec<u64>,
-    /// Empty once a thread could not say.
-    waited_us_by_thread: Vec<u64>,
-    waits_untold: bool,
-    absent_us_by_thread: Vec<u64>,
-}
-
-impl MergedInterval {
-    fn add(&mut self, interval: &ThreadInterval) {
-        self.reported += 1;
-        self.in_window = interval.in_window;
-        for series in &interval.series {
-            let key = (series.label, series.outcome, series.measured);
-            let times = self.series.entry(key).or_default();
-            merge(&mut times.response_time_us, &series.response_time_us);
-            merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
-            merge(&mut times.service_time_us, &series.service_time_us);
-        }
-        self.offered += interval.offered;
-        self.measured_offered += interval.measured_offered;
-        self.dropped += interval.dropped;
-        self.measured_dropped += interval.measured_dropped;
-        self.waiting += interval.waiting;
-        self.in_flight += interval.in_flight;
-        self.connections += interval.connections;
-        self.connects += interval.connects;
-        self.sent_bytes += interval.sent_bytes;
-        self.received_bytes += interval.received_bytes;
-        let lag_us = self.lag_us.get_or_insert_with(new_merged);
-        merge(lag_us, &interval.lag_us);
-        merge(lag_us, &interval.unmeasured_lag_us);
-        merge(self.read_lag_us.get_or_insert_with(new_merged), &interval.read_lag_us);
-        let thread = usize::from(interval.thread);
-        if self.cpu_us_by_thread.len() <= thread {
-            self.cpu_us_by_thread.resize(thread + 1, 0);
-            self.absent_us_by_thread.resize(thread + 1, 0);
-        }
-        self.cpu_us_by_thread[thread] += interval.cpu_us;
-        self.absent_us_by_thread[thread] += interval.absent_us;
-        self.add_waits(thread, interval.core_waits);
-    }
-
-    fn add_waits(&mut self, thread: usize, waits: Option<CoreWaits>) {
-        self.waits_untold |= waits.is_none();
-        match waits {
-            Some(waits) if !self.waits_untold => {
-                self.waited_us_by_thread.resize(self.cpu_us_by_thread.len(), 0);
-                self.waited_us_by_thread[thread] += waits.waited_us;
-            }
-            _ => self.waited_us_by_thread.clear(),
-        }
-    }
-}
-
-/// Writes a run directory. Memory stays bounded however long the run is: an interval is encoded as soon as all
+/// Writes a run directory, and hands what happens to further [sinks](Sink). Memory stays bounded however long the run is: an interval is encoded as soon as all
 /// threads have reported it.
 ///
 /// Only [`RunWriter::finish`] makes the directory a run; without it the tables have no footers. Until then a journal
 /// holds what was recorded, so that a run that is killed can be [built again](crate::rebuild) once
 /// [`RunWriter::begun`] has said what it is.
-pub struct RunWriter {
+pub struct RunWriter<'s> {
     dir: PathBuf,
     labels: Vec<String>,
     threads: usize,
-    anchor: Option<SystemTime>,
     runs_dir: Option<PathBuf>,
     pending: BTreeMap<(u64, u64), MergedInterval>,
-    series: TableWriter,
-    load: TableWriter,
-    monitor: TableWriter,
-    latency: LatencyLog,
-    events: File,
+    tables: Tables,
+    /// All others.
+    sinks: Vec<Box<dyn Sink + 's>>,
     journal: Journal,
-    serializer: V2Serializer,
     totals: Totals,
     live: LiveTracker,
     ledger: Option<LedgerWriter>,
@@ -145,33 +48,42 @@ pub struct RunWriter {
 /// A text without what must not be written down.
 pub type Mask = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-impl RunWriter {
+impl<'s> RunWriter<'s> {
     /// Begins a run in a directory that [`crate::new_run_dir`] made. `scenario_text` is kept as it is.
-    pub fn create(dir: &Path, labels: &[String], scenario_text: &str) -> Result<RunWriter, RecordError> {
+    pub fn create(dir: &Path, labels: &[String], scenario_text: &str) -> Result<RunWriter<'s>, RecordError> {
         let logs = dir.join(files::LOGS);
         fs::create_dir_all(&logs).map_err(io_error("create", &logs))?;
         let scenario = dir.join(files::SCENARIO);
         fs::write(&scenario, scenario_text).map_err(io_error("write", &scenario))?;
-        let events = dir.join(files::EVENTS);
         Ok(RunWriter {
             dir: dir.to_owned(),
             labels: labels.to_owned(),
             threads: 1,
-            anchor: None,
             runs_dir: directory::runs_dir_of(dir),
             pending: BTreeMap::new(),
-            series: TableWriter::create(&dir.join(files::SERIES), &SERIES_FIELDS, files::ABOUT_SERIES)?,
-            load: TableWriter::create(&dir.join(files::LOAD), &LOAD_FIELDS, files::ABOUT_LOAD)?,
-            monitor: TableWriter::create(&dir.join(files::MONITOR), &MONITOR_FIELDS, files::ABOUT_MONITOR)?,
-            latency: LatencyLog::create(&dir.join(files::LATENCY), labels)?,
-            events: File::create_new(&events).map_err(io_error("create", &events))?,
+            tables: Tables::create(dir, labels)?,
+            sinks: Vec::new(),
             journal: Journal::create(&dir.join(files::JOURNAL))?,
-            serializer: V2Serializer::new(),
             totals: Totals::new(labels),
             live: LiveTracker::new(),
             ledger: None,
             mask: None,
         })
+    }
+
+    /// From now on this sink is told, too, after those before it.
+    pub fn add_sink(&mut self, sink: impl Sink + 's) -> &mut Self {
+        self.sinks.push(Box::new(sink));
+        self
+    }
+
+    /// Tells every sink, the run directory first.
+    fn each(
+        &mut self,
+        mut tell: impl FnMut(&mut dyn Sink) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        tell(&mut self.tables)?;
+        self.sinks.iter_mut().try_for_each(|sink| tell(&mut **sink))
     }
 
     /// Keeps a ledger: of writes that look like these forms, with checksums of this seed. It is told before how many
@@ -203,20 +115,15 @@ impl RunWriter {
 
     /// When the run's clock was zero. Without it, the moment is taken from the first interval's arrival here.
     pub fn anchor(&mut self, wall_epoch: SystemTime) -> &mut Self {
-        self.anchor = Some(wall_epoch);
+        self.tables.anchor = Some(wall_epoch);
         self
     }
 
-    /// Notes what the run is, without its figures, for the case that it does not come to its end. Called again it
-    /// replaces what was said before.
+    /// Notes what the run is, without its figures, for the sinks and for the case that it does not come to its end. Called
+    /// again it replaces what was said before.
     pub fn begun(&mut self, manifest: &Manifest) -> Result<(), RecordError> {
-        let since_1970 = self.anchor.and_then(|anchor| anchor.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let begun = Begun {
-            threads: self.threads,
-            anchor_s: since_1970.map(|since| since.as_secs_f64()),
-            manifest: manifest.clone(),
-        };
-        unfinished::write_begun(&self.dir, &begun)
+        let facts = Facts { manifest, threads: self.threads, anchor: self.tables.anchor };
+        self.each(|sink| sink.begin(&facts))
     }
 
     /// Where `last` is written at the end. Known by itself for a directory right under `runs`.
@@ -266,89 +173,26 @@ impl RunWriter {
     }
 
     fn write_first(&mut self) -> Result<(), RecordError> {
-        let Some(((start_us, end_us), interval)) = self.pending.pop_first() else { return Ok(()) };
-        self.live.add(start_us, end_us, &interval);
-        self.write_latency(start_us, end_us, &interval)?;
-        for ((label, outcome, measured), times) in &interval.series {
-            self.series.push([
-                Cell::Int(start_us),
-                Cell::Int(end_us),
-                Cell::Bool(interval.in_window),
-                Cell::Text(&self.labels[usize::from(*label)]),
-                Cell::Text(outcome.name()),
-                Cell::Bool(*measured),
-                Cell::Int(times.response_time_us.len()),
-                Cell::Bytes(Encoded::of(&times.response_time_us, &mut self.serializer).0),
-                Cell::Bytes(Encoded::of(&times.service_time_us, &mut self.serializer).0),
-                Cell::Bytes(Encoded::of(&times.response_time_less_lag_us, &mut self.serializer).0),
-            ])?;
-        }
-        let lag_us = interval.lag_us.unwrap_or_else(new_merged);
-        let read_lag_us = interval.read_lag_us.unwrap_or_else(new_merged);
-        self.load.push([
-            Cell::Int(start_us),
-            Cell::Int(end_us),
-            Cell::Bool(interval.in_window),
-            Cell::Int(interval.offered),
-            Cell::Int(interval.dropped),
-            Cell::Int(interval.waiting),
-            Cell::Int(interval.in_flight),
-            Cell::Int(interval.connections),
-            Cell::Int(interval.connects),
-            Cell::Int(interval.sent_bytes),
-            Cell::Int(interval.received_bytes),
-            Cell::Bytes(Encoded::of(&lag_us, &mut self.serializer).0),
-            Cell::Ints(&interval.cpu_us_by_thread),
-            Cell::Ints(&interval.waited_us_by_thread),
-            Cell::Ints(&interval.absent_us_by_thread),
-            Cell::Bytes(Encoded::of(&read_lag_us, &mut self.serializer).0),
-            Cell::Int(interval.measured_offered),
-            Cell::Int(interval.measured_dropped),
-        ])
+        let Some((_, interval)) = self.pending.pop_first() else { return Ok(()) };
+        let second = self.live.add(&interval).then(|| self.live.last());
+        self.each(|sink| {
+            sink.interval(&interval)?;
+            second.as_ref().map_or(Ok(()), |second| sink.second(second))
+        })
     }
 
-    /// A line in `latency.hlog` for each label that had an answer as it should be.
-    fn write_latency(
-        &mut self,
-        start_us: u64,
-        end_us: u64,
-        interval: &MergedInterval,
-    ) -> Result<(), RecordError> {
-        if !self.latency.begun() {
-            let now = SystemTime::now();
-            let guess = now.checked_sub(Duration::from_micros(end_us)).unwrap_or(now);
-            self.latency.begin(self.anchor.unwrap_or(guess))?;
+    /// Takes a look at every process.
+    pub fn add_samples(&mut self, samples: &[Sample]) -> Result<(), RecordError> {
+        for sample in samples {
+            self.journal.sample(sample)?;
+            self.totals.add_sample(sample);
         }
-        let mut by_label: BTreeMap<u16, Merged> = BTreeMap::new();
-        let answered = interval.series.iter().filter(|((_, outcome, _), _)| !outcome.is_error());
-        for ((label, ..), times) in answered {
-            merge_merged(by_label.entry(*label).or_insert_with(new_merged), &times.response_time_us);
-        }
-        for (label, response_time_us) in by_label {
-            self.latency.add(label, start_us, end_us, &response_time_us)?;
-        }
-        self.latency.flush()
+        self.each(|sink| sink.samples(samples))
     }
 
-    /// Takes a look at a process.
+    /// Takes a look at one process.
     pub fn add_sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
-        self.journal.sample(sample)?;
-        self.totals.add_sample(sample);
-        self.monitor.push([
-            Cell::Int(sample.at_us),
-            Cell::Text(&sample.process),
-            Cell::Float(sample.cpu_share),
-            Cell::Float(sample.cpu_system_share),
-            Cell::Int(sample.rss_bytes),
-            Cell::Int(sample.threads),
-            Cell::Int(sample.voluntary_switches),
-            Cell::Int(sample.involuntary_switches),
-            Cell::Int(sample.disk_read_bytes),
-            Cell::Int(sample.disk_written_bytes),
-            Cell::Int(sample.net_received_bytes),
-            Cell::Int(sample.net_sent_bytes),
-            Cell::Float(sample.steal_share),
-        ])
+        self.add_samples(std::slice::from_ref(sample))
     }
 
     /// Events go through this before they are written.
@@ -359,12 +203,9 @@ impl RunWriter {
 
     /// Takes an event; it is in the file when this returns.
     pub fn add_event(&mut self, event: &Event) -> Result<(), RecordError> {
-        let path = self.dir.join(files::EVENTS);
         let masked = self.mask.as_ref().map(|mask| Event { text: mask(&event.text), ..event.clone() });
         let event = masked.as_ref().unwrap_or(event);
-        let mut line = serde_json::to_vec(event).map_err(|e| damaged(&path, e))?;
-        line.push(b'\n');
-        self.events.write_all(&line).map_err(io_error("write", &path))
+        self.each(|sink| sink.event(event))
     }
 
     /// The last whole second, for a progress line.
@@ -382,23 +223,21 @@ impl RunWriter {
         &self.totals
     }
 
+    /// Hands over what still waits for slower threads, and returns what the sinks have to [note](Sink::notes). Called
+    /// when all intervals are in.
+    pub fn settle(&mut self) -> Result<Vec<String>, RecordError> {
+        while !self.pending.is_empty() {
+            self.write_first()?;
+        }
+        Ok(self.sinks.iter_mut().flat_map(|sink| sink.notes()).collect())
+    }
+
     /// Writes what is held and the footers; `run.json` last and at once, so that a directory with it is whole.
     pub fn finish(mut self, manifest: &Manifest) -> Result<(), RecordError> {
         while !self.pending.is_empty() {
             self.write_first()?;
         }
-        if !self.latency.begun() {
-            self.latency.begin(self.anchor.unwrap_or_else(SystemTime::now))?;
-        }
-        self.latency.flush()?;
-        self.series.finish()?;
-        self.load.finish()?;
-        self.monitor.finish()?;
-        write_manifest(&self.dir, manifest)?;
-        for name in [files::BEGUN, files::JOURNAL] {
-            // what stays does no harm beside a run.json
-            let _ = fs::remove_file(self.dir.join(name));
-        }
+        self.each(|sink| sink.end(manifest))?;
         match &self.runs_dir {
             Some(runs_dir) => directory::mark_last(runs_dir, &self.dir),
             None => Ok(()),
@@ -417,6 +256,7 @@ pub fn write_manifest(dir: &Path, manifest: &Manifest) -> Result<(), RecordError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Outcome;
     use crate::test_run::{interval, series};
 
     #[test]

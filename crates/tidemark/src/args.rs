@@ -12,6 +12,7 @@ use tidemark_lab::{IoChoice, Timestamps};
 use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
+use crate::sinks::SinkArguments;
 use crate::watch::Wish;
 
 const STYLES: Styles = Styles::styled()
@@ -117,6 +118,9 @@ pub struct RunArguments {
     /// Results for CI.
     #[command(flatten)]
     pub results: ResultArguments,
+    /// Metrics while it runs.
+    #[command(flatten)]
+    pub sinks: SinkArguments,
 }
 
 /// `tidemark serve`

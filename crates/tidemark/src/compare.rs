@@ -28,7 +28,9 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
         let reason = "do not all make the same number of requests, so that --rate cannot be equal for all";
         return Err(Failure::usage(format!("sessions of {} {reason}", other.name)));
     }
-    let options = run::options(&arguments)?;
+    let mut options = run::options(&arguments)?;
+    let sinks = arguments.sinks.start(&options.pins)?;
+    options.sinks = sinks.sinks();
     let compared =
         tidemark_lab::compare(&comparison, &options, arguments.rate, &mut |turn, plan, options| {
             if !arguments.quiet && !arguments.tui {
@@ -36,6 +38,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
             }
             run::carry_out(plan, options, arguments.wish()).map(|(finished, _)| finished)
         })?;
+    sinks.remark();
     let (figures, runs) = open(&compared.dir)?;
     write(&figures, &runs, &compared.dir.join(run::PAGE))?;
     output::print(&format!("{}\n", shown(&figures, arguments.json).trim_end()))?;

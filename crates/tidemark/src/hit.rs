@@ -34,10 +34,13 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let wish = Wish { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
     let mut watch = Watch::new(wish, &plan.name)?;
     let place = Place::choose(arguments)?;
+    let pins = pins(&arguments.pins)?;
+    let shown = arguments.sinks.start(&pins)?;
     let options = RunOptions {
         out: place.out.clone(),
         threads: threads(arguments, &plan),
-        pins: pins(&arguments.pins)?,
+        pins,
+        sinks: shown.sinks(),
         io: arguments.io,
         spin: arguments.spin,
         timestamps: arguments.timestamps,
@@ -49,6 +52,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let finished = tidemark_lab::run(plan, options, &mut |progress| watch.show(in_words_of_a_hit(progress)));
     // the terminal is given back before anything is said
     drop(watch);
+    shown.remark();
     let finished = finished.map_err(|error| match error {
         LabError::Interrupted(_) if place.temporary => LabError::Interrupted(None),
         error => error,

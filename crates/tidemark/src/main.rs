@@ -29,6 +29,7 @@ mod results;
 mod run;
 mod scenario;
 mod serve;
+mod sinks;
 #[cfg(feature = "tui")]
 mod tui;
 mod verify;

@@ -30,7 +30,11 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     ask(&mut plan, &arguments);
     let name = plan.name.clone();
-    let carried_out = carry_out(plan, options(&arguments)?, arguments.wish());
+    let mut options = self::options(&arguments)?;
+    let shown = arguments.sinks.start(&options.pins)?;
+    options.sinks = shown.sinks();
+    let carried_out = carry_out(plan, options, arguments.wish());
+    shown.remark();
     let results = arguments.results;
     let (finished, run) =
         carried_out.map_err(|failure| results.without_a_run(&name, arguments.json, failure))?;

@@ -9,7 +9,7 @@ use super::watching::Driven;
 use super::{Experiment, written};
 use crate::error::LabError;
 use crate::interrupt::Wish;
-use crate::progress::Progress;
+use crate::progress::{Progress, Watcher};
 use crate::system::Running;
 use crate::verify::{self, Holdings, Pages, Recipe, Unfinished};
 
@@ -23,11 +23,12 @@ impl Experiment {
         recipe: Option<&mut Recipe>,
         system: &Running,
         driven: &Driven,
-        progress: &mut dyn FnMut(Progress),
+        progress: &Watcher<'_>,
     ) -> Result<Option<Unfinished>, LabError> {
         let is_there = driven.system_ended.is_none() && self.wish() == Wish::GoOn;
         let Some(recipe) = recipe.filter(|_| is_there) else { return Ok(None) };
-        let mut tell = |step: verify::Step| progress(Progress::Verifying { read: step.read, of: step.of });
+        let mut tell =
+            |step: verify::Step| progress.tell(Progress::Verifying { read: step.read, of: step.of });
         let goes_on = || self.wish() == Wish::GoOn;
         verify::catch_up(&self.run_dir, recipe, &system.target, &goes_on, &mut tell)
     }
@@ -38,7 +39,7 @@ impl Experiment {
         recipe: Option<&Recipe>,
         system: &Running,
         driven: &Driven,
-        progress: &mut dyn FnMut(Progress),
+        progress: &Watcher<'_>,
     ) -> Result<Option<Ledger>, LabError> {
         let entered = |why: &str| verify::entered(&self.run_dir, why).map_err(written);
         let Some(recipe) = recipe else { return entered(verify::NO_VERIFY) };
@@ -48,7 +49,8 @@ impl Experiment {
         if self.wish() != Wish::GoOn {
             return entered(STOPPED_BEFORE);
         }
-        let mut tell = |step: verify::Step| progress(Progress::Verifying { read: step.read, of: step.of });
+        let mut tell =
+            |step: verify::Step| progress.tell(Progress::Verifying { read: step.read, of: step.of });
         let goes_on = || self.wish() == Wish::GoOn;
         let mut search = |holdings: &dyn Holdings| {
             verify::verify(&self.run_dir, recipe, holdings, &goes_on, &mut tell).map(Some).map_err(written)

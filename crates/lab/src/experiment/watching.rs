@@ -4,7 +4,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{Drive, DriveEnd, PhaseTimes};
-use tidemark_record::{Event, RunWriter, Sample, ThreadInterval, Totals};
+use tidemark_record::{Event, RunWriter, ThreadInterval, Totals};
 use tidemark_scenario::Plan;
 
 use super::{driven, written};
@@ -14,7 +14,6 @@ use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::Wish;
 use crate::monitor::{Monitor, SYSTEM};
 use crate::neighbours::Neighbours;
-use crate::progress::Progress;
 use crate::silence::Silence;
 use crate::started::try_held;
 use crate::stores::Stores;
@@ -48,7 +47,7 @@ pub struct Driven {
 }
 
 /// Why a load ends before its time.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Reason {
     Interrupted,
     Hopeless,
@@ -67,15 +66,14 @@ impl Reason {
 }
 
 /// A load that is watched.
-pub struct Watching<'a, 's> {
+pub struct Watching<'a, 's, 'w> {
     pub plan: &'a Plan,
     /// The run's zero.
     pub epoch: Instant,
     pub wish: &'a dyn Fn() -> Wish,
-    pub writer: &'a mut RunWriter,
+    pub writer: &'a mut RunWriter<'w>,
     pub monitor: &'a mut Monitor,
     pub tested: &'a mut Tested<'s>,
-    pub progress: &'a mut dyn FnMut(Progress),
 }
 
 /// What was seen of it so far.
@@ -115,7 +113,7 @@ impl<'p> Seen<'p> {
     }
 }
 
-impl Watching<'_, '_> {
+impl Watching<'_, '_, '_> {
     /// Takes intervals and looks at everything until the driving threads are done.
     ///
     /// # Errors
@@ -144,7 +142,7 @@ impl Watching<'_, '_> {
             seen.neighbours.look(now_us, in_window);
             let looked = seen.timetable.look_is_due(now_us);
             if looked {
-                self.look_around(&seen, now_us)?;
+                self.look_around(now_us)?;
             }
             self.mind_the_end(&drive, &mut seen, now_us, looked)?;
         }
@@ -159,7 +157,6 @@ impl Watching<'_, '_> {
     fn tell_faults(&mut self) -> Result<(), LabError> {
         for event in self.tested.faults.news() {
             self.writer.add_event(&event).map_err(written)?;
-            (self.progress)(Progress::Fault { text: event.text });
         }
         Ok(())
     }
@@ -168,38 +165,22 @@ impl Watching<'_, '_> {
         let Some(phase) = seen.timetable.entered(now_us).filter(|_| !seen.stopping) else { return Ok(()) };
         let text = format!("{}: {}", phase.name, phase.level);
         let at_us = phase.start_us as i64;
-        self.writer.add_event(&Event { at_us, kind: "phase".into(), text }).map_err(written)?;
-        let (name, level) = (phase.name.clone(), phase.level.clone());
-        let duration = Duration::from_micros(phase.end_us.saturating_sub(phase.start_us));
-        (self.progress)(Progress::Phase { name, level, duration });
-        Ok(())
+        self.writer.add_event(&Event { at_us, kind: "phase".into(), text }).map_err(written)
     }
 
-    /// Once a second: every process, and what the load looks like.
-    fn look_around(&mut self, seen: &Seen<'_>, now_us: u64) -> Result<(), LabError> {
+    /// Once a second: every process.
+    fn look_around(&mut self, now_us: u64) -> Result<(), LabError> {
         for handle in self.tested.faults.started() {
             // one that somebody is at work on is looked at next time
             if let Some(handle) = try_held(handle) {
                 self.monitor.follow(handle.name(), handle.process_id());
             }
         }
-        let samples = self.look(now_us)?;
-        (self.progress)(Progress::Look { samples });
-        let live = self.writer.live();
-        // the first second is whole a little after the first look
-        if !seen.stopping
-            && live.at_s > 0.0
-            && let Some((phase, left)) = seen.timetable.position(now_us)
-        {
-            (self.progress)(Progress::Second { phase, left, live: Box::new(live) });
-        }
-        Ok(())
+        self.look(now_us)
     }
 
-    fn look(&mut self, now_us: u64) -> Result<Vec<Sample>, LabError> {
-        let samples = self.monitor.look(now_us);
-        samples.iter().try_for_each(|sample| self.writer.add_sample(sample)).map_err(written)?;
-        Ok(samples)
+    fn look(&mut self, now_us: u64) -> Result<(), LabError> {
+        self.writer.add_samples(&self.monitor.look(now_us)).map_err(written)
     }
 
     /// Ends the load where the user, an objective or the end of the system says so.
@@ -239,13 +220,8 @@ impl Watching<'_, '_> {
 
     fn stop(&mut self, drive: &Drive, now_us: u64, reason: Reason, text: String) -> Result<(), LabError> {
         let event = Event { at_us: now_us as i64, kind: reason.kind().into(), text };
-        self.writer.add_event(&event).map_err(written)?;
         drive.stop();
-        (self.progress)(match reason {
-            Reason::Hopeless => Progress::CutShort { reason: event.text },
-            reason => Progress::Stopping { interrupted: reason == Reason::Interrupted },
-        });
-        Ok(())
+        self.writer.add_event(&event).map_err(written)
     }
 }
 

@@ -9,6 +9,7 @@ use tidemark_scenario::units;
 
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
+use crate::sinks::SinkArguments;
 
 /// The order in which a person thinks of the flags.
 const LOAD: &str = "Load";
@@ -135,6 +136,9 @@ pub struct HitArguments {
     /// Results for CI.
     #[command(flatten)]
     pub results: ResultArguments,
+    /// Metrics while it runs.
+    #[command(flatten)]
+    pub sinks: SinkArguments,
 }
 
 /// A time; a number alone is in seconds, as elsewhere.

@@ -1,0 +1,103 @@
+//! The intervals of all driver threads, as one.
+
+use std::collections::BTreeMap;
+
+use crate::histogram::{Merged, merge, new_merged};
+use crate::interval::{CoreWaits, Outcome, ThreadInterval};
+
+/// The label, how the requests ended, whether they were due in the measured window.
+pub type SeriesKey = (u16, Outcome, bool);
+
+/// The times of one series, all threads together; see [`Series`](crate::Series).
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct SeriesTimes {
+    pub response_time_us: Merged,
+    pub response_time_less_lag_us: Merged,
+    pub service_time_us: Merged,
+}
+
+impl Default for SeriesTimes {
+    fn default() -> Self {
+        let [response_time_us, response_time_less_lag_us, service_time_us] = [(); 3].map(|()| new_merged());
+        SeriesTimes { response_time_us, response_time_less_lag_us, service_time_us }
+    }
+}
+
+/// What all threads did in one interval: each field is what [`ThreadInterval`] calls so, added up.
+#[derive(Debug, Default)]
+#[allow(missing_docs)]
+pub struct MergedInterval {
+    pub start_us: u64,
+    pub end_us: u64,
+    pub in_window: bool,
+    pub series: BTreeMap<SeriesKey, SeriesTimes>,
+    pub offered: u64,
+    pub measured_offered: u64,
+    pub dropped: u64,
+    pub measured_dropped: u64,
+    pub waiting: u64,
+    pub in_flight: u64,
+    pub connections: u64,
+    pub connects: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Of all requests, whenever they were due.
+    pub lag_us: Option<Merged>,
+    pub read_lag_us: Option<Merged>,
+    pub cpu_us_by_thread: Vec<u64>,
+    /// Empty once a thread could not say.
+    pub waited_us_by_thread: Vec<u64>,
+    pub absent_us_by_thread: Vec<u64>,
+    pub(crate) reported: usize,
+    waits_untold: bool,
+}
+
+impl MergedInterval {
+    /// Adds what one thread did in the same interval.
+    pub(crate) fn add(&mut self, interval: &ThreadInterval) {
+        self.reported += 1;
+        (self.start_us, self.end_us) = (interval.start_us, interval.end_us);
+        self.in_window = interval.in_window;
+        for series in &interval.series {
+            let key = (series.label, series.outcome, series.measured);
+            let times = self.series.entry(key).or_default();
+            merge(&mut times.response_time_us, &series.response_time_us);
+            merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
+            merge(&mut times.service_time_us, &series.service_time_us);
+        }
+        self.offered += interval.offered;
+        self.measured_offered += interval.measured_offered;
+        self.dropped += interval.dropped;
+        self.measured_dropped += interval.measured_dropped;
+        self.waiting += interval.waiting;
+        self.in_flight += interval.in_flight;
+        self.connections += interval.connections;
+        self.connects += interval.connects;
+        self.sent_bytes += interval.sent_bytes;
+        self.received_bytes += interval.received_bytes;
+        let lag_us = self.lag_us.get_or_insert_with(new_merged);
+        merge(lag_us, &interval.lag_us);
+        merge(lag_us, &interval.unmeasured_lag_us);
+        merge(self.read_lag_us.get_or_insert_with(new_merged), &interval.read_lag_us);
+        let thread = usize::from(interval.thread);
+        if self.cpu_us_by_thread.len() <= thread {
+            self.cpu_us_by_thread.resize(thread + 1, 0);
+            self.absent_us_by_thread.resize(thread + 1, 0);
+        }
+        self.cpu_us_by_thread[thread] += interval.cpu_us;
+        self.absent_us_by_thread[thread] += interval.absent_us;
+        self.add_waits(thread, interval.core_waits);
+    }
+
+    fn add_waits(&mut self, thread: usize, waits: Option<CoreWaits>) {
+        self.waits_untold |= waits.is_none();
+        match waits {
+            Some(waits) if !self.waits_untold => {
+                self.waited_us_by_thread.resize(self.cpu_us_by_thread.len(), 0);
+                self.waited_us_by_thread[thread] += waits.waited_us;
+            }
+            _ => self.waited_us_by_thread.clear(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The run directory as a sink: tables, the latency log, events, and `run.json` at the end.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::serialization::V2Serializer;
+
+use crate::error::{RecordError, damaged, io_error};
+use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
+use crate::latency_log::LatencyLog;
+use crate::merge::MergedInterval;
+use crate::sink::{Facts, Sink};
+use crate::table::{Cell, TableWriter};
+use crate::unfinished::{self, Begun};
+use crate::writer::write_manifest;
+use crate::{Event, Manifest, Sample};
+
+/// The files of a run directory that hold its figures.
+pub(crate) struct Tables {
+    dir: PathBuf,
+    labels: Vec<String>,
+    /// When the run's clock was zero.
+    pub(crate) anchor: Option<SystemTime>,
+    series: TableWriter,
+    load: TableWriter,
+    monitor: TableWriter,
+    latency: LatencyLog,
+    events: File,
+    serializer: V2Serializer,
+}
+
+impl Tables {
+    pub(crate) fn create(dir: &Path, labels: &[String]) -> Result<Tables, RecordError> {
+        let events = dir.join(files::EVENTS);
+        Ok(Tables {
+            dir: dir.to_owned(),
+            labels: labels.to_owned(),
+            anchor: None,
+            series: TableWriter::create(&dir.join(files::SERIES), &SERIES_FIELDS, files::ABOUT_SERIES)?,
+            load: TableWriter::create(&dir.join(files::LOAD), &LOAD_FIELDS, files::ABOUT_LOAD)?,
+            monitor: TableWriter::create(&dir.join(files::MONITOR), &MONITOR_FIELDS, files::ABOUT_MONITOR)?,
+            latency: LatencyLog::create(&dir.join(files::LATENCY), labels)?,
+            events: File::create_new(&events).map_err(io_error("create", &events))?,
+            serializer: V2Serializer::new(),
+        })
+    }
+
+    /// A line in `latency.hlog` for each label that had an answer as it should be.
+    fn write_latency(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
+        let MergedInterval { start_us, end_us, .. } = *interval;
+        if !self.latency.begun() {
+            let now = SystemTime::now();
+            let guess = now.checked_sub(Duration::from_micros(end_us)).unwrap_or(now);
+            self.latency.begin(self.anchor.unwrap_or(guess))?;
+        }
+        let mut by_label: BTreeMap<u16, Merged> = BTreeMap::new();
+        let answered = interval.series.iter().filter(|((_, outcome, _), _)| !outcome.is_error());
+        for ((label, ..), times) in answered {
+            merge_merged(by_label.entry(*label).or_insert_with(new_merged), &times.response_time_us);
+        }
+        for (label, response_time_us) in by_label {
+            self.latency.add(label, start_us, end_us, &response_time_us)?;
+        }
+        self.latency.flush()
+    }
+}
+
+impl Sink for Tables {
+    fn begin(&mut self, facts: &Facts<'_>) -> Result<(), RecordError> {
+        let since_1970 = facts.anchor.and_then(|anchor| anchor.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let begun = Begun {
+            threads: facts.threads,
+            anchor_s: since_1970.map(|since| since.as_secs_f64()),
+            manifest: facts.manifest.clone(),
+        };
+        unfinished::write_begun(&self.dir, &begun)
+    }
+
+    fn interval(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
+        let MergedInterval { start_us, end_us, .. } = *interval;
+        self.write_latency(interval)?;
+        for ((label, outcome, measured), times) in &interval.series {
+            self.series.push([
+                Cell::Int(start_us),
+                Cell::Int(end_us),
+                Cell::Bool(interval.in_window),
+                Cell::Text(&self.labels[usize::from(*label)]),
+                Cell::Text(outcome.name()),
+                Cell::Bool(*measured),
+                Cell::Int(times.response_time_us.len()),
+                Cell::Bytes(Encoded::of(&times.response_time_us, &mut self.serializer).0),
+                Cell::Bytes(Encoded::of(&times.service_time_us, &mut self.serializer).0),
+                Cell::Bytes(Encoded::of(&times.response_time_less_lag_us, &mut self.serializer).0),
+            ])?;
+        }
+        let none = new_merged();
+        let lag_us = interval.lag_us.as_ref().unwrap_or(&none);
+        let read_lag_us = interval.read_lag_us.as_ref().unwrap_or(&none);
+        self.load.push([
+            Cell::Int(start_us),
+            Cell::Int(end_us),
+            Cell::Bool(interval.in_window),
+            Cell::Int(interval.offered),
+            Cell::Int(interval.dropped),
+            Cell::Int(interval.waiting),
+            Cell::Int(interval.in_flight),
+            Cell::Int(interval.connections),
+            Cell::Int(interval.connects),
+            Cell::Int(interval.sent_bytes),
+            Cell::Int(interval.received_bytes),
+            Cell::Bytes(Encoded::of(lag_us, &mut self.serializer).0),
+            Cell::Ints(&interval.cpu_us_by_thread),
+            Cell::Ints(&interval.waited_us_by_thread),
+            Cell::Ints(&interval.absent_us_by_thread),
+            Cell::Bytes(Encoded::of(read_lag_us, &mut self.serializer).0),
+            Cell::Int(interval.measured_offered),
+            Cell::Int(interval.measured_dropped),
+        ])
+    }
+
+    fn samples(&mut self, samples: &[Sample]) -> Result<(), RecordError> {
+        samples.iter().try_for_each(|sample| {
+            self.monitor.push([
+                Cell::Int(sample.at_us),
+                Cell::Text(&sample.process),
+                Cell::Float(sample.cpu_share),
+                Cell::Float(sample.cpu_system_share),
+                Cell::Int(sample.rss_bytes),
+                Cell::Int(sample.threads),
+                Cell::Int(sample.voluntary_switches),
+                Cell::Int(sample.involuntary_switches),
+                Cell::Int(sample.disk_read_bytes),
+                Cell::Int(sample.disk_written_bytes),
+                Cell::Int(sample.net_received_bytes),
+                Cell::Int(sample.net_sent_bytes),
+                Cell::Float(sample.steal_share),
+            ])
+        })
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), RecordError> {
+        let path = self.dir.join(files::EVENTS);
+        let mut line = serde_json::to_vec(event).map_err(|e| damaged(&path, e))?;
+        line.push(b'\n');
+        self.events.write_all(&line).map_err(io_error("write", &path))
+    }
+
+    fn end(&mut self, manifest: &Manifest) -> Result<(), RecordError> {
+        if !self.latency.begun() {
+            self.latency.begin(self.anchor.unwrap_or_else(SystemTime::now))?;
+        }
+        self.latency.flush()?;
+        self.series.finish()?;
+        self.load.finish()?;
+        self.monitor.finish()?;
+        write_manifest(&self.dir, manifest)?;
+        for name in [files::BEGUN, files::JOURNAL] {
+            // what stays does no harm beside a run.json
+            let _ = fs::remove_file(self.dir.join(name));
+        }
+        Ok(())
+    }
+}
