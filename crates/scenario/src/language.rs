@@ -34,7 +34,11 @@ pub(crate) static SCENARIO: Record = Record {
             "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere.",
         ),
         key("system", Of(&SYSTEM), "What is driven, and how it is started."),
-        key("stores", Of(&store::STORES), "Stores that are started before the system, and stopped after it."),
+        key(
+            "stores",
+            store::STORES,
+            "Stores by name, started before the system and stopped after it, or only reached.",
+        ),
         key(
             "feeders",
             Map(Keys::Name("feeders"), &Of(&FEEDER)),
@@ -98,10 +102,11 @@ static SYSTEM: Record = Record {
             Scalar(Text),
             "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same.",
         ),
+        key("store", Scalar(Text), "Name of a Redis under `stores`, which is then driven itself."),
         key(
             "settings",
             Map(Keys::Text("settings of the system"), &Scalar(Text)),
-            "Of `serve`: handed to the system as `--set NAME=VALUE`.",
+            "Of `serve`: handed to the system as `--set NAME=VALUE`; `{stores.NAME.url}` stands for a store's.",
         ),
         key(
             "durability",
@@ -132,7 +137,7 @@ static SYSTEM: Record = Record {
             "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.",
         ),
     ],
-    rule: Rule::OneOf(&["serve", "command", "url"]),
+    rule: Rule::OneOf(&["serve", "command", "url", "store"]),
 };
 
 static TLS: Record = Record {

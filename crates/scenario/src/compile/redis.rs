@@ -4,6 +4,7 @@ use super::Session;
 use super::request::Requests;
 use crate::plan::{Ask, Op, RequestPlan, System, SystemOrigin};
 use crate::reader::Reader;
+use crate::store_facts::store_facts;
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
 
@@ -74,13 +75,14 @@ impl Session<'_, '_> {
 pub(super) fn check(root: &Node, requests: &Requests, system: Option<&System>, reader: &Reader<'_>) {
     let get = |first: &str, second: &str| root.get(first)?.entry(second);
     let is_redis = match system.map(|system| &system.origin) {
-        Some(SystemOrigin::Url(url)) => is_url(url),
+        // of the stores only Redis is driven
+        Some(SystemOrigin::Url(url)) => is_url(url) || store_facts(url).next().is_some(),
         // the command line may name it
         None | Some(SystemOrigin::Unknown) => requests.first_redis.is_some(),
         Some(SystemOrigin::Shipped(_) | SystemOrigin::Command(_)) => false,
     };
     if let Some(place) = requests.first_redis.filter(|_| !is_redis) {
-        let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://";
+        let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://, or to a `store`";
         reader.sink.error_at(place, message.to_owned());
     }
     if !is_redis {

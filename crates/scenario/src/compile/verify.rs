@@ -115,14 +115,16 @@ pub(super) fn check_store(
     let is_waited_for = verify.entry("behind").is_some();
     let other = system.settings.get("store").map_or(EMBEDDED, |store| store.trim());
     let is_intake = matches!(&system.origin, SystemOrigin::Shipped(name) if name == "ingest");
-    let is_named = |table: &CassandraTable| {
-        table.contact.is_some() || stores.iter().any(|store| store.product == Product::Cassandra)
-    };
+    let cassandras = stores.iter().filter(|store| store.product == Product::Cassandra).count();
+    let is_named = |table: &CassandraTable| table.contact.is_some() || cassandras > 0;
     let has_buffer = system.settings.get("buffer").is_some_and(|buffer| buffer.trim() != "none");
     let message = match from {
         Some(_) if is_intake && has_buffer && !is_waited_for => {
             "with a buffer the store lacks some when the load ends; say `behind: /behind`, and that is waited for"
                 .to_owned()
+        }
+        Some(ReadFrom::Cassandra(table)) if table.contact.is_none() && cassandras > 1 => {
+            format!("which of the {cassandras} Cassandras is read? Only one of them can be a store of this run")
         }
         Some(ReadFrom::Cassandra(table)) if !is_intake && !is_named(table) => {
             "where this system's Cassandra is, nobody knows; name some of its nodes with \"contact\""
