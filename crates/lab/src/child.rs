@@ -16,9 +16,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group, waitid,
+};
 
-use crate::pin;
+use crate::{pin, proc};
 
 /// How often a child that should end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -31,7 +33,7 @@ pub const TAIL_LINES: usize = 15;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
 /// What stands by while a process group is frozen: its standard input ends when we do.
-const STAND_BY: &str = "read -r _ || kill -s KILL -- \"-$0\"";
+const STAND_BY: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
 /// The same for a mount.
 const STAND_BY_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\" \"${0%/*}\"; }";
 
@@ -63,13 +65,27 @@ pub struct Spec {
     pub takes_turns: bool,
     /// Whether its first line on standard output is waited for; what follows goes into the log.
     pub announces: bool,
+    /// The numbers of the user and the group that it runs as; ours where there are none.
+    pub user: Option<(u32, u32)>,
+    /// The signal by which it is asked to end.
+    pub stop_signal: Signal,
 }
 
 impl Spec {
     /// On all cores, as any other process, and with nothing waited for.
     pub fn new(name: impl Into<String>, command: Vec<String>, log: PathBuf) -> Self {
         let (name, cores) = (name.into(), Vec::new());
-        Spec { name, command, log, cores, yields: false, takes_turns: false, announces: false }
+        Spec {
+            name,
+            command,
+            log,
+            cores,
+            yields: false,
+            takes_turns: false,
+            announces: false,
+            user: None,
+            stop_signal: Signal::TERM,
+        }
     }
 }
 
@@ -81,9 +97,12 @@ pub struct Child {
     group: Pid,
     log: PathBuf,
     announcement: Option<Receiver<String>>,
+    stop_signal: Signal,
     ended: Option<ExitStatus>,
     /// Who stands by while it is frozen.
     frozen: Option<StandBy>,
+    /// What stands still with it in groups of their own.
+    others: Vec<Pid>,
     /// Who stands by as long as it lives.
     guard: Option<StandBy>,
 }
@@ -93,19 +112,22 @@ pub struct Child {
 pub struct StandBy(std::process::Child);
 
 impl StandBy {
-    fn over(group: Pid) -> io::Result<StandBy> {
-        StandBy::start(STAND_BY, group.as_raw_nonzero().to_string().as_ref())
+    /// Over a group, and processes of other groups that stand still.
+    fn over(group: Pid, others: &[Pid]) -> io::Result<StandBy> {
+        let words = std::iter::once(&group).chain(others).map(|id| id.as_raw_nonzero().to_string());
+        let words: Vec<String> = words.collect();
+        StandBy::start(STAND_BY, words.iter().map(OsStr::new))
     }
 
     /// Detaches what is mounted at a folder, and removes that.
     pub fn over_mount(folder: &Path) -> io::Result<StandBy> {
-        StandBy::start(STAND_BY_MOUNT, folder.as_os_str())
+        StandBy::start(STAND_BY_MOUNT, [folder.as_os_str()])
     }
 
-    /// The script is one of ours; what it is about is its `$0` and never read as one.
-    fn start(script: &str, about: &OsStr) -> io::Result<StandBy> {
+    /// The script is one of ours; what it is about is its `$0` and `$@` and never read as one.
+    fn start<'a>(script: &str, about: impl IntoIterator<Item = &'a OsStr>) -> io::Result<StandBy> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c".as_ref(), script.as_ref(), about]).stdin(Stdio::piped());
+        command.args(["-c", script]).args(about).stdin(Stdio::piped());
         // a group of its own: a terminal's Ctrl-C is not for it
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         command.spawn().map(StandBy)
@@ -130,6 +152,9 @@ impl Child {
         let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stderr(log.try_clone()?).process_group(0);
+        if let Some((uid, gid)) = spec.user {
+            command.uid(uid).gid(gid);
+        }
         command.stdout(if spec.announces { Stdio::piped() } else { log.try_clone()?.into() });
         let mut process = pin::with_cores(&spec.cores, || {
             pin::considerate(spec.yields, spec.takes_turns, || command.spawn())
@@ -143,8 +168,10 @@ impl Child {
             group,
             log: spec.log.clone(),
             announcement: None,
+            stop_signal: spec.stop_signal,
             ended: None,
             frozen: None,
+            others: Vec::new(),
             guard: None,
         };
         // from here on a return drops the child, which stops it
@@ -177,7 +204,7 @@ impl Child {
     /// of its standard input.
     pub fn guard(&mut self) -> io::Result<()> {
         if self.guard.is_none() && self.ending().is_none() {
-            self.guard = Some(StandBy::over(self.group)?);
+            self.guard = Some(StandBy::over(self.group, &[])?);
         }
         Ok(())
     }
@@ -212,7 +239,7 @@ impl Child {
         self.ended?.code()
     }
 
-    /// Asks it to end (SIGTERM), waits as long as `grace`, kills what is left (SIGKILL), and returns how it ended.
+    /// Asks it to end (SIGTERM where its [`Spec`] names no other signal), waits as long as `grace`, kills what is left (SIGKILL), and returns how it ended.
     pub fn stop(&mut self, grace: Duration) -> String {
         self.stop_while(grace, &|| true)
     }
@@ -221,7 +248,7 @@ impl Child {
     pub fn stop_while(&mut self, grace: Duration, patient: &dyn Fn() -> bool) -> String {
         if self.ended.is_none() {
             // only fails where nobody is left to get it
-            let _ = kill_process_group(self.group, Signal::TERM);
+            let _ = kill_process_group(self.group, self.stop_signal);
             self.thaw();
             let begin = Instant::now();
             while !self.has_ended() && begin.elapsed() < grace && patient() {
@@ -241,16 +268,44 @@ impl Child {
     /// process die before that, they are killed.
     pub fn freeze(&mut self) -> io::Result<()> {
         if self.frozen.is_none() && self.ending().is_none() {
-            self.frozen = Some(StandBy::over(self.group)?);
+            // before anything stands still, and again with what does
+            self.frozen = Some(StandBy::over(self.group, &[])?);
             kill_process_group(self.group, Signal::STOP)?;
+            self.others = self.stop_others();
+            if !self.others.is_empty() {
+                self.frozen = Some(StandBy::over(self.group, &self.others)?);
+            }
         }
         Ok(())
+    }
+
+    /// Stops (SIGSTOP) what its processes have started in groups of their own, as PostgreSQL does, once its own group
+    /// stands still. Who stands still starts nothing more, so that this finds an end; and who is not reaped, since who
+    /// would do that stands still, too, keeps its number.
+    fn stop_others(&self) -> Vec<Pid> {
+        let mut stopped: Vec<Pid> = Vec::new();
+        loop {
+            let is_new =
+                |id: &Pid| !stopped.contains(id) && getpgid(Some(*id)).is_ok_and(|group| group != self.group);
+            let more: Vec<Pid> = proc::descendants(self.group).into_iter().filter(is_new).collect();
+            if more.is_empty() {
+                return stopped;
+            }
+            for id in more {
+                // only fails where nobody is left to get it
+                let _ = kill_process(id, Signal::STOP);
+                stopped.push(id);
+            }
+        }
     }
 
     /// Lets it go on.
     pub fn thaw(&mut self) {
         if self.frozen.take().is_some() {
             // only fails where nobody is left to get it
+            for id in self.others.drain(..) {
+                let _ = kill_process(id, Signal::CONT);
+            }
             let _ = kill_process_group(self.group, Signal::CONT);
         }
     }
@@ -271,6 +326,10 @@ impl Child {
             return;
         }
         (self.frozen, self.guard) = (None, None);
+        let _ = kill_process_group(self.group, Signal::STOP);
+        for id in self.stop_others() {
+            let _ = kill_process(id, Signal::KILL);
+        }
         let _ = kill_process_group(self.group, Signal::KILL);
         self.ended = Some(self.process.wait().unwrap_or_else(|_| ExitStatus::from_raw(0)));
         ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).retain(|group| *group != self.group);
@@ -403,12 +462,36 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn what_it_started_in_a_group_of_its_own_stands_still_and_ends_with_it() {
+        let state = |id: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let script = "setsid sleep 600 & wait";
+        let mut child = Child::spawn(&spec(folder.path(), &["sh", "-c", script])).unwrap();
+        let mut other = 0;
+        wait_until("it has left the group", || {
+            let found = proc::descendants(child.group).first().copied();
+            other = found.map_or(0, |id| id.as_raw_nonzero().get() as u32);
+            found.is_some_and(|id| getpgid(Some(id)).is_ok_and(|group| group != child.group))
+        });
+        child.freeze().unwrap();
+        wait_until("it stands still", || state(other) == Some('T'));
+        child.thaw();
+        wait_until("it goes on", || state(other) == Some('S'));
+        child.kill();
+        wait_until("it is gone", || matches!(state(other), None | Some('Z')));
+    }
+
+    #[test]
     fn who_stands_by_kills_the_group_when_we_end() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
-        drop(StandBy::over(child.group).unwrap());
+        drop(StandBy::over(child.group, &[]).unwrap());
         assert!(child.ending().is_none(), "called off");
-        let mut stand_by = StandBy::over(child.group).unwrap();
+        let mut stand_by = StandBy::over(child.group, &[]).unwrap();
         drop(stand_by.0.stdin.take());
         wait_until("it is killed", || child.ending().is_some());
         assert_eq!(child.ending().unwrap(), "killed by signal 9");

@@ -138,7 +138,7 @@ impl Experiment {
             events.push((Instant::now(), "ready", text));
         }
         account.stores(&stores);
-        let name = plan.secrets.masked(&system_name(&plan.system.origin));
+        let name = plan.secrets.masked(&stores.resolved(&system_name(&plan.system.origin)));
         progress.tell(Progress::Starting { system: name });
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &disks)?;
@@ -150,7 +150,6 @@ impl Experiment {
             monitor.follow(&name, Some(id));
         }
         let started: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
-        Faults::check(&plan.faults, &started)?;
 
         let known = Known { directory: self.store_of(&system), cassandra: stores.found(Product::Cassandra) };
         let mut recipe = Recipe::of(plan, &system.url, known, self.seed)?;
@@ -165,6 +164,7 @@ impl Experiment {
         }));
         let of_system = link.map(|link| (SYSTEM.to_owned(), link));
         let means = Means { links: of_system.into_iter().chain(stores.links()).collect(), disks };
+        Faults::check(&plan.faults, &started, &means)?;
 
         let before = self.probe(&system, progress)?;
         if let Some(part) = self.prepare(&mut system, progress)? {
@@ -296,7 +296,7 @@ impl Experiment {
             )));
         }
         let mut names = vec![SYSTEM.to_owned()];
-        names.extend(self.plan.stores.iter().flat_map(stores::names));
+        names.extend(self.plan.stores.iter().filter(|store| store.is_started()).flat_map(stores::names));
         Disks::mount(&self.run_dir, faults, &names)
     }
 
@@ -315,14 +315,7 @@ impl Experiment {
             // A WebSocket begins with a request of HTTP/1.1.
             system.http = HttpVersion::One;
         }
-        for (name, value) in stores.settings() {
-            // where the scenario names another, that is meant
-            if let SystemOrigin::Command(words) = &mut system.origin {
-                let place = format!("{{{name}}}");
-                words.iter_mut().for_each(|word| *word = word.replace(&place, &value));
-            }
-            system.settings.entry(name.into()).or_insert(value);
-        }
+        stores.resolve(&mut system);
         let mut running = Running::start(&system, &setup, &|| self.wish())?;
         if self.plan.has_calls() {
             let path = system.rpc.as_deref().unwrap_or(RPC_PATH);

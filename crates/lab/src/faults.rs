@@ -96,8 +96,9 @@ pub struct Faults {
 
 impl Faults {
     /// Whether everything that is to be broken is there.
-    pub fn check(plan: &[Fault], started: &[Handle]) -> Result<(), LabError> {
-        match plan.iter().find(|fault| find(started, &fault.target).is_empty()) {
+    pub fn check(plan: &[Fault], started: &[Handle], means: &Means) -> Result<(), LabError> {
+        let is_linked = |fault: &Fault| means.links.iter().any(|(name, _)| *name == fault.target);
+        match plan.iter().find(|fault| find(started, &fault.target).is_empty() && !is_linked(fault)) {
             Some(fault) => Err(LabError::Usage(format!(
                 "`{fault}` cannot be: this run does not start `{}`, and only what it starts can be broken",
                 fault.target
@@ -348,8 +349,13 @@ impl Breaker {
     }
 
     fn impair(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
-        let links: Vec<&Arc<Link>> = self
-            .of_ours(|name| self.means.links.iter().find(|(owner, _)| owner == name).map(|(_, link)| link));
+        let link =
+            |name: &str| self.means.links.iter().find(|(owner, _)| owner == name).map(|(_, link)| link);
+        // what is only reached has a link and no process
+        let links: Vec<&Arc<Link>> = match self.handles.is_empty() {
+            true => link(&fault.target).into_iter().collect(),
+            false => self.of_ours(link),
+        };
         if links.is_empty() {
             return tell(Instant::now(), News::Failed("nothing goes through a link".into()));
         }

@@ -1,31 +1,38 @@
-//! Stores of other people's making, started for a run: fetched once, configured in the run directory, watched and
-//! stopped like the system that uses them.
+//! Stores of other people's making, by the names that a scenario gives them: started for a run, configured in the run
+//! directory, watched and stopped like the system that uses them; or there already, and only reached.
 //!
-//! A product is a module beside this: where its jars come from, what its configuration is, how a node is asked
-//! whether it serves. Everything else is the same for all of them: a node is what faults break and the
-//! monitor watches.
+//! A product is a module beside this and a line in [`launcher`]: where its program comes from (jars that are fetched
+//! once, or what is installed), what its configuration is, how a node is asked whether it serves. Everything else is
+//! the same for all of them: a node is what faults break and the monitor watches.
 
 mod cassandra;
-mod cluster;
 mod cql;
+mod installed;
+mod instance;
 mod jars;
 mod java;
 mod kafka;
-mod kit;
+mod launcher;
+mod mariadb;
 mod node;
 mod ports;
+mod postgres;
+mod reached;
+mod redis;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_installed;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tidemark_record::manifest;
-use tidemark_scenario::plan::{Product, Store};
+use tidemark_scenario::plan::{Product, Store, System, SystemOrigin};
+use tidemark_scenario::{StoreFact, with_store_facts};
 
-use self::cluster::Cluster;
-pub use self::cluster::names;
-use self::kit::kit;
+use self::instance::Instance;
+pub use self::instance::names;
 use self::node::Node;
 use crate::error::LabError;
 use crate::interrupt::Wish;
@@ -49,7 +56,7 @@ pub struct Setup<'a> {
 
 /// The stores of a run, ready; stopped, and their data removed, when dropped.
 #[derive(Debug, Default)]
-pub struct Stores(Vec<Cluster>);
+pub struct Stores(Vec<Instance>);
 
 impl Stores {
     /// Starts them and waits until all nodes of all of them are ready. `tell` says what takes its time.
@@ -64,32 +71,52 @@ impl Stores {
     ) -> Result<Stores, LabError> {
         let mut started = Stores::default();
         for store in stores {
-            started.0.push(Cluster::start(store, setup, wish, tell)?);
+            started.0.push(Instance::start(store, setup, wish, tell)?);
         }
         Ok(started)
     }
 
-    /// What a shipped system must be told to find them: settings by name.
+    /// What a system is told to find them: for each, the name of its product's setting and where it is.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
-        let setting =
-            |cluster: &Cluster| (kit(cluster.product).setting(), cluster.manifest.addresses.join(","));
-        self.0.iter().map(setting).collect()
+        let setting = |instance: &Instance| {
+            let product = instance.store.product;
+            Some((product.setting(), instance.fact(product.fact())?))
+        };
+        self.0.iter().filter_map(setting).collect()
     }
 
-    /// Addresses and name of a cluster of this product.
+    /// A text with what is known now in place of `{stores.NAME.FACT}`.
+    pub fn resolved(&self, text: &str) -> String {
+        let known = |asked: &StoreFact<'_>| {
+            self.0.iter().find(|instance| instance.store.name == asked.store)?.fact(asked.fact)
+        };
+        with_store_facts(text, &known)
+    }
+
+    /// Puts what is known now into what a system is started with, or driven at.
+    pub fn resolve(&self, system: &mut System) {
+        match &mut system.origin {
+            SystemOrigin::Command(words) => words.iter_mut().for_each(|word| *word = self.resolved(word)),
+            SystemOrigin::Url(url) => *url = self.resolved(url),
+            SystemOrigin::Shipped(_) | SystemOrigin::Unknown => {}
+        }
+        system.settings.values_mut().for_each(|value| *value = self.resolved(value));
+    }
+
+    /// Addresses and name of a cluster of this product that the run has started.
     pub fn found(&self, product: Product) -> Option<(Vec<String>, String)> {
-        let cluster = self.0.iter().find(|cluster| cluster.product == product)?;
-        let name = held(cluster.nodes.first()?).cluster.clone();
-        Some((cluster.manifest.addresses.clone(), name))
+        let instance = self.0.iter().find(|instance| instance.store.product == product)?;
+        let name = held(instance.nodes.first()?).identity.clone();
+        Some((instance.manifest.addresses.clone(), name))
     }
 
     /// What stands between nodes and their clients, by the names of the nodes.
     pub fn links(&self) -> Vec<(String, Arc<Link>)> {
-        self.0.iter().flat_map(|cluster| cluster.links.clone()).collect()
+        self.0.iter().flat_map(|instance| instance.links.clone()).collect()
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Arc<Mutex<Node>>> {
-        self.0.iter().flat_map(|cluster| &cluster.nodes)
+        self.0.iter().flat_map(|instance| &instance.nodes)
     }
 
     /// Every node, for whoever breaks them on purpose.
@@ -135,30 +162,57 @@ impl Stores {
 
     /// What they are, for the manifest.
     pub fn manifest(&self) -> Vec<manifest::Store> {
-        self.0.iter().map(|cluster| cluster.manifest.clone()).collect()
+        self.0.iter().map(|instance| instance.manifest.clone()).collect()
     }
 
     /// What a reader of the figures must know of them.
     pub fn notes(&self) -> Vec<String> {
-        let note = |cluster: &Cluster| {
-            let store = &cluster.manifest;
-            let nodes = match store.addresses.len() {
-                1 => format!("one node at {}", store.addresses[0]),
-                count => format!("{count} nodes at {}", store.addresses.join(", ")),
-            };
-            let mut note = format!("{} on Java {}: {nodes}; {}", store.version, store.java, cluster.remarks);
-            if cfg!(target_os = "linux") {
-                note += "; takes no core from others (SCHED_BATCH)";
-            }
-            if !cluster.links.is_empty() {
-                let names: Vec<&str> = cluster.links.iter().map(|(name, _)| name.as_str()).collect();
-                note += "; clients reached ";
-                note += &names.join(", ");
-                note += " through a link of the lab's own, for the faults that slow or cut it: it takes part of a core, and \
-                         its time is in every answer";
-            }
-            note
+        self.0.iter().map(Instance::note).collect()
+    }
+}
+
+impl Instance {
+    /// What is known of it, by the word of a scenario.
+    fn fact(&self, fact: &str) -> Option<String> {
+        // through a link it is another address than its own
+        let linked = self.links.first().filter(|_| self.nodes.is_empty());
+        let address = match linked {
+            Some((_, link)) => link.address.to_string(),
+            None => self.manifest.addresses.first()?.clone(),
         };
-        self.0.iter().map(note).collect()
+        let (host, port) = address.rsplit_once(':')?;
+        Some(match fact {
+            "url" => self.url.clone()?,
+            "addresses" if linked.is_none() => self.manifest.addresses.join(","),
+            "address" | "addresses" => address,
+            "host" => host.to_owned(),
+            "port" => port.to_owned(),
+            _ => return None,
+        })
+    }
+
+    fn note(&self) -> String {
+        let about = &self.manifest;
+        let nodes = match about.addresses.len() {
+            1 => format!("one node at {}", about.addresses[0]),
+            count => format!("{count} nodes at {}", about.addresses.join(", ")),
+        };
+        let name = match self.store.name == self.store.product.word() {
+            true => String::new(),
+            false => format!("{}: ", self.store.name),
+        };
+        let java = if about.java.is_empty() { String::new() } else { format!(" on Java {}", about.java) };
+        let mut note = format!("{name}{}{java}: {nodes}; {}", about.version, self.remarks);
+        if cfg!(target_os = "linux") && !self.nodes.is_empty() {
+            note += "; takes no core from others (SCHED_BATCH)";
+        }
+        if !self.links.is_empty() {
+            let names: Vec<&str> = self.links.iter().map(|(name, _)| name.as_str()).collect();
+            note += "; clients reached ";
+            note += &names.join(", ");
+            note += " through a link of the lab's own, for the faults that slow or cut it: it takes part of a core, and \
+                     its time is in every answer";
+        }
+        note
     }
 }

@@ -53,9 +53,12 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let load = load?;
     verify::warn_of_unentered(root, &requests, &objectives, reader);
     let limits = limits(root.get("limits"), &load, &sessions, reader);
-    let system = system.unwrap_or_default();
+    let mut system = system.unwrap_or_default();
     steps::check_beside(&Whole { root, requests: &requests, system: &system, reader });
     let stores = store::read(root.get("stores"), reader);
+    stores.tell(root.get("system"), &mut system, reader);
+    stores.check_faults(root.get("faults"), reader);
+    let stores = stores.wanted;
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
     let faults = fault::read(root.get("faults"), &system, &started, &load, reader);

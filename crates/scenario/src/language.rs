@@ -29,7 +29,11 @@ pub(crate) static SCENARIO: Record = Record {
             "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere.",
         ),
         key("system", Of(&system::SYSTEM), "What is driven, and how it is started."),
-        key("stores", Of(&store::STORES), "Stores that are started before the system, and stopped after it."),
+        key(
+            "stores",
+            store::STORES,
+            "Stores by name, started before the system and stopped after it, or only reached.",
+        ),
         key(
             "feeders",
             Map(Keys::Name("feeders"), &Of(&FEEDER)),

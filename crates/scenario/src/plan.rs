@@ -23,7 +23,7 @@ pub use ask::{Ask, Call, HttpRequest};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
-pub use store::{Product, Store};
+pub use store::{Durability, Product, Store, StoreOrigin};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,

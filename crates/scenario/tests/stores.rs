@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tidemark_scenario::plan::{Product, Store};
+use tidemark_scenario::plan::{Durability, Product, Store, StoreOrigin, SystemOrigin};
 use tidemark_scenario::{Plan, check_text};
 
 const TEXT: &str = "\
@@ -32,12 +32,12 @@ fn a_store_is_started_when_its_condition_holds() {
     assert_eq!((plan.unwrap().stores, told), (Vec::new(), String::new()));
     let (plan, told) = check(TEXT, &[("store", "cassandra"), ("nodes", "3"), ("durability", "buffered")]);
     let wanted = Store {
-        product: Product::Cassandra,
         version: "4.1",
         nodes: 3,
         heap_bytes: 1 << 30,
-        synced: false,
+        durability: Durability::Buffered,
         ready_within: Duration::from_secs(90),
+        ..Store::new("cassandra", Product::Cassandra)
     };
     assert_eq!((plan.unwrap().stores, told), (vec![wanted], String::new()));
 }
@@ -46,7 +46,10 @@ fn a_store_is_started_when_its_condition_holds() {
 fn what_is_not_said_has_a_default() {
     let text = "stores: {cassandra: {}}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
     let store = check(text, &[]).0.unwrap().stores.remove(0);
-    assert_eq!((store.version, store.nodes, store.heap_bytes, store.synced), ("5.0", 1, 512 << 20, true));
+    assert_eq!(
+        (store.version, store.nodes, store.heap_bytes, store.is_synced()),
+        ("5.0", 1, 512 << 20, true)
+    );
 }
 
 #[test]
@@ -61,7 +64,11 @@ fn there_can_be_several() {
 #[test]
 fn mistakes_are_told_where_they_stand_also_in_a_store_that_is_not_started() {
     for (old, new, wanted) in [
-        ("  cassandra:", "  casandra:", "t.yaml:3:3: unknown key \"casandra\"; did you mean cassandra?"),
+        (
+            "  cassandra:",
+            "  casandra:",
+            "t.yaml:3:3: what is the store \"casandra\"? did you mean cassandra?",
+        ),
         ("\"4.1\"", "4.2", "t.yaml:4:14: \"4.2\" is not one of 5.0, 4.1"),
         ("${nodes}", "4", "t.yaml:5:12: 4 is too many; at most 3 nodes"),
         ("1GiB", "1MiB", "t.yaml:6:11: a heap has at least 128MiB and at most 64GiB"),
@@ -74,6 +81,106 @@ fn mistakes_are_told_where_they_stand_also_in_a_store_that_is_not_started() {
         ("${store == 'cassandra'}", "perhaps", "t.yaml:9:11: \"perhaps\" is neither true nor false"),
     ] {
         let (plan, told) = check(&TEXT.replacen(old, new, 1), &[("nodes", "1")]);
+        assert!(plan.is_none() && told.contains(wanted), "{wanted}\nbut\n{told}");
+    }
+}
+
+/// A scenario of these stores and this system.
+fn with(stores: &str, rest: &str) -> (Option<Plan>, String) {
+    let text = format!(
+        "stores: {{{stores}}}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 9s}}\n{rest}\n"
+    );
+    check(&text, &[])
+}
+
+const TWO: &str =
+    "cache: {product: redis, durability: memory, memory: 64MiB}, redis: {}, people: {product: postgres}";
+
+#[test]
+fn stores_have_names_of_their_own() {
+    let (plan, told) = with(TWO, "faults: [{at: 1s, kill: cache, restart after: 1s}]");
+    let stores = plan.unwrap_or_else(|| panic!("{told}")).stores;
+    let names: Vec<_> = stores.iter().map(|store| (store.name.as_str(), store.product)).collect();
+    assert_eq!(names, [("cache", Product::Redis), ("redis", Product::Redis), ("people", Product::Postgres)]);
+    assert_eq!((stores[0].durability, stores[0].memory_bytes), (Durability::Memory, Some(64 << 20)));
+    let there = "people: {product: postgres, url: 'postgres://me@db/x'}, kafka: {addresses: ['k:9092']}";
+    let (plan, told) = with(there, "faults: [{at: 1s, cut: people, for: 1s}]");
+    let stores = plan.unwrap_or_else(|| panic!("{told}")).stores;
+    assert_eq!(stores[0].origin, StoreOrigin::Url("postgres://me@db/x".into()));
+    assert_eq!(stores[1].origin, StoreOrigin::Addresses(vec!["k:9092".into()]));
+}
+
+#[test]
+fn a_command_and_a_system_are_told_where_stores_are() {
+    let command = "system: {command: 'x {postgres} --cache={stores.cache.url} {stores.redis.port}'}";
+    let (plan, told) = with(TWO, command);
+    let SystemOrigin::Command(words) = plan.unwrap_or_else(|| panic!("{told}")).system.origin else {
+        panic!()
+    };
+    assert_eq!(words, ["x", "{stores.people.url}", "--cache={stores.cache.url}", "{stores.redis.port}"]);
+    let (plan, told) = with(TWO, "system: {serve: airline, settings: {redis: '{stores.cache.url}'}}");
+    let settings = plan.unwrap_or_else(|| panic!("{told}")).system.settings;
+    let postgres = settings.get("postgres").map(String::as_str);
+    assert_eq!((postgres, settings["redis"].as_str()), (Some("{stores.people.url}"), "{stores.cache.url}"));
+    let text = "stores: {cache: {product: redis}}\nsystem: {store: cache}\nsessions: {a: {steps: [{redis: [PING]}]}}\nload: {users: 1, hold: 1s}\n";
+    let (plan, told) = check(text, &[]);
+    let origin = plan.unwrap_or_else(|| panic!("{told}")).system.origin;
+    assert!(matches!(&origin, SystemOrigin::Url(url) if url == "{stores.cache.url}"), "{origin:?}");
+}
+
+#[test]
+fn mistakes_about_named_stores_have_a_way_out() {
+    for (stores, rest, wanted) in [
+        ("cache: {}", "", "what is the store \"cache\"? it needs `product:`, one of cassandra, kafka, redis"),
+        ("redis: {product: kafka}", "", "a store called \"redis\" is a Redis, this is a Kafka"),
+        ("system: {product: redis}", "", "\"system\" is another part of the run"),
+        ("redis: {nodes: 2}", "", "a Redis has no \"nodes\"; write a second store with a name of its own"),
+        ("redis: {heap: 1GiB}", "", "a Redis has no \"heap\"; it has product, memory"),
+        ("kafka: {version: '5.0'}", "", "\"5.0\" is not one of 4.3"),
+        ("postgres: {durability: memory}", "", "\"memory\" is not one of synced, buffered"),
+        ("redis: {memory: 1KiB}", "", "at least 8MiB"),
+        ("redis: {url: 'http://a'}", "", "this is no URL of a Redis; write redis://HOST:PORT"),
+        ("redis: {url: 'redis://a', memory: 9MiB}", "", "what is there has its own \"memory\""),
+        ("kafka: {addresses: [a]}", "", "\"a\" is no address; write HOST:PORT"),
+        (
+            "redis: {url: 'redis://a'}",
+            "faults: [{at: 1s, kill: redis}]",
+            "of it the link can be slowed or cut",
+        ),
+        ("kafka: {addresses: ['a:1']}", "faults: [{at: 1s, cut: kafka, for: 1s}]", "past any link"),
+        (
+            "a: {product: redis}, b: {product: redis}",
+            "system: {command: 'x {redis}'}",
+            "several stores of Redis (a, b)",
+        ),
+        (
+            "a: {product: redis}, b: {product: redis}",
+            "system: {serve: airline}",
+            "say which is meant: settings: {redis: \"{stores.a.url}\"",
+        ),
+        (
+            "cache: {product: redis}",
+            "system: {command: 'x {stores.cash.url}'}",
+            "no store is called \"cash\"",
+        ),
+        ("redis: {when: false}", "system: {command: 'x {stores.redis.url}'}", "its `when` is false"),
+        (
+            "redis: {}",
+            "system: {command: 'x {stores.redis.prot}'}",
+            "there is url, address, addresses, host, port",
+        ),
+        (
+            "kafka: {}",
+            "system: {command: 'x {stores.kafka.url}'}",
+            "has no URL; write {stores.kafka.addresses}",
+        ),
+        (
+            "people: {product: mariadb}",
+            "system: {store: people}",
+            "is a MariaDB; drive a system in front of it",
+        ),
+    ] {
+        let (plan, told) = with(stores, rest);
         assert!(plan.is_none() && told.contains(wanted), "{wanted}\nbut\n{told}");
     }
 }

@@ -60,7 +60,7 @@ fn fault(at_ms: u64, kind: FaultKind, lasts_ms: Option<u64>) -> Fault {
 fn begin(stand: Stand, plan: &[Fault]) -> (Arc<Mutex<Stand>>, Faults) {
     let stand = Arc::new(Mutex::new(stand));
     let started = vec![Arc::clone(&stand) as Handle];
-    Faults::check(plan, &started).unwrap();
+    Faults::check(plan, &started, &Means::default()).unwrap();
     let faults = Faults::begin(plan, started, Means::default(), Instant::now(), 1_000).unwrap();
     (stand, faults)
 }
@@ -170,7 +170,7 @@ fn what_is_felt_after_a_fault_is_bounded() {
 
 #[test]
 fn what_is_not_there_cannot_be_broken() {
-    let error = Faults::check(&[fault(0, FaultKind::Kill, None)], &[]).unwrap_err();
+    let error = Faults::check(&[fault(0, FaultKind::Kill, None)], &[], &Means::default()).unwrap_err();
     assert!(error.to_string().contains("`kill system` cannot be"), "{error}");
     assert_eq!(error.exit_status(), 2);
 }

@@ -14,8 +14,9 @@ use tidemark_scenario::plan::Store;
 
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
-use super::java::Java;
-use super::kit::{Kit, NodeSetup, NotReady, Place};
+use super::java;
+use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program};
+use crate::error::LabError;
 
 /// Tokens of each node, Cassandra's default.
 const TOKENS: i128 = 16;
@@ -82,14 +83,14 @@ const OPENS_OF_4: [&str; 20] = [
 
 /// The mode of its commit log.
 fn commit_log(store: &Store) -> &'static str {
-    if store.synced { "batch" } else { "periodic" }
+    if store.is_synced() { "batch" } else { "periodic" }
 }
 
 /// Apache Cassandra.
 pub struct Cassandra;
 
-impl Kit for Cassandra {
-    fn jars(&self, version: &str) -> Jars {
+impl Cassandra {
+    fn jars(version: &str) -> Jars {
         match version {
             "4.1" => Jars {
                 title: "Cassandra 4.1.10",
@@ -103,17 +104,19 @@ impl Kit for Cassandra {
             },
         }
     }
+}
+
+impl Launcher for Cassandra {
+    fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+        java::with_jars(Cassandra::jars(store.version), fetch)
+    }
 
     fn ports(&self) -> &'static [u16] {
         &[9042, 7000]
     }
 
-    fn setting(&self) -> &'static str {
-        "contact"
-    }
-
     fn remarks(&self, store: &Store) -> String {
-        let mode = match store.synced {
+        let mode = match store.is_synced() {
             true => "commit log in batch mode: acknowledged when it is on disk",
             false => "commit log in periodic mode: acknowledged before it is on disk, synced every 10 s",
         };
@@ -127,23 +130,15 @@ impl Kit for Cassandra {
         format!("{mode}; {waits}")
     }
 
-    fn cluster(&self, unique: &str) -> String {
-        format!("tidemark-{unique}")
-    }
-
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
         write(node)
     }
 
-    fn before_first_start(&self, _: &NodeSetup<'_>, _: &Java) -> Option<Vec<String>> {
-        None
+    fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
+        command(node)
     }
 
-    fn command(&self, node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>> {
-        command(node, java)
-    }
-
-    fn ask(&self, place: Place, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
+    fn ask(&self, place: NodeAddress, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
         let mut connection = Connection::open(place.listens)?;
         let found = connection.text("SELECT cluster_name FROM system.local", Consistency::One)?;
         NotReady::unless_same(found, cluster)?;
@@ -171,8 +166,8 @@ fn yaml(node: &NodeSetup<'_>) -> String {
     let place = |name: &str| quoted(&node.data.join(name));
     let (address, listen) = (node.addresses[node.index], node.listen);
     let seeds: Vec<String> = node.addresses.iter().map(IpAddr::to_string).collect();
-    let (writers, mode) = (if store.synced { WRITERS.1 } else { WRITERS.0 }, commit_log(store));
-    let period = if store.synced { "" } else { "commitlog_sync_period: 10000ms\n" };
+    let (writers, mode) = (if store.is_synced() { WRITERS.1 } else { WRITERS.0 }, commit_log(store));
+    let period = if store.is_synced() { "" } else { "commitlog_sync_period: 10000ms\n" };
     let memtable_mib = store.heap_bytes / 4 / MIB;
     let tokens: Vec<String> =
         tokens(node.index, node.addresses.len()).map(|token| token.to_string()).collect();
@@ -213,7 +208,7 @@ fn yaml(node: &NodeSetup<'_>) -> String {
          compaction_throughput: 64MiB/s\n\
          incremental_backups: false\n\
          auto_snapshot: false\n",
-        node.cluster,
+        node.identity,
         tokens.join(","),
         seeds.join(","),
         node.ports[0],
@@ -227,12 +222,12 @@ fn yaml(node: &NodeSetup<'_>) -> String {
 }
 
 /// The command that starts it.
-fn command(node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>> {
+fn command(node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
     let heap_mib = node.store.heap_bytes / MIB;
     let path = |path: &Path| path.display().to_string();
     let (configuration, tmp) = (path(&node.configuration), path(&node.data.join("tmp")));
     let mut words = vec![
-        path(&java.program),
+        node.program.java(),
         format!("-javaagent:{}", path(&jamm(node)?)),
         format!("-Xms{heap_mib}M"),
         format!("-Xmx{heap_mib}M"),
@@ -255,14 +250,14 @@ fn command(node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>> {
     if node.store.version.starts_with('4') {
         words.extend(OPENS_OF_4.map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED")));
     }
-    words.extend(["-cp".into(), format!("{configuration}:{}/*", path(&node.lib))]);
+    words.extend(["-cp".into(), format!("{configuration}:{}/*", path(&node.program.folder))]);
     words.push("org.apache.cassandra.service.CassandraDaemon".into());
     Ok(words)
 }
 
 /// The jar that measures objects, without which Cassandra does not start.
 fn jamm(node: &NodeSetup<'_>) -> io::Result<PathBuf> {
-    let jars = fs::read_dir(&node.lib)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let jars = fs::read_dir(&node.program.folder)?.filter_map(|entry| Some(entry.ok()?.path()));
     let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
     jars.into_iter()
         .find(|path| name(path).is_some_and(|name| name.starts_with("jamm-")))
@@ -308,27 +303,36 @@ fn tokens(index: usize, nodes: usize) -> impl Iterator<Item = i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-    use tidemark_scenario::plan::Product;
+    use tidemark_scenario::plan::{Durability, Product};
 
     fn store(version: &'static str, nodes: usize, synced: bool) -> Store {
-        let ready_within = Duration::from_secs(1);
-        Store { product: Product::Cassandra, version, nodes, heap_bytes: 400 * MIB, synced, ready_within }
+        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let usual = Store::new("cassandra", Product::Cassandra);
+        Store { version, nodes, heap_bytes: 400 * MIB, durability, ..usual }
     }
 
-    fn setup<'a>(store: &'a Store, addresses: &'a [IpAddr], folder: &Path) -> NodeSetup<'a> {
+    fn program(folder: &Path) -> Program {
         fs::create_dir_all(folder.join("lib")).unwrap();
         fs::write(folder.join("lib/jamm-0.4.0.jar"), "").unwrap();
+        Program { folder: folder.join("lib"), ..Program::default() }
+    }
+
+    fn setup<'a>(
+        store: &'a Store,
+        addresses: &'a [IpAddr],
+        folder: &Path,
+        program: &'a Program,
+    ) -> NodeSetup<'a> {
         NodeSetup {
             store,
             index: addresses.len() - 1,
-            cluster: "tidemark-0123",
+            identity: "tidemark-0123",
             addresses,
             listen: addresses[addresses.len() - 1],
             ports: &[9142, 7100],
             configuration: folder.join("it's here"),
             data: folder.join("data"),
-            lib: folder.join("lib"),
+            program,
         }
     }
 
@@ -352,7 +356,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let addresses: Vec<IpAddr> = ["127.0.0.1", "127.0.0.2"].map(|ip| ip.parse().unwrap()).into();
         let store = store("4.1", 2, false);
-        let setup = setup(&store, &addresses, folder.path());
+        let program = program(folder.path());
+        let setup = setup(&store, &addresses, folder.path(), &program);
         let yaml = yaml(&setup);
         for line in [
             "cluster_name: tidemark-0123",
@@ -370,8 +375,7 @@ mod tests {
         }
         Cassandra.write(&setup).unwrap();
         assert!(setup.configuration.join("logback.xml").is_file() && setup.data.join("tmp").is_dir());
-        let java = Java { program: "java".into(), version: "17".into() };
-        let command = Cassandra.command(&setup, &java).unwrap();
+        let command = Cassandra.command(&setup).unwrap();
         assert!(command.contains(&"-Xmx400M".into()), "{command:?}");
         assert!(command.contains(&"--add-opens=java.base/java.time=ALL-UNNAMED".into()), "{command:?}");
         assert!(!command.iter().any(|word| word.contains("skip_wait_for_gossip")), "{command:?}");
@@ -382,17 +386,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let addresses: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap()];
         let store = store("5.0", 1, true);
-        let setup = setup(&store, &addresses, folder.path());
+        let program = program(folder.path());
+        let setup = setup(&store, &addresses, folder.path(), &program);
         let yaml = yaml(&setup);
         assert!(
             yaml.contains("commitlog_sync: batch\n") && !yaml.contains("commitlog_sync_period"),
             "{yaml}"
         );
-        let command =
-            Cassandra.command(&setup, &Java { program: "java".into(), version: "17".into() }).unwrap();
+        let command = Cassandra.command(&setup).unwrap();
         assert!(command.contains(&"-Dcassandra.skip_wait_for_gossip_to_settle=0".into()), "{command:?}");
-        fs::remove_file(setup.lib.join("jamm-0.4.0.jar")).unwrap();
-        let java = Java { program: "java".into(), version: "17".into() };
-        assert!(Cassandra.command(&setup, &java).unwrap_err().to_string().contains("jamm"));
+        fs::remove_file(setup.program.folder.join("jamm-0.4.0.jar")).unwrap();
+        assert!(Cassandra.command(&setup).unwrap_err().to_string().contains("jamm"));
     }
 }

@@ -5,14 +5,14 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::time::Duration;
 
 use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
-use super::java::Java;
-use super::kit::{Kit, NodeSetup, NotReady, Place};
+use super::java;
+use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use crate::error::LabError;
 
 /// How long a node may take to connect, and for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,9 +29,12 @@ const MIB: u64 = 1 << 20;
 /// Apache Kafka.
 pub struct Kafka;
 
-impl Kit for Kafka {
-    fn jars(&self, _: &str) -> Jars {
-        Jars { title: "Kafka 4.3.1", folder: "kafka-4.3.1", pom: include_str!("poms/kafka-4.3.xml") }
+const JARS: Jars =
+    Jars { title: "Kafka 4.3.1", folder: "kafka-4.3.1", pom: include_str!("poms/kafka-4.3.xml") };
+
+impl Launcher for Kafka {
+    fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+        java::with_jars(JARS, fetch)
     }
 
     fn ports(&self) -> &'static [u16] {
@@ -39,12 +42,8 @@ impl Kit for Kafka {
         &[9092, 9093, 9094]
     }
 
-    fn setting(&self) -> &'static str {
-        "brokers"
-    }
-
     fn remarks(&self, store: &Store) -> String {
-        let flush = match store.synced {
+        let flush = match store.is_synced() {
             true => "flushed to disk with each batch, before it is acknowledged",
             false => "acknowledged before it is on disk, flushed by the operating system",
         };
@@ -55,7 +54,7 @@ impl Kit for Kafka {
     }
 
     /// Kafka wants 16 bytes in base64, which is 22 letters; the last stands for two bits only.
-    fn cluster(&self, unique: &str) -> String {
+    fn identity(&self, unique: &str) -> String {
         format!("store{unique}A")
     }
 
@@ -66,18 +65,18 @@ impl Kit for Kafka {
         fs::write(node.configuration.join("log4j2.xml"), LOG4J)
     }
 
-    fn before_first_start(&self, node: &NodeSetup<'_>, java: &Java) -> Option<Vec<String>> {
+    fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
         let file = text(&node.configuration.join("server.properties"));
-        let arguments = ["kafka.tools.StorageTool", "format", "-t", node.cluster, "-c", &file];
-        Some(java_command(node, java, 128, &arguments))
+        let arguments = ["kafka.tools.StorageTool", "format", "-t", node.identity, "-c", &file];
+        Some(java_command(node, 128, &arguments))
     }
 
-    fn command(&self, node: &NodeSetup<'_>, java: &Java) -> io::Result<Vec<String>> {
+    fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
         let file = text(&node.configuration.join("server.properties"));
-        Ok(java_command(node, java, node.store.heap_bytes / MIB, &["kafka.Kafka", &file]))
+        Ok(java_command(node, node.store.heap_bytes / MIB, &["kafka.Kafka", &file]))
     }
 
-    fn ask(&self, place: Place, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
+    fn ask(&self, place: NodeAddress, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
         let (brokers, found) = metadata(place.listens)?;
         NotReady::unless_same(found, cluster)?;
         // It answers before the controller lets it serve; only from then on it counts itself in.
@@ -98,10 +97,10 @@ fn in_sync(nodes: usize) -> usize {
     (nodes - 1).max(1)
 }
 
-fn java_command(node: &NodeSetup<'_>, java: &Java, heap_mib: u64, arguments: &[&str]) -> Vec<String> {
+fn java_command(node: &NodeSetup<'_>, heap_mib: u64, arguments: &[&str]) -> Vec<String> {
     let configuration = text(&node.configuration);
     let mut words = vec![
-        text(&java.program),
+        node.program.java(),
         format!("-Xms{heap_mib}M"),
         format!("-Xmx{heap_mib}M"),
         "-XX:+UseG1GC".into(),
@@ -112,14 +111,10 @@ fn java_command(node: &NodeSetup<'_>, java: &Java, heap_mib: u64, arguments: &[&
         format!("-Djava.io.tmpdir={}", text(&node.data.join("tmp"))),
         format!("-Dlog4j2.configurationFile={configuration}/log4j2.xml"),
         "-cp".into(),
-        format!("{configuration}:{}/*", text(&node.lib)),
+        format!("{configuration}:{}/*", text(&node.program.folder)),
     ];
     words.extend(arguments.iter().map(|word| (*word).to_owned()));
     words
-}
-
-fn text(path: &Path) -> String {
-    path.display().to_string()
 }
 
 fn properties(node: &NodeSetup<'_>) -> String {
@@ -136,7 +131,7 @@ fn properties(node: &NodeSetup<'_>) -> String {
         false => (format!(",BROKERS://{listen}:{broker}"), "BROKERS"),
     };
     // one message at a time is flushed as one batch: all that a request brought
-    let flush = if node.store.synced { "log.flush.interval.messages=1\n" } else { "" };
+    let flush = if node.store.is_synced() { "log.flush.interval.messages=1\n" } else { "" };
     // in this form of file a backslash begins an escape
     let data = text(&node.data.join("log")).replace('\\', "\\\\");
     format!(
@@ -242,31 +237,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::net::{IpAddr, TcpListener};
-    use tidemark_scenario::plan::Product;
+    use tidemark_scenario::plan::{Durability, Product};
 
     #[test]
     fn a_node_is_configured_by_what_the_scenario_says() {
         let addresses: Vec<IpAddr> =
             ["127.0.0.1", "127.0.0.2", "127.0.0.3"].map(|ip| ip.parse().unwrap()).into();
-        let ready_within = Duration::from_secs(1);
-        let store = Store {
-            product: Product::Kafka,
-            version: "4.3",
-            nodes: 3,
-            heap_bytes: 300 * MIB,
-            synced: true,
-            ready_within,
-        };
+        let store = Store { nodes: 3, heap_bytes: 300 * MIB, ..Store::new("kafka", Product::Kafka) };
+        let program = Program { folder: "/lib".into(), ..Program::default() };
         let setup = |store| NodeSetup {
             store,
             index: 1,
-            cluster: "store0123456789abcdefA",
+            identity: "store0123456789abcdefA",
             addresses: &addresses,
             listen: addresses[1],
             ports: &[9192, 9193, 9194],
             configuration: "/run/stores/kafka.2".into(),
             data: "/run/data/kafka.2".into(),
-            lib: "/lib".into(),
+            program: &program,
         };
         let text = properties(&setup(&store));
         for line in [
@@ -280,13 +268,12 @@ mod tests {
         ] {
             assert!(text.lines().any(|had| had == line), "{line} in\n{text}");
         }
-        let java = Java { program: "java".into(), version: "17".into() };
-        let command = Kafka.command(&setup(&store), &java).unwrap();
+        let command = Kafka.command(&setup(&store)).unwrap();
         assert!(
             command.contains(&"-Xmx300M".into()) && command.contains(&"kafka.Kafka".into()),
             "{command:?}"
         );
-        let store = Store { synced: false, ..store.clone() };
+        let store = Store { durability: Durability::Buffered, ..store.clone() };
         assert!(!properties(&setup(&store)).contains("log.flush"));
         assert_eq!([1, 2, 3].map(in_sync), [1, 1, 2]);
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::kit::{Kit, NotReady, Place};
+use super::launcher::{Launcher, NodeAddress, NotReady};
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::process::Process;
@@ -31,9 +31,9 @@ pub struct Node {
     /// The folder of its data.
     pub data: PathBuf,
     /// How it is asked whether it serves.
-    pub kit: &'static dyn Kit,
-    /// The name of its cluster, by which it is told from others' nodes.
-    pub cluster: String,
+    pub launcher: &'static dyn Launcher,
+    /// By which its instance is told from all others.
+    pub identity: String,
     /// Longest time until it serves.
     pub within: Duration,
     process: Process,
@@ -45,8 +45,8 @@ impl Node {
         spec: Spec,
         address: SocketAddr,
         data: PathBuf,
-        kit: &'static dyn Kit,
-        cluster: String,
+        launcher: &'static dyn Launcher,
+        identity: String,
         within: Duration,
     ) -> Node {
         Node {
@@ -55,8 +55,8 @@ impl Node {
             address,
             listens: address,
             data,
-            kit,
-            cluster,
+            launcher,
+            identity,
             within,
             process: Process::down(STOP_GRACE),
         }
@@ -86,12 +86,12 @@ impl Node {
         all: Option<usize>,
         patience: Patience<'_>,
     ) -> Result<(), LabError> {
-        let place = Place { listens: self.listens, address: self.address };
+        let place = NodeAddress { listens: self.listens, address: self.address };
         loop {
             if !patience() {
                 return Err(LabError::Interrupted(None));
             }
-            let last = match self.kit.ask(place, &self.cluster, all) {
+            let last = match self.launcher.ask(place, &self.identity, all) {
                 Ok(()) => return Ok(()),
                 Err(NotReady::Another(other)) => return Err(self.port_taken(&other)),
                 Err(NotReady::Yet(error)) => format!("{}: {error}", self.listens),

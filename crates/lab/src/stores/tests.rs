@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::cql::{Connection, Consistency};
-use super::kit::{NotReady, unique};
+use super::launcher::{NotReady, launcher, unique};
 use tidemark_scenario::plan::{Fault, FaultKind};
 
 use super::*;
@@ -24,12 +24,9 @@ fn go_on() -> Wish {
 
 fn one_node(product: Product) -> Store {
     Store {
-        product,
-        version: product.versions()[0],
-        nodes: 1,
         heap_bytes: 256 * MIB,
-        synced: true,
         ready_within: Duration::from_secs(300),
+        ..Store::new(product.word(), product)
     }
 }
 
@@ -59,8 +56,8 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
 
     let mut connection = Connection::open(address).unwrap();
     let cluster = connection.text("SELECT cluster_name FROM system.local", Consistency::One).unwrap();
-    assert_eq!(cluster, held(&stores.0[0].nodes[0]).cluster);
-    let foreign = kit(Product::Cassandra).ask(address.into(), "ours", Some(1)).unwrap_err();
+    assert_eq!(cluster, held(&stores.0[0].nodes[0]).identity);
+    let foreign = launcher(Product::Cassandra).ask(address.into(), "ours", Some(1)).unwrap_err();
     assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
     let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
     for statement in [
@@ -100,11 +97,11 @@ fn a_broker_comes_back_where_it_was_with_its_data() {
     let (name, address) = stores.settings().remove(0);
     let address: SocketAddr = address.parse().unwrap();
     assert_eq!(name, "brokers");
-    let cluster = held(&stores.0[0].nodes[0]).cluster.clone();
-    let ask = |all| kit(Product::Kafka).ask(address.into(), &cluster, all);
+    let cluster = held(&stores.0[0].nodes[0]).identity.clone();
+    let ask = |all| launcher(Product::Kafka).ask(address.into(), &cluster, all);
     assert!(ask(Some(1)).is_ok());
     assert_eq!(ask(Some(2)).unwrap_err().to_string(), "it knows 1 of 2 nodes");
-    let foreign = kit(Product::Kafka).ask(address.into(), "ours", None).unwrap_err();
+    let foreign = launcher(Product::Kafka).ask(address.into(), "ours", None).unwrap_err();
     assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
 
     let node = stores.started().remove(0);
@@ -142,7 +139,7 @@ fn a_node_that_cannot_start_is_quoted() {
     let within = Duration::from_secs(60);
     let nowhere = "127.0.0.1:1".parse().unwrap();
     let mut node =
-        Node::new(spec, nowhere, folder.path().into(), kit(Product::Cassandra), "ours".into(), within);
+        Node::new(spec, nowhere, folder.path().into(), launcher(Product::Cassandra), "ours".into(), within);
     node.spawn().unwrap();
     let error = node.wait(Instant::now(), None, &|| true).unwrap_err().to_string();
     assert!(error.contains("x.2 ended before it was ready (exit status 3)"), "{error}");
@@ -185,8 +182,8 @@ fn another_cluster_that_answers_in_a_nodes_place_is_refused() {
         let command = ["sleep", "600"].map(str::to_owned).to_vec();
         let log = folder.path().join("log");
         let spec = Spec::new("x", command, log);
-        let (data, kit) = (folder.path().into(), kit(Product::Cassandra));
-        Node::new(spec, address, data, kit, cluster.into(), Duration::from_secs(60))
+        let (data, launcher) = (folder.path().into(), launcher(Product::Cassandra));
+        Node::new(spec, address, data, launcher, cluster.into(), Duration::from_secs(60))
     };
     let mut ours = node("ours");
     ours.spawn().unwrap();
@@ -206,10 +203,10 @@ fn another_cluster_that_answers_in_a_nodes_place_is_refused() {
 #[test]
 fn every_cluster_has_a_name_of_its_own() {
     for product in [Product::Cassandra, Product::Kafka] {
-        let names = [(); 2].map(|()| kit(product).cluster(&unique()));
+        let names = [(); 2].map(|()| launcher(product).identity(&unique()));
         assert_ne!(names[0], names[1]);
     }
-    assert_eq!(kit(Product::Kafka).cluster(&unique()).len(), 22, "16 bytes in base64");
+    assert_eq!(launcher(Product::Kafka).identity(&unique()).len(), 22, "16 bytes in base64");
 }
 
 fn fill_faults(target: &str) -> Vec<Fault> {
@@ -302,9 +299,9 @@ fn kafka_is_reached_through_its_link_and_comes_back_after_a_full_disk() {
     let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
     let address: SocketAddr = stores.settings().remove(0).1.parse().unwrap();
     let link = stores.links().remove(0).1;
-    let cluster = held(&stores.0[0].nodes[0]).cluster.clone();
+    let cluster = held(&stores.0[0].nodes[0]).identity.clone();
     // it names the link as its address, which is what its clients go by
-    let mut ask = || match kit(Product::Kafka).ask(address.into(), &cluster, Some(1)) {
+    let mut ask = || match launcher(Product::Kafka).ask(address.into(), &cluster, Some(1)) {
         Ok(()) => Ok(()),
         Err(NotReady::Yet(error)) => Err(error),
         Err(NotReady::Another(name)) => panic!("another: {name}"),

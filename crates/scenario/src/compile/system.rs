@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::plan::{HttpVersion, Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::{Reader, WrongSetting};
+use crate::store_facts::{store_fact, store_facts};
 use crate::yaml::{Node, one_or_many};
 
 /// Durability of what keeps nothing.
@@ -35,6 +36,9 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         let text = reader.text(node)?;
         check_url(node, &text, reader);
         system.origin = SystemOrigin::Url(text);
+    } else if let Some(node) = node.get("store") {
+        // where it is, is known once it is started
+        system.origin = SystemOrigin::Url(store_fact(&reader.text(node)?, "url"));
     }
     check_has_settings(node, &system.origin, reader);
     for (key, node) in node.get("settings").map(Node::entries).unwrap_or_default() {
@@ -43,6 +47,8 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
             match (reader.checker.setting)(system, name, &value) {
                 Ok(()) => {}
                 Err(WrongSetting::Name(message)) => reader.sink.error(key, message),
+                // one that is known only once a store is started is judged by the system then
+                Err(WrongSetting::Value(_)) if store_facts(&value).next().is_some() => {}
                 Err(WrongSetting::Value(message)) => reader.sink.error(node, message),
             }
         }

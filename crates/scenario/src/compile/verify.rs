@@ -119,14 +119,16 @@ pub(super) fn check_store(
         _ => None,
     };
     let is_readable = shipped.is_some_and(|shipped| shipped.store_is_readable);
-    let is_named = |table: &CassandraTable| {
-        table.contact.is_some() || stores.iter().any(|store| store.product == Product::Cassandra)
-    };
+    let cassandras = stores.iter().filter(|store| store.product == Product::Cassandra).count();
+    let is_named = |table: &CassandraTable| table.contact.is_some() || cassandras > 0;
     let has_buffer = system.settings.get("buffer").is_some_and(|buffer| buffer.trim() != "none");
     let message = match from {
         Some(_) if is_readable && has_buffer && !is_waited_for => {
             "with a buffer the store lacks some when the load ends; say `behind: /behind`, and that is waited for"
                 .to_owned()
+        }
+        Some(ReadFrom::Cassandra(table)) if table.contact.is_none() && cassandras > 1 => {
+            format!("which of the {cassandras} Cassandras is read? Only one of them can be a store of this run")
         }
         Some(ReadFrom::Cassandra(table)) if !is_readable && !is_named(table) => {
             "where this system's Cassandra is, nobody knows; name some of its nodes with \"contact\""

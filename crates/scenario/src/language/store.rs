@@ -1,67 +1,54 @@
-//! Stores that are started for the run.
+//! Stores of a run, by name.
 
-use crate::grammar::Scalar::{Bool, Duration, Size, Whole, Word};
-use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::grammar::{Key, Record, Rule, key};
+use crate::grammar::Scalar::{Bool, Duration, Size, Text, Whole, Word};
+use crate::grammar::Shape::{List, Map, Record as Of, Scalar};
+use crate::grammar::{Keys, Record, Rule, Shape, key};
 use crate::plan::Product;
 
-const WHEN: Key =
-    key("when", Scalar(Bool), "Whether it is started, with settings: `${store == 'cassandra'}`; else true.");
-const NODES: Key = key("nodes", Scalar(Whole(1)), "How many nodes it has, 1 to 3; one by default.");
-const HEAP: Key = key("heap", Scalar(Size), "Java heap of each node; 512MiB by default.");
-const DURABILITY: Key = key(
-    "durability",
-    Scalar(Word(&["synced", "buffered"])),
-    "Whether an acknowledged write is on disk (`synced`, the default) or with the operating system.",
-);
-const READY_WITHIN: Key =
-    key("ready within", Scalar(Duration), "Longest time until all nodes are ready; 3m by default.");
-
 /// What may stand under `stores`.
-pub(crate) static STORES: Record = Record {
-    what: "the stores",
-    schema: "stores",
-    about: "Stores started before the system and stopped after it.",
-    verbs: &[],
-    keys: &[
-        key("cassandra", Of(&CASSANDRA), "Apache Cassandra; needs Java 17 and Maven, and is fetched once."),
-        key("kafka", Of(&KAFKA), "Apache Kafka; needs Java 17 and Maven, and is fetched once."),
-    ],
-    rule: Rule::Free,
-};
+pub(crate) static STORES: Shape = Map(Keys::Name("names of stores"), &Of(&STORE));
 
-static CASSANDRA: Record = Record {
-    what: "a Cassandra",
-    schema: "cassandra",
-    about: "Apache Cassandra on this machine; the system gets its addresses as the setting `contact`.",
+/// All products together; which keys belong to which is checked when a store is read.
+static STORE: Record = Record {
+    what: "a store",
+    schema: "store",
+    about: "A store: started before the system and stopped after it, or reached where it is.",
     verbs: &[],
     keys: &[
         key(
-            "version",
-            Scalar(Word(Product::Cassandra.versions())),
-            "Line of versions, `5.0` (default) or `4.1`.",
+            "product",
+            Scalar(Word(&Product::WORDS)),
+            "What it is; not needed where the store is called by a product's name.",
         ),
-        NODES,
-        HEAP,
-        DURABILITY,
-        WHEN,
-        READY_WITHIN,
+        key(
+            "version",
+            Scalar(Word(&["5.0", "4.1", "4.3"])),
+            "Line of versions: `5.0` (default) or `4.1` of Cassandra, `4.3` of Kafka. Others are what is installed.",
+        ),
+        key("nodes", Scalar(Whole(1)), "Cassandra, Kafka: how many nodes it has, 1 to 3; one by default."),
+        key("heap", Scalar(Size), "Cassandra, Kafka: Java heap of each node; 512MiB by default."),
+        key(
+            "memory",
+            Scalar(Size),
+            "Redis: most memory for data. PostgreSQL: shared buffers. MariaDB: buffer pool. By default as the product has it.",
+        ),
+        key(
+            "durability",
+            Scalar(Word(&["synced", "buffered", "memory"])),
+            "Whether an acknowledged write is on disk (`synced`, the default), comes there later, or (Redis) never.",
+        ),
+        key("url", Scalar(Text), "Redis, PostgreSQL, MariaDB: where it is; then nothing is started."),
+        key(
+            "addresses",
+            List(&Scalar(Text), 1),
+            "Cassandra, Kafka: HOST:PORT of some of its nodes; then nothing is started.",
+        ),
+        key(
+            "when",
+            Scalar(Bool),
+            "Whether it is there, with settings: `${store == 'cassandra'}`; else true.",
+        ),
+        key("ready within", Scalar(Duration), "Longest time until all of it is ready; 3m by default."),
     ],
-    rule: Rule::Free,
-};
-
-static KAFKA: Record = Record {
-    what: "a Kafka",
-    schema: "kafka",
-    about: "Apache Kafka on this machine; the system gets its addresses as the setting `brokers`.",
-    verbs: &[],
-    keys: &[
-        key("version", Scalar(Word(Product::Kafka.versions())), "Line of versions, `4.3`."),
-        NODES,
-        HEAP,
-        DURABILITY,
-        WHEN,
-        READY_WITHIN,
-    ],
-    rule: Rule::Free,
+    rule: Rule::AtMostOneOf(&["url", "addresses"]),
 };

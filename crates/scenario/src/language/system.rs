@@ -22,10 +22,11 @@ pub(super) static SYSTEM: Record = Record {
             Scalar(Text),
             "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same.",
         ),
+        key("store", Scalar(Text), "Name of a Redis under `stores`, which is then driven itself."),
         key(
             "settings",
             Map(Keys::Text("settings of the system"), &Scalar(Text)),
-            "Of `serve`: handed to the system as `--set NAME=VALUE`.",
+            "Of `serve`: handed to the system as `--set NAME=VALUE`; `{stores.NAME.url}` stands for a store's.",
         ),
         key(
             "durability",
@@ -56,7 +57,7 @@ pub(super) static SYSTEM: Record = Record {
             "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.",
         ),
     ],
-    rule: Rule::OneOf(&["serve", "command", "url"]),
+    rule: Rule::OneOf(&["serve", "command", "url", "store"]),
 };
 
 static TLS: Record = Record {

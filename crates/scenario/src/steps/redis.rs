@@ -9,6 +9,7 @@ use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
 use crate::plan::{Ask, Op, SystemOrigin};
 use crate::reader::Reader;
+use crate::store_facts::store_facts;
 use crate::template::Encoding;
 use crate::yaml::Node;
 
@@ -95,13 +96,14 @@ fn check_beside(whole: &Whole<'_>) {
     let first_redis = requests.first(|ask| matches!(ask, Ask::Redis(_)));
     let get = |first: &str, second: &str| root.get(first)?.entry(second);
     let is_redis = match &system.origin {
-        SystemOrigin::Url(url) => is_url(url),
+        // of the stores only Redis is driven
+        SystemOrigin::Url(url) => is_url(url) || store_facts(url).next().is_some(),
         // the command line may name it
         SystemOrigin::Unknown => first_redis.is_some(),
         SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,
     };
     if let Some(place) = first_redis.filter(|_| !is_redis) {
-        let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://";
+        let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://, or to a `store`";
         reader.sink.error_at(place, message.to_owned());
     }
     if !is_redis {

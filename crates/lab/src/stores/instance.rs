@@ -1,0 +1,325 @@
+//! An instance of a store, of one node or several: its program, ports and folders chosen, each node configured, then all
+//! of them started together. Or one that is there already, and only reached.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use tidemark_record::manifest;
+use tidemark_scenario::plan::{Store, StoreOrigin};
+
+use super::Setup;
+use super::installed::{User, user};
+use super::jars::cache;
+use super::launcher::{Fetch, Launcher, NodeSetup, Program, launcher, unique};
+use super::node::{self, Node};
+use super::ports::Ports;
+use super::reached;
+use crate::child::Spec;
+use crate::error::LabError;
+use crate::interrupt::Wish;
+use crate::link::Link;
+use crate::started::held;
+
+/// How much higher the address is at which a node behind a link listens for the clients that the link brings.
+const BEHIND: usize = 10;
+/// Where data go that their user could not reach in the run directory.
+const OUTSIDE: &str = "/var/tmp";
+
+/// One instance; its data go with it.
+#[derive(Debug)]
+pub struct Instance {
+    // the order matters: the nodes go before their data
+    pub nodes: Vec<Arc<Mutex<Node>>>,
+    pub _data: Vec<DataDir>,
+    /// Between nodes and their clients, by the nodes' names.
+    pub links: Vec<(String, Arc<Link>)>,
+    pub _ports: Option<Ports>,
+    pub store: Store,
+    /// The URL by which clients reach it, where it has one.
+    pub url: Option<String>,
+    pub manifest: manifest::Store,
+    /// What a reader of the figures must know.
+    pub remarks: String,
+}
+
+/// A data directory and whether it is kept; otherwise removed when dropped.
+#[derive(Debug)]
+pub struct DataDir(PathBuf, bool);
+
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        if !self.1 {
+            // a rest that cannot be removed is within the run directory, where the user sees it
+            let _ = fs::remove_dir_all(&self.0);
+            // the folder of all data goes with the last that is in it
+            let _ = self.0.parent().map(fs::remove_dir);
+        }
+    }
+}
+
+/// What is decided for an instance before its nodes are made.
+struct Site<'a> {
+    store: &'a Store,
+    setup: &'a Setup<'a>,
+    launcher: &'static dyn Launcher,
+    program: Program,
+    /// Who its processes run as, where that is not who we are.
+    user: Option<User>,
+    /// A whole path.
+    run_dir: PathBuf,
+    /// By which it is told from all others.
+    identity: String,
+    /// Where clients find the nodes.
+    addresses: Vec<IpAddr>,
+    /// Where the nodes listen: there, or behind links.
+    listen: Vec<IpAddr>,
+    ports: Ports,
+}
+
+/// What an instance has of each node.
+#[derive(Default)]
+struct Members {
+    nodes: Vec<Arc<Mutex<Node>>>,
+    data: Vec<DataDir>,
+    links: Vec<(String, Arc<Link>)>,
+    /// To be carried out before any of them is started.
+    firsts: Vec<Spec>,
+    /// What is to be said of their folders.
+    remarks: String,
+}
+
+impl<'a> Site<'a> {
+    fn choose(
+        store: &'a Store,
+        setup: &'a Setup<'a>,
+        wish: &dyn Fn() -> Wish,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Site<'a>, LabError> {
+        let launcher = launcher(store.product);
+        let cache = cache()?;
+        let program = launcher.program(store, &mut Fetch { cache: &cache, wish, tell })?;
+        let user = unprivileged(launcher, &program.title)?;
+        // all of them or none: brokers want the same of each, and no node is slower than another without its fault
+        let linked = names(store).iter().any(|name| (setup.is_linked)(name));
+        let addresses: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, false)).collect();
+        let listen: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, linked)).collect();
+        let all: Vec<IpAddr> = addresses.iter().chain(&listen).copied().collect();
+        let ports = Ports::choose(&program.title, &all, launcher.ports(), &cache)?;
+        let run_dir = &setup.run_dir;
+        // a process may have another working directory one day; paths in configurations are whole
+        let run_dir = std::path::absolute(run_dir).map_err(|error| unwritable(run_dir, &error))?;
+        let identity = launcher.identity(&unique());
+        Ok(Site { store, setup, launcher, program, user, run_dir, identity, addresses, listen, ports })
+    }
+
+    /// Configures a node, not yet started.
+    fn add(&self, index: usize, members: &mut Members) -> Result<(), LabError> {
+        let name = name(self.store, index);
+        let one = NodeSetup {
+            store: self.store,
+            index,
+            identity: &self.identity,
+            addresses: &self.addresses,
+            listen: self.listen[index],
+            ports: &self.ports.numbers,
+            configuration: self.run_dir.join("stores").join(&name),
+            data: self.data(&name, members)?,
+            program: &self.program,
+        };
+        self.launcher.write(&one).map_err(|error| unwritable(&self.run_dir, &error))?;
+        let spec = self.spec(name, &one)?;
+        let first = self.launcher.before_first_start(&one);
+        members.firsts.extend(first.map(|command| Spec { command, ..spec.clone() }));
+        let (launcher, within) = (self.launcher, self.store.ready_within);
+        let place = |addresses: &[IpAddr]| SocketAddr::new(addresses[index], self.ports.numbers[0]);
+        let address = place(&self.addresses);
+        let mut node = Node::new(spec, address, one.data, launcher, self.identity.clone(), within);
+        node.listens = place(&self.listen);
+        if node.listens != address {
+            let link = Link::between(address, node.listens);
+            let link = link.map_err(|error| LabError::Start(format!("no link at {address}: {error}")))?;
+            members.links.push((node.name.clone(), Arc::new(link)));
+        }
+        members.nodes.push(Arc::new(Mutex::new(node)));
+        Ok(())
+    }
+
+    /// Makes the folder of a node's data, where the user that it runs as can reach it, and gives it to that.
+    fn data(&self, name: &str, members: &mut Members) -> Result<PathBuf, LabError> {
+        let given = (self.setup.data_of)(name);
+        let mut data = given.clone().unwrap_or_else(|| self.run_dir.join("data").join(name));
+        let make = |data: &Path| fs::create_dir_all(data).map_err(|error| unwritable(data, &error));
+        let Some(user) = self.user else {
+            make(&data)?;
+            members.data.push(DataDir(data.clone(), self.setup.keep_data));
+            return Ok(data);
+        };
+        if let Some(closed) = closed_to(&self.run_dir, user) {
+            let (title, closed) = (&self.program.title, closed.display());
+            let runs_as = self.launcher.user().unwrap_or_default();
+            if given.is_some() || self.setup.keep_data {
+                return Err(LabError::Usage(format!(
+                    "{title} runs as the user `{runs_as}`, who cannot enter {closed}; choose another place with --out, like \
+                     {OUTSIDE}/run"
+                )));
+            }
+            data = Path::new(OUTSIDE).join(format!("tidemark-{}", unique())).join(name);
+            members.remarks = format!(
+                "; its data lay in {}, since it ran as `{runs_as}`, who cannot enter {closed}",
+                data.display()
+            );
+        }
+        make(&data)?;
+        members.data.push(DataDir(data.clone(), self.setup.keep_data));
+        let given = chown(&data, Some(user.uid), Some(user.gid));
+        given.map_err(|error| unwritable(&data, &error))?;
+        Ok(data)
+    }
+
+    /// How a node is started.
+    fn spec(&self, name: String, one: &NodeSetup<'_>) -> Result<Spec, LabError> {
+        let command = self.launcher.command(one).map_err(|error| {
+            LabError::Start(format!(
+                "{} in {} is not whole: {error}; remove that folder, and it is fetched again",
+                self.program.title,
+                self.program.folder.display()
+            ))
+        })?;
+        let logs = self.run_dir.join("logs");
+        fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
+        let log = logs.join(format!("{name}.log"));
+        let (cores, yields) = (self.setup.cores.clone(), self.setup.cores.is_empty());
+        let user = self.user.map(|user| (user.uid, user.gid));
+        let stop_signal = self.launcher.stop_signal();
+        // A store that is woken by each write of a client on its own core, and interrupts it for that, handles each by
+        // itself; one that waits until the client has written all it has handles them together.
+        Ok(Spec { cores, yields, takes_turns: true, user, stop_signal, ..Spec::new(name, command, log) })
+    }
+
+    fn manifest(&self, nodes: &[Arc<Mutex<Node>>]) -> manifest::Store {
+        let store = self.store;
+        manifest::Store {
+            name: store.name.clone(),
+            version: self.program.title.clone(),
+            java: self.program.java.as_ref().map(|java| java.version.clone()).unwrap_or_default(),
+            addresses: nodes.iter().map(|node| held(node).address.to_string()).collect(),
+            durability: store.durability.word().into(),
+            heap_bytes: self.program.java.as_ref().map_or(0, |_| store.heap_bytes),
+            command: nodes.first().map(|node| held(node).spec.command.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+impl Instance {
+    /// Starts a store and waits until all its nodes are ready, or until somebody takes connections where it is.
+    pub fn start(
+        store: &Store,
+        setup: &Setup<'_>,
+        wish: &dyn Fn() -> Wish,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Instance, LabError> {
+        match &store.origin {
+            StoreOrigin::Started => {}
+            StoreOrigin::Url(url) => return reached::at_url(store, url, setup, wish),
+            StoreOrigin::Addresses(addresses) => return reached::at_addresses(store, addresses, wish),
+        }
+        let site = Site::choose(store, setup, wish, tell)?;
+        let mut members = Members::default();
+        (0..store.nodes).try_for_each(|index| site.add(index, &mut members))?;
+        let first = members.nodes.first().map(|node| held(node).address);
+        let instance = Instance {
+            manifest: site.manifest(&members.nodes),
+            nodes: members.nodes,
+            _data: members.data,
+            links: members.links,
+            url: first.and_then(|address| site.launcher.url(address)),
+            _ports: Some(site.ports),
+            store: store.clone(),
+            remarks: site.launcher.remarks(store) + &members.remarks,
+        };
+        instance.begin(&site.program.title, &members.firsts, wish, tell)?;
+        Ok(instance)
+    }
+
+    /// Starts all nodes together and waits until each serves and sees the others.
+    fn begin(
+        &self,
+        title: &str,
+        firsts: &[Spec],
+        wish: &dyn Fn() -> Wish,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<(), LabError> {
+        let name = match self.store.name == self.store.product.word() {
+            true => String::new(),
+            false => format!(" ({})", self.store.name),
+        };
+        tell(match self.nodes.len() {
+            1 => format!("starting {title}{name}"),
+            count => format!("starting {title}{name}, {count} nodes"),
+        });
+        let begin = Instant::now();
+        let patience = || wish() == Wish::GoOn;
+        node::carry_out(firsts, &patience)?;
+        self.nodes.iter().try_for_each(|node| held(node).spawn())?;
+        self.nodes.iter().try_for_each(|node| held(node).wait(begin, Some(self.nodes.len()), &patience))
+    }
+}
+
+/// Who a product's processes run as, where we are root and it is not to be.
+fn unprivileged(launcher: &dyn Launcher, title: &str) -> Result<Option<User>, LabError> {
+    let Some(name) = launcher.user().filter(|_| rustix::process::geteuid().is_root()) else {
+        return Ok(None);
+    };
+    user(name).map(Some).ok_or_else(|| {
+        LabError::Usage(format!(
+            "{title} does not run as root, and there is no user `{name}` to run it; add one (adduser --system --group \
+             {name}), or start tidemark as another user"
+        ))
+    })
+}
+
+/// The folder above which a user does not come on the way to this one.
+fn closed_to(path: &Path, user: User) -> Option<PathBuf> {
+    let is_open = |path: &Path| {
+        fs::metadata(path).is_ok_and(|about| {
+            let bit = match () {
+                () if about.uid() == user.uid => 0o100,
+                () if about.gid() == user.gid => 0o010,
+                () => 0o001,
+            };
+            about.mode() & bit != 0
+        })
+    };
+    // what is not there yet is made by us, open
+    let mut folders: Vec<&Path> = path.ancestors().filter(|folder| folder.exists()).collect();
+    folders.reverse();
+    folders.into_iter().find(|folder| !is_open(folder)).map(Path::to_owned)
+}
+
+/// The address of a node: 127.0.0.1 and on, or, behind a link, 127.0.0.11 and on.
+fn address(index: usize, behind: bool) -> IpAddr {
+    let number = index + if behind { 1 + BEHIND } else { 1 };
+    Ipv4Addr::new(127, 0, 0, u8::try_from(number).unwrap_or(u8::MAX)).into()
+}
+
+/// What the nodes of a store are called.
+pub fn names(store: &Store) -> Vec<String> {
+    (0..store.nodes).map(|index| name(store, index)).collect()
+}
+
+/// What a node is called: by its number only where there are several.
+fn name(store: &Store, index: usize) -> String {
+    match store.nodes {
+        1 => store.name.clone(),
+        _ => format!("{}.{}", store.name, index + 1),
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> LabError {
+    LabError::Usage(format!("cannot write {}: {error}; choose another place with --out", path.display()))
+}

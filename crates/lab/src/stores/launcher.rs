@@ -1,0 +1,190 @@
+//! How instances of a product come to be: the seam between a product and everything that is the same for all of them.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::process::Signal;
+use tidemark_scenario::plan::{Product, Store};
+
+use super::cassandra::Cassandra;
+use super::java::Java;
+use super::kafka::Kafka;
+use super::mariadb::Mariadb;
+use super::postgres::Postgres;
+use super::redis::Redis;
+use crate::error::LabError;
+use crate::interrupt::Wish;
+
+/// A product: where its program comes from, how a node is configured, started, asked and stopped.
+pub trait Launcher: Sync {
+    /// Its program: found on this machine, or fetched where that is the way of this product.
+    ///
+    /// # Errors
+    /// Where it is missing, with the package or what else to install.
+    fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError>;
+
+    /// Usual ports: for clients, then those between nodes.
+    fn ports(&self) -> &'static [u16];
+
+    /// The URL by which clients reach a node; none for a cluster, which is known by its addresses.
+    fn url(&self, _: SocketAddr) -> Option<String> {
+        None
+    }
+
+    /// What a reader of the figures must know: durability, and what is not as in production.
+    fn remarks(&self, store: &Store) -> String;
+
+    /// The name by which an instance is told from all others; `unique` is 16 letters.
+    fn identity(&self, unique: &str) -> String {
+        format!("tidemark-{unique}")
+    }
+
+    /// The user that its processes run as where this process is root; none for root.
+    fn user(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The signal by which it is asked to end and leaves its data whole.
+    fn stop_signal(&self) -> Signal {
+        Signal::TERM
+    }
+
+    /// Writes a node's configuration.
+    fn write(&self, node: &NodeSetup<'_>) -> io::Result<()>;
+
+    /// A command to be carried out once, before a node's first start.
+    fn before_first_start(&self, _: &NodeSetup<'_>) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The command that starts a node. An error means that the program is not whole.
+    fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>>;
+
+    /// Asks a node whether it serves and is of the instance `identity`, and, where `all` says so, whether it holds
+    /// that many nodes for alive, itself included.
+    fn ask(&self, place: NodeAddress, identity: &str, all: Option<usize>) -> Result<(), NotReady>;
+}
+
+/// What fetching takes.
+pub struct Fetch<'a> {
+    /// Where everything fetched is kept.
+    pub cache: &'a Path,
+    /// Whether this process is to stop.
+    pub wish: &'a dyn Fn() -> Wish,
+    /// Says what takes its time.
+    pub tell: &'a mut dyn FnMut(String),
+}
+
+/// What nodes of a product are started with.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// Product and version for people: `Cassandra 5.0.9`.
+    pub title: String,
+    /// The folder of its jars, or of its programs.
+    pub folder: PathBuf,
+    /// What it runs on, if that is Java.
+    pub java: Option<Java>,
+}
+
+impl Program {
+    /// The program that runs jars.
+    pub fn java(&self) -> String {
+        self.java.as_ref().map_or_else(|| "java".into(), |java| text(&java.program))
+    }
+}
+
+/// Where a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeAddress {
+    /// Where it listens.
+    pub listens: SocketAddr,
+    /// Where its clients connect, and what it says that its address is.
+    pub address: SocketAddr,
+}
+
+impl From<SocketAddr> for NodeAddress {
+    /// Without a link it is the same.
+    fn from(address: SocketAddr) -> NodeAddress {
+        NodeAddress { listens: address, address }
+    }
+}
+
+/// Why a node is not ready.
+#[derive(Debug)]
+pub enum NotReady {
+    /// It may be later.
+    Yet(io::Error),
+    /// A node of another instance, known by this, answers in its place.
+    Another(String),
+}
+
+impl NotReady {
+    /// That who answers is the one that is `wanted`.
+    pub fn unless_same(found: String, wanted: &str) -> Result<(), NotReady> {
+        if found == wanted { Ok(()) } else { Err(NotReady::Another(found)) }
+    }
+}
+
+impl From<io::Error> for NotReady {
+    fn from(error: io::Error) -> NotReady {
+        NotReady::Yet(error)
+    }
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotReady::Yet(error) => error.fmt(f),
+            NotReady::Another(other) => write!(f, "a node of another cluster, `{other}`, answers there"),
+        }
+    }
+}
+
+/// Sixteen letters and digits that no other run has.
+pub fn unique() -> String {
+    // its keys are random; process and time only help
+    let id = RandomState::new().hash_one((std::process::id(), SystemTime::now()));
+    format!("{id:016x}")
+}
+
+/// The launcher of a product.
+pub fn launcher(product: Product) -> &'static dyn Launcher {
+    match product {
+        Product::Cassandra => &Cassandra,
+        Product::Kafka => &Kafka,
+        Product::Redis => &Redis,
+        Product::Postgres => &Postgres,
+        Product::Mariadb => &Mariadb,
+    }
+}
+
+/// What one node is started with.
+pub struct NodeSetup<'a> {
+    /// What the scenario says.
+    pub store: &'a Store,
+    /// From 0.
+    pub index: usize,
+    /// By which its instance is told from all others.
+    pub identity: &'a str,
+    /// Addresses of all nodes, as they and their clients know them.
+    pub addresses: &'a [IpAddr],
+    /// The address at which it takes clients: its own, or another where a link stands there.
+    pub listen: IpAddr,
+    /// Its ports, in the order of [`Launcher::ports`].
+    pub ports: &'a [u16],
+    /// Its folder of configuration.
+    pub configuration: PathBuf,
+    /// Its folder of data, which belongs to the user that it runs as.
+    pub data: PathBuf,
+    /// What it is started with.
+    pub program: &'a Program,
+}
+
+/// A path as a word of a command.
+pub fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,179 @@
+//! MariaDB: its configuration, its command. It is asked by its own client, with a query over TCP.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use tidemark_scenario::plan::Store;
+
+use super::installed::{Package, answer, usual_folders};
+use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use crate::error::LabError;
+
+/// The database of the system, and the user that it has there.
+const NAME: &str = "tidemark";
+/// The user that it runs as where this process is root.
+const USER: &str = "mysql";
+/// Most of its connections; its own default leaves no room for a system under load.
+const CONNECTIONS_MAX: u32 = 500;
+
+/// The server is not in the folder of the other programs.
+const SERVER: Package = Package { title: "MariaDB", programs: &["mariadbd"], debian: "mariadb-server" };
+const TOOLS: Package =
+    Package { title: "MariaDB", programs: &["mariadb", "mariadb-install-db"], debian: "mariadb-server" };
+
+/// MariaDB.
+pub struct Mariadb;
+
+fn tool(name: &str) -> Result<PathBuf, LabError> {
+    Ok(TOOLS.folder(usual_folders())?.join(name))
+}
+
+impl Launcher for Mariadb {
+    fn program(&self, _: &Store, _: &mut Fetch<'_>) -> Result<Program, LabError> {
+        let folder = SERVER.folder(usual_folders())?;
+        tool("mariadb")?;
+        Ok(Program { title: SERVER.title(&folder), folder, java: None })
+    }
+
+    fn ports(&self) -> &'static [u16] {
+        &[3306]
+    }
+
+    fn url(&self, address: SocketAddr) -> Option<String> {
+        Some(format!("mysql://{NAME}@{address}/{NAME}"))
+    }
+
+    fn remarks(&self, store: &Store) -> String {
+        let commit = match store.is_synced() {
+            true => "innodb_flush_log_at_trx_commit 1: acknowledged when it is on disk",
+            false => {
+                "innodb_flush_log_at_trx_commit 2: acknowledged when the operating system has it, synced every second"
+            }
+        };
+        format!("{commit}; no binary log, no password, on the loopback interface only")
+    }
+
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
+    fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
+        fs::create_dir_all(&node.configuration)?;
+        // its user need not be able to read what else is in the run directory
+        for folder in [&node.configuration, &node.data] {
+            fs::write(folder.join("my.cnf"), configuration(node))?;
+            fs::write(folder.join("init.sql"), FIRST_STATEMENTS)?;
+        }
+        Ok(())
+    }
+
+    fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
+        // that it is there was asked before
+        let program = tool("mariadb-install-db").unwrap_or_else(|_| "mariadb-install-db".into());
+        let mut words = vec![text(&program), "--no-defaults".into()];
+        words.push(format!("--datadir={}", text(&node.data.join("db"))));
+        words.extend(["--auth-root-authentication-method=normal", "--skip-test-db"].map(str::to_owned));
+        Some(words)
+    }
+
+    fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
+        let program = text(&node.program.folder.join(SERVER.programs[0]));
+        Ok(vec![program, format!("--defaults-file={}", text(&node.data.join("my.cnf")))])
+    }
+
+    fn ask(&self, place: NodeAddress, identity: &str, _: Option<usize>) -> Result<(), NotReady> {
+        let program = tool("mariadb").map_err(io::Error::other)?;
+        let (host, port) =
+            (format!("--host={}", place.listens.ip()), format!("--port={}", place.listens.port()));
+        let user = format!("--user={NAME}");
+        let query = "--execute=select @@report_host";
+        let words = [
+            "--no-defaults",
+            "--protocol=tcp",
+            "--connect-timeout=5",
+            "-N",
+            "-B",
+            &host,
+            &port,
+            &user,
+            query,
+            NAME,
+        ];
+        let found = answer(&program, words, &[])?;
+        NotReady::unless_same(found, identity)
+    }
+}
+
+/// What it carries out whenever it starts, before it takes clients.
+const FIRST_STATEMENTS: &str = "\
+CREATE DATABASE IF NOT EXISTS tidemark;
+CREATE USER IF NOT EXISTS tidemark@'127.0.0.1';
+GRANT ALL ON *.* TO tidemark@'127.0.0.1';
+";
+
+fn configuration(node: &NodeSetup<'_>) -> String {
+    let commit = if node.store.is_synced() { 1 } else { 2 };
+    let pool = |bytes: u64| format!("innodb_buffer_pool_size={bytes}\n");
+    let path = |name: &str| quoted(&node.data.join(name));
+    format!(
+        "[mariadbd]\n\
+         datadir={}\n\
+         init_file={}\n\
+         bind_address={}\n\
+         port={}\n\
+         socket=mariadb.sock\n\
+         pid_file=mariadb.pid\n\
+         report_host={}\n\
+         skip_name_resolve\n\
+         skip_log_bin\n\
+         max_connections={CONNECTIONS_MAX}\n\
+         innodb_flush_log_at_trx_commit={commit}\n\
+         {}",
+        path("db"),
+        path("init.sql"),
+        node.listen,
+        node.ports[0],
+        node.identity,
+        node.store.memory_bytes.map(pool).unwrap_or_default(),
+    )
+}
+
+/// A path as its configuration takes any.
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", text(path).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+    use tidemark_scenario::plan::Product;
+
+    #[test]
+    fn a_node_is_configured_by_what_the_scenario_says() {
+        let addresses: [IpAddr; 1] = ["127.0.0.1".parse().unwrap()];
+        let store = Store { memory_bytes: Some(64 << 20), ..Store::new("people", Product::Mariadb) };
+        let text = configuration(&NodeSetup {
+            store: &store,
+            index: 0,
+            identity: "tidemark-1",
+            addresses: &addresses,
+            listen: addresses[0],
+            ports: &[3406],
+            configuration: "/c".into(),
+            data: "/run/a b".into(),
+            program: &Program::default(),
+        });
+        for line in [
+            "datadir=\"/run/a b/db\"",
+            "port=3406",
+            "report_host=tidemark-1",
+            "innodb_flush_log_at_trx_commit=1",
+            "innodb_buffer_pool_size=67108864",
+        ] {
+            assert!(text.lines().any(|had| had == line), "{line} in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Stores that are there already: nothing is started, they are only reached, through a link where faults are of that.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidemark_record::manifest;
+use tidemark_scenario::plan::Store;
+
+use super::Setup;
+use super::instance::Instance;
+use super::launcher::launcher;
+use crate::error::LabError;
+use crate::interrupt::Wish;
+use crate::link::Link;
+
+/// How long one attempt to connect may take.
+const CONNECT_MAX: Duration = Duration::from_secs(2);
+/// How long a store is tried that nobody answers at.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is tried.
+const TRY_EVERY: Duration = Duration::from_millis(100);
+
+/// A store at a URL.
+///
+/// # Errors
+/// Where nobody takes connections there.
+pub fn at_url(
+    store: &Store,
+    url: &str,
+    setup: &Setup<'_>,
+    wish: &dyn Fn() -> Wish,
+) -> Result<Instance, LabError> {
+    // the URL itself is not told: it may hold a password
+    let name = &store.name;
+    let wrong = |reason: &str| LabError::Usage(format!("the URL of the store `{name}` {reason}"));
+    let mut parsed = url::Url::parse(url).map_err(|error| wrong(&format!("is none: {error}")))?;
+    let host = parsed.host_str().ok_or_else(|| wrong("names no host"))?.to_owned();
+    let usual = launcher(store.product).ports()[0];
+    let address = format!("{host}:{}", parsed.port().unwrap_or(usual));
+    let there = reach(name, &address, wish)?;
+    if !(setup.is_linked)(name) {
+        return Ok(instance(store, vec![address], Some(url.to_owned()), Vec::new()));
+    }
+    let link = Link::to(there).map_err(|error| LabError::Start(format!("no link to {there}: {error}")))?;
+    let is_set = parsed.set_host(Some(&link.address.ip().to_string())).is_ok()
+        && parsed.set_port(Some(link.address.port())).is_ok();
+    if !is_set {
+        return Err(wrong("cannot be that of a link"));
+    }
+    let links = vec![(name.clone(), Arc::new(link))];
+    Ok(instance(store, vec![address], Some(parsed.into()), links))
+}
+
+/// A cluster of which some nodes are known.
+///
+/// # Errors
+/// Where nobody takes connections at one of them.
+pub fn at_addresses(
+    store: &Store,
+    addresses: &[String],
+    wish: &dyn Fn() -> Wish,
+) -> Result<Instance, LabError> {
+    addresses.iter().try_for_each(|address| reach(&store.name, address, wish).map(drop))?;
+    Ok(instance(store, addresses.to_vec(), None, Vec::new()))
+}
+
+/// Waits until somebody takes connections there.
+fn reach(name: &str, address: &str, wish: &dyn Fn() -> Wish) -> Result<SocketAddr, LabError> {
+    let begin = Instant::now();
+    loop {
+        if wish() != Wish::GoOn {
+            return Err(LabError::Interrupted(None));
+        }
+        let found = address.to_socket_addrs().and_then(|mut all| {
+            all.find_map(|one| TcpStream::connect_timeout(&one, CONNECT_MAX).ok().map(|_| one))
+                .ok_or_else(|| std::io::ErrorKind::ConnectionRefused.into())
+        });
+        match found {
+            Ok(found) => return Ok(found),
+            Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(TRY_EVERY),
+            Err(error) => {
+                return Err(LabError::Unreachable(format!(
+                    "nobody takes connections at {address}, where the store `{name}` is said to be ({error}); start it \
+                     first, or check host and port"
+                )));
+            }
+        }
+    }
+}
+
+fn instance(
+    store: &Store,
+    addresses: Vec<String>,
+    url: Option<String>,
+    links: Vec<(String, Arc<Link>)>,
+) -> Instance {
+    Instance {
+        nodes: Vec::new(),
+        _data: Vec::new(),
+        links,
+        _ports: None,
+        store: store.clone(),
+        url,
+        manifest: manifest::Store {
+            name: store.name.clone(),
+            version: store.product.title().into(),
+            addresses,
+            durability: "not known".into(),
+            ..manifest::Store::default()
+        },
+        remarks: "not started by this run: its version, settings and durability are not known".into(),
+    }
+}

@@ -1,0 +1,193 @@
+//! Real stores that are installed on this machine; a test whose product is not says so and is skipped.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidemark_scenario::plan::StoreOrigin;
+
+use super::installed::answer;
+use super::launcher::{Fetch, launcher};
+use super::*;
+
+fn go_on() -> Wish {
+    Wish::GoOn
+}
+
+/// Asks a store at an address; a statement of SQL, or a command of Redis.
+type Ask = fn(SocketAddr, &str) -> std::io::Result<String>;
+
+fn redis(address: SocketAddr, command: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.write_all(format!("{command}\r\n").as_bytes())?;
+    let mut answer = [0; 256];
+    let length = stream.read(&mut answer)?;
+    match String::from_utf8_lossy(&answer[..length]).trim() {
+        "" => Err(std::io::ErrorKind::ConnectionReset.into()),
+        text => Ok(text.replace("\r\n", " ")),
+    }
+}
+
+fn postgres(address: SocketAddr, statement: &str) -> std::io::Result<String> {
+    let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let program = folders.map(|entry| entry.path().join("bin/psql")).find(|path| path.is_file());
+    let program = program.unwrap_or_else(|| "psql".into());
+    let url = format!("postgres://postgres@{address}/postgres");
+    let words = ["-X", "-A", "-t", "-q", "-w", "-d", &url, "-c", statement];
+    answer(&program, words, &[("PGCONNECT_TIMEOUT", "5")])
+}
+
+fn mariadb(address: SocketAddr, statement: &str) -> std::io::Result<String> {
+    let (host, port) = (format!("--host={}", address.ip()), format!("--port={}", address.port()));
+    let words = ["--no-defaults", "--protocol=tcp", "--connect-timeout=5", "-N", "-B", "--user=tidemark"];
+    answer(Path::new("mariadb"), words.into_iter().chain([&host, &port, "-e", statement, "tidemark"]), &[])
+}
+
+/// Whether its program is on this machine.
+fn is_here(store: &Store) -> bool {
+    let cache = std::env::temp_dir();
+    let mut fetch = Fetch { cache: &cache, wish: &go_on, tell: &mut |_| () };
+    let found = launcher(store.product).program(store, &mut fetch);
+    found.inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
+}
+
+fn gone(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts it behind a link, breaks it in every way, and asks after each for what it acknowledged.
+fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: (&str, &str)) {
+    if !is_here(store) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let is_linked = &|name: &str| name == store.name;
+    let setup = Setup {
+        run_dir: folder.path().join("run"),
+        cores: Vec::new(),
+        keep_data: false,
+        data_of: &|_| None,
+        is_linked,
+    };
+    let mut stores = Stores::start(std::slice::from_ref(store), &setup, &go_on, &mut |_| ()).unwrap();
+    assert!(stores.notes()[0].starts_with(&format!("{}: ", store.name)), "{:?}", stores.notes());
+    let address: SocketAddr = stores.resolved(&format!("{{stores.{}.address}}", store.name)).parse().unwrap();
+    let url = stores.resolved(&format!("{{stores.{}.url}}", store.name));
+    assert!(url.contains(&address.to_string()), "{url}");
+    for statement in writes {
+        ask(address, statement).unwrap();
+    }
+    let holds = |when: &str| assert_eq!(ask(address, read.0).unwrap(), read.1, "{when}");
+    holds("at first");
+
+    let node = stores.started().remove(0);
+    let (name, first) = stores.processes().remove(0);
+    assert_eq!(name, store.name);
+    let below = crate::proc::descendants(rustix::process::Pid::from_raw(first as i32).unwrap());
+    assert_eq!(held(&node).kill(), "killed by signal 9");
+    wait_until("all of its processes end", || {
+        gone(first) && below.iter().all(|id| gone(id.as_raw_nonzero().get() as u32))
+    });
+    assert!(ask(address, read.0).is_err() && stores.ended(&|_| false).is_none());
+    held(&node).restart(&|| true).unwrap();
+    holds("after a kill");
+
+    let mut idle = TcpStream::connect(address).unwrap();
+    held(&node).freeze().unwrap();
+    let frozen = std::thread::spawn({
+        let statement = read.0.to_owned();
+        move || ask(address, &statement)
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!frozen.is_finished(), "it answers although it is frozen");
+    held(&node).thaw();
+    assert_eq!(frozen.join().unwrap().unwrap(), read.1);
+
+    let link = stores.links().remove(0).1;
+    link.set(|condition| (condition.refused, condition.cuts) = (1.0, 1));
+    assert!(ask(address, read.0).is_err(), "its link is cut");
+    wait_until("what was connected is cut", || !matches!(idle.read(&mut [0; 256]), Ok(1..)));
+    link.set(|condition| condition.refused = 0.0);
+    holds("after a cut");
+
+    let data = held(&node).data_dir().unwrap().to_owned();
+    let (_, second) = stores.processes().remove(0);
+    assert!(data.is_dir() && folder.path().join(format!("run/logs/{}.log", store.name)).is_file());
+    assert_eq!(stores.stop(&|| true), [(store.name.clone(), "exit status 0".to_owned())]);
+    drop((node, stores));
+    assert!(gone(second) && !data.exists());
+}
+
+#[test]
+fn redis_keeps_what_it_acknowledged() {
+    let store = Store::new("cache", Product::Redis);
+    keeps_what_it_acknowledged(&store, redis, ["SET a 1", "INCR a", "SET b x"], ("GET a", "$1 2"));
+}
+
+#[test]
+fn postgres_keeps_what_it_acknowledged() {
+    let store = Store { memory_bytes: Some(32 << 20), ..Store::new("people", Product::Postgres) };
+    let writes =
+        ["CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"];
+    keeps_what_it_acknowledged(&store, postgres, writes, ("SELECT sum(id) FROM t", "3"));
+}
+
+#[test]
+fn mariadb_keeps_what_it_acknowledged() {
+    let store = Store { memory_bytes: Some(32 << 20), ..Store::new("shop", Product::Mariadb) };
+    let writes =
+        ["CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"];
+    keeps_what_it_acknowledged(&store, mariadb, writes, ("SELECT sum(id) FROM t", "3"));
+}
+
+#[test]
+fn two_of_one_product_are_two_and_one_that_is_there_is_reached() {
+    let mut all = vec![Store::new("cache", Product::Redis), Store::new("sessions", Product::Redis)];
+    if !is_here(&all[0]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let setup = |name: &str, is_linked| Setup {
+        run_dir: folder.path().join(name),
+        cores: Vec::new(),
+        keep_data: false,
+        data_of: &|_| None,
+        is_linked,
+    };
+    let stores = Stores::start(&all, &setup("run", &|_| false), &go_on, &mut |_| ()).unwrap();
+    let place = |stores: &Stores, name: &str| -> SocketAddr {
+        stores.resolved(&format!("{{stores.{name}.host}}:{{stores.{name}.port}}")).parse().unwrap()
+    };
+    let (cache, sessions) = (place(&stores, "cache"), place(&stores, "sessions"));
+    redis(cache, "SET a 1").unwrap();
+    assert_eq!(
+        (redis(cache, "GET a").unwrap(), redis(sessions, "GET a").unwrap()),
+        ("$1 1".into(), "$-1".into())
+    );
+
+    all.truncate(1);
+    all[0].origin = StoreOrigin::Url(format!("redis://{cache}/3"));
+    let reached = Stores::start(&all, &setup("other", &|_| true), &go_on, &mut |_| ()).unwrap();
+    let linked = place(&reached, "cache");
+    assert!(linked != cache && reached.started().is_empty() && reached.processes().is_empty());
+    assert_eq!(reached.resolved("{stores.cache.url}"), format!("redis://{linked}/3"));
+    assert_eq!(redis(linked, "GET a").unwrap(), "$1 1");
+    reached.links().remove(0).1.set(|condition| condition.refused = 1.0);
+    assert!(redis(linked, "GET a").is_err());
+    drop(reached);
+    assert_eq!(redis(cache, "GET a").unwrap(), "$1 1", "what is only reached stays");
+    drop(stores);
+    let nobody = Stores::start(&all, &setup("third", &|_| false), &go_on, &mut |_| ()).unwrap_err();
+    assert!(nobody.to_string().contains("nobody takes connections"), "{nobody}");
+}

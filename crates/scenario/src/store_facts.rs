@@ -1,0 +1,77 @@
+//! `{stores.NAME.FACT}`: what is known of a store only once it is started, in the text that a system is given.
+
+use std::ops::Range;
+
+/// What can be asked of a store.
+pub const STORE_FACTS: [&str; 5] = ["url", "address", "addresses", "host", "port"];
+/// What every reference begins with.
+const BEGIN: &str = "{stores.";
+
+/// A reference to a fact of a store, within a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreFact<'t> {
+    /// Where it stands, with its braces.
+    pub range: Range<usize>,
+    /// The name of the store.
+    pub store: &'t str,
+    /// What is asked: one of [`STORE_FACTS`], if it is written right.
+    pub fact: &'t str,
+}
+
+/// All references of a text, in order. One without an end is none.
+///
+/// ```
+/// let all: Vec<_> = tidemark_scenario::store_facts("--cache={stores.cache.url}").collect();
+/// assert_eq!((all[0].store, all[0].fact), ("cache", "url"));
+/// ```
+pub fn store_facts(text: &str) -> impl Iterator<Item = StoreFact<'_>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let begin = from + text.get(from..)?.find(BEGIN)?;
+        let inner = begin + BEGIN.len();
+        let end = inner + text[inner..].find('}')?;
+        from = end + 1;
+        let (store, fact) = text[inner..end].rsplit_once('.').unwrap_or((&text[inner..end], ""));
+        Some(StoreFact { range: begin..from, store, fact })
+    })
+}
+
+/// A reference as it is written.
+pub fn store_fact(store: &str, fact: &str) -> String {
+    format!("{BEGIN}{store}.{fact}}}")
+}
+
+/// The text with what `known` says in place of its references; one that it does not know stays.
+pub fn with_store_facts(text: &str, known: &dyn Fn(&StoreFact<'_>) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for fact in store_facts(text) {
+        out.push_str(&text[from..fact.range.start]);
+        out.push_str(&known(&fact).unwrap_or_else(|| text[fact.range.clone()].to_owned()));
+        from = fact.range.end;
+    }
+    out + &text[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn references_are_found_and_replaced() {
+        let text = "a {stores.x.url} {port} {stores.y.port}{stores.z} {stores.open";
+        let all: Vec<_> = store_facts(text).map(|fact| (fact.store, fact.fact)).collect();
+        assert_eq!(all, [("x", "url"), ("y", "port"), ("z", "")]);
+        let known = |fact: &StoreFact<'_>| (fact.store == "x").then(|| "X".to_owned());
+        assert_eq!(with_store_facts(text, &known), text.replace("{stores.x.url}", "X"));
+        assert_eq!(store_fact("x", "url"), "{stores.x.url}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "([{}.a-c]|\\{stores\\.|é){0,40}") {
+            prop_assert_eq!(with_store_facts(&text, &|_| None), text);
+        }
+    }
+}
