@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::airline::{Booking, Customer, Session};
+use crate::bookings::Booking;
+use crate::customers::Customer;
+use crate::sessions::Session;
 use crate::change::{self, Change};
 use crate::record::CustomerRecord;
 

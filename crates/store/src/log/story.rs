@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::snapshot_number;
-use crate::airline::{Booking, Bookings, Customer, Customers, Session, Sessions};
+use crate::bookings::{Booking, Bookings};
+use crate::customers::{Customer, Customers};
+use crate::sessions::{Session, Sessions};
 use crate::durability::Durability;
 use crate::embedded::Embedded;
 use crate::error::StoreError;
