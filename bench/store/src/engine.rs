@@ -227,7 +227,7 @@ impl Committer {
                     std::process::exit(1);
                 }
                 group.clear();
-                answers.drain(..).for_each(|answer| drop(answer.send(())));
+                answers.drain(..).for_each(|answer| _ = answer.send(()));
             }
         });
         Committer(sender)

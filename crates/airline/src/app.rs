@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 use tidemark_service::Timings;
-use tidemark_store::sessions::{SWEEP_SESSIONS_MAX, Session};
 use tidemark_store::StoreError;
+use tidemark_store::sessions::{SWEEP_SESSIONS_MAX, Session};
 use uuid::Uuid;
 
 use crate::clock::Clock;

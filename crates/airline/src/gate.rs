@@ -32,7 +32,13 @@ pub(crate) struct Gate {
 impl Gate {
     pub(crate) fn new(max: u64) -> Self {
         let look_every = (max / 16).clamp(1, LOOK_EVERY_MAX);
-        Gate { max, look_every, asked: AtomicU64::new(0), is_full: AtomicBool::new(false), next_look: Mutex::new(Instant::now()) }
+        Gate {
+            max,
+            look_every,
+            asked: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+            next_look: Mutex::new(Instant::now()),
+        }
     }
 
     /// Whether one more may be written; `count` is asked for how many there are when it is time to look.

@@ -23,7 +23,12 @@ impl Collector for StoreCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let e = &mut encoder;
         let Opened { choice, durability, embedded, .. } = &*self.0;
-        info(e, "airline_store", "What an acknowledged write is worth", &[("durability", durability.as_str())])?;
+        info(
+            e,
+            "airline_store",
+            "What an acknowledged write is worth",
+            &[("durability", durability.as_str())],
+        )?;
         let places = [
             ("customers", choice.customers.name()),
             ("sessions", choice.sessions.name()),

@@ -130,7 +130,11 @@ impl Choice {
     }
 
     /// Opens the stores that are used.
-    pub(crate) fn open(self, data_dir: Option<&Path>, durability: Durability) -> Result<Opened, AirlineError> {
+    pub(crate) fn open(
+        self,
+        data_dir: Option<&Path>,
+        durability: Durability,
+    ) -> Result<Opened, AirlineError> {
         let uses = |product| self.of_roles().contains(&product);
         let embedded = match data_dir {
             _ if !uses(Product::Embedded) => None,
@@ -300,7 +304,9 @@ mod tests {
     #[cfg(all(feature = "postgres", feature = "redis"))]
     #[test]
     fn a_wrong_address_is_told_without_its_password() {
-        for (name, url) in [("postgres", "postgres://me:hunter2@host:x/db"), ("redis", "redis://:hunter2@host:x")] {
+        for (name, url) in
+            [("postgres", "postgres://me:hunter2@host:x/db"), ("redis", "redis://:hunter2@host:x")]
+        {
             let error = read(&[(name, url)]).unwrap_err().to_string();
             assert!(error.contains("host") && !error.contains("hunter2"), "{error}");
         }

@@ -3,10 +3,6 @@
 mod airline;
 #[path = "../../service/tests/client/mod.rs"]
 mod client;
-#[cfg(all(feature = "postgres", feature = "redis"))]
-#[path = "../../store/tests/common/servers.rs"]
-#[allow(dead_code)]
-mod servers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -517,8 +513,8 @@ fn a_session_lasts_a_day_however_much_it_is_used() {
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[test]
 fn the_contract_holds_wherever_the_data_is() {
-    let postgres = servers::PostgresServer::start(&[]);
-    let redis = servers::RedisServer::start(&[]);
+    let postgres = airline::servers::PostgresServer::start(&[]);
+    let redis = airline::servers::RedisServer::start(&[]);
     for (first_database, stores) in [
         (0, "customers_in=postgres,sessions_in=postgres,bookings_in=postgres postgres"),
         (300, "customers_in=postgres,sessions_in=redis,bookings_in=postgres postgres+redis"),

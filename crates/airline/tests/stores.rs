@@ -5,13 +5,10 @@
 mod airline;
 #[path = "../../service/tests/client/mod.rs"]
 mod client;
-#[path = "../../store/tests/common/servers.rs"]
-#[allow(dead_code)]
-mod servers;
 
+use airline::servers::{PostgresServer, RedisServer};
 use airline::{Running, in_days, query};
 use client::{Client, eventually};
-use servers::{PostgresServer, RedisServer};
 use tidemark_airline::{Airline, Durability, Options};
 
 fn with(settings: &[(&str, &str)], durability: Durability) -> Options {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::bookings::Booking;
-use crate::sessions::Session;
 use crate::record::{CustomerRecord, Interned, Malformed, Reader, write_text};
+use crate::sessions::Session;
 
 /// One write. Applying the same changes in the same order always gives the same state, also to a state that has had
 /// some of them before.

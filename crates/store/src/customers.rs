@@ -22,7 +22,9 @@ impl CustomerStatus {
     /// The one with this number, as it is kept in stores.
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         use CustomerStatus::*;
-        [None, Silver, Gold, Platinum, ExecPlatinum, Graphite].into_iter().find(|status| *status as u8 == number)
+        [None, Silver, Gold, Platinum, ExecPlatinum, Graphite]
+            .into_iter()
+            .find(|status| *status as u8 == number)
     }
 }
 
@@ -93,7 +95,10 @@ pub trait Customers: Send + Sync {
 
     /// Stores those of many that are not there yet, for loading; tells how many. Those that are there stay as they are.
     /// Not one atomic write: after an error some are stored.
-    fn put_missing<'a>(&'a self, customers: Box<dyn Iterator<Item = Customer> + Send + 'a>) -> Answer<'a, u64>;
+    fn put_missing<'a>(
+        &'a self,
+        customers: Box<dyn Iterator<Item = Customer> + Send + 'a>,
+    ) -> Answer<'a, u64>;
 
     /// How many there are.
     fn count(&self) -> Answer<'_, u64>;

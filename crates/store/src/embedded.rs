@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::bookings::{Booking, Bookings};
-use crate::customers::{Customer, Customers};
-use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 use crate::answer::Answer;
+use crate::bookings::{Booking, Bookings};
 use crate::change::Change;
 use crate::commit::{Committer, QUEUE_WRITES_MAX};
+use crate::customers::{Customer, Customers};
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::files::Witness;
@@ -16,6 +15,7 @@ use crate::index::Index;
 use crate::log::{LOG_BYTES, StateLog};
 use crate::metrics::{Recovered, StoreMetrics};
 use crate::record::{CustomerRecord, check_bookings, check_id};
+use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 
 /// Customers in one write of [`Customers::put_missing`].
 const CUSTOMERS_PER_WRITE: usize = 1024;

@@ -147,10 +147,17 @@ impl<C: Connect> Links<C> {
                 return Ok(links);
             }
             if connected > 0 && begun.elapsed() > OTHERS_TIMEOUT {
-                tracing::warn!(connected, wanted = bounds.connections, ?error, "fewer connections than were asked for");
+                tracing::warn!(
+                    connected,
+                    wanted = bounds.connections,
+                    ?error,
+                    "fewer connections than were asked for"
+                );
                 return Ok(links);
             }
-            if let Some(error) = error.filter(|error| !can_pass(error) || begun.elapsed() > bounds.start_timeout) {
+            if let Some(error) =
+                error.filter(|error| !can_pass(error) || begun.elapsed() > bounds.start_timeout)
+            {
                 return Err(error);
             }
         }
@@ -271,7 +278,8 @@ impl<C: Connect> Links<C> {
             is_counter: true,
             value: counter.load(Ordering::Relaxed),
         };
-        let gauge = |name, help, value: usize| OwnMetric { name, help, is_counter: false, value: value as u64 };
+        let gauge =
+            |name, help, value: usize| OwnMetric { name, help, is_counter: false, value: value as u64 };
         let waiting = self.bounds.waiting_max - self.room.available_permits();
         vec![
             gauge("connections", "Connections that are to be", self.bounds.connections),

@@ -28,6 +28,7 @@ mod link;
 mod options;
 mod roles;
 mod schema;
+mod text;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -98,7 +99,9 @@ impl Postgres {
     /// The rows that a statement gives.
     async fn rows(&self, of: Do, parameters: Parameters<'_>) -> Result<Vec<Row>, StoreError> {
         self.links
-            .ask(|link| async move { link.client.query(link.statement(of), parameters).await.map_err(failed) })
+            .ask(
+                |link| async move { link.client.query(link.statement(of), parameters).await.map_err(failed) },
+            )
             .await
     }
 

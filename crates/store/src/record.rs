@@ -183,7 +183,7 @@ impl PartialEq for CustomerRecord {
 impl Eq for CustomerRecord {}
 
 /// The texts of a customer in the order in which they are written down.
-pub(crate) fn texts_of(customer: &Customer) -> [(&'static str, Option<&str>); 8] {
+fn texts_of(customer: &Customer) -> [(&'static str, Option<&str>); 8] {
     let address = &customer.address;
     [
         ("the customer's password", Some(&customer.password)),

@@ -64,7 +64,10 @@ fn no_more_is_claimed_than_the_server_does() {
     ] {
         let server = RedisServer::start(settings);
         let url = server.database();
-        let error = Redis::open(Options { durability: wanted, ..options(&url) }).err().expect("it is less").to_string();
+        let error = Redis::open(Options { durability: wanted, ..options(&url) })
+            .err()
+            .expect("it is less")
+            .to_string();
         assert!(error.contains(expected), "{error}");
         drop(Redis::open(Options { durability: Durability::Memory, ..options(&url) }).unwrap());
     }
@@ -90,7 +93,10 @@ fn a_server_that_is_not_there_is_waited_for_and_then_told() {
     server.kill();
     let short = Options { start_timeout: Duration::from_millis(300), ..options(&url) };
     let error = Redis::open(short).err().expect("it is not there");
-    assert!(matches!(error, StoreError::Unreachable { .. }) && !error.to_string().contains("hunter2"), "{error}");
+    assert!(
+        matches!(error, StoreError::Unreachable { .. }) && !error.to_string().contains("hunter2"),
+        "{error}"
+    );
     server.start_again();
     let error = Redis::open(options(&url)).err().expect("it has no password").to_string();
     assert!(error.contains("cannot be used") && !error.contains("hunter2"), "{error}");

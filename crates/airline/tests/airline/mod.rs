@@ -1,11 +1,15 @@
 //! A running airline for tests, and what its clients do all the time.
 #![allow(dead_code)] // each test file uses another part
 
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[path = "../../../store/tests/common/servers.rs"]
+pub mod servers;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 
 use jiff::civil::Date;
@@ -120,7 +124,11 @@ pub const DATABASE_VARIABLE: &str = "TIDEMARK_TEST_DATABASE";
 /// What the airline calls the stores that it has.
 pub fn active_data_service() -> String {
     let stores = std::env::var(STORES_VARIABLE).ok();
-    stores.as_deref().and_then(|stores| stores.split_once(' ')).map_or("embedded", |(_, name)| name).to_owned()
+    stores
+        .as_deref()
+        .and_then(|stores| stores.split_once(' '))
+        .map_or("embedded", |(_, name)| name)
+        .to_owned()
 }
 
 /// Settings for other stores, with databases of their own, where the test is run for these.
@@ -133,8 +141,9 @@ fn elsewhere() -> BTreeMap<String, String> {
     let database = number_in(DATABASE_VARIABLE) + USED.fetch_add(1, Ordering::Relaxed);
     let (stores, _) = stores.split_once(' ').unwrap();
     let pairs = stores.split(',').filter_map(|pair| pair.split_once('='));
-    let mut settings: BTreeMap<_, _> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let postgres = crate::servers::create_database(number_in(POSTGRES_VARIABLE) as u16, &format!("test{database}"));
+    let mut settings: BTreeMap<_, _> =
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let postgres = servers::create_database(number_in(POSTGRES_VARIABLE) as u16, &format!("test{database}"));
     settings.insert("postgres".into(), postgres);
     settings.insert("redis".into(), format!("redis://127.0.0.1:{}/{database}", number_in(REDIS_VARIABLE)));
     settings.insert("postgres_connections".into(), "4".into());

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::snapshot_number;
 use crate::bookings::{Booking, Bookings};
 use crate::customers::{Customer, Customers};
-use crate::sessions::{Session, Sessions};
 use crate::durability::Durability;
 use crate::embedded::Embedded;
 use crate::error::StoreError;
 use crate::files::Witness;
+use crate::sessions::{Session, Sessions};
 
 /// So small that there are many logs and snapshots in a story.
 pub(super) const LOG_BYTES: u64 = 1500;

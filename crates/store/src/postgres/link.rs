@@ -144,7 +144,9 @@ impl Connector {
                 None => StoreError::no_answer(described(&error)),
             })?;
             let Some(version) = later else { return Ok(()) };
-            let reason = format!("its schema has version {version}, of a later version of this program; use that").into();
+            let reason =
+                format!("its schema has version {version}, of a later version of this program; use that")
+                    .into();
             Err(StoreError::Unusable { place: self.place(), reason })
         };
         let migrating = tokio::time::timeout(self.options.start_timeout, migrating);
@@ -166,7 +168,10 @@ impl Connector {
         };
         // a little sooner than the connection is given up
         let timeout_ms = (self.options.timeout * 9 / 10).as_millis().max(1);
-        client.batch_execute(&format!("{commit}; SET statement_timeout = {timeout_ms}")).await.map_err(wrong)?;
+        client
+            .batch_execute(&format!("{commit}; SET statement_timeout = {timeout_ms}"))
+            .await
+            .map_err(wrong)?;
         self.check(&client).await?;
         let mut statements = Vec::with_capacity(STATEMENTS.len());
         for text in STATEMENTS {
@@ -187,16 +192,22 @@ impl Connector {
         let encoding: String = row.try_get(3).map_err(wrong)?;
         let place = self.place();
         if is_standby {
-            return Err(StoreError::Unusable { place, reason: "it is a standby, which takes no writes".into() });
+            return Err(StoreError::Unusable {
+                place,
+                reason: "it is a standby, which takes no writes".into(),
+            });
         }
         if encoding != "UTF8" {
-            let reason = format!("the database is encoded as {encoding}; make one with ENCODING 'UTF8'").into();
+            let reason =
+                format!("the database is encoded as {encoding}; make one with ENCODING 'UTF8'").into();
             return Err(StoreError::Unusable { place, reason });
         }
         let wanted = self.options.durability;
         let (given, remedy) = match (unlogged, syncs && waits) {
             (true, _) => (Durability::Memory, "make the tables of the schema tidemark LOGGED"),
-            (false, false) => (Durability::Buffered, "let the server sync (fsync = on, synchronous_commit = on)"),
+            (false, false) => {
+                (Durability::Buffered, "let the server sync (fsync = on, synchronous_commit = on)")
+            }
             (false, true) => (Durability::Synced, ""),
         };
         match given >= wanted {

@@ -45,7 +45,10 @@ impl Default for Options {
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { url, durability, .. } = self;
-        f.debug_struct("Options").field("url", &without_user(url)).field("durability", durability).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("url", &without_user(url))
+            .field("durability", durability)
+            .finish_non_exhaustive()
     }
 }
 
@@ -71,13 +74,16 @@ impl Options {
     /// What the client is told.
     pub(super) fn config(&self) -> Result<Config, StoreError> {
         let what = "the address of PostgreSQL";
-        let wrong = |reason: String| StoreError::invalid(what, format!("{}: {reason}", without_user(&self.url)));
+        let wrong =
+            |reason: String| StoreError::invalid(what, format!("{}: {reason}", without_user(&self.url)));
         if !["postgres://", "postgresql://"].iter().any(|scheme| self.url.starts_with(scheme)) {
             return Err(wrong("it is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE".into()));
         }
         // what the parser says may name what it could not read
-        let mut config: Config =
-            self.url.parse().map_err(|_| wrong("it is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE".into()))?;
+        let mut config: Config = self
+            .url
+            .parse()
+            .map_err(|_| wrong("it is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE".into()))?;
         if config.get_hosts().len() != 1 {
             return Err(wrong("it names no host, or several; name one".into()));
         }

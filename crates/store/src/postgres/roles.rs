@@ -8,11 +8,12 @@ use uuid::Uuid;
 
 use super::Postgres;
 use super::link::Do;
+use super::text::{read, written};
 use crate::answer::Answer;
 use crate::bookings::{Booking, Bookings};
 use crate::customers::{Address, Customer, CustomerStatus, Customers, PhoneNumberType};
 use crate::error::StoreError;
-use crate::record::{check_bookings, check_customer, check_id, texts_of};
+use crate::record::{check_bookings, check_customer, check_id};
 use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 
 /// Customers in one statement of [`Customers::put_missing`].
@@ -23,28 +24,14 @@ fn malformed(error: tokio_postgres::Error) -> StoreError {
     StoreError::no_answer(format!("the tables are not as they were made: {error}"))
 }
 
-/// PostgreSQL's texts hold every character but this one.
-fn has_nul(text: &str) -> bool {
-    text.contains('\0')
-}
-
-fn check_text(what: &'static str, text: &str) -> Result<(), StoreError> {
-    match has_nul(text) {
-        true => Err(StoreError::invalid(what, "it has the character NUL, which PostgreSQL does not keep")),
-        false => Ok(()),
-    }
-}
-
 impl Sessions for Postgres {
     fn create(&self, session: Session) -> Answer<'_, ()> {
-        let what = "the session's customer id";
-        let checked = check_id(what, &session.customer_id).and_then(|()| check_text(what, &session.customer_id));
-        if let Err(error) = checked {
+        if let Err(error) = check_id("the session's customer id", &session.customer_id) {
             return Answer::ready(Err(error));
         }
         Answer::boxed(async move {
             let Session { id, customer_id, created_ms, expires_ms } = session;
-            let (id, customer_id) = (Uuid::from_u128(id), &*customer_id);
+            let (id, customer_id) = (Uuid::from_u128(id), written(&customer_id));
             self.change(Do::SessionCreate, &[&id, &customer_id, &created_ms, &expires_ms]).await.map(drop)
         })
     }
@@ -72,12 +59,14 @@ impl Sessions for Postgres {
     }
 
     fn sweep(&self, now_ms: i64) -> Answer<'_, u64> {
-        Answer::boxed(async move { self.change(Do::SessionSweep, &[&now_ms, &(SWEEP_SESSIONS_MAX as i64)]).await })
+        Answer::boxed(
+            async move { self.change(Do::SessionSweep, &[&now_ms, &(SWEEP_SESSIONS_MAX as i64)]).await },
+        )
     }
 }
 
 fn session(id: u128, row: &Row) -> Result<Session, tokio_postgres::Error> {
-    let customer_id = row.try_get::<_, &str>(0)?.into();
+    let customer_id = read(row.try_get(0)?).into();
     Ok(Session { id, customer_id, created_ms: row.try_get(1)?, expires_ms: row.try_get(2)? })
 }
 
@@ -87,10 +76,6 @@ impl Postgres {
     async fn put_all(&self, of: Do, customers: Vec<Customer>) -> Result<u64, StoreError> {
         for customer in &customers {
             check_customer(customer)?;
-            check_text("the customer's id", &customer.id)?;
-            for (what, text) in texts_of(customer) {
-                check_text(what, text.unwrap_or_default())?;
-            }
         }
         let last: HashMap<&str, usize> =
             customers.iter().enumerate().map(|(place, customer)| (&*customer.id, place)).collect();
@@ -104,18 +89,18 @@ impl Postgres {
         self.change(
             of,
             &[
-                &column(kept, |of| &*of.id),
-                &column(kept, |of| &*of.password),
+                &column(kept, |of| written(&of.id)),
+                &column(kept, |of| written(&of.password)),
                 &column(kept, |of| of.status as i16),
                 &column(kept, |of| of.total_miles),
                 &column(kept, |of| of.miles_ytd),
-                &column(kept, |of| &*of.address.street_address1),
-                &column(kept, |of| of.address.street_address2.as_deref()),
-                &column(kept, |of| &*of.address.city),
-                &column(kept, |of| &*of.address.state_province),
-                &column(kept, |of| &*of.address.country),
-                &column(kept, |of| &*of.address.postal_code),
-                &column(kept, |of| &*of.phone_number),
+                &column(kept, |of| written(&of.address.street_address1)),
+                &column(kept, |of| of.address.street_address2.as_deref().map(written)),
+                &column(kept, |of| written(&of.address.city)),
+                &column(kept, |of| written(&of.address.state_province)),
+                &column(kept, |of| written(&of.address.country)),
+                &column(kept, |of| written(&of.address.postal_code)),
+                &column(kept, |of| written(&of.phone_number)),
                 &column(kept, |of| of.phone_number_type as i16),
             ],
         )
@@ -125,10 +110,7 @@ impl Postgres {
 
 impl Customers for Postgres {
     fn find(&self, id: &str) -> Answer<'_, Option<Customer>> {
-        if has_nul(id) {
-            return Answer::ready(Ok(None));
-        }
-        let id = id.to_owned();
+        let id = written(id).into_owned();
         Answer::boxed(async move {
             let rows = self.rows(Do::CustomerFind, &[&id]).await?;
             rows.first().map(customer).transpose().map_err(malformed)
@@ -163,21 +145,21 @@ impl Customers for Postgres {
 fn customer(row: &Row) -> Result<Customer, tokio_postgres::Error> {
     let (status, kind): (i16, i16) = (row.try_get(2)?, row.try_get(12)?);
     Ok(Customer {
-        id: row.try_get(0)?,
-        password: row.try_get(1)?,
+        id: read(row.try_get(0)?),
+        password: read(row.try_get(1)?),
         // a number of a later version is told as none
         status: u8::try_from(status).ok().and_then(CustomerStatus::of_number).unwrap_or_default(),
         total_miles: row.try_get(3)?,
         miles_ytd: row.try_get(4)?,
         address: Address {
-            street_address1: row.try_get(5)?,
-            street_address2: row.try_get(6)?,
-            city: row.try_get(7)?,
-            state_province: row.try_get(8)?,
-            country: row.try_get(9)?,
-            postal_code: row.try_get(10)?,
+            street_address1: read(row.try_get(5)?),
+            street_address2: row.try_get::<_, Option<&str>>(6)?.map(read),
+            city: read(row.try_get(7)?),
+            state_province: read(row.try_get(8)?),
+            country: read(row.try_get(9)?),
+            postal_code: read(row.try_get(10)?),
         },
-        phone_number: row.try_get(11)?,
+        phone_number: read(row.try_get(11)?),
         phone_number_type: u8::try_from(kind).ok().and_then(PhoneNumberType::of_number).unwrap_or_default(),
     })
 }
@@ -217,11 +199,7 @@ impl Columns {
 
 impl Bookings for Postgres {
     fn add(&self, bookings: &[Booking]) -> Answer<'_, ()> {
-        let texts = bookings.iter().try_for_each(|booking| {
-            check_text("the booking's customer id", &booking.customer_id)?;
-            check_text("the booking's flight segment id", &booking.flight_segment_id)
-        });
-        if let Err(error) = check_bookings(bookings).and(texts) {
+        if let Err(error) = check_bookings(bookings) {
             return Answer::ready(Err(error));
         }
         if bookings.is_empty() {
@@ -230,43 +208,35 @@ impl Bookings for Postgres {
         let columns = Columns::of(bookings);
         Answer::boxed(async move {
             let Columns { customer_ids, ids, flight_ids, segment_ids, booked_ms, places } = &columns;
-            let customer_ids: Vec<&str> = customer_ids.iter().map(|id| &**id).collect();
-            let segment_ids: Vec<&str> = segment_ids.iter().map(|id| &**id).collect();
-            let parameters: super::Parameters<'_> = &[&customer_ids, ids, flight_ids, &segment_ids, booked_ms, places];
+            let customer_ids: Vec<_> = customer_ids.iter().map(|id| written(id)).collect();
+            let segment_ids: Vec<_> = segment_ids.iter().map(|id| written(id)).collect();
+            let parameters: super::Parameters<'_> =
+                &[&customer_ids, ids, flight_ids, &segment_ids, booked_ms, places];
             self.change(Do::BookingAdd, parameters).await.map(drop)
         })
     }
 
     fn of_customer(&self, customer_id: &str) -> Answer<'_, Vec<Booking>> {
-        if has_nul(customer_id) {
-            return Answer::ready(Ok(Vec::new()));
-        }
         let customer_id: Arc<str> = customer_id.into();
         Answer::boxed(async move {
-            let rows = self.rows(Do::BookingList, &[&&*customer_id]).await?;
+            let rows = self.rows(Do::BookingList, &[&written(&customer_id)]).await?;
             rows.iter().map(|row| booking(&customer_id, row)).collect::<Result<_, _>>().map_err(malformed)
         })
     }
 
     fn find(&self, customer_id: &str, id: u128) -> Answer<'_, Option<Booking>> {
-        if has_nul(customer_id) {
-            return Answer::ready(Ok(None));
-        }
         let customer_id: Arc<str> = customer_id.into();
         Answer::boxed(async move {
-            let rows = self.rows(Do::BookingFind, &[&&*customer_id, &Uuid::from_u128(id)]).await?;
+            let rows = self.rows(Do::BookingFind, &[&written(&customer_id), &Uuid::from_u128(id)]).await?;
             rows.first().map(|row| booking(&customer_id, row)).transpose().map_err(malformed)
         })
     }
 
     fn cancel(&self, customer_id: &str, id: u128) -> Answer<'_, bool> {
-        if has_nul(customer_id) {
-            return Answer::ready(Ok(false));
-        }
-        let customer_id = customer_id.to_owned();
-        Answer::boxed(
-            async move { Ok(self.change(Do::BookingCancel, &[&customer_id, &Uuid::from_u128(id)]).await? > 0) },
-        )
+        let customer_id = written(customer_id).into_owned();
+        Answer::boxed(async move {
+            Ok(self.change(Do::BookingCancel, &[&customer_id, &Uuid::from_u128(id)]).await? > 0)
+        })
     }
 
     fn count(&self) -> Answer<'_, u64> {
@@ -279,7 +249,7 @@ fn booking(customer_id: &Arc<str>, row: &Row) -> Result<Booking, tokio_postgres:
         id: row.try_get::<_, Uuid>(0)?.as_u128(),
         customer_id: customer_id.clone(),
         flight_id: row.try_get::<_, Uuid>(2)?.as_u128(),
-        flight_segment_id: row.try_get::<_, &str>(3)?.into(),
+        flight_segment_id: read(row.try_get(3)?).into(),
         booked_ms: row.try_get(4)?,
     })
 }
@@ -289,12 +259,23 @@ mod tests {
     use super::*;
 
     fn booking(customer_id: &str, id: u128, flight_id: u128) -> Booking {
-        Booking { id, customer_id: customer_id.into(), flight_id, flight_segment_id: "AA1".into(), booked_ms: 0 }
+        Booking {
+            id,
+            customer_id: customer_id.into(),
+            flight_id,
+            flight_segment_id: "AA1".into(),
+            booked_ms: 0,
+        }
     }
 
     #[test]
     fn of_two_with_one_key_the_last_counts_in_its_place() {
-        let columns = Columns::of(&[booking("b", 1, 10), booking("a", 2, 20), booking("b", 1, 30), booking("b", 2, 40)]);
+        let columns = Columns::of(&[
+            booking("b", 1, 10),
+            booking("a", 2, 20),
+            booking("b", 1, 30),
+            booking("b", 2, 40),
+        ]);
         let flights: Vec<u128> = columns.flight_ids.iter().map(Uuid::as_u128).collect();
         assert_eq!((flights, columns.places), (vec![20, 30, 40], vec![1, 2, 3]));
     }

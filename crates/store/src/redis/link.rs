@@ -41,7 +41,9 @@ impl Connector {
                 ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig => {
                     StoreError::Unusable { place, reason }
                 }
-                ErrorKind::Server(_) if error.code() != Some("LOADING") => StoreError::Unusable { place, reason },
+                ErrorKind::Server(_) if error.code() != Some("LOADING") => {
+                    StoreError::Unusable { place, reason }
+                }
                 _ => StoreError::Unreachable { place, reason },
             }
         };
@@ -70,9 +72,16 @@ impl Connector {
             (Some(FORMAT), _) => return Ok(()),
             (Some(_), _) => "its sessions were written by another version of this program; use that",
             (None, 0) => {
-                return redis::cmd("SET").arg(MARK).arg(FORMAT).query_async(connection).await.map_err(refused);
+                return redis::cmd("SET")
+                    .arg(MARK)
+                    .arg(FORMAT)
+                    .query_async(connection)
+                    .await
+                    .map_err(refused);
             }
-            (None, _) => "the database holds other data; name an empty one, for example 1 as in redis://HOST:PORT/1",
+            (None, _) => {
+                "the database holds other data; name an empty one, for example 1 as in redis://HOST:PORT/1"
+            }
         };
         Err(StoreError::Unusable { place, reason: reason.into() })
     }
@@ -88,7 +97,9 @@ async fn kept(connection: &mut MultiplexedConnection) -> Result<(Durability, &'s
         Err(error) if error.is_io_error() || error.is_connection_dropped() => {
             return Err(StoreError::no_answer(described(&error)));
         }
-        Err(_) => return Ok((Durability::Memory, "let the user ask for CONFIG GET, so that it can be known")),
+        Err(_) => {
+            return Ok((Durability::Memory, "let the user ask for CONFIG GET, so that it can be known"));
+        }
     };
     Ok(kept_by(|name| settings.get(name).map_or("", String::as_str)))
 }
@@ -182,7 +193,10 @@ mod tests {
         assert_eq!(with(&[("no-appendfsync-on-rewrite", "yes")]), Durability::Buffered);
         assert_eq!(with(&[("appendonly", "no")]), Durability::Memory);
         assert_eq!(with(&[("maxmemory", "100000000")]), Durability::Synced);
-        assert_eq!(with(&[("maxmemory", "100000000"), ("maxmemory-policy", "allkeys-lru")]), Durability::Memory);
+        assert_eq!(
+            with(&[("maxmemory", "100000000"), ("maxmemory-policy", "allkeys-lru")]),
+            Durability::Memory
+        );
         assert_eq!(kept_by(|_| "").0, Durability::Memory, "a server that does not tell");
     }
 }

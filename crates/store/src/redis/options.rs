@@ -44,7 +44,10 @@ impl Default for Options {
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { url, durability, .. } = self;
-        f.debug_struct("Options").field("url", &without_user(url)).field("durability", durability).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("url", &without_user(url))
+            .field("durability", durability)
+            .finish_non_exhaustive()
     }
 }
 

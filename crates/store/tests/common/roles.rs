@@ -37,12 +37,14 @@ pub fn a_session_is_there_until_it_expires(sessions: &dyn Sessions) {
 
 pub fn a_sweep_removes_the_oldest_and_only_so_many(sessions: &dyn Sessions) {
     let many = SWEEP_SESSIONS_MAX as u128 + 10;
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap().block_on(async {
-        let answers: Vec<_> = (0..many).map(|id| sessions.create(session(id, id as i64))).collect();
-        for answer in answers {
-            answer.await.unwrap();
-        }
-    });
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap().block_on(
+        async {
+            let answers: Vec<_> = (0..many).map(|id| sessions.create(session(id, id as i64))).collect();
+            for answer in answers {
+                answer.await.unwrap();
+            }
+        },
+    );
     wait(sessions.create(session(1 << 100, i64::MAX))).unwrap();
     assert_eq!(wait(sessions.sweep(-1)).unwrap(), 0);
     assert_eq!(wait(sessions.sweep(many as i64)).unwrap(), SWEEP_SESSIONS_MAX as u64);

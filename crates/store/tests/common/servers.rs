@@ -52,7 +52,14 @@ impl PostgresServer {
         let port = free_port();
         let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
         let made = logged("initdb", user, folder.path())
-            .args(["--auth=trust", "--username=tester", "--encoding=UTF8", "--no-locale", "--no-sync", "data"])
+            .args([
+                "--auth=trust",
+                "--username=tester",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+                "data",
+            ])
             .status()
             .expect("initdb runs; Debian: apt-get install postgresql");
         assert!(made.success(), "initdb failed; its words are in {}", folder.path().display());
@@ -76,13 +83,15 @@ impl PostgresServer {
     fn run(&self, name: &str, arguments: &[&str]) -> bool {
         let port = self.port.to_string();
         let mut command = logged(name, self.user, self.folder.path());
-        let status = command.args(["--host=127.0.0.1", "--username=tester", "--port", &port]).args(arguments).status();
+        let status =
+            command.args(["--host=127.0.0.1", "--username=tester", "--port", &port]).args(arguments).status();
         status.expect("PostgreSQL's programs run").success()
     }
 
     /// Says something to it, in a database by its address.
     pub fn sql(&self, url: &str, text: &str) {
-        let status = logged("psql", self.user, self.folder.path()).args(["--quiet", "--command", text, url]).status();
+        let status =
+            logged("psql", self.user, self.folder.path()).args(["--quiet", "--command", text, url]).status();
         assert!(status.expect("psql runs").success(), "{text}");
     }
 
@@ -129,14 +138,24 @@ pub fn create_database(port: u16, name: &str) -> String {
     let mut command = program("createdb", None, &folder);
     command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let status = command.args(["--host=127.0.0.1", "--username=tester", "--port", &port_text, name]).status();
-    assert!(status.expect("createdb runs; Debian: apt-get install postgresql").success(), "createdb {name} failed");
+    assert!(
+        status.expect("createdb runs; Debian: apt-get install postgresql").success(),
+        "createdb {name} failed"
+    );
     format!("postgres://tester@127.0.0.1:{port}/{name}")
 }
 
 fn spawn(port: u16, settings: &[String], user: Option<(u32, u32)>, folder: &Path) -> Child {
     let port = format!("port={port}");
-    let own = [&port, "listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_buffers=16MB", "max_connections=200"];
-    let settings = own.into_iter().chain(settings.iter().map(String::as_str)).flat_map(|setting| ["-c", setting]);
+    let own = [
+        &port,
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "shared_buffers=16MB",
+        "max_connections=200",
+    ];
+    let settings =
+        own.into_iter().chain(settings.iter().map(String::as_str)).flat_map(|setting| ["-c", setting]);
     logged("postgres", user, folder).args(["-D", "data"]).args(settings).spawn().expect("postgres starts")
 }
 
@@ -170,7 +189,10 @@ fn postgres_user() -> Option<(u32, u32)> {
         return None;
     }
     let users = fs::read_to_string("/etc/passwd").expect("the users of this machine");
-    let line = users.lines().find(|line| line.starts_with("postgres:")).expect("a user postgres (Debian: apt-get install postgresql)");
+    let line = users
+        .lines()
+        .find(|line| line.starts_with("postgres:"))
+        .expect("a user postgres (Debian: apt-get install postgresql)");
     let mut numbers = line.split(':').skip(2).map(|number| number.parse().expect("a number"));
     Some((numbers.next().expect("a user"), numbers.next().expect("a group")))
 }
