@@ -47,6 +47,17 @@ impl Store {
         Ok(Store::Theirs { engine, committer, added: Arc::default() })
     }
 
+    /// Groups so far, and microseconds that making them durable took.
+    fn groups(&self) -> (u64, u64) {
+        match self {
+            Store::Ours(store) => {
+                let now = store.metrics();
+                (now.commits, now.sync_sum_us)
+            }
+            Store::Theirs { committer, .. } => committer.groups(),
+        }
+    }
+
     async fn log_in(&self, id: u128, customer: &str) -> Result<(), Wrong> {
         match self {
             Store::Ours(store) => {
@@ -168,10 +179,15 @@ const WRITES_PER_VISIT: u64 = 3;
 /// All visits, and how that went.
 pub fn write(name: &str, dir: &Path, synced: bool, size: Size) -> Result<(), Wrong> {
     let store = Store::open(name, dir, synced)?;
-    measure::writes(Size { writes: size.writes / WRITES_PER_VISIT, ..size }, move |number| {
-        let store = store.clone();
-        async move { store.visit(number).await }
-    })
+    let (counted, size) = (store.clone(), Size { writes: size.writes / WRITES_PER_VISIT, ..size });
+    measure::writes(
+        size,
+        move || counted.groups(),
+        move |number| {
+            let store = store.clone();
+            async move { store.visit(number).await }
+        },
+    )
 }
 
 /// Opens what was left, counts it and looks for all of it.

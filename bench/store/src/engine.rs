@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use redb::backends::FileBackend;
@@ -209,12 +211,24 @@ type Waiting = (Write, oneshot::Sender<()>);
 
 /// The thread that commits what waits, all of it at once.
 #[derive(Clone)]
-pub struct Committer(mpsc::Sender<Waiting>);
+pub struct Committer {
+    queue: mpsc::Sender<Waiting>,
+    counted: Arc<Counted>,
+}
+
+/// What was committed.
+#[derive(Default)]
+struct Counted {
+    groups: AtomicU64,
+    commit_us: AtomicU64,
+}
 
 impl Committer {
     /// Starts it; what goes wrong ends the program.
     pub fn start(engine: Arc<dyn Engine>) -> Self {
-        let (sender, mut receiver) = mpsc::channel::<Waiting>(QUEUE);
+        let (queue, mut receiver) = mpsc::channel::<Waiting>(QUEUE);
+        let committer = Committer { queue, counted: Arc::default() };
+        let counted = committer.counted.clone();
         std::thread::spawn(move || {
             let (mut waiting, mut group, mut answers) = (Vec::new(), Vec::new(), Vec::new());
             while receiver.blocking_recv_many(&mut waiting, GROUP_MAX) > 0 {
@@ -222,7 +236,11 @@ impl Committer {
                     group.push(write);
                     answers.push(answer);
                 }
-                if let Err(error) = engine.commit(&group) {
+                let begun = Instant::now();
+                let committed = engine.commit(&group);
+                counted.groups.fetch_add(1, Ordering::Relaxed);
+                counted.commit_us.fetch_add(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
+                if let Err(error) = committed {
                     eprintln!("a group was not committed: {error}");
                     std::process::exit(1);
                 }
@@ -230,13 +248,18 @@ impl Committer {
                 answers.drain(..).for_each(|answer| _ = answer.send(()));
             }
         });
-        Committer(sender)
+        committer
+    }
+
+    /// Groups so far, and microseconds that committing them took.
+    pub fn groups(&self) -> (u64, u64) {
+        (self.counted.groups.load(Ordering::Relaxed), self.counted.commit_us.load(Ordering::Relaxed))
     }
 
     /// Writes, and waits until it is durable.
     pub async fn write(&self, table: Table, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<(), Wrong> {
         let (answer, answered) = oneshot::channel();
-        self.0.send((Write { table, key, value }, answer)).await?;
+        self.queue.send((Write { table, key, value }, answer)).await?;
         Ok(answered.await?)
     }
 }

@@ -18,9 +18,11 @@ const DURABILITIES: [&str; 2] = ["synced", "buffered"];
 const WORKLOADS: [&str; 2] = ["messages", "airline"];
 
 /// What is printed, by its name, with digits after the point.
-const COLUMNS: [(&str, &str, usize); 7] = [
+const COLUMNS: [(&str, &str, usize); 9] = [
     ("writes_per_s", "writes/s", 0),
     ("cpu_us", "CPU, us a write", 2),
+    ("group", "writes in a group", 0),
+    ("commit_ms", "made durable in, ms", 2),
     ("memory_mib", "most memory, MiB", 0),
     ("disk_mib", "on disk, MiB", 0),
     ("open_s", "opened again, s", 2),

@@ -31,8 +31,13 @@ fn memory_mib() -> f64 {
 }
 
 /// Lets writers take numbers in turn until none is left, and ends the process as it is: nothing is closed. `write` tells
-/// how many writes it made.
-pub fn writes<F>(size: Size, write: impl Fn(u64) -> F + Clone + Send + 'static) -> Result<(), Wrong>
+/// how many writes it made, `groups` how many
+/// groups these became, and how many microseconds it took to make them durable.
+pub fn writes<F>(
+    size: Size,
+    groups: impl Fn() -> (u64, u64),
+    write: impl Fn(u64) -> F + Clone + Send + 'static,
+) -> Result<(), Wrong>
 where
     F: Future<Output = Result<u64, Wrong>> + Send,
 {
@@ -61,6 +66,9 @@ where
     let (took, cpu) = (begun.elapsed().as_secs_f64(), cpu_s() - cpu);
     println!("writes_per_s {}", writes as f64 / took);
     println!("cpu_us {}", cpu * 1e6 / writes as f64);
+    let (groups, commit_us) = groups();
+    println!("group {}", writes as f64 / groups as f64);
+    println!("commit_ms {}", commit_us as f64 / groups as f64 / 1e3);
     println!("memory_mib {}", memory_mib());
     std::process::exit(0);
 }

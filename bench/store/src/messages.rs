@@ -41,6 +41,17 @@ impl Store {
         Ok(Store::Theirs(engine.clone(), Committer::start(engine)))
     }
 
+    /// Groups so far, and microseconds that making them durable took.
+    fn groups(&self) -> (u64, u64) {
+        match self {
+            Store::Ours(tree) => {
+                let now = tree.metrics();
+                (now.groups, now.sync_sum_us)
+            }
+            Store::Theirs(_, committer) => committer.groups(),
+        }
+    }
+
     async fn add(&self, message: Message) -> Result<(), Wrong> {
         match self {
             Store::Ours(tree) => loop {
@@ -88,13 +99,18 @@ impl Store {
 /// Writes all, and says how that went.
 pub fn write(name: &str, dir: &Path, synced: bool, size: Size) -> Result<(), Wrong> {
     let store = Store::open(name, dir, synced)?;
-    measure::writes(size, move |number| {
-        let store = store.clone();
-        async move {
-            store.add(message(number)).await?;
-            Ok(1)
-        }
-    })
+    let counted = store.clone();
+    measure::writes(
+        size,
+        move || counted.groups(),
+        move |number| {
+            let store = store.clone();
+            async move {
+                store.add(message(number)).await?;
+                Ok(1)
+            }
+        },
+    )
 }
 
 /// Opens what was left, counts it and reads it back.

@@ -110,12 +110,24 @@ struct Counters {
     connected: AtomicUsize,
 }
 
-/// A request on a slot, counted until it is dropped.
-struct Taken<'a>(&'a AtomicUsize);
+/// A connection that a request goes over, counted until it is dropped.
+struct Taken<'a, L> {
+    slot: &'a Slot<L>,
+    link: Arc<L>,
+}
 
-impl Drop for Taken<'_> {
+impl<L> Taken<'_, L> {
+    /// Lets nobody use this connection any more, and its task make another.
+    fn give_up(&self) {
+        if self.slot.link.write().take_if(|now| Arc::ptr_eq(now, &self.link)).is_some() {
+            self.slot.given_up.notify_one();
+        }
+    }
+}
+
+impl<L> Drop for Taken<'_, L> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.slot.taken.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -213,12 +225,12 @@ impl<C: Connect> Links<C> {
     }
 
     /// The connection with the fewest requests.
-    fn pick(&self) -> Option<(&Slot<C::Link>, Arc<C::Link>, Taken<'_>)> {
+    fn pick(&self) -> Option<Taken<'_, C::Link>> {
         let connected = self.slots.iter().filter(|slot| slot.link.read().is_some());
         let slot = connected.min_by_key(|slot| slot.taken.load(Ordering::Relaxed))?;
         let link = slot.link.read().clone()?;
         slot.taken.fetch_add(1, Ordering::Relaxed);
-        Some((slot, link, Taken(&slot.taken)))
+        Some(Taken { slot, link })
     }
 
     /// Sends a request and waits for its answer.
@@ -234,24 +246,24 @@ impl<C: Connect> Links<C> {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
             return Err(StoreError::Busy { what: "as many requests wait as may" });
         };
-        let Some((slot, link, _taken)) = self.pick() else {
+        let Some(taken) = self.pick() else {
             self.counters.failed.fetch_add(1, Ordering::Relaxed);
             let place = self.connector.place();
             return Err(StoreError::Unreachable { place, reason: "no connection is left".into() });
         };
-        let reason = match tokio::time::timeout(self.bounds.timeout, request(link.clone())).await {
+        let reason = match tokio::time::timeout(self.bounds.timeout, request(taken.link.clone())).await {
             Ok(Ok(answer)) => {
                 self.counters.answered.fetch_add(1, Ordering::Relaxed);
                 return Ok(answer);
             }
             Ok(Err(Failed::Refused(reason))) => reason,
             Ok(Err(Failed::Lost(reason))) => {
-                slot.give_up(&link);
+                taken.give_up();
                 format!("the connection was lost: {reason}")
             }
             Err(_) => {
                 self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
-                slot.give_up(&link);
+                taken.give_up();
                 format!("no answer came for {:?}", self.bounds.timeout)
             }
         };
@@ -292,15 +304,6 @@ impl<C: Connect> Links<C> {
             counter("refused", "Requests refused because too many waited", refused),
             counter("lost", "Connections that were lost or given up", lost),
         ]
-    }
-}
-
-impl<L> Slot<L> {
-    /// Lets nobody use this connection any more, and its task make another.
-    fn give_up(&self, link: &Arc<L>) {
-        if self.link.write().take_if(|now| Arc::ptr_eq(now, link)).is_some() {
-            self.given_up.notify_one();
-        }
     }
 }
 
