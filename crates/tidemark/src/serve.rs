@@ -176,7 +176,7 @@ impl Place {
             let mut settings = arguments.settings.iter();
             settings.any(|(given, store)| given == name && store.trim() != EMBEDDED)
         };
-        if STORES.iter().any(|names| names.iter().all(|name| is_elsewhere(name))) {
+        if STORES.iter().any(|names| names.iter().all(&is_elsewhere)) {
             return Ok(Place { dir: None, temporary: false });
         }
         if arguments.data.is_some() || arguments.durability == Durability::Memory {
