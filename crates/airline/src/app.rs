@@ -8,20 +8,21 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 use tidemark_service::Timings;
-use tidemark_store::airline::{AirlineStore, Session};
-use tidemark_store::{SWEEP_SESSIONS_MAX, StoreError};
+use tidemark_store::StoreError;
+use tidemark_store::sessions::{SWEEP_SESSIONS_MAX, Session};
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::customers::{customer_id, generated};
+use crate::customers::generated;
 use crate::gate::Gate;
 use crate::options::Values;
 use crate::refusal::Refusal;
+use crate::stores::{Opened, Stores};
 use crate::timetable::Timetable;
 
 /// How often expired sessions are looked for, and how often the calendar.
 const SWEEP_PERIOD: Duration = Duration::from_secs(30);
-/// Customers looked up and stored in one go by the loader.
+/// Customers stored in one go by the loader.
 const LOAD_CHUNK: u64 = 1024;
 /// Changes of profiles that may be under way at a time; two customers rarely meet.
 const CHANGES: usize = 1024;
@@ -54,7 +55,8 @@ const OPS: &[&str] = &[
 
 /// The airline behind its routes.
 pub(crate) struct App {
-    pub(crate) store: AirlineStore,
+    pub(crate) store: Stores,
+    pub(crate) opened: Arc<Opened>,
     pub(crate) timetable: Timetable,
     pub(crate) clock: Clock,
     pub(crate) timings: Arc<Timings>,
@@ -70,10 +72,11 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(store: AirlineStore, values: &Values, clock: Clock) -> Self {
+    pub(crate) fn new(opened: Arc<Opened>, values: &Values, clock: Clock) -> Self {
         let help = "Time that a call to a store took, until its promise was kept, in seconds";
         App {
-            store,
+            store: opened.stores(),
+            opened,
             timetable: Timetable::new(values.days, clock.now_ms()),
             clock,
             timings: Arc::new(Timings::new("airline_store_seconds", help, "op", OPS)),
@@ -141,15 +144,8 @@ impl App {
         let store = &self.store.customers;
         let mut made = 0;
         for begin in (0..customers).step_by(LOAD_CHUNK as usize) {
-            let mut missing = Vec::new();
-            for number in begin..customers.min(begin + LOAD_CHUNK) {
-                if store.find(&customer_id(number)).await?.is_none() {
-                    missing.push(number);
-                }
-            }
-            if !missing.is_empty() {
-                made += store.put_many(Box::new(missing.into_iter().map(generated))).await?;
-            }
+            let numbers = begin..customers.min(begin + LOAD_CHUNK);
+            made += store.put_missing(Box::new(numbers.map(generated))).await?;
             // Lets requests through between chunks.
             tokio::task::yield_now().await;
         }

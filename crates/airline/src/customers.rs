@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
-use tidemark_store::airline::{Address, Customer, CustomerStatus, PhoneNumberType};
+use tidemark_store::customers::{Address, Customer, CustomerStatus, PhoneNumberType};
 
 use crate::refusal::Refusal;
 

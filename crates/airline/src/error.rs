@@ -13,6 +13,16 @@ pub enum AirlineError {
     /// A durable store needs a place.
     #[error("durability {0} needs a data directory; name one, or choose durability memory")]
     NoDirectory(tidemark_store::Durability),
+    /// A store that this program was built without.
+    #[error(
+        "this program was built without {store}; build it with: cargo build --release -p tidemark --features {feature}"
+    )]
+    NotBuiltIn {
+        /// The store.
+        store: &'static str,
+        /// The cargo feature that has it.
+        feature: &'static str,
+    },
     /// The store cannot be opened or filled.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -2,6 +2,8 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use tidemark_store::StoreError;
@@ -11,20 +13,32 @@ use crate::refusal::Refusal;
 /// Most writes between two looks at the store's count.
 const LOOK_EVERY_MAX: u64 = 256;
 
+/// A look that took longer is not repeated for [`PAUSE`] times as long: in a server of others, counting may read all.
+const QUICK: Duration = Duration::from_millis(5);
+const PAUSE: u32 = 20;
+
 /// Lets writes through until there are too many records. It asks for the count now and then only, so that it may
-/// be exceeded by a sixteenth, or by 256 if that is less; small bounds are kept exactly.
+/// be exceeded by a sixteenth, or by 256 if that is less; small bounds are kept exactly. Where a look takes long, large
+/// ones also by what is written in twenty times as long.
 #[derive(Debug)]
 pub(crate) struct Gate {
     max: u64,
     look_every: u64,
     asked: AtomicU64,
     is_full: AtomicBool,
+    next_look: Mutex<Instant>,
 }
 
 impl Gate {
     pub(crate) fn new(max: u64) -> Self {
         let look_every = (max / 16).clamp(1, LOOK_EVERY_MAX);
-        Gate { max, look_every, asked: AtomicU64::new(0), is_full: AtomicBool::new(false) }
+        Gate {
+            max,
+            look_every,
+            asked: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+            next_look: Mutex::new(Instant::now()),
+        }
     }
 
     /// Whether one more may be written; `count` is asked for how many there are when it is time to look.
@@ -32,14 +46,28 @@ impl Gate {
     where
         F: Future<Output = Result<u64, StoreError>>,
     {
-        if self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.look_every) {
+        if self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.look_every) && self.may_look() {
+            let begun = Instant::now();
             self.is_full.store(count().await? >= self.max, Ordering::Relaxed);
+            self.looked(begun.elapsed());
         }
         if self.is_full.load(Ordering::Relaxed) {
             let text = format!("there are {} {what}, the most that are kept", self.max);
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text));
         }
         Ok(())
+    }
+}
+
+impl Gate {
+    fn may_look(&self) -> bool {
+        Instant::now() >= *self.next_look.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn looked(&self, took: Duration) {
+        if took > QUICK && self.look_every == LOOK_EVERY_MAX {
+            *self.next_look.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + took * PAUSE;
+        }
     }
 }
 

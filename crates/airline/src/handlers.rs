@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use percent_encoding::percent_decode_str;
 use tidemark_service::{json, text};
-use tidemark_store::airline::Booking;
+use tidemark_store::bookings::Booking;
 use uuid::Uuid;
 
 use crate::app::{App, Op, session_id};

@@ -17,6 +17,7 @@ use crate::customers::CUSTOMERS_MAX;
 use crate::form::Form;
 use crate::refusal::Refusal;
 use crate::segments::SEGMENTS_LEN;
+use crate::stores::Product;
 
 type Answer = Result<Response, Refusal>;
 
@@ -94,15 +95,16 @@ pub(crate) async fn runtime() -> Answer {
 }
 
 pub(crate) async fn data_services() -> Answer {
-    let body = serde_json::json!([
-        { "name": "embedded", "description": "Inside this process: state in memory, changes in a durable log" },
-    ]);
-    Ok(json(StatusCode::OK, body.to_string()))
+    let services: Vec<_> = Product::ALL
+        .iter()
+        .map(|product| serde_json::json!({ "name": product.name(), "description": product.description() }))
+        .collect();
+    Ok(json(StatusCode::OK, serde_json::Value::from(services).to_string()))
 }
 
-/// A bare word, not JSON.
-pub(crate) async fn active_data_service() -> Answer {
-    Ok(text(StatusCode::OK, "embedded"))
+/// A bare word, not JSON; where the data is in several stores, their names with `+` between.
+pub(crate) async fn active_data_service(State(app): State<Arc<App>>) -> Answer {
+    Ok(text(StatusCode::OK, app.opened.choice.names()))
 }
 
 pub(crate) async fn check_status() -> Answer {

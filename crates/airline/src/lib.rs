@@ -47,6 +47,7 @@
 //! - Cancelling what is not there is the same 200 as cancelling what is.
 //! - Loading adds the customers that are missing and touches nothing else; doing it twice changes nothing.
 //! - Days are days in UTC. The window of flights begins today and follows the calendar; see [`timetable`].
+//! - Customers, sessions and bookings are each where the settings say: here, in PostgreSQL, in Redis (`stores`).
 //! - Sessions last 24 hours from the login, however much they are used; expired ones are swept every half minute.
 //! - Passwords are stored and compared as they are, because the benchmark does; they are never shown or logged.
 //!
@@ -73,6 +74,7 @@ mod routes;
 mod segments;
 mod serve;
 mod store_metrics;
+mod stores;
 pub mod timetable;
 
 pub use clock::Clock;

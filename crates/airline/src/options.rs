@@ -9,6 +9,7 @@ use tidemark_store::Durability;
 
 use crate::customers::CUSTOMERS_MAX;
 use crate::error::AirlineError;
+use crate::stores::Choice;
 use crate::timetable::DAYS_MAX;
 
 /// How to serve an airline.
@@ -75,6 +76,80 @@ const SETTINGS: &[Setting] = &[
         allowed: "1 to 1000000000",
         help: "bookings kept at once; a booking beyond that is answered 503",
     },
+    Setting {
+        name: "customers_in",
+        default: "embedded",
+        allowed: "embedded or postgres",
+        help: "where customers are kept: in this process, or in PostgreSQL",
+    },
+    Setting {
+        name: "sessions_in",
+        default: "embedded",
+        allowed: "embedded, postgres or redis",
+        help: "where sessions are kept: in this process, in PostgreSQL, or in Redis",
+    },
+    Setting {
+        name: "bookings_in",
+        default: "embedded",
+        allowed: "embedded or postgres",
+        help: "where bookings are kept: in this process, or in PostgreSQL",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres",
+        default: "postgres://postgres@127.0.0.1:5432/postgres",
+        allowed: "postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+        help: "where PostgreSQL is; the tables are made in the schema tidemark of that database",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres_connections",
+        default: "16",
+        allowed: "1 to 256",
+        help: "connections to PostgreSQL; many requests share one",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis",
+        default: "redis://127.0.0.1:6379",
+        allowed: "redis://USER:PASSWORD@HOST:PORT/NUMBER",
+        help: "where Redis is; the database with that number must hold nothing else",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis_connections",
+        default: "2",
+        allowed: "1 to 256",
+        help: "connections to Redis; many requests share one",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis_durability",
+        default: "same",
+        allowed: "same, memory, buffered or synced",
+        help: "what an acknowledged session is to be worth in Redis; same: as all else",
+    },
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    Setting {
+        name: "store_timeout_s",
+        default: "5",
+        allowed: "1 to 3600",
+        help: "seconds that an answer of PostgreSQL or Redis is waited for; then the request is answered 503",
+    },
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    Setting {
+        name: "store_start_timeout_s",
+        default: "30",
+        allowed: "1 to 3600",
+        help: "seconds that the start waits for PostgreSQL or Redis to be there",
+    },
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    Setting {
+        name: "store_waiting_max",
+        default: "8192",
+        allowed: "1 to 1000000",
+        help: "requests to PostgreSQL or Redis that wait at once, for each; one more is answered 503",
+    },
     Limits::CONNECTIONS_MAX,
     Setting {
         name: "body_bytes_max",
@@ -108,6 +183,7 @@ pub(crate) struct Values {
     pub(crate) session_ms: i64,
     pub(crate) sessions_max: u64,
     pub(crate) bookings_max: u64,
+    pub(crate) choice: Choice,
     pub(crate) limits: Limits,
 }
 
@@ -115,6 +191,8 @@ impl Values {
     /// Reads settings; names the nearest right one for a wrong name.
     pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Self, AirlineError> {
         let settings = Settings::new(SETTINGS, given);
+        // before the names, since the settings of a store that was not built in are unknown
+        let choice = Choice::read(&settings)?;
         settings.check_names()?;
         let hours: i64 = settings.value("session_hours", 1..=8760)?;
         let limits = Limits {
@@ -127,6 +205,7 @@ impl Values {
             session_ms: hours * 3_600_000,
             sessions_max: settings.value("sessions_max", 1..=RECORDS_MAX)?,
             bookings_max: settings.value("bookings_max", 1..=RECORDS_MAX)?,
+            choice,
             limits,
         })
     }

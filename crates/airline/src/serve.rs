@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidemark_service::{BoundServer, Served, Server, System};
-use tidemark_store::airline::AirlineStore;
-use tidemark_store::{Durability, Embedded};
+
+use tidemark_store::Durability;
 
 use crate::app::App;
 use crate::clock::Clock;
@@ -47,7 +47,7 @@ impl Airline {
     /// The same with another clock, for tests.
     pub fn bind_with_clock(options: Options, clock: Clock) -> Result<Self, AirlineError> {
         let values = Values::read(&options.settings)?;
-        if options.data_dir.is_none() && options.durability != Durability::Memory {
+        if values.choice.is_here() && options.data_dir.is_none() && options.durability != Durability::Memory {
             return Err(AirlineError::NoDirectory(options.durability));
         }
         let Options { listen, data_dir, durability, workers, announce, .. } = options;
@@ -81,19 +81,16 @@ fn start(
     values: &Values,
     clock: Clock,
 ) -> Result<System, AirlineError> {
-    let store = match data_dir {
-        Some(dir) => Embedded::open(dir, durability)?,
-        None => Embedded::in_memory(),
-    };
-    let parts = AirlineStore::from(store.clone());
-    let app = Arc::new(App::new(parts, values, clock));
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let opened = Arc::new(values.choice.clone().open(data_dir, durability)?);
+    let app = Arc::new(App::new(opened.clone(), values, clock));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let made = runtime.block_on(app.load(values.customers))?;
     runtime.block_on(app.sweep());
-    tracing::info!(customers = values.customers, made, flights = app.timetable.count(), %durability, "data is there");
+    tracing::info!(customers = values.customers, made, flights = app.timetable.count(), %durability,
+        stores = app.opened.choice.names(), "data is there");
     let system = System::new(router(app.clone()))
         .metrics(app.timings.clone())
-        .metrics(StoreCollector(store))
+        .metrics(StoreCollector(opened))
         .background(app.keep_house());
     Ok(system)
 }

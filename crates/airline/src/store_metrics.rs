@@ -8,8 +8,10 @@ use tidemark_service::prometheus_client::collector::Collector;
 use tidemark_service::prometheus_client::encoding::DescriptorEncoder;
 use tidemark_store::{Embedded, SYNC_BOUNDS_US};
 
-/// Reads the counters of the embedded store at each scrape.
-pub(crate) struct StoreCollector(pub(crate) Arc<Embedded>);
+use crate::stores::Opened;
+
+/// Reads the counters of the stores at each scrape.
+pub(crate) struct StoreCollector(pub(crate) Arc<Opened>);
 
 impl fmt::Debug for StoreCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,24 +21,48 @@ impl fmt::Debug for StoreCollector {
 
 impl Collector for StoreCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let now = self.0.metrics();
         let e = &mut encoder;
-        let labels = [("durability", self.0.durability().as_str())];
-        info(e, "airline_store", "What an acknowledged write is worth", &labels)?;
-        counter(e, "airline_store_commits", "Groups of writes made durable", now.commits)?;
-        counter(e, "airline_store_writes", "Writes in those groups", now.writes)?;
-        let help = "Writes that found the queue full and waited for room";
-        counter(e, "airline_store_queue_waits", help, now.queue_waits)?;
-        gauge(e, "airline_store_queue_depth", "Writes that wait to enter a group", now.queue_depth)?;
-        gauge(e, "airline_store_group_writes_max", "The largest group so far", now.group_writes_max)?;
-        let help = "1 after a write has failed: the store takes no more";
-        gauge(e, "airline_store_stopped", help, u64::from(now.stopped))?;
-        let help = "1 if files were damaged or missing when the store was opened (only as buffered)";
-        gauge(e, "airline_store_damaged", help, u64::from(now.recovered.is_damaged))?;
-        let help = "Acknowledged groups of writes that could not be read back then, as far as that is known";
-        gauge(e, "airline_store_lost_groups", help, now.recovered.lost_groups)?;
-        let name = "airline_store_sync_seconds";
-        let help = "Time to make a group of writes durable, in seconds";
-        times(e, name, help, (&SYNC_BOUNDS_US, &now.sync_buckets, now.sync_sum_us))
+        let Opened { choice, durability, embedded, .. } = &*self.0;
+        info(
+            e,
+            "airline_store",
+            "What an acknowledged write is worth",
+            &[("durability", durability.as_str())],
+        )?;
+        let places = [
+            ("customers", choice.customers.name()),
+            ("sessions", choice.sessions.name()),
+            ("bookings", choice.bookings.name()),
+        ];
+        info(e, "airline_data", "Where the data is", &places)?;
+        if let Some(embedded) = embedded {
+            encode_embedded(e, embedded)?;
+        }
+        for (product, metrics) in self.0.remote() {
+            for own in metrics {
+                let write = if own.is_counter { counter } else { gauge };
+                write(e, &format!("airline_{product}_{}", own.name), own.help, own.value)?;
+            }
+        }
+        Ok(())
     }
+}
+
+fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> Result<(), fmt::Error> {
+    let now = store.metrics();
+    counter(e, "airline_store_commits", "Groups of writes made durable", now.commits)?;
+    counter(e, "airline_store_writes", "Writes in those groups", now.writes)?;
+    let help = "Writes that found the queue full and waited for room";
+    counter(e, "airline_store_queue_waits", help, now.queue_waits)?;
+    gauge(e, "airline_store_queue_depth", "Writes that wait to enter a group", now.queue_depth)?;
+    gauge(e, "airline_store_group_writes_max", "The largest group so far", now.group_writes_max)?;
+    let help = "1 after a write has failed: the store takes no more";
+    gauge(e, "airline_store_stopped", help, u64::from(now.stopped))?;
+    let help = "1 if files were damaged or missing when the store was opened (only as buffered)";
+    gauge(e, "airline_store_damaged", help, u64::from(now.recovered.is_damaged))?;
+    let help = "Acknowledged groups of writes that could not be read back then, as far as that is known";
+    gauge(e, "airline_store_lost_groups", help, now.recovered.lost_groups)?;
+    let name = "airline_store_sync_seconds";
+    let help = "Time to make a group of writes durable, in seconds";
+    times(e, name, help, (&SYNC_BOUNDS_US, &now.sync_buckets, now.sync_sum_us))
 }

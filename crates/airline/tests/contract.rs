@@ -280,7 +280,7 @@ fn booking_and_listing() {
         assert_eq!(booking["customerId"], "uid5@email.com");
         assert_eq!(booking["pkey"]["customerId"], "uid5@email.com");
         assert_eq!(booking["flightId"], **flight);
-        assert_eq!(booking["dateOfBooking"], airline::NOW_MS);
+        assert_eq!(booking["dateOfBooking"], airline::now_ms());
     }
     assert_eq!(client.get("/rest/api/config/countBookings").text(), "3");
 }
@@ -482,7 +482,7 @@ fn configuration_needs_no_session() {
             let services = get("config/dataServices").json();
             assert_eq!(services[0]["name"], "embedded");
             assert!(services[0]["description"].is_string());
-            assert_eq!(get("config/activeDataService").text(), "embedded");
+            assert_eq!(get("config/activeDataService").text(), airline::active_data_service());
             let status = get("checkstatus");
             assert_eq!((status.status, status.text()), (200, "OK"));
         }
@@ -491,7 +491,7 @@ fn configuration_needs_no_session() {
 
 #[test]
 fn a_session_lasts_a_day_however_much_it_is_used() {
-    let time = Arc::new(AtomicI64::new(airline::NOW_MS));
+    let time = Arc::new(AtomicI64::new(airline::now_ms()));
     let running = Running::start_with_clock(airline::options(), time.clone());
     let mut client = running.login(0);
     let path = "/rest/api/customer/byid/uid0@email.com";
@@ -506,4 +506,30 @@ fn a_session_lasts_a_day_however_much_it_is_used() {
         "it is removed when it is presented"
     );
     assert_eq!(running.login(0).get(path).status, 200);
+}
+
+/// All tests above once more with the data in real servers, each test in databases of its own. Needs Debian's packages
+/// `postgresql` and `redis-server`.
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[test]
+fn the_contract_holds_wherever_the_data_is() {
+    let postgres = airline::servers::PostgresServer::start(&[]);
+    let redis = airline::servers::RedisServer::start(&[]);
+    for (first_database, stores) in [
+        (0, "customers_in=postgres,sessions_in=postgres,bookings_in=postgres postgres"),
+        (300, "customers_in=postgres,sessions_in=redis,bookings_in=postgres postgres+redis"),
+        (600, "sessions_in=redis embedded+redis"),
+    ] {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--skip", "the_contract_holds_wherever_the_data_is", "--test-threads=4"])
+            .env(airline::STORES_VARIABLE, stores)
+            .env(airline::POSTGRES_VARIABLE, postgres.port().to_string())
+            .env(airline::REDIS_VARIABLE, redis.port().to_string())
+            .env(airline::DATABASE_VARIABLE, first_database.to_string())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "with {stores}:\n{said}");
+        assert!(said.contains("test login_refuses ... ok"), "with {stores} nothing was run:\n{said}");
+    }
 }

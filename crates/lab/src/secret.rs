@@ -107,11 +107,16 @@ mod tests {
         let mut given = Manifest::new("x", Vec::new(), summary);
         given.command = ["tidemark", "--set", "password=hunter2"].map(String::from).to_vec();
         given.notes = vec!["it said not-for-everyone".into()];
-        given.system.settings = [("admin_password".to_owned(), "hunter2".to_owned())].into();
+        let url = "postgres://me:hunter2@127.0.0.1:5432/db";
+        let settings = [("admin_password", "hunter2"), ("postgres", url)];
+        given.system.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        given.system.command = ["--set".to_owned(), format!("postgres={url}")].into();
         let clean = manifest(&secrets, &given).unwrap();
         assert_eq!(clean.command, ["tidemark", "--set", "password=***"]);
         assert_eq!(clean.notes, ["it said ***"]);
         assert_eq!(clean.system.settings["admin_password"], "***");
+        assert_eq!(clean.system.settings["postgres"], "postgres://***@127.0.0.1:5432/db");
+        assert_eq!(clean.system.command, ["--set", "postgres=postgres://***@127.0.0.1:5432/db"]);
         assert_eq!(clean.summary.verdict.reasons, ["GET /a?key=***: status 401"]);
         assert_eq!((clean.summary.offered_per_s, clean.summary.requests), (0.1 + 0.2, u64::MAX));
         assert_eq!(clean.summary.run_dir, "/home/not-for-everyone/run");

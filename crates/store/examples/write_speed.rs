@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
-use tidemark_store::airline::{Address, AirlineStore, Booking, Customer, Session};
+use tidemark_store::bookings::{Booking, Bookings};
+use tidemark_store::customers::{Address, Customer, Customers};
+use tidemark_store::sessions::{Session, Sessions};
 use tidemark_store::{Durability, Embedded, SYNC_BOUNDS_US, StoreError, StoreMetrics};
 
 /// Measure the embedded store's writes.
@@ -73,7 +75,7 @@ async fn measure(store: &Arc<Embedded>, options: &Options) -> Result<(), StoreEr
     let slowest_us = Arc::new(AtomicU64::new(0));
     let pause = options.rate.map(|rate| Duration::from_secs_f64(options.writers as f64 / rate as f64));
     let writers: Vec<_> = (0..options.writers)
-        .map(|writer| tokio::spawn(write(store.clone().into(), writer, pause, end, slowest_us.clone())))
+        .map(|writer| tokio::spawn(write(store.clone(), writer, pause, end, slowest_us.clone())))
         .collect();
     let mut writes = 0;
     for writer in writers {
@@ -125,7 +127,7 @@ fn show(before: &StoreMetrics, after: &StoreMetrics) {
 
 /// One writer's loop: four writes a round. Tells how many it made.
 async fn write(
-    store: AirlineStore,
+    store: Arc<Embedded>,
     writer: u64,
     pause: Option<Duration>,
     end: Instant,
@@ -148,7 +150,7 @@ async fn write(
                 session_id = random.u128(..);
                 let customer_id = customer_id.clone();
                 let session = Session { id: session_id, customer_id, created_ms: 0, expires_ms: 86_400_000 };
-                store.sessions.create(session).await?;
+                store.create(session).await?;
             }
             1 => {
                 booking_id = random.u128(..);
@@ -159,10 +161,10 @@ async fn write(
                     flight_segment_id: segment_id.clone(),
                     booked_ms: 0,
                 };
-                store.bookings.add(&[booking]).await?;
+                store.add(&[booking]).await?;
             }
-            2 => assert!(store.bookings.cancel(&customer_id, booking_id).await?),
-            _ => assert!(store.sessions.remove(session_id).await?),
+            2 => assert!(store.cancel(&customer_id, booking_id).await?),
+            _ => assert!(store.remove(session_id).await?),
         }
         slowest_us.fetch_max(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
         writes += 1;
@@ -172,8 +174,7 @@ async fn write(
 
 async fn load_customers(store: &Arc<Embedded>, count: u64) -> Result<(), StoreError> {
     let (begun, before) = (Instant::now(), resident_bytes());
-    let airline = AirlineStore::from(store.clone());
-    airline.customers.put_many(Box::new((0..count).map(customer))).await?;
+    store.put_missing(Box::new((0..count).map(customer))).await?;
     println!(
         "customers         {count} loaded in {:.2?}; resident memory grew by {:.0} bytes each",
         begun.elapsed(),

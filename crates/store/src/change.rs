@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::airline::{Booking, Session};
+use crate::bookings::Booking;
 use crate::record::{CustomerRecord, Interned, Malformed, Reader, write_text};
+use crate::sessions::Session;
 
 /// One write. Applying the same changes in the same order always gives the same state, also to a state that has had
 /// some of them before.
@@ -132,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::airline::Customer;
+    use crate::customers::Customer;
 
     fn change() -> impl Strategy<Value = Change> {
         let texts = (".{1,20}", ".{0,8}");

@@ -233,7 +233,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
-    use crate::airline::Session;
+    use crate::sessions::Session;
 
     /// A log whose persisting waits for the test's word, which is also its outcome.
     struct GatedLog {

@@ -3,23 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::SWEEP_SESSIONS_MAX;
-use crate::airline::{AirlineStore, Booking, Bookings, Customer, Customers, Session, Sessions};
 use crate::answer::Answer;
+use crate::bookings::{Booking, Bookings};
 use crate::change::Change;
 use crate::commit::{Committer, QUEUE_WRITES_MAX};
+use crate::customers::{Customer, Customers};
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::files::Witness;
 use crate::index::Index;
 use crate::log::{LOG_BYTES, StateLog};
 use crate::metrics::{Recovered, StoreMetrics};
-use crate::record::{CustomerRecord, check_id};
+use crate::record::{CustomerRecord, check_bookings, check_id};
+use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 
-/// Customers in one write of [`Customers::put_many`].
+/// Customers in one write of [`Customers::put_missing`].
 const CUSTOMERS_PER_WRITE: usize = 1024;
-/// Bookings in one write: all or none are kept, so they are one frame of the log.
-const BOOKINGS_PER_WRITE_MAX: usize = 4096;
 
 /// Sessions, customers and bookings in this process, durable in one directory.
 ///
@@ -88,12 +87,6 @@ impl Embedded {
     }
 }
 
-impl From<Arc<Embedded>> for AirlineStore {
-    fn from(store: Arc<Embedded>) -> Self {
-        AirlineStore { sessions: store.clone(), customers: store.clone(), bookings: store }
-    }
-}
-
 impl Sessions for Embedded {
     fn create(&self, session: Session) -> Answer<'_, ()> {
         match check_id("the session's customer id", &session.customer_id) {
@@ -148,20 +141,21 @@ impl Customers for Embedded {
         }
     }
 
-    fn put_many<'a>(
+    fn put_missing<'a>(
         &'a self,
         mut customers: Box<dyn Iterator<Item = Customer> + Send + 'a>,
     ) -> Answer<'a, u64> {
         Answer::boxed(async move {
             let mut stored = 0;
             loop {
-                let records = customers
-                    .by_ref()
-                    .take(CUSTOMERS_PER_WRITE)
-                    .map(|customer| CustomerRecord::new(&customer))
-                    .collect::<Result<Vec<_>, _>>()?;
-                if records.is_empty() {
+                let some: Vec<Customer> = customers.by_ref().take(CUSTOMERS_PER_WRITE).collect();
+                if some.is_empty() {
                     return Ok(stored);
+                }
+                let missing = some.iter().filter(|customer| self.index.customer(&customer.id).is_none());
+                let records = missing.map(CustomerRecord::new).collect::<Result<Vec<_>, _>>()?;
+                if records.is_empty() {
+                    continue;
                 }
                 stored += self.write(Change::PutCustomers(records), |count| count).await?;
             }
@@ -178,18 +172,7 @@ impl Bookings for Embedded {
         if bookings.is_empty() {
             return Answer::ready(Ok(()));
         }
-        if bookings.len() > BOOKINGS_PER_WRITE_MAX {
-            let reason = format!(
-                "there are {}, at most {BOOKINGS_PER_WRITE_MAX} are possible at a time",
-                bookings.len()
-            );
-            return Answer::ready(Err(StoreError::invalid("bookings", reason)));
-        }
-        let checked = bookings.iter().try_for_each(|booking| {
-            check_id("the booking's customer id", &booking.customer_id)?;
-            check_id("the booking's flight segment id", &booking.flight_segment_id)
-        });
-        match checked {
+        match check_bookings(bookings) {
             Ok(()) => self.write(Change::AddBookings(bookings.to_vec()), |_| ()),
             Err(error) => Answer::ready(Err(error)),
         }

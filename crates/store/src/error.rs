@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::durability::Durability;
+
 /// Why a store could not be opened, read or written.
 ///
 /// Cheap to clone: one failed group of writes answers all its waiters with the same reason.
@@ -83,6 +85,26 @@ pub enum StoreError {
         /// What is not there.
         what: Arc<str>,
     },
+    /// What is at this address cannot be this store: it holds other data, is of another version, or is set up wrongly.
+    #[error("the store at {place} cannot be used: {reason}")]
+    Unusable {
+        /// Where it is.
+        place: Arc<str>,
+        /// Why, and what to do.
+        reason: Arc<str>,
+    },
+    /// What the servers of the store acknowledge is worth less than was asked for.
+    #[error("what the store at {place} acknowledges is {given}, not {wanted}; ask for {given}, or {remedy}")]
+    LessDurable {
+        /// Where it is.
+        place: Arc<str>,
+        /// What it is worth.
+        given: Durability,
+        /// What was asked for.
+        wanted: Durability,
+        /// What would make it worth that.
+        remedy: &'static str,
+    },
     /// The servers of the store did not do what was asked, or did not say so in time. A write may have been kept or
     /// not: it was not acknowledged. It may be tried again.
     #[error("the store did not confirm: {reason}; try again later")]
@@ -101,7 +123,7 @@ impl StoreError {
     }
 
     /// A question to servers that failed in whatever way.
-    #[cfg(any(feature = "cassandra", feature = "kafka"))]
+    #[cfg(any(feature = "cassandra", feature = "kafka", feature = "postgres", feature = "redis"))]
     pub(crate) fn no_answer(error: impl std::fmt::Display) -> Self {
         StoreError::NoAnswer { reason: error.to_string().into() }
     }

@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::airline::{Booking, Customer, Session};
+use crate::bookings::Booking;
 use crate::change::{self, Change};
+use crate::customers::Customer;
 use crate::record::CustomerRecord;
+use crate::sessions::Session;
 
 /// Enough that two of a handful of cores seldom want the same one, and that a snapshot, which copies one at a time,
 /// holds its lock for some 100 microseconds where there is a million customers.

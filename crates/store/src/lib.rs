@@ -1,29 +1,34 @@
 //! Data tiers behind small traits named after what systems need, never after a product.
 //!
-//! A system holds its stores as trait objects and does not know what stands behind them. [`airline`] has the
-//! traits of the airline: [`Sessions`](airline::Sessions), [`Customers`](airline::Customers) and
-//! [`Bookings`](airline::Bookings); [`messages`] that of a message intake,
-//! [`Messages`](messages::Messages), which Apache Cassandra
-//! implements too (`cassandra`, with the cargo feature of this name), and so does a buffer in Apache Kafka in front of
-//! any of them (`kafka`, likewise). Every method returns an [`Answer`], a future that costs nothing when
+//! A system holds its stores as trait objects and does not know what stands behind them. There is a trait for each role:
+//! [`Sessions`](sessions::Sessions), [`Customers`](customers::Customers), [`Bookings`](bookings::Bookings) and
+//! [`Messages`](messages::Messages). Every method returns an [`Answer`], a future that costs nothing when
 //! the answer is known at once. What an acknowledged write is worth is said by [`Durability`].
+//!
+//! | module | roles | cargo feature |
+//! | --- | --- | --- |
+//! | [`Embedded`] | sessions, customers, bookings | |
+//! | [`messages::Tree`], [`messages::Memory`] | messages | |
+//! | `postgres` | sessions, customers, bookings | `postgres` |
+//! | `redis` | sessions | `redis` |
+//! | `cassandra` | messages | `cassandra` |
+//! | `kafka` | messages, as a buffer in front of any store of them | `kafka` |
 //!
 //! [`Embedded`] is the store that needs no server:
 //!
 //! ```
-//! use tidemark_store::airline::{AirlineStore, Session};
+//! use tidemark_store::sessions::{Session, Sessions};
 //! use tidemark_store::{Durability, Embedded};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let dir = dir.path();
 //! let store = Embedded::open(dir, Durability::Synced)?;
-//! let airline = AirlineStore::from(store.clone());
 //!
 //! let session = Session { id: 7, customer_id: "uid0@email.com".into(), created_ms: 0, expires_ms: 1000 };
-//! airline.sessions.create(session.clone()).await?; // on disk now
-//! assert_eq!(airline.sessions.find(7, 999).await?, Some(session));
-//! assert_eq!(airline.sessions.find(7, 1000).await?, None); // expired
+//! store.create(session.clone()).await?; // on disk now
+//! assert_eq!(Sessions::find(&*store, 7, 999).await?, Some(session));
+//! assert_eq!(Sessions::find(&*store, 7, 1000).await?, None); // expired
 //! # Ok::<(), tidemark_store::StoreError>(())
 //! # }).unwrap();
 //! ```
@@ -66,12 +71,13 @@
 //! 303,000/s): 126,000/s, 2.5 us of CPU for each message, mean sync 4.8 ms, peak memory of the process 103 MB; opened
 //! again in 0.1 s, counted in 12 s, all read back right in 57 s. With 3 million messages: 200,000/s, mean sync 2.0 ms.
 
-pub mod airline;
 mod answer;
+pub mod bookings;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
 mod change;
 mod commit;
+pub mod customers;
 mod disk;
 mod durability;
 mod embedded;
@@ -80,20 +86,24 @@ mod files;
 mod index;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod links;
 mod log;
 pub mod messages;
 mod metrics;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
 #[cfg(any(feature = "cassandra", feature = "kafka"))]
 mod remote;
 pub mod scheduling;
 mod sector;
+pub mod sessions;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};
 pub use embedded::Embedded;
 pub use error::StoreError;
-pub use metrics::{Recovered, SYNC_BOUNDS_US, StoreMetrics};
-
-/// At most this many sessions are removed by one call of [`airline::Sessions::sweep`].
-pub const SWEEP_SESSIONS_MAX: usize = 1024;
+pub use metrics::{OwnMetric, Recovered, SYNC_BOUNDS_US, StoreMetrics};

@@ -15,6 +15,7 @@ use crate::answer::Answer;
 use crate::error::StoreError;
 use crate::metrics::SYNC_BOUNDS_US;
 
+pub use crate::metrics::OwnMetric;
 pub use memory::Memory;
 pub use tree::{Tree, TreeOptions, TreeReader};
 
@@ -155,19 +156,6 @@ pub struct MessagesMetrics {
     pub stopped: bool,
     /// What only this product counts.
     pub own: Vec<OwnMetric>,
-}
-
-/// Something that only one product counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OwnMetric {
-    /// Its name, as metrics are named: lower case with underscores, the unit last.
-    pub name: &'static str,
-    /// What it is.
-    pub help: &'static str,
-    /// Whether it only grows.
-    pub is_counter: bool,
-    /// Its value now.
-    pub value: u64,
 }
 
 /// Refuses what no store takes.

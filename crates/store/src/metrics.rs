@@ -25,6 +25,19 @@ pub struct Recovered {
     pub took: Duration,
 }
 
+/// Something that only one product counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnMetric {
+    /// Its name, as metrics are named: lower case with underscores, the unit last.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// Whether it only grows.
+    pub is_counter: bool,
+    /// Its value now.
+    pub value: u64,
+}
+
 /// A snapshot of a store's counters. All counts are since it was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreMetrics {

@@ -7,7 +7,8 @@ use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::airline::{Address, Customer, CustomerStatus, PhoneNumberType};
+use crate::bookings::Booking;
+use crate::customers::{Address, Customer, CustomerStatus, PhoneNumberType};
 use crate::error::StoreError;
 
 /// First byte of every record.
@@ -16,6 +17,8 @@ const FORMAT: u8 = 1;
 pub(crate) const ID_BYTES_MAX: usize = 1024;
 /// Longest text field of a customer, in bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 4096;
+/// Bookings in one write: all or none are kept.
+const BOOKINGS_PER_WRITE_MAX: usize = 4096;
 /// Length that stands for "no text".
 const ABSENT: u16 = u16::MAX;
 
@@ -32,6 +35,31 @@ pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
         return Err(StoreError::invalid(what, reason));
     }
     Ok(())
+}
+
+/// Refuses customers that cannot be kept.
+pub(crate) fn check_customer(customer: &Customer) -> Result<(), StoreError> {
+    check_id("the customer's id", &customer.id)?;
+    for (what, text) in texts_of(customer) {
+        if let Some(text) = text.filter(|text| text.len() > TEXT_BYTES_MAX) {
+            let reason = format!("it has {} bytes, at most {TEXT_BYTES_MAX} are possible", text.len());
+            return Err(StoreError::invalid(what, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses bookings that cannot be kept together.
+pub(crate) fn check_bookings(bookings: &[Booking]) -> Result<(), StoreError> {
+    if bookings.len() > BOOKINGS_PER_WRITE_MAX {
+        let reason =
+            format!("there are {}, at most {BOOKINGS_PER_WRITE_MAX} are possible at a time", bookings.len());
+        return Err(StoreError::invalid("bookings", reason));
+    }
+    bookings.iter().try_for_each(|booking| {
+        check_id("the booking's customer id", &booking.customer_id)?;
+        check_id("the booking's flight segment id", &booking.flight_segment_id)
+    })
 }
 
 /// Takes bytes apart from the front.
@@ -90,14 +118,8 @@ impl CustomerRecord {
     const HEAD_BYTES: usize = 3;
 
     pub(crate) fn new(customer: &Customer) -> Result<Self, StoreError> {
-        check_id("the customer's id", &customer.id)?;
+        check_customer(customer)?;
         let texts = texts_of(customer);
-        for (what, text) in texts {
-            if let Some(text) = text.filter(|text| text.len() > TEXT_BYTES_MAX) {
-                let reason = format!("it has {} bytes, at most {TEXT_BYTES_MAX} are possible", text.len());
-                return Err(StoreError::invalid(what, reason));
-            }
-        }
         let length = Self::HEAD_BYTES
             + customer.id.len()
             + 18
@@ -197,23 +219,13 @@ fn decode_customer(bytes: &[u8]) -> Result<Customer, Malformed> {
     Ok(Customer {
         id,
         password,
-        status: status_of(status).ok_or("its status is unknown")?,
+        status: CustomerStatus::of_number(status).ok_or("its status is unknown")?,
         total_miles,
         miles_ytd,
         address,
         phone_number,
-        phone_number_type: phone_number_type_of(phone).ok_or("its phone number type is unknown")?,
+        phone_number_type: PhoneNumberType::of_number(phone).ok_or("its phone number type is unknown")?,
     })
-}
-
-fn status_of(byte: u8) -> Option<CustomerStatus> {
-    use CustomerStatus::*;
-    [None, Silver, Gold, Platinum, ExecPlatinum, Graphite].into_iter().find(|status| *status as u8 == byte)
-}
-
-fn phone_number_type_of(byte: u8) -> Option<PhoneNumberType> {
-    use PhoneNumberType::*;
-    [Unknown, Home, Business, Mobile].into_iter().find(|kind| *kind as u8 == byte)
 }
 
 /// One `Arc` for each different text: bookings name few segments, many times.
@@ -248,7 +260,7 @@ mod tests {
                 Customer {
                     id,
                     password: next(),
-                    status: status_of(status).unwrap(),
+                    status: CustomerStatus::of_number(status).unwrap(),
                     total_miles,
                     miles_ytd,
                     address: Address {
@@ -260,7 +272,7 @@ mod tests {
                         postal_code: next(),
                     },
                     phone_number: next(),
-                    phone_number_type: phone_number_type_of(phone).unwrap(),
+                    phone_number_type: PhoneNumberType::of_number(phone).unwrap(),
                 }
             },
         )

@@ -2,94 +2,50 @@
 
 mod common;
 
-use common::{booking, customer, session, wait};
-use tidemark_store::airline::{AirlineStore, Bookings, Customers, Session, Sessions};
-use tidemark_store::{Durability, Embedded, SWEEP_SESSIONS_MAX, StoreError};
+use std::sync::Arc;
+
+use common::{booking, customer, roles, session, wait};
+use tidemark_store::bookings::Bookings;
+use tidemark_store::customers::Customers;
+use tidemark_store::sessions::Sessions;
+use tidemark_store::{Durability, Embedded, StoreError};
 
 /// Runs the same test on every durability.
-fn on_each(test: impl Fn(&AirlineStore)) {
+fn on_each(test: impl Fn(&Embedded)) {
     for durability in Durability::ALL {
         let dir = tempfile::tempdir().unwrap();
-        let store = Embedded::open(dir.path(), durability).unwrap();
+        let store: Arc<Embedded> = Embedded::open(dir.path(), durability).unwrap();
         assert_eq!(store.durability(), durability);
-        test(&store.into());
+        test(&store);
     }
 }
 
 #[test]
 fn a_session_is_there_until_it_expires() {
-    on_each(|store| {
-        let sessions = &store.sessions;
-        wait(sessions.create(session(1, 1000))).unwrap();
-        wait(sessions.create(session(2, 5000))).unwrap();
-        assert_eq!(wait(sessions.find(1, 999)).unwrap(), Some(session(1, 1000)));
-        assert_eq!(wait(sessions.find(1, 1000)).unwrap(), None);
-        assert_eq!(wait(sessions.find(3, 0)).unwrap(), None);
-        // The removal of the expired one is queued in front of this write.
-        assert!(wait(sessions.remove(2)).unwrap());
-        assert!(!wait(sessions.remove(2)).unwrap());
-        assert_eq!(wait(sessions.count()).unwrap(), 0);
-        assert_eq!(wait(sessions.find(1, 0)).unwrap(), None, "an expired session was removed, not hidden");
-    });
+    on_each(|store| roles::a_session_is_there_until_it_expires(store));
 }
 
 #[test]
 fn a_sweep_removes_the_oldest_and_only_so_many() {
-    on_each(|store| {
-        let sessions = &store.sessions;
-        let many = SWEEP_SESSIONS_MAX as u128 + 10;
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap().block_on(async {
-            let answers: Vec<_> = (0..many).map(|id| sessions.create(session(id, id as i64))).collect();
-            for answer in answers {
-                answer.await.unwrap();
-            }
-        });
-        wait(sessions.create(session(1 << 100, i64::MAX))).unwrap();
-        assert_eq!(wait(sessions.sweep(-1)).unwrap(), 0);
-        assert_eq!(wait(sessions.sweep(many as i64)).unwrap(), SWEEP_SESSIONS_MAX as u64);
-        assert_eq!(wait(sessions.find(many - 11, 0)).unwrap(), None);
-        assert!(
-            wait(sessions.find(many - 10, 0)).unwrap().is_some(),
-            "the youngest of the expired come last"
-        );
-        assert_eq!(wait(sessions.sweep(many as i64)).unwrap(), 10);
-        assert_eq!(wait(sessions.sweep(many as i64)).unwrap(), 0);
-        assert_eq!(wait(sessions.count()).unwrap(), 1);
-    });
+    on_each(|store| roles::a_sweep_removes_the_oldest_and_only_so_many(store));
 }
 
 #[test]
 fn bookings_come_in_order_and_go_by_customer_and_id() {
-    on_each(|store| {
-        let bookings = &store.bookings;
-        let all: Vec<_> = [9, 3, 7].map(|id| booking("ann", id, id * 11)).into();
-        wait(bookings.add(&all[..2])).unwrap();
-        wait(bookings.add(&all[2..])).unwrap();
-        wait(bookings.add(&[booking("bob", 3, 1)])).unwrap();
-        assert_eq!(wait(bookings.of_customer("ann")).unwrap(), all);
-        assert_eq!(wait(bookings.find("ann", 3)).unwrap(), Some(all[1].clone()));
-        assert_eq!(wait(bookings.find("ann", 4)).unwrap(), None);
-        assert!(!wait(bookings.cancel("cid", 3)).unwrap());
-        assert!(wait(bookings.cancel("ann", 3)).unwrap());
-        assert!(!wait(bookings.cancel("ann", 3)).unwrap());
-        assert_eq!(wait(bookings.of_customer("ann")).unwrap(), [all[0].clone(), all[2].clone()]);
-        assert_eq!(wait(bookings.of_customer("bob")).unwrap().len(), 1, "another customer's, same id");
-        assert_eq!(wait(bookings.of_customer("cid")).unwrap(), []);
-        assert_eq!(wait(bookings.count()).unwrap(), 3);
-    });
+    on_each(|store| roles::bookings_come_in_order_and_go_by_customer_and_id(store));
 }
 
 #[test]
 fn customers_are_replaced_whole() {
+    on_each(|store| roles::customers_are_replaced_whole(store));
+}
+
+#[test]
+fn what_cannot_be_stored_is_refused_before_it_is_written() {
     on_each(|store| {
-        let customers = &store.customers;
-        let many = (0..3000).map(|number| customer(&format!("uid{number}"), number));
-        assert_eq!(wait(customers.put_many(Box::new(many))).unwrap(), 3000);
-        assert_eq!(wait(customers.find("uid2999")).unwrap(), Some(customer("uid2999", 2999)));
-        wait(customers.put(customer("uid7", 8))).unwrap();
-        assert_eq!(wait(customers.find("uid7")).unwrap(), Some(customer("uid7", 8)));
-        assert_eq!(wait(customers.find("uid3000")).unwrap(), None);
-        assert_eq!(wait(customers.count()).unwrap(), 3000);
+        roles::sessions_that_cannot_be_stored_are_refused(store);
+        roles::customers_that_cannot_be_stored_are_refused(store);
+        roles::bookings_that_cannot_be_stored_are_refused(store);
     });
 }
 
@@ -151,28 +107,6 @@ fn a_directory_that_cannot_be_is_named() {
     let error = Embedded::open(&path, Durability::Synced).err().expect("a file is in the way");
     assert!(matches!(&error, StoreError::Open { .. }), "{error}");
     assert!(error.to_string().contains(&path.display().to_string()), "{error}");
-}
-
-#[test]
-fn what_cannot_be_stored_is_refused_before_it_is_written() {
-    on_each(|store| {
-        let long = "x".repeat(5000);
-        let mut wordy = customer("uid0", 1);
-        wordy.address.city = long.clone();
-        let refused = [
-            wait(store.customers.put(customer("", 1))),
-            wait(store.customers.put(customer(&long, 1))),
-            wait(store.customers.put(wordy)),
-            wait(store.bookings.add(&[booking("uid0", 1, 1), booking("", 2, 2)])),
-            wait(store.bookings.add(&vec![booking("uid0", 1, 1); 4097])),
-            wait(store.sessions.create(Session { customer_id: long.into(), ..session(1, 1) })),
-        ];
-        for refusal in refused {
-            assert!(matches!(refusal, Err(StoreError::Invalid { .. })), "{refusal:?}");
-        }
-        assert_eq!(wait(store.bookings.count()).unwrap(), 0, "all or none");
-        wait(store.customers.put(customer("uid0", 1))).unwrap();
-    });
 }
 
 #[test]

@@ -12,7 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use common::{booking, customer, session, wait};
-use tidemark_store::airline::{Bookings, Customers, Sessions};
+use tidemark_store::bookings::Bookings;
+use tidemark_store::customers::Customers;
+use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, Embedded};
 
 const WRITERS: u64 = 16;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use common::{booking, customer, session, wait};
 use proptest::prelude::*;
-use tidemark_store::airline::{Booking, Bookings, Customers, Session, Sessions};
-use tidemark_store::{Durability, Embedded, SWEEP_SESSIONS_MAX};
+use tidemark_store::bookings::{Booking, Bookings};
+use tidemark_store::customers::Customers;
+use tidemark_store::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
+use tidemark_store::{Durability, Embedded};
 
 const CUSTOMERS: [&str; 4] = ["a", "ab", "uid1@email.com", "ü"];
 

@@ -174,8 +174,10 @@ fn durability(word: Durability) -> airline::Durability {
     }
 }
 
-/// The setting that says where a system keeps its data, and the value for its own directory.
-const STORE: (&str, &str) = ("store", "embedded");
+/// The settings that say where a system keeps its data: all of a list, or all of another, where it has no directory of its
+/// own; and the value for that.
+const STORES: [&[&str]; 2] = [&["store"], &["customers_in", "sessions_in", "bookings_in"]];
+const EMBEDDED: &str = "embedded";
 
 /// Where a system keeps its data: the directory that was named, or a temporary one that goes with this.
 struct Place {
@@ -185,8 +187,11 @@ struct Place {
 
 impl Place {
     fn choose(arguments: &ServeArguments) -> Result<Place, Failure> {
-        let is_store = |(name, store): &(String, String)| name == STORE.0 && store.trim() != STORE.1;
-        if arguments.settings.iter().any(is_store) {
+        let is_elsewhere = |name: &&str| {
+            let mut settings = arguments.settings.iter();
+            settings.any(|(given, store)| given == name && store.trim() != EMBEDDED)
+        };
+        if STORES.iter().any(|names| names.iter().all(&is_elsewhere)) {
             return Ok(Place { dir: None, temporary: false });
         }
         if arguments.data.is_some() || arguments.durability == Durability::Memory {

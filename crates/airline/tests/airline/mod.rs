@@ -1,11 +1,15 @@
 //! A running airline for tests, and what its clients do all the time.
 #![allow(dead_code)] // each test file uses another part
 
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[path = "../../../store/tests/common/servers.rs"]
+pub mod servers;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 
 use jiff::civil::Date;
@@ -39,11 +43,12 @@ impl Running {
     }
 
     fn start_set(options: Options) -> Self {
-        Self::start_with_clock(options, Arc::new(AtomicI64::new(NOW_MS)))
+        Self::start_with_clock(options, Arc::new(AtomicI64::new(now_ms())))
     }
 
     /// With a clock that stands until it is set.
-    pub fn start_with_clock(options: Options, time: Arc<AtomicI64>) -> Self {
+    pub fn start_with_clock(mut options: Options, time: Arc<AtomicI64>) -> Self {
+        options.settings.extend(elsewhere());
         Self::run(Airline::bind_with_clock(options, Clock::Set(time)).unwrap())
     }
 
@@ -82,8 +87,16 @@ impl Drop for Running {
     }
 }
 
-/// 2026-11-21 11:00 UTC. The clock of the tests stands, so that no midnight passes in the middle of one.
-pub const NOW_MS: i64 = 1_795_258_800_000;
+/// Today at 11:00 UTC, milliseconds since 1970. The clock of the tests stands, so that no midnight passes in the middle of
+/// one; and it is of today, since a store may remove by its own clock what has expired.
+pub fn now_ms() -> i64 {
+    static NOW_MS: LazyLock<i64> = LazyLock::new(|| {
+        let day = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+        let at_eleven = day.at(11, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
+        at_eleven.timestamp().as_millisecond()
+    });
+    *NOW_MS
+}
 
 pub fn options() -> Options {
     Options {
@@ -96,9 +109,51 @@ pub fn options() -> Options {
     }
 }
 
-/// The day of [`NOW_MS`].
+/// The day of [`now_ms`].
 pub fn today() -> Date {
-    jiff::civil::date(2026, 11, 21)
+    jiff::Timestamp::from_millisecond(now_ms()).unwrap().to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
+/// Where tests that are run once more have their data: `NAME=VALUE` with commas between, then what the airline calls it.
+pub const STORES_VARIABLE: &str = "TIDEMARK_TEST_STORES";
+/// The ports of the servers that the test has started, and the first number of a database that is free.
+pub const POSTGRES_VARIABLE: &str = "TIDEMARK_TEST_POSTGRES_PORT";
+pub const REDIS_VARIABLE: &str = "TIDEMARK_TEST_REDIS_PORT";
+pub const DATABASE_VARIABLE: &str = "TIDEMARK_TEST_DATABASE";
+
+/// What the airline calls the stores that it has.
+pub fn active_data_service() -> String {
+    let stores = std::env::var(STORES_VARIABLE).ok();
+    stores
+        .as_deref()
+        .and_then(|stores| stores.split_once(' '))
+        .map_or("embedded", |(_, name)| name)
+        .to_owned()
+}
+
+/// Settings for other stores, with databases of their own, where the test is run for these.
+#[cfg(all(feature = "postgres", feature = "redis"))]
+fn elsewhere() -> BTreeMap<String, String> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static USED: AtomicU32 = AtomicU32::new(0);
+    let Ok(stores) = std::env::var(STORES_VARIABLE) else { return BTreeMap::new() };
+    let number_in = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
+    let database = number_in(DATABASE_VARIABLE) + USED.fetch_add(1, Ordering::Relaxed);
+    let (stores, _) = stores.split_once(' ').unwrap();
+    let pairs = stores.split(',').filter_map(|pair| pair.split_once('='));
+    let mut settings: BTreeMap<_, _> =
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let postgres = servers::create_database(number_in(POSTGRES_VARIABLE) as u16, &format!("test{database}"));
+    settings.insert("postgres".into(), postgres);
+    settings.insert("redis".into(), format!("redis://127.0.0.1:{}/{database}", number_in(REDIS_VARIABLE)));
+    settings.insert("postgres_connections".into(), "4".into());
+    settings.insert("store_timeout_s".into(), "60".into());
+    settings
+}
+
+#[cfg(not(all(feature = "postgres", feature = "redis")))]
+fn elsewhere() -> BTreeMap<String, String> {
+    BTreeMap::new()
 }
 
 /// A day from today on, as ISO text.

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::snapshot_number;
-use crate::airline::{Booking, Bookings, Customer, Customers, Session, Sessions};
+use crate::bookings::{Booking, Bookings};
+use crate::customers::{Customer, Customers};
 use crate::durability::Durability;
 use crate::embedded::Embedded;
 use crate::error::StoreError;
 use crate::files::Witness;
+use crate::sessions::{Session, Sessions};
 
 /// So small that there are many logs and snapshots in a story.
 pub(super) const LOG_BYTES: u64 = 1500;

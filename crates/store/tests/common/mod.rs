@@ -1,13 +1,19 @@
-//! Values that the tests store.
+//! Values that the tests store, and what holds of every store that has a role.
 #![allow(dead_code)]
+
+pub mod roles;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub mod servers;
 
 use std::future::Future;
 use std::sync::Arc;
 
-use tidemark_store::airline::{Address, Booking, Customer, CustomerStatus, PhoneNumberType, Session};
+use tidemark_store::bookings::Booking;
+use tidemark_store::customers::{Address, Customer, CustomerStatus, PhoneNumberType};
+use tidemark_store::sessions::Session;
 
 pub fn wait<T>(answer: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(answer)
 }
 
 pub fn session(id: u128, expires_ms: i64) -> Session {

@@ -1,0 +1,315 @@
+//! Where an airline has its customers, sessions and bookings: each chosen on its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tidemark_service::Settings;
+use tidemark_store::bookings::Bookings;
+use tidemark_store::customers::Customers;
+use tidemark_store::sessions::Sessions;
+use tidemark_store::{Durability, Embedded, OwnMetric};
+
+use crate::error::AirlineError;
+
+/// The stores that an airline stands on.
+#[derive(Clone)]
+pub(crate) struct Stores {
+    /// Who is logged in.
+    pub(crate) sessions: Arc<dyn Sessions>,
+    /// Who can fly.
+    pub(crate) customers: Arc<dyn Customers>,
+    /// Who flies where.
+    pub(crate) bookings: Arc<dyn Bookings>,
+}
+
+/// A product that keeps data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Product {
+    /// This process.
+    Embedded,
+    #[cfg(feature = "postgres")]
+    Postgres,
+    #[cfg(feature = "redis")]
+    Redis,
+}
+
+impl Product {
+    /// Every product that was built in.
+    pub(crate) const ALL: &[Product] = &[
+        Product::Embedded,
+        #[cfg(feature = "postgres")]
+        Product::Postgres,
+        #[cfg(feature = "redis")]
+        Product::Redis,
+    ];
+
+    /// The word of the settings.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Product::Embedded => "embedded",
+            #[cfg(feature = "postgres")]
+            Product::Postgres => "postgres",
+            #[cfg(feature = "redis")]
+            Product::Redis => "redis",
+        }
+    }
+
+    /// What it is, in one line.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Product::Embedded => "Inside this process: state in memory, changes in a durable log",
+            #[cfg(feature = "postgres")]
+            Product::Postgres => "PostgreSQL: sessions, customers, bookings",
+            #[cfg(feature = "redis")]
+            Product::Redis => "Redis: sessions",
+        }
+    }
+
+    /// The one that a setting names, which takes these words.
+    fn read(settings: &Settings<'_>, setting: &'static str, words: &[&str]) -> Result<Self, AirlineError> {
+        let not_built_in = |word: &str| match word {
+            "redis" => AirlineError::NotBuiltIn { store: "Redis", feature: "redis" },
+            _ => AirlineError::NotBuiltIn { store: "PostgreSQL", feature: "postgres" },
+        };
+        settings.text(setting, |word| {
+            words.contains(&word).then(|| {
+                let product = Product::ALL.iter().find(|product| product.name() == word);
+                product.copied().ok_or_else(|| not_built_in(word))
+            })
+        })?
+    }
+}
+
+/// Which data is where, and how it is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) customers: Product,
+    pub(crate) sessions: Product,
+    pub(crate) bookings: Product,
+    #[cfg(feature = "postgres")]
+    postgres: tidemark_store::postgres::Options,
+    #[cfg(feature = "redis")]
+    redis: tidemark_store::redis::Options,
+    /// Where it is not that of all else.
+    #[cfg(feature = "redis")]
+    redis_durability: Option<Durability>,
+}
+
+impl Choice {
+    /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
+    pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, AirlineError> {
+        Ok(Choice {
+            customers: Product::read(settings, "customers_in", &["embedded", "postgres"])?,
+            sessions: Product::read(settings, "sessions_in", &["embedded", "postgres", "redis"])?,
+            bookings: Product::read(settings, "bookings_in", &["embedded", "postgres"])?,
+            #[cfg(feature = "postgres")]
+            postgres: postgres(settings)?,
+            #[cfg(feature = "redis")]
+            redis: redis(settings)?,
+            #[cfg(feature = "redis")]
+            redis_durability: settings.text("redis_durability", |word| match word {
+                "same" => Some(None),
+                word => word.parse().ok().map(Some),
+            })?,
+        })
+    }
+
+    /// Whether some of it is in a directory of this process.
+    pub(crate) fn is_here(&self) -> bool {
+        self.of_roles().contains(&Product::Embedded)
+    }
+
+    fn of_roles(&self) -> [Product; 3] {
+        [self.customers, self.sessions, self.bookings]
+    }
+
+    /// The names of all products in use, each once, with `+` between.
+    pub(crate) fn names(&self) -> String {
+        let used = Product::ALL.iter().filter(|product| self.of_roles().contains(product));
+        used.map(|product| product.name()).collect::<Vec<_>>().join("+")
+    }
+
+    /// Opens the stores that are used.
+    pub(crate) fn open(
+        self,
+        data_dir: Option<&Path>,
+        durability: Durability,
+    ) -> Result<Opened, AirlineError> {
+        let uses = |product| self.of_roles().contains(&product);
+        let embedded = match data_dir {
+            _ if !uses(Product::Embedded) => None,
+            Some(dir) => Some(Embedded::open(dir, durability)?),
+            None => Some(Embedded::in_memory()),
+        };
+        #[cfg(feature = "postgres")]
+        let postgres = match uses(Product::Postgres) {
+            true => {
+                let options = tidemark_store::postgres::Options { durability, ..self.postgres.clone() };
+                Some(tidemark_store::postgres::Postgres::open(options)?)
+            }
+            false => None,
+        };
+        #[cfg(feature = "redis")]
+        let redis = match uses(Product::Redis) {
+            true => {
+                let durability = self.redis_durability.unwrap_or(durability);
+                let options = tidemark_store::redis::Options { durability, ..self.redis.clone() };
+                Some(tidemark_store::redis::Redis::open(options)?)
+            }
+            false => None,
+        };
+        Ok(Opened {
+            choice: self,
+            durability,
+            embedded,
+            #[cfg(feature = "postgres")]
+            postgres,
+            #[cfg(feature = "redis")]
+            redis,
+        })
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options, AirlineError> {
+    let options = tidemark_store::postgres::Options {
+        // the check tells mistakes without the password
+        url: settings.text("postgres", |url| Some(url.to_owned()))?,
+        connections: settings.value("postgres_connections", 1..=256)?,
+        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
+        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
+        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
+        ..Default::default()
+    };
+    options.check()?;
+    Ok(options)
+}
+
+#[cfg(feature = "redis")]
+fn redis(settings: &Settings<'_>) -> Result<tidemark_store::redis::Options, AirlineError> {
+    let options = tidemark_store::redis::Options {
+        // the check tells mistakes without the password
+        url: settings.text("redis", |url| Some(url.to_owned()))?,
+        connections: settings.value("redis_connections", 1..=256)?,
+        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
+        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
+        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
+        ..Default::default()
+    };
+    options.check()?;
+    Ok(options)
+}
+
+/// The stores that are used.
+pub(crate) struct Opened {
+    pub(crate) choice: Choice,
+    pub(crate) durability: Durability,
+    pub(crate) embedded: Option<Arc<Embedded>>,
+    #[cfg(feature = "postgres")]
+    postgres: Option<Arc<tidemark_store::postgres::Postgres>>,
+    #[cfg(feature = "redis")]
+    redis: Option<Arc<tidemark_store::redis::Redis>>,
+}
+
+/// The store of a product, which [`Choice::open`] opened since a role has it.
+fn opened<T>(store: &Option<Arc<T>>) -> &Arc<T> {
+    store.as_ref().expect("every product that a role has was opened")
+}
+
+impl Opened {
+    /// The stores by role.
+    pub(crate) fn stores(&self) -> Stores {
+        Stores { sessions: self.sessions(), customers: self.customers(), bookings: self.bookings() }
+    }
+
+    fn sessions(&self) -> Arc<dyn Sessions> {
+        match self.choice.sessions {
+            #[cfg(feature = "postgres")]
+            Product::Postgres => opened(&self.postgres).clone(),
+            #[cfg(feature = "redis")]
+            Product::Redis => opened(&self.redis).clone(),
+            _ => opened(&self.embedded).clone(),
+        }
+    }
+
+    fn customers(&self) -> Arc<dyn Customers> {
+        match self.choice.customers {
+            #[cfg(feature = "postgres")]
+            Product::Postgres => opened(&self.postgres).clone(),
+            _ => opened(&self.embedded).clone(),
+        }
+    }
+
+    fn bookings(&self) -> Arc<dyn Bookings> {
+        match self.choice.bookings {
+            #[cfg(feature = "postgres")]
+            Product::Postgres => opened(&self.postgres).clone(),
+            _ => opened(&self.embedded).clone(),
+        }
+    }
+
+    /// What the servers' stores count, with the name of the product.
+    pub(crate) fn remote(&self) -> Vec<(&'static str, Vec<OwnMetric>)> {
+        vec![
+            #[cfg(feature = "postgres")]
+            ("postgres", self.postgres.as_ref().map(|store| store.metrics()).unwrap_or_default()),
+            #[cfg(feature = "redis")]
+            ("redis", self.redis.as_ref().map(|store| store.metrics()).unwrap_or_default()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Values;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Choice, AirlineError> {
+        let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Values::read(&given).map(|values| values.choice)
+    }
+
+    #[test]
+    fn everything_is_here_unless_told_otherwise() {
+        let choice = read(&[]).unwrap();
+        assert_eq!((choice.names().as_str(), choice.is_here()), ("embedded", true));
+        let error = read(&[("bookings_in", "redis")]).unwrap_err().to_string();
+        assert!(error.contains("bookings_in") && error.contains("embedded or postgres"), "{error}");
+    }
+
+    #[cfg(not(all(feature = "postgres", feature = "redis")))]
+    #[test]
+    fn a_store_that_was_not_built_in_says_how_to_have_it() {
+        let expected = [
+            #[cfg(not(feature = "postgres"))]
+            ("postgres", [("sessions_in", "postgres"), ("postgres", "postgres://me@host/db")]),
+            #[cfg(not(feature = "redis"))]
+            ("redis", [("sessions_in", "redis"), ("redis", "redis://host")]),
+        ];
+        for (feature, settings) in expected {
+            let error = read(&settings).unwrap_err().to_string();
+            assert!(error.contains(&format!("--features {feature}")), "{error}");
+        }
+    }
+
+    #[cfg(all(feature = "postgres", feature = "redis"))]
+    #[test]
+    fn each_role_is_chosen_on_its_own() {
+        let choice = read(&[("sessions_in", "redis"), ("bookings_in", "postgres")]).unwrap();
+        assert_eq!((choice.names().as_str(), choice.is_here()), ("embedded+postgres+redis", true));
+        let all = [("customers_in", "postgres"), ("sessions_in", "redis"), ("bookings_in", "postgres")];
+        assert!(!read(&all).unwrap().is_here());
+    }
+
+    #[cfg(all(feature = "postgres", feature = "redis"))]
+    #[test]
+    fn a_wrong_address_is_told_without_its_password() {
+        for (name, url) in
+            [("postgres", "postgres://me:hunter2@host:x/db"), ("redis", "redis://:hunter2@host:x")]
+        {
+            let error = read(&[(name, url)]).unwrap_err().to_string();
+            assert!(error.contains("host") && !error.contains("hunter2"), "{error}");
+        }
+        assert!(!format!("{:?}", read(&[("redis", "redis://:hunter2@host")])).contains("hunter2"));
+    }
+}

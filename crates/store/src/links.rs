@@ -1,0 +1,343 @@
+//! Connections to a server of another product: a fixed number of them, each shared by many requests.
+//!
+//! A task for each keeps it: it connects, carries the connection on until it is lost, and connects again. A request
+//! goes over the connection that has the fewest. When none is connected it fails at once; when its answer does not
+//! come in time, its connection is given up, since what was sent on it may wait there for ever.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::error::StoreError;
+use crate::metrics::OwnMetric;
+
+/// Most connections.
+pub(crate) const CONNECTIONS_MAX: usize = 256;
+/// Most requests that can be allowed to wait.
+pub(crate) const WAITING_MAX: usize = 1_000_000;
+/// Until it is tried again to connect: doubled from the one to the other.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How long the start waits for the last connections once there is one.
+const OTHERS_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often failed requests are told in the log at most.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+/// Threads that read and write the connections.
+const THREADS: usize = 2;
+
+/// What carries a connection on; ends with the reason when it is lost.
+pub(crate) type Carrier = Pin<Box<dyn Future<Output = String> + Send>>;
+
+/// How connections of a product are made.
+pub(crate) trait Connect: Send + Sync + 'static {
+    /// A connection, made ready.
+    type Link: Send + Sync + 'static;
+
+    /// Where it connects to, without passwords.
+    fn place(&self) -> Arc<str>;
+
+    /// Connects within some bounded time.
+    fn connect(&self) -> impl Future<Output = Result<(Self::Link, Carrier), StoreError>> + Send;
+}
+
+/// Why a request has no answer.
+pub(crate) enum Failed {
+    /// The connection is gone.
+    Lost(String),
+    /// The server refused it.
+    Refused(String),
+}
+
+/// The bounds of a store's connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) connections: usize,
+    pub(crate) waiting_max: usize,
+    pub(crate) timeout: Duration,
+    pub(crate) start_timeout: Duration,
+}
+
+impl Bounds {
+    /// Refuses what cannot work.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let within = |what, value: usize, max: usize| match (1..=max).contains(&value) {
+            true => Ok(()),
+            false => Err(StoreError::invalid(what, format!("{value} is not within 1 to {max}"))),
+        };
+        within("the number of connections", self.connections, CONNECTIONS_MAX)?;
+        within("the bound of waiting requests", self.waiting_max, WAITING_MAX)
+    }
+}
+
+/// The threads of a store's connections.
+pub(crate) fn runtime(name: &'static str) -> Result<Runtime, StoreError> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(THREADS).thread_name(name).enable_all().build().map_err(StoreError::no_answer)
+}
+
+/// The connections of a store.
+pub(crate) struct Links<C: Connect> {
+    connector: C,
+    bounds: Bounds,
+    slots: Vec<Slot<C::Link>>,
+    /// One for each request that may be taken and not answered.
+    room: Semaphore,
+    counters: Counters,
+    last_error: Mutex<Option<StoreError>>,
+    told: Mutex<Option<Instant>>,
+}
+
+struct Slot<L> {
+    link: RwLock<Option<Arc<L>>>,
+    /// Requests on it.
+    taken: AtomicUsize,
+    given_up: Notify,
+}
+
+#[derive(Default)]
+struct Counters {
+    answered: AtomicU64,
+    failed: AtomicU64,
+    timeouts: AtomicU64,
+    refused: AtomicU64,
+    lost: AtomicU64,
+    connected: AtomicUsize,
+}
+
+/// A connection that a request goes over, counted until it is dropped.
+struct Taken<'a, L> {
+    slot: &'a Slot<L>,
+    link: Arc<L>,
+}
+
+impl<L> Taken<'_, L> {
+    /// Lets nobody use this connection any more, and its task make another.
+    fn give_up(&self) {
+        if self.slot.link.write().take_if(|now| Arc::ptr_eq(now, &self.link)).is_some() {
+            self.slot.given_up.notify_one();
+        }
+    }
+}
+
+impl<L> Drop for Taken<'_, L> {
+    fn drop(&mut self) {
+        self.slot.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<C: Connect> Links<C> {
+    /// Begins to keep connections in `runtime`, and waits until there are some.
+    ///
+    /// # Errors
+    /// Why there is none, when there was none for as long as the start may take, or at once where waiting cannot help.
+    pub(crate) async fn start(connector: C, bounds: Bounds) -> Result<Arc<Self>, StoreError> {
+        let slot = || Slot { link: RwLock::default(), taken: AtomicUsize::new(0), given_up: Notify::new() };
+        let links = Arc::new(Links {
+            connector,
+            bounds,
+            slots: (0..bounds.connections).map(|_| slot()).collect(),
+            room: Semaphore::new(bounds.waiting_max),
+            counters: Counters::default(),
+            last_error: Mutex::new(None),
+            told: Mutex::new(None),
+        });
+        for number in 0..bounds.connections {
+            tokio::spawn(links.clone().keep(number));
+        }
+        let begun = Instant::now();
+        loop {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let connected = links.counters.connected.load(Ordering::Relaxed);
+            let error = links.last_error.lock().clone();
+            if connected == bounds.connections {
+                return Ok(links);
+            }
+            if connected > 0 && begun.elapsed() > OTHERS_TIMEOUT {
+                tracing::warn!(
+                    connected,
+                    wanted = bounds.connections,
+                    ?error,
+                    "fewer connections than were asked for"
+                );
+                return Ok(links);
+            }
+            if let Some(error) =
+                error.filter(|error| !can_pass(error) || begun.elapsed() > bounds.start_timeout)
+            {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Has one connection, for as long as this lives.
+    async fn keep(self: Arc<Self>, number: usize) {
+        let slot = &self.slots[number];
+        let place = self.connector.place();
+        let mut pause = PAUSE_MIN;
+        loop {
+            match self.connector.connect().await {
+                Ok((link, carrier)) => {
+                    pause = PAUSE_MIN;
+                    let link = Arc::new(link);
+                    *slot.link.write() = Some(link.clone());
+                    if self.counters.connected.fetch_add(1, Ordering::Relaxed) == 0 {
+                        tracing::info!(%place, "connected");
+                    }
+                    let reason = self.carry(slot, &link, carrier).await;
+                    slot.link.write().take_if(|now| Arc::ptr_eq(now, &link));
+                    self.counters.lost.fetch_add(1, Ordering::Relaxed);
+                    if self.counters.connected.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        tracing::error!(%place, reason, "no connection is left: requests fail until one is back");
+                    }
+                }
+                Err(error) => {
+                    match can_pass(&error) {
+                        true => tracing::debug!(%error, "no connection yet"),
+                        false => self.tell(&error.to_string()),
+                    }
+                    *self.last_error.lock() = Some(error);
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// Carries a connection on until it is lost or given up.
+    async fn carry(&self, slot: &Slot<C::Link>, link: &Arc<C::Link>, mut carrier: Carrier) -> String {
+        loop {
+            tokio::select! {
+                reason = &mut carrier => return reason,
+                () = slot.given_up.notified() => {
+                    // it may have been another one that was given up
+                    if !slot.link.read().as_ref().is_some_and(|now| Arc::ptr_eq(now, link)) {
+                        return "an answer did not come in time".to_owned();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The connection with the fewest requests.
+    fn pick(&self) -> Option<Taken<'_, C::Link>> {
+        let connected = self.slots.iter().filter(|slot| slot.link.read().is_some());
+        let slot = connected.min_by_key(|slot| slot.taken.load(Ordering::Relaxed))?;
+        let link = slot.link.read().clone()?;
+        slot.taken.fetch_add(1, Ordering::Relaxed);
+        Some(Taken { slot, link })
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Errors
+    /// There is no connection, or too much waits: nothing was done. Or the answer was none, or did not come in time: nobody
+    /// knows whether it was done.
+    pub(crate) async fn ask<T, F>(&self, request: impl FnOnce(Arc<C::Link>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failed>>,
+    {
+        let Ok(_room) = self.room.try_acquire() else {
+            self.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(StoreError::Busy { what: "as many requests wait as may" });
+        };
+        let Some(taken) = self.pick() else {
+            self.counters.failed.fetch_add(1, Ordering::Relaxed);
+            let place = self.connector.place();
+            return Err(StoreError::Unreachable { place, reason: "no connection is left".into() });
+        };
+        let reason = match tokio::time::timeout(self.bounds.timeout, request(taken.link.clone())).await {
+            Ok(Ok(answer)) => {
+                self.counters.answered.fetch_add(1, Ordering::Relaxed);
+                return Ok(answer);
+            }
+            Ok(Err(Failed::Refused(reason))) => reason,
+            Ok(Err(Failed::Lost(reason))) => {
+                taken.give_up();
+                format!("the connection was lost: {reason}")
+            }
+            Err(_) => {
+                self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
+                taken.give_up();
+                format!("no answer came for {:?}", self.bounds.timeout)
+            }
+        };
+        self.counters.failed.fetch_add(1, Ordering::Relaxed);
+        self.tell(&reason);
+        Err(StoreError::NoAnswer { reason: reason.into() })
+    }
+
+    /// Tells the log of a failed request or connection, but not of each.
+    fn tell(&self, reason: &str) {
+        let mut told = self.told.lock();
+        if told.is_none_or(|told| told.elapsed() > TELL_EVERY) {
+            *told = Some(Instant::now());
+            tracing::warn!(place = %self.connector.place(), reason, "not done; of more only one a second is told");
+        }
+    }
+
+    /// All that is counted here.
+    pub(crate) fn metrics(&self) -> Vec<OwnMetric> {
+        let Counters { answered, failed, timeouts, refused, lost, connected } = &self.counters;
+        let counter = |name, help, counter: &AtomicU64| OwnMetric {
+            name,
+            help,
+            is_counter: true,
+            value: counter.load(Ordering::Relaxed),
+        };
+        let gauge =
+            |name, help, value: usize| OwnMetric { name, help, is_counter: false, value: value as u64 };
+        let waiting = self.bounds.waiting_max - self.room.available_permits();
+        vec![
+            gauge("connections", "Connections that are to be", self.bounds.connections),
+            gauge("connected", "Connections that there are", connected.load(Ordering::Relaxed)),
+            gauge("waiting", "Requests taken and not answered", waiting),
+            gauge("waiting_max", "The bound of these", self.bounds.waiting_max),
+            counter("answered", "Requests that were answered", answered),
+            counter("failed", "Requests without an answer, or with an error for one", failed),
+            counter("timeouts", "Of these, those whose answer did not come in time", timeouts),
+            counter("refused", "Requests refused because too many waited", refused),
+            counter("lost", "Connections that were lost or given up", lost),
+        ]
+    }
+}
+
+/// Whether it may be otherwise in a moment.
+pub(crate) fn can_pass(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. })
+}
+
+/// An address without user and password, for people.
+pub(crate) fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let rest = rest.split_once('?').map_or(rest, |(place, _)| place);
+    match scheme {
+        "" => rest.to_owned(),
+        scheme => format!("{scheme}://{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_who_comes_there() {
+        for (url, told) in [
+            ("postgres://me:se@cret@host:1/db", "postgres://host:1/db"),
+            ("redis://:secret@host:1/2", "redis://host:1/2"),
+            ("redis://host", "redis://host"),
+            ("postgres://host/db?password=secret", "postgres://host/db"),
+            ("me:secret@host", "host"),
+            ("", ""),
+        ] {
+            assert_eq!(without_user(url), told);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Sessions, customers and bookings in PostgreSQL, 12 or later.
+//!
+//! ```no_run
+//! use tidemark_store::bookings::Bookings;
+//! use tidemark_store::postgres::{Options, Postgres};
+//!
+//! # async fn example(bookings: &[tidemark_store::bookings::Booking]) -> Result<(), tidemark_store::StoreError> {
+//! let store = Postgres::open(Options { url: "postgres://me@127.0.0.1:5432/db".into(), ..Options::default() })?;
+//! store.add(bookings).await?; // committed, all or none
+//! # Ok(()) }
+//! ```
+//!
+//! **One statement, one transaction.** Every request is one prepared statement, so it is done whole or not at all, and
+//! costs one round trip. It is acknowledged after its own commit was: a connection that is lost before leaves it unknown,
+//! which is an error.
+//!
+//! **Connections.** Of a few connections each carries many requests one behind the other, so commits of different connections
+//! share a sync of the server. Each is made again when it is lost. A statement that takes longer than
+//! [`Options::timeout`] is ended by the server, and the connection given up when not even that is heard.
+//!
+//! **Order.** A booking has the number of its addition from a sequence, and its place in it.
+//!
+//! **Durability.** `synced` commits with `synchronous_commit = on` to a server with `fsync = on`; every new connection
+//! looks, and is not used where it is otherwise. `buffered` and `memory` commit with `synchronous_commit = off`: what was acknowledged
+//! survives this process, and the server's end but for the last moments (three times its `wal_writer_delay`).
+
+mod link;
+mod options;
+mod roles;
+mod schema;
+mod text;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::links::{Links, can_pass, runtime};
+use crate::metrics::OwnMetric;
+
+use link::{Connector, Do, failed};
+pub use options::Options;
+
+/// Until it is tried again to make the schema.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A store whose data is in PostgreSQL.
+pub struct Postgres {
+    links: Arc<Links<Connector>>,
+    durability: Durability,
+    /// Reads and writes the connections. `None` only while dropping.
+    runtime: Option<Runtime>,
+}
+
+type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+impl Postgres {
+    /// Connects, waiting for a server that is not there yet, and makes the tables where they are not there. Blocks; not to be
+    /// called on a thread of an async runtime.
+    ///
+    /// # Errors
+    /// Options that cannot work, a server that is not there in time, refuses, has tables of a later version, or keeps
+    /// less than was asked for.
+    pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
+        options.check()?;
+        let runtime = runtime("postgres")?;
+        let (durability, bounds) = (options.durability, options.bounds());
+        let connector = Connector::new(options)?;
+        let links = runtime.block_on(async {
+            let (begun, mut told) = (Instant::now(), false);
+            while let Err(error) = connector.migrate().await {
+                if !can_pass(&error) || begun.elapsed() > bounds.start_timeout {
+                    return Err(error);
+                }
+                if !std::mem::replace(&mut told, true) {
+                    tracing::info!(%error, "waiting for PostgreSQL");
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            Links::start(connector, bounds).await
+        })?;
+        Ok(Arc::new(Postgres { links, durability, runtime: Some(runtime) }))
+    }
+
+    /// What an acknowledged write is worth here.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// What is counted about connections and requests.
+    pub fn metrics(&self) -> Vec<OwnMetric> {
+        self.links.metrics()
+    }
+
+    /// The rows that a statement gives.
+    async fn rows(&self, of: Do, parameters: Parameters<'_>) -> Result<Vec<Row>, StoreError> {
+        self.links
+            .ask(
+                |link| async move { link.client.query(link.statement(of), parameters).await.map_err(failed) },
+            )
+            .await
+    }
+
+    /// How many rows a statement changes.
+    async fn change(&self, of: Do, parameters: Parameters<'_>) -> Result<u64, StoreError> {
+        self.links
+            .ask(|link| async move { link.client.execute(link.statement(of), parameters).await.map_err(failed) })
+            .await
+    }
+
+    async fn count_of(&self, of: Do) -> Result<u64, StoreError> {
+        let rows = self.rows(of, &[]).await?;
+        let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(StoreError::no_answer)?;
+        Ok(count as u64)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // waiting for its threads is not allowed where this may be dropped
+            runtime.shutdown_background();
+        }
+    }
+}

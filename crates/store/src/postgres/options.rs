@@ -1,0 +1,136 @@
+//! Where PostgreSQL is, and how it is used.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::links::{Bounds, without_user};
+
+/// Where PostgreSQL is, and how it is used.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Options {
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; the database is there already.
+    pub url: String,
+    /// What an acknowledged write is to be worth.
+    pub durability: Durability,
+    /// Connections; many requests share one.
+    pub connections: usize,
+    /// Most requests taken and not answered yet; more are refused.
+    pub waiting_max: usize,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+    /// How long the start waits for a server that is not there yet.
+    pub start_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            url: "postgres://postgres@127.0.0.1:5432/postgres".to_owned(),
+            durability: Durability::default(),
+            connections: 16,
+            waiting_max: 8192,
+            timeout: Duration::from_secs(5),
+            start_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { url, durability, .. } = self;
+        f.debug_struct("Options")
+            .field("url", &without_user(url))
+            .field("durability", durability)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Refuses what cannot work. No error has the password.
+    ///
+    /// # Errors
+    /// The first value that is none, or out of its bounds.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.config()?;
+        self.bounds().check()
+    }
+
+    pub(super) fn place(&self) -> Arc<str> {
+        without_user(&self.url).into()
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        let Options { connections, waiting_max, timeout, start_timeout, .. } = *self;
+        Bounds { connections, waiting_max, timeout, start_timeout }
+    }
+
+    /// What the client is told.
+    pub(super) fn config(&self) -> Result<Config, StoreError> {
+        let what = "the address of PostgreSQL";
+        let wrong =
+            |reason: String| StoreError::invalid(what, format!("{}: {reason}", without_user(&self.url)));
+        if !["postgres://", "postgresql://"].iter().any(|scheme| self.url.starts_with(scheme)) {
+            return Err(wrong("it is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE".into()));
+        }
+        // what the parser says may name what it could not read
+        let mut config: Config = self
+            .url
+            .parse()
+            .map_err(|_| wrong("it is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE".into()))?;
+        if config.get_hosts().len() != 1 {
+            return Err(wrong("it names no host, or several; name one".into()));
+        }
+        if config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(name) if name.is_empty())) {
+            return Err(wrong("it names no host".into()));
+        }
+        if config.get_user().is_none() {
+            return Err(wrong("it names no user; put USER@ before the host".into()));
+        }
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(wrong("sslmode=require is not possible: connections are without TLS".into()));
+        }
+        config.ssl_mode(SslMode::Disable).connect_timeout(self.timeout).application_name("tidemark");
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(url: &str) -> Options {
+        Options { url: url.to_owned(), ..Options::default() }
+    }
+
+    #[test]
+    fn good_addresses_are_taken() {
+        assert!(Options::default().check().is_ok());
+        assert!(with("postgresql://me:secret@[::1]:5433/db").check().is_ok());
+        assert!(with("postgres://me@%2Fvar%2Frun%2Fpostgresql/db").check().is_ok());
+    }
+
+    #[test]
+    fn wrong_ones_are_told_without_the_password() {
+        for (url, reason) in [
+            ("me:hunter2@host/db", "not of the form"),
+            ("http://me:hunter2@host/db", "not of the form"),
+            ("postgres://me:hunter2@host:port/db", "not of the form"),
+            ("postgres://me:hunter2@a,b/db", "several"),
+            ("postgres://me:hunter2@host/db?sslmode=require", "TLS"),
+            ("postgres://host/db", "no user"),
+            ("", "not of the form"),
+        ] {
+            let error = with(url).check().unwrap_err().to_string();
+            assert!(error.contains(reason) && !error.contains("hunter2"), "{url}: {error}");
+        }
+        assert!(!format!("{:?}", with("postgres://me:hunter2@host/db")).contains("hunter2"));
+        assert!(Options { connections: 0, ..Options::default() }.check().is_err());
+    }
+}

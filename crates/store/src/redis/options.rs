@@ -1,0 +1,122 @@
+//! Where Redis is, and how it is used.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::IntoConnectionInfo;
+
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::links::{Bounds, without_user};
+
+/// Where Redis is, and how it is used.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Options {
+    /// `redis://USER:PASSWORD@HOST:PORT/NUMBER`; the database with this number (0 if there is none) is the store's alone.
+    pub url: String,
+    /// What an acknowledged write is to be worth.
+    pub durability: Durability,
+    /// Connections; many requests share one.
+    pub connections: usize,
+    /// Most requests taken and not answered yet; more are refused.
+    pub waiting_max: usize,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+    /// How long the start waits for a server that is not there yet.
+    pub start_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            url: "redis://127.0.0.1:6379".to_owned(),
+            durability: Durability::default(),
+            connections: 2,
+            waiting_max: 8192,
+            timeout: Duration::from_secs(5),
+            start_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { url, durability, .. } = self;
+        f.debug_struct("Options")
+            .field("url", &without_user(url))
+            .field("durability", durability)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Refuses what cannot work. No error has the password.
+    ///
+    /// # Errors
+    /// The first value that is none, or out of its bounds.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.client()?;
+        self.bounds().check()
+    }
+
+    pub(super) fn place(&self) -> Arc<str> {
+        without_user(&self.url).into()
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        let Options { connections, waiting_max, timeout, start_timeout, .. } = *self;
+        Bounds { connections, waiting_max, timeout, start_timeout }
+    }
+
+    /// What connects.
+    pub(super) fn client(&self) -> Result<redis::Client, StoreError> {
+        let wrong = |reason: &str| {
+            let reason = format!("{}: {reason}", without_user(&self.url));
+            StoreError::invalid("the address of Redis", reason)
+        };
+        if self.url.starts_with("rediss:") {
+            return Err(wrong("connections are without TLS; use redis://"));
+        }
+        let form = "it is not of the form redis://USER:PASSWORD@HOST:PORT/NUMBER";
+        if !["redis://", "redis+unix://"].iter().any(|scheme| self.url.starts_with(scheme)) {
+            return Err(wrong(form));
+        }
+        // what the parser says may name what it could not read
+        let info = self.url.as_str().into_connection_info().map_err(|_| wrong(form))?;
+        redis::Client::open(info).map_err(|_| wrong(form))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(url: &str) -> Options {
+        Options { url: url.to_owned(), ..Options::default() }
+    }
+
+    #[test]
+    fn good_addresses_are_taken() {
+        assert!(Options::default().check().is_ok());
+        assert!(with("redis://me:secret@[::1]:6380/3").check().is_ok());
+    }
+
+    #[test]
+    fn wrong_ones_are_told_without_the_password() {
+        for (url, reason) in [
+            ("me:hunter2@host", "not of the form"),
+            ("http://me:hunter2@host", "not of the form"),
+            ("redis://me:hunter2@host:port", "not of the form"),
+            ("redis://me:hunter2@host/many", "not of the form"),
+            ("rediss://me:hunter2@host", "TLS"),
+            ("", "not of the form"),
+        ] {
+            let error = with(url).check().unwrap_err().to_string();
+            assert!(error.contains(reason) && !error.contains("hunter2"), "{url}: {error}");
+        }
+        assert!(!format!("{:?}", with("redis://me:hunter2@host")).contains("hunter2"));
+        assert!(Options { waiting_max: 0, ..Options::default() }.check().is_err());
+    }
+}

@@ -1,0 +1,269 @@
+//! A PostgreSQL and a Redis of a test's own, on free ports and in folders of their own, killed when dropped.
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest wait for a server, on a machine that has much else to do.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port()
+}
+
+fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !ask() {
+        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A folder that the tests' user made for another one.
+fn folder_of(owner: Option<(u32, u32)>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    if let Some((uid, gid)) = owner {
+        chown(folder.path(), Some(uid), Some(gid)).expect("the folder can be given away");
+    }
+    folder
+}
+
+/// A PostgreSQL that runs.
+pub struct PostgresServer {
+    port: u16,
+    settings: Vec<String>,
+    /// Who it runs as, where we are root, which it refuses.
+    user: Option<(u32, u32)>,
+    folder: tempfile::TempDir,
+    child: Child,
+    databases: AtomicU32,
+}
+
+impl PostgresServer {
+    /// With these settings, as `NAME=VALUE`.
+    pub fn start(settings: &[&str]) -> Self {
+        let user = postgres_user();
+        let folder = folder_of(user);
+        let port = free_port();
+        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+        let made = logged("initdb", user, folder.path())
+            .args([
+                "--auth=trust",
+                "--username=tester",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+                "data",
+            ])
+            .status()
+            .expect("initdb runs; Debian: apt-get install postgresql");
+        assert!(made.success(), "initdb failed; its words are in {}", folder.path().display());
+        let child = spawn(port, &settings, user, folder.path());
+        let mut server = PostgresServer { port, settings, user, folder, child, databases: AtomicU32::new(0) };
+        server.wait();
+        server
+    }
+
+    fn wait(&mut self) {
+        eventually("the start of PostgreSQL", || {
+            // after a kill its children may hold its memory for a moment, and it ends at once
+            if self.child.try_wait().expect("a child").is_some() {
+                self.child = spawn(self.port, &self.settings, self.user, self.folder.path());
+            }
+            self.run("psql", &["--quiet", "--command=SELECT 1", "template1"])
+        });
+    }
+
+    /// Runs one of its programs against it.
+    fn run(&self, name: &str, arguments: &[&str]) -> bool {
+        let port = self.port.to_string();
+        let mut command = logged(name, self.user, self.folder.path());
+        let status =
+            command.args(["--host=127.0.0.1", "--username=tester", "--port", &port]).args(arguments).status();
+        status.expect("PostgreSQL's programs run").success()
+    }
+
+    /// Says something to it, in a database by its address.
+    pub fn sql(&self, url: &str, text: &str) {
+        let status =
+            logged("psql", self.user, self.folder.path()).args(["--quiet", "--command", text, url]).status();
+        assert!(status.expect("psql runs").success(), "{text}");
+    }
+
+    /// The address of a new, empty database.
+    pub fn database(&self) -> String {
+        let name = format!("own{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        create_database(self.port, &name)
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once, as a power cut of its process.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Starts it once more on what it left.
+    pub fn start_again(&mut self) {
+        self.child = spawn(self.port, &self.settings, self.user, self.folder.path());
+        self.wait();
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Makes an empty database in the server with this port; its address.
+pub fn create_database(port: u16, name: &str) -> String {
+    let folder = std::env::temp_dir();
+    let port_text = port.to_string();
+    let mut command = program("createdb", None, &folder);
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let status = command.args(["--host=127.0.0.1", "--username=tester", "--port", &port_text, name]).status();
+    assert!(
+        status.expect("createdb runs; Debian: apt-get install postgresql").success(),
+        "createdb {name} failed"
+    );
+    format!("postgres://tester@127.0.0.1:{port}/{name}")
+}
+
+fn spawn(port: u16, settings: &[String], user: Option<(u32, u32)>, folder: &Path) -> Child {
+    let port = format!("port={port}");
+    let own = [
+        &port,
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "shared_buffers=16MB",
+        "max_connections=200",
+    ];
+    let settings =
+        own.into_iter().chain(settings.iter().map(String::as_str)).flat_map(|setting| ["-c", setting]);
+    logged("postgres", user, folder).args(["-D", "data"]).args(settings).spawn().expect("postgres starts")
+}
+
+/// One of PostgreSQL's programs, whose words go to a file.
+fn logged(name: &str, user: Option<(u32, u32)>, folder: &Path) -> Command {
+    let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log");
+    let mut command = program(name, user, folder);
+    command.stdout(log.try_clone().expect("a log")).stderr(log);
+    command
+}
+
+/// One of PostgreSQL's programs, which Debian does not put on the path.
+fn program(name: &str, user: Option<(u32, u32)>, folder: &Path) -> Command {
+    let mut folders: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .map(|entries| entries.flatten().map(|entry| entry.path().join("bin")).collect())
+        .unwrap_or_default();
+    folders.sort();
+    let found = folders.iter().rev().map(|folder| folder.join(name)).find(|path| path.exists());
+    let mut command = Command::new(found.unwrap_or_else(|| name.into()));
+    command.current_dir(folder).stdin(Stdio::null());
+    if let Some((uid, gid)) = user {
+        command.uid(uid).gid(gid);
+    }
+    command
+}
+
+/// User and group of the user `postgres`, where we are root.
+fn postgres_user() -> Option<(u32, u32)> {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if !is_root {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").expect("the users of this machine");
+    let line = users
+        .lines()
+        .find(|line| line.starts_with("postgres:"))
+        .expect("a user postgres (Debian: apt-get install postgresql)");
+    let mut numbers = line.split(':').skip(2).map(|number| number.parse().expect("a number"));
+    Some((numbers.next().expect("a user"), numbers.next().expect("a group")))
+}
+
+/// A Redis that runs.
+pub struct RedisServer {
+    port: u16,
+    settings: Vec<String>,
+    folder: tempfile::TempDir,
+    child: Child,
+    databases: AtomicU32,
+}
+
+impl RedisServer {
+    /// With these settings beside those that keep it in its own folder.
+    pub fn start(settings: &[&str]) -> Self {
+        let (port, folder) = (free_port(), folder_of(None));
+        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+        let child = Self::spawn(port, &settings, folder.path());
+        let server = RedisServer { port, settings, folder, child, databases: AtomicU32::new(0) };
+        server.wait();
+        server
+    }
+
+    fn spawn(port: u16, settings: &[String], folder: &Path) -> Child {
+        let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log");
+        Command::new("redis-server")
+            .current_dir(folder)
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--databases", "1000"])
+            .args(settings)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .spawn()
+            .expect("redis-server starts; Debian: apt-get install redis-server")
+    }
+
+    fn wait(&self) {
+        eventually("the start of Redis", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+    }
+
+    /// The address of an empty database.
+    pub fn database(&self) -> String {
+        format!("redis://127.0.0.1:{}/{}", self.port, self.databases.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Starts it once more on what it left.
+    pub fn start_again(&mut self) {
+        self.child = Self::spawn(self.port, &self.settings, self.folder.path());
+        self.wait();
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,227 @@
+//! A real PostgreSQL as the store of every role: needs Debian's package `postgresql`.
+#![cfg(feature = "postgres")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::servers::PostgresServer;
+use common::{booking, customer, roles, session, wait};
+use rustix::process::{Pid, Signal, kill_process};
+use tidemark_store::bookings::Bookings;
+use tidemark_store::customers::Customers;
+use tidemark_store::postgres::{Options, Postgres};
+use tidemark_store::sessions::Sessions;
+use tidemark_store::{Durability, StoreError};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn options(url: &str) -> Options {
+    Options {
+        url: url.to_owned(),
+        connections: 4,
+        timeout: Duration::from_secs(60),
+        start_timeout: PATIENCE,
+        ..Options::default()
+    }
+}
+
+fn metric(store: &Postgres, name: &str) -> u64 {
+    store.metrics().iter().find(|own| own.name == name).expect("it is counted").value
+}
+
+/// Asks until it works.
+fn until_it_works<T>(mut ask: impl FnMut() -> Result<T, StoreError>) -> T {
+    let begun = Instant::now();
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn it_has_every_role() {
+    let server = PostgresServer::start(&[]);
+    for durability in Durability::ALL {
+        let open = || Postgres::open(Options { durability, ..options(&server.database()) }).unwrap();
+        let store = open();
+        roles::sessions_that_cannot_be_stored_are_refused(&*store);
+        roles::bookings_that_cannot_be_stored_are_refused(&*store);
+        roles::a_session_is_there_until_it_expires(&*store);
+        roles::a_sweep_removes_the_oldest_and_only_so_many(&*store);
+        roles::bookings_come_in_order_and_go_by_customer_and_id(&*store);
+        roles::customers_are_replaced_whole(&*store);
+        roles::customers_that_cannot_be_stored_are_refused(&*store);
+        // NUL, which its texts do not hold
+        let hostile = "a\0\u{e000}0b";
+        wait(store.add(&[booking(hostile, 1, 1)])).unwrap();
+        assert_eq!(wait(store.of_customer(hostile)).unwrap(), [booking(hostile, 1, 1)]);
+        assert_eq!(wait(store.of_customer("a\u{e000}0\u{e000}0b")).unwrap(), []);
+        wait(store.put(customer(hostile, 1))).unwrap();
+        assert_eq!(wait(Customers::find(&*store, hostile)).unwrap(), Some(customer(hostile, 1)));
+        assert_eq!(metric(&store, "failed"), 0);
+    }
+}
+
+/// Two services begin at the same time on an empty database, and once more on what they made.
+#[test]
+fn the_schema_is_made_once() {
+    let server = PostgresServer::start(&["fsync=off"]);
+    let url = server.database();
+    let open = || Postgres::open(Options { durability: Durability::Buffered, ..options(&url) });
+    std::thread::scope(|scope| {
+        let opened: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+        for store in opened {
+            let store = store.join().unwrap().unwrap();
+            assert_eq!(wait(Customers::count(&*store)).unwrap(), 0);
+        }
+    });
+    wait(open().unwrap().add(&[booking("ann", 1, 1)])).unwrap();
+    assert_eq!(wait(open().unwrap().of_customer("ann")).unwrap().len(), 1);
+
+    server.sql(&url, "INSERT INTO tidemark.migrations (version) VALUES (99)");
+    let error = open().err().expect("a later version is not touched").to_string();
+    assert!(error.contains("version 99"), "{error}");
+}
+
+#[test]
+fn no_more_is_claimed_than_the_server_does() {
+    let server = PostgresServer::start(&["fsync=off"]);
+    let url = server.database();
+    let with = |durability| Postgres::open(Options { durability, ..options(&url) });
+    let error = with(Durability::Synced).err().expect("it does not sync").to_string();
+    assert!(error.contains("buffered, not synced") && error.contains("fsync = on"), "{error}");
+    drop(with(Durability::Buffered).unwrap());
+    server.sql(&url, "ALTER TABLE tidemark.bookings SET UNLOGGED");
+    let error = with(Durability::Buffered).err().expect("the table is not logged").to_string();
+    assert!(error.contains("memory, not buffered") && error.contains("LOGGED"), "{error}");
+    drop(with(Durability::Memory).unwrap());
+}
+
+#[test]
+fn a_server_that_is_not_there_is_waited_for_and_then_told() {
+    let mut server = PostgresServer::start(&[]);
+    let url = server.database();
+    let secret = url.replace("tester@", "tester:hunter2@");
+    server.kill();
+    let short = Options { start_timeout: Duration::from_millis(300), ..options(&secret) };
+    let error = Postgres::open(short).err().expect("it is not there");
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+    assert!(!error.to_string().contains("hunter2"), "{error}");
+    std::thread::scope(|scope| {
+        let opening = scope.spawn(|| Postgres::open(options(&secret)));
+        std::thread::sleep(Duration::from_millis(300));
+        server.start_again();
+        opening.join().unwrap().unwrap();
+    });
+    let wrong = url.rsplit_once('/').unwrap().0.to_owned() + "/nowhere";
+    let error = Postgres::open(options(&wrong)).err().expect("there is no such database").to_string();
+    assert!(error.contains("nowhere"), "{error}");
+}
+
+/// Killed in the middle of writes: what was acknowledged is there, and the store finds its server again by itself.
+#[test]
+fn what_was_acknowledged_survives_the_servers_death() {
+    let mut server = PostgresServer::start(&[]);
+    let store = Postgres::open(options(&server.database())).unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    for round in 0..2u128 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let writers: Vec<_> = (0..16u128)
+            .map(|writer| {
+                let (store, stop) = (store.clone(), stop.clone());
+                runtime.spawn(async move {
+                    let (mut acknowledged, customer_id) = (Vec::new(), format!("writer{writer}"));
+                    for id in round * 1_000_000.. {
+                        let pair = [booking(&customer_id, id * 2, id), booking(&customer_id, id * 2 + 1, id)];
+                        match store.add(&pair).await {
+                            Ok(()) => acknowledged.push(id),
+                            Err(_) if stop.load(Ordering::Relaxed) => break,
+                            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                        }
+                    }
+                    (customer_id, acknowledged)
+                })
+            })
+            .collect();
+        let before = metric(&store, "answered");
+        until_it_works(|| match metric(&store, "answered") - before > 500 {
+            true => Ok(()),
+            false => Err(StoreError::Closed),
+        });
+        server.kill();
+        stop.store(true, Ordering::Relaxed);
+        let acknowledged: Vec<_> =
+            writers.into_iter().map(|writer| runtime.block_on(writer).unwrap()).collect();
+        // while it is away every request fails, and soon
+        let error = runtime.block_on(store.of_customer("writer0")).unwrap_err();
+        assert!(matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }), "{error}");
+        server.start_again();
+        until_it_works(|| runtime.block_on(Bookings::count(&*store)));
+        for (customer_id, ids) in acknowledged {
+            let there = runtime.block_on(store.of_customer(&customer_id)).unwrap();
+            let mut found: Vec<u128> =
+                there.iter().map(|one| one.id).filter(|id| id / 2 >= round * 1_000_000).collect();
+            assert_eq!(found.len() % 2, 0, "all or none");
+            found.retain(|id| id % 2 == 0);
+            let missing: Vec<_> = ids.iter().filter(|id| !found.contains(&(*id * 2))).collect();
+            assert!(missing.is_empty(), "{customer_id}: {missing:?} were acknowledged and are not there");
+            assert!(found.is_sorted(), "in the order of adding");
+        }
+    }
+    assert!(metric(&store, "lost") >= 2);
+}
+
+/// A server that stands still holds nobody up longer than the time-out, and others not even that; then all is as before.
+#[test]
+fn a_server_that_stands_still_is_given_up_and_found_again() {
+    let server = PostgresServer::start(&[]);
+    let url = server.database();
+    let store = Postgres::open(Options { timeout: Duration::from_secs(2), ..options(&url) }).unwrap();
+    until_it_works(|| wait(store.create(session(1, roles::soon_ms()))));
+    let processes = backends(server.id());
+    let each =
+        |signal| processes.iter().for_each(|id| _ = kill_process(Pid::from_raw(*id as i32).unwrap(), signal));
+    each(Signal::STOP);
+    while metric(&store, "connected") > 0 {
+        let error = wait(Sessions::find(&*store, 1, 0)).unwrap_err();
+        assert!(matches!(error, StoreError::NoAnswer { .. } | StoreError::Unreachable { .. }), "{error}");
+    }
+    assert!(metric(&store, "timeouts") > 0);
+    each(Signal::CONT);
+    assert!(until_it_works(|| wait(Sessions::find(&*store, 1, 0))).is_some());
+}
+
+/// A process and its children.
+fn backends(parent: u32) -> Vec<u32> {
+    let children =
+        std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    let mut all: Vec<u32> = children.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+    all.push(parent);
+    all
+}
+
+#[test]
+fn more_than_may_wait_are_refused_at_once() {
+    let server = PostgresServer::start(&[]);
+    let url = server.database();
+    let store = Postgres::open(Options { waiting_max: 2, ..options(&url) }).unwrap();
+    let answers = wait(async {
+        let many = (0..64u128).map(|id| {
+            let store = store.clone();
+            async move { store.add(&[booking("ann", id, id)]).await }
+        });
+        futures_util::future::join_all(many).await
+    });
+    let refused =
+        answers.iter().filter(|answer| matches!(answer, Err(StoreError::Busy { .. }))).count() as u64;
+    assert!(refused > 0 && answers.iter().any(Result::is_ok), "{refused}");
+    assert_eq!(metric(&store, "refused"), refused);
+    assert_eq!(wait(store.of_customer("ann")).unwrap().len() as u64, 64 - refused);
+}
