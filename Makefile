@@ -21,7 +21,7 @@ test-needs:
 test: test-needs ## install what the tests need, then pass every check
 	@./tests/run
 
-matrix: ## break the message intake and its stores in every way under load; is anything lost? (35 minutes)
+matrix: ## break the message intake and its stores in every way under load; is anything lost? (33 minutes on four cores)
 	@./tests/matrix
 
 web: ## build the report page (web/dist/report.html) from its sources

@@ -1,7 +1,7 @@
 //! What was acknowledged, so that it can be looked for afterwards.
 //!
 //! Every write that a driver thread enters gets the thread's next sequence number; thread and number together are its
-//! [`Entry`], from which key and content can be computed again. So the ledger keeps nothing but two facts about each
+//! [`Entry`], which the write carries. So the ledger keeps nothing but two facts about each
 //! number: that it was sent (all below a count were) and whether it was acknowledged (a compressed bitmap, about one
 //! bit for each write). Once a second a thread hands over a [`Part`]; [`LedgerWriter`] appends it to the run
 //! directory, so that a driver that dies leaves all but its last second. An acknowledgement that is lost this way

@@ -36,9 +36,9 @@
 //!
 //! # How it is made
 //!
-//! Each worker is a thread with an event loop of its own. A connection belongs to one worker for its whole life,
-//! and no request touches anything that another worker writes. The calling thread accepts and gives each
-//! connection to the worker that has the fewest. Counters are kept for each worker and route and added up when
+//! Each worker is a thread with an event loop of its own. The calling thread accepts and gives each
+//! connection to the worker that has the fewest. A busy connection can migrate, between two requests, to the worker on
+//! the processor where its packets arrive. One worker at a time owns a connection. Counters are kept for each worker and route and added up when
 //! `/metrics` is asked for.
 //!
 //! The HTTP is `tidemark-wire`'s, the routing axum's: measured on its own, axum's routing of thirty patterns takes
