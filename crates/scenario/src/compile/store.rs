@@ -58,7 +58,7 @@ fn product(name: &str, key: &Node, node: &Node, reader: &Reader<'_>) -> Option<P
     }
     let Some(said) = node.get("product") else {
         if by_name.is_none() {
-            let hint = match nearest(name, Product::WORDS.into_iter()) {
+            let hint = match nearest(name, Product::WORDS) {
                 Some(word) => format!("did you mean {word}? A name of its own needs"),
                 None => "it needs".to_owned(),
             };
@@ -205,7 +205,7 @@ impl Stores {
             for product in Product::ALL.into_iter().filter(|product| self.of(*product).next().is_some()) {
                 let setting = product.setting();
                 let takes = !matches!(
-                    (reader.check_setting)(name, setting, "127.0.0.1:1"),
+                    (reader.checker.setting)(name, setting, "127.0.0.1:1"),
                     Err(WrongSetting::Name(_))
                 );
                 if !takes || system.settings.contains_key(setting) {
