@@ -10,7 +10,7 @@ use crate::plan::Feeder;
 use crate::slot::Slot;
 
 /// Counters and cursors that all sessions of all threads share. The only thing that threads share on the hot path;
-/// one relaxed atomic addition for each value of a counter, and a compare-and-swap loop to claim a row.
+/// one relaxed atomic addition for each value of a counter or step of a cursor, and a compare-and-swap loop to claim a row.
 #[derive(Debug, Default)]
 pub struct Shared {
     counters: Vec<CachePadded<AtomicU64>>,
