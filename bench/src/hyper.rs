@@ -14,7 +14,9 @@ use clap::{Args, ValueEnum};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tidemark_store::Durability;
+use tidemark_airline::Airline;
+use tidemark_ingest::Ingest;
+use tidemark_service::{self as served, Durability, ReferenceSystem};
 use tidemark_store::scheduling::take_no_core_from_others;
 use tidemark_trade::Trade;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -76,21 +78,14 @@ pub fn run(options: &Options) -> std::io::Result<()> {
 fn router(options: &Options, workers: usize) -> std::io::Result<Router> {
     let settings: BTreeMap<_, _> = options.settings.iter().cloned().collect();
     let (data_dir, durability) = (options.data.clone(), options.durability);
+    let served =
+        served::Options { data_dir, durability, settings, workers: Some(workers), ..Default::default() };
     let system = match options.system {
         Name::Trade => return Ok(trade()),
-        Name::Airline => tidemark_airline::open(&tidemark_airline::Options {
-            data_dir,
-            durability,
-            settings,
-            ..Default::default()
-        })
-        .map_err(std::io::Error::other)?,
-        Name::Ingest => tidemark_ingest::open(
-            &tidemark_ingest::Options { data_dir, durability, settings, ..Default::default() },
-            workers,
-        )
-        .map_err(std::io::Error::other)?,
+        Name::Airline => Airline::open(&served),
+        Name::Ingest => Ingest::open(&served),
     };
+    let system = system.map_err(std::io::Error::other)?;
     Ok(system.into_router())
 }
 

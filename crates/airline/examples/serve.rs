@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use tidemark_airline::{Durability, Options, serve};
+use tidemark_airline::Airline;
+use tidemark_service::{Durability, Options, ReferenceSystem};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     tidemark_service::start_logs(tidemark_service::LogForm::Automatic);
@@ -24,6 +25,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if options.data_dir.is_some() && options.durability == Durability::Memory {
         options.durability = Durability::Synced;
     }
-    serve(options, tidemark_service::signals())?;
+    Airline::bind(options)?.serve(tidemark_service::signals())?;
     Ok(())
 }

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::customers::generated;
 use crate::gate::Gate;
-use crate::options::Values;
 use crate::refusal::Refusal;
+use crate::serve::Airline;
 use crate::stores::{Opened, Stores};
 use crate::timetable::Timetable;
 
@@ -72,18 +72,18 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(opened: Arc<Opened>, values: &Values, clock: Clock) -> Self {
+    pub(crate) fn new(opened: Arc<Opened>, airline: &Airline) -> Self {
         let help = "Time that a call to a store took, until its promise was kept, in seconds";
         App {
             store: opened.stores(),
             opened,
-            timetable: Timetable::new(values.days, clock.now_ms()),
-            clock,
+            timetable: Timetable::new(airline.days, airline.clock.now_ms()),
+            clock: airline.clock.clone(),
             timings: Arc::new(Timings::new("airline_store_seconds", help, "op", OPS)),
-            session_ms: values.session_ms,
-            sessions: Gate::new(values.sessions_max),
-            bookings: Gate::new(values.bookings_max),
-            load_customers: AtomicU64::new(values.customers),
+            session_ms: airline.session_ms,
+            sessions: Gate::new(airline.sessions_max),
+            bookings: Gate::new(airline.bookings_max),
+            load_customers: AtomicU64::new(airline.customers),
             loading: tokio::sync::Mutex::new(()),
             changing: (0..CHANGES).map(|_| tokio::sync::Mutex::new(())).collect(),
             hasher: RandomState::new(),

@@ -6,8 +6,8 @@
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use tidemark_airline::{Airline, Durability, Options};
-//! use tidemark_service::Stop;
+//! use tidemark_airline::Airline;
+//! use tidemark_service::{Durability, Options, ReferenceSystem, Stop};
 //!
 //! let listen = "127.0.0.1:0".parse()?;
 //! let options = Options { listen, durability: Durability::Memory, workers: Some(1), announce: false,
@@ -61,27 +61,22 @@ mod app;
 mod clock;
 mod customers;
 pub mod dates;
-mod error;
 mod flight_id;
 mod form;
 mod gate;
 mod handlers;
 mod house;
 mod openapi;
-mod options;
 mod refusal;
 mod routes;
 mod segments;
 mod serve;
+mod settings;
 mod store_metrics;
 mod stores;
 pub mod timetable;
 
 pub use clock::Clock;
-pub use error::AirlineError;
 pub use flight_id::FlightKey;
-pub use options::{Options, check_setting, settings};
 pub use segments::{SEGMENTS_LEN, Segment, Segments};
-pub use serve::{Airline, open, serve};
-pub use tidemark_service::Setting;
-pub use tidemark_store::Durability;
+pub use serve::Airline;

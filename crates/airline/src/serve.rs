@@ -1,96 +1,115 @@
-//! From options to a serving airline.
+//! An airline from its settings to its routes.
 
-use std::future::Future;
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
-use tidemark_service::{BoundServer, Served, Server, System};
-
-use tidemark_store::Durability;
+use tidemark_service::{
+    BoundServer, Options, ReferenceSystem, ServiceError, Setting, SettingError, Settings, StartError, System,
+};
 
 use crate::app::App;
 use crate::clock::Clock;
-use crate::error::AirlineError;
-use crate::options::{Options, Values};
+use crate::customers::CUSTOMERS_MAX;
 use crate::routes::router;
-use crate::store_metrics::StoreCollector;
+use crate::settings::SETTINGS;
+use crate::store_metrics::encode;
+use crate::stores::Choice;
+use crate::timetable::DAYS_MAX;
 
-/// Serves an airline until `stop` completes; the answers in flight are finished. Blocks the calling thread.
-///
-/// Prints `listening http://ADDRESS` once store and data are there; connections are taken before that, and `/health`
-/// is 503 until then.
-pub fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<Served, AirlineError> {
-    Airline::bind(options)?.serve(stop)
-}
+/// Most sessions or bookings that can be allowed.
+const RECORDS_MAX: u64 = 1_000_000_000;
 
-/// An airline that is ready to be served: store and data are there.
-///
-/// # Errors
-/// The settings are wrong, or the store cannot be opened.
-pub fn open(options: &Options) -> Result<System, AirlineError> {
-    let values = Values::read(&options.settings)?;
-    start(options.data_dir.as_deref(), options.durability, &values, Clock::System)
-}
-
-/// An airline that has its address but does not serve yet.
+/// An airline as its settings have it.
+#[derive(Debug)]
 pub struct Airline {
-    server: BoundServer,
+    pub(crate) customers: u64,
+    pub(crate) days: u32,
+    pub(crate) session_ms: i64,
+    pub(crate) sessions_max: u64,
+    pub(crate) bookings_max: u64,
+    pub(crate) choice: Choice,
+    pub(crate) clock: Clock,
+    body_bytes_max: usize,
+}
+
+impl ReferenceSystem for Airline {
+    const NAME: &'static str = "airline";
+    const DESCRIPTION: &'static str = "the public Acme Air benchmark's service: flights, bookings, customers";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+
+    fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
+        let hours: i64 = settings.value("session_hours", 1..=8760)?;
+        Ok(Airline {
+            choice: Choice::read(settings)?,
+            customers: settings.value("customers", 1..=CUSTOMERS_MAX)?,
+            days: settings.value("days", 1..=DAYS_MAX)?,
+            session_ms: hours * 3_600_000,
+            sessions_max: settings.value("sessions_max", 1..=RECORDS_MAX)?,
+            bookings_max: settings.value("bookings_max", 1..=RECORDS_MAX)?,
+            clock: Clock::System,
+            body_bytes_max: settings.value("body_bytes_max", 1024..=64 * 1024 * 1024)?,
+        })
+    }
+
+    fn body_bytes_max(&self) -> usize {
+        self.body_bytes_max
+    }
+
+    fn uses_directory(&self) -> bool {
+        self.choice.is_here()
+    }
+
+    /// Opens the stores and makes what is missing in them.
+    fn start(self, options: &Options) -> Result<System, StartError> {
+        let durability = options.durability;
+        let opened = Arc::new(self.choice.clone().open(options.data_dir.as_deref(), durability)?);
+        let app = Arc::new(App::new(opened.clone(), &self));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let made = runtime.block_on(app.load(self.customers))?;
+        runtime.block_on(app.sweep());
+        tracing::info!(customers = self.customers, made, flights = app.timetable.count(), %durability,
+            stores = app.opened.choice.names(), "data is there");
+        let system = System::new(router(app.clone())).metrics(app.timings.clone());
+        Ok(system.counters(move |encoder| encode(encoder, &opened)).background(app.keep_house()))
+    }
 }
 
 impl Airline {
-    /// Checks the options and takes the address.
-    pub fn bind(options: Options) -> Result<Self, AirlineError> {
-        Self::bind_with_clock(options, Clock::System)
-    }
-
-    /// The same with another clock, for tests.
-    pub fn bind_with_clock(options: Options, clock: Clock) -> Result<Self, AirlineError> {
-        let values = Values::read(&options.settings)?;
-        if values.choice.is_here() && options.data_dir.is_none() && options.durability != Durability::Memory {
-            return Err(AirlineError::NoDirectory(options.durability));
-        }
-        let Options { listen, data_dir, durability, workers, announce, .. } = options;
-        let limits = values.limits;
-        let mut server = Server::starting(move || start(data_dir.as_deref(), durability, &values, clock))
-            .name("airline")
-            .listen(listen)
-            .limits(limits)
-            .announce(announce);
-        if let Some(workers) = workers {
-            server = server.workers(workers);
-        }
-        Ok(Airline { server: server.bind()? })
-    }
-
-    /// The address it has, with the port that was really taken.
-    pub fn addr(&self) -> SocketAddr {
-        self.server.addr()
-    }
-
-    /// Serves until `stop` completes.
-    pub fn serve(self, stop: impl Future<Output = ()>) -> Result<Served, AirlineError> {
-        Ok(self.server.serve(stop)?)
+    /// [Binds](ReferenceSystem::bind) an airline with another clock, for tests.
+    ///
+    /// # Errors
+    /// As `bind`.
+    pub fn bind_with_clock(options: Options, clock: Clock) -> Result<BoundServer, ServiceError> {
+        let airline = Self::read(&Settings::new(SETTINGS, &options.settings))?;
+        Airline { clock, ..airline }.bind_with(options)
     }
 }
 
-/// Opens the store and makes what is missing in it.
-fn start(
-    data_dir: Option<&Path>,
-    durability: Durability,
-    values: &Values,
-    clock: Clock,
-) -> Result<System, AirlineError> {
-    let opened = Arc::new(values.choice.clone().open(data_dir, durability)?);
-    let app = Arc::new(App::new(opened.clone(), values, clock));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let made = runtime.block_on(app.load(values.customers))?;
-    runtime.block_on(app.sweep());
-    tracing::info!(customers = values.customers, made, flights = app.timetable.count(), %durability,
-        stores = app.opened.choice.names(), "data is there");
-    let system = System::new(router(app.clone()))
-        .metrics(app.timings.clone())
-        .metrics(StoreCollector(opened))
-        .background(app.keep_house());
-    Ok(system)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Airline, SettingError> {
+        let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Airline::read(&Settings::new(SETTINGS, &given))
+    }
+
+    #[test]
+    fn what_is_not_set_is_as_the_table_says() {
+        let airline = read(&[]).unwrap();
+        assert_eq!((airline.customers, airline.days, airline.session_ms), (200, 30, 86_400_000));
+        assert_eq!(airline.body_bytes_max, 1024 * 1024);
+        assert_eq!(read(&[("customers", "3000000")]).unwrap().customers, 3_000_000);
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_what_is_allowed() {
+        for (name, value) in [("days", "0"), ("days", "367"), ("days", "many"), ("customers", "-1")] {
+            let setting = SETTINGS.iter().find(|setting| setting.name == name).unwrap();
+            let error = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(
+                error.contains(name) && error.contains(value) && error.contains(setting.allowed),
+                "{error}"
+            );
+        }
+    }
 }

@@ -1,54 +1,33 @@
 //! The store's own counters in `/metrics`.
 
 use std::fmt;
-use std::sync::Arc;
 
-use tidemark_service::encode::{counter, gauge, info, times};
-use tidemark_service::prometheus_client::collector::Collector;
-use tidemark_service::prometheus_client::encoding::DescriptorEncoder;
-use tidemark_store::{Embedded, SYNC_BOUNDS_US};
+use tidemark_service::encode::{DescriptorEncoder, counter, gauge, info, own, syncs};
+use tidemark_store::Embedded;
 
 use crate::stores::Opened;
 
-/// Reads the counters of the stores at each scrape.
-pub(crate) struct StoreCollector(pub(crate) Arc<Opened>);
-
-impl fmt::Debug for StoreCollector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreCollector")
+/// Writes the counters of the stores.
+pub(crate) fn encode(e: &mut DescriptorEncoder<'_>, opened: &Opened) -> fmt::Result {
+    let Opened { choice, durability, embedded, .. } = opened;
+    let promise = [("durability", durability.as_str())];
+    info(e, "airline_store", "What an acknowledged write is worth", &promise)?;
+    let places = [
+        ("customers", choice.customers.name()),
+        ("sessions", choice.sessions.name()),
+        ("bookings", choice.bookings.name()),
+    ];
+    info(e, "airline_data", "Where the data is", &places)?;
+    if let Some(embedded) = embedded {
+        encode_embedded(e, embedded)?;
     }
+    for (product, metrics) in opened.remote() {
+        own(e, &format!("airline_{product}"), &metrics)?;
+    }
+    Ok(())
 }
 
-impl Collector for StoreCollector {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let e = &mut encoder;
-        let Opened { choice, durability, embedded, .. } = &*self.0;
-        info(
-            e,
-            "airline_store",
-            "What an acknowledged write is worth",
-            &[("durability", durability.as_str())],
-        )?;
-        let places = [
-            ("customers", choice.customers.name()),
-            ("sessions", choice.sessions.name()),
-            ("bookings", choice.bookings.name()),
-        ];
-        info(e, "airline_data", "Where the data is", &places)?;
-        if let Some(embedded) = embedded {
-            encode_embedded(e, embedded)?;
-        }
-        for (product, metrics) in self.0.remote() {
-            for own in metrics {
-                let write = if own.is_counter { counter } else { gauge };
-                write(e, &format!("airline_{product}_{}", own.name), own.help, own.value)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> Result<(), fmt::Error> {
+fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> fmt::Result {
     let now = store.metrics();
     counter(e, "airline_store_commits", "Groups of writes made durable", now.commits)?;
     counter(e, "airline_store_writes", "Writes in those groups", now.writes)?;
@@ -64,5 +43,5 @@ fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> Result<()
     gauge(e, "airline_store_lost_groups", help, now.recovered.lost_groups)?;
     let name = "airline_store_sync_seconds";
     let help = "Time to make a group of writes durable, in seconds";
-    times(e, name, help, (&SYNC_BOUNDS_US, &now.sync_buckets, now.sync_sum_us))
+    syncs(e, name, help, (&now.sync_buckets, now.sync_sum_us))
 }

@@ -3,13 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tidemark_service::Settings;
+use tidemark_service::{SettingError, Settings};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
 use tidemark_store::sessions::Sessions;
-use tidemark_store::{Durability, Embedded, OwnMetric};
-
-use crate::error::AirlineError;
+use tidemark_store::{Durability, Embedded, OwnMetric, StoreError};
 
 /// The stores that an airline stands on.
 #[derive(Clone)]
@@ -66,10 +64,10 @@ impl Product {
     }
 
     /// The one that a setting names, which takes these words.
-    fn read(settings: &Settings<'_>, setting: &'static str, words: &[&str]) -> Result<Self, AirlineError> {
+    fn read(settings: &Settings<'_>, setting: &'static str, words: &[&str]) -> Result<Self, SettingError> {
         let not_built_in = |word: &str| match word {
-            "redis" => AirlineError::NotBuiltIn { store: "Redis", feature: "redis" },
-            _ => AirlineError::NotBuiltIn { store: "PostgreSQL", feature: "postgres" },
+            "redis" => SettingError::NotBuiltIn { store: "Redis", feature: "redis" },
+            _ => SettingError::NotBuiltIn { store: "PostgreSQL", feature: "postgres" },
         };
         settings.text(setting, |word| {
             words.contains(&word).then(|| {
@@ -97,7 +95,7 @@ pub(crate) struct Choice {
 
 impl Choice {
     /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
-    pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, AirlineError> {
+    pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
         Ok(Choice {
             customers: Product::read(settings, "customers_in", &["embedded", "postgres"])?,
             sessions: Product::read(settings, "sessions_in", &["embedded", "postgres", "redis"])?,
@@ -130,11 +128,7 @@ impl Choice {
     }
 
     /// Opens the stores that are used.
-    pub(crate) fn open(
-        self,
-        data_dir: Option<&Path>,
-        durability: Durability,
-    ) -> Result<Opened, AirlineError> {
+    pub(crate) fn open(self, data_dir: Option<&Path>, durability: Durability) -> Result<Opened, StoreError> {
         let uses = |product| self.of_roles().contains(&product);
         let embedded = match data_dir {
             _ if !uses(Product::Embedded) => None,
@@ -171,7 +165,7 @@ impl Choice {
 }
 
 #[cfg(feature = "postgres")]
-fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options, AirlineError> {
+fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options, SettingError> {
     let options = tidemark_store::postgres::Options {
         // the check tells mistakes without the password
         url: settings.text("postgres", |url| Some(url.to_owned()))?,
@@ -186,7 +180,7 @@ fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options
 }
 
 #[cfg(feature = "redis")]
-fn redis(settings: &Settings<'_>) -> Result<tidemark_store::redis::Options, AirlineError> {
+fn redis(settings: &Settings<'_>) -> Result<tidemark_store::redis::Options, SettingError> {
     let options = tidemark_store::redis::Options {
         // the check tells mistakes without the password
         url: settings.text("redis", |url| Some(url.to_owned()))?,
@@ -262,11 +256,10 @@ impl Opened {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Values;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Choice, AirlineError> {
+    fn read(pairs: &[(&str, &str)]) -> Result<Choice, SettingError> {
         let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Values::read(&given).map(|values| values.choice)
+        Choice::read(&Settings::new(crate::settings::SETTINGS, &given))
     }
 
     #[test]

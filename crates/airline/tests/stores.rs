@@ -9,7 +9,8 @@ mod client;
 use airline::servers::{PostgresServer, RedisServer};
 use airline::{Running, in_days, query};
 use client::{Client, eventually};
-use tidemark_airline::{Airline, Durability, Options};
+use tidemark_airline::Airline;
+use tidemark_service::{Durability, Options, ReferenceSystem};
 
 fn with(settings: &[(&str, &str)], durability: Durability) -> Options {
     let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();

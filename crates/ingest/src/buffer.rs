@@ -1,10 +1,11 @@
 //! What stands in front of the store, if anything does.
 
-use tidemark_service::Settings;
+use tidemark_service::{ServiceError, SettingError, Settings, StartError};
 use tidemark_store::Durability;
 use tidemark_store::messages::MessageStore;
 
-use crate::error::IngestError;
+#[cfg(feature = "kafka")]
+use crate::stores::LessDurable;
 
 /// What takes messages before the store has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,9 +19,9 @@ pub(crate) enum Buffer {
 
 impl Buffer {
     /// Reads the settings of buffers; those of one that is not taken are read too, so that mistakes show.
-    pub(crate) fn read(settings: &Settings<'_>, waiting_max: usize) -> Result<Self, IngestError> {
+    pub(crate) fn read(settings: &Settings<'_>, waiting_max: usize) -> Result<Self, SettingError> {
         let kafka = Self::kafka(settings, waiting_max)?;
-        let not_built_in = IngestError::NotBuiltIn { store: "Apache Kafka", feature: "kafka" };
+        let not_built_in = SettingError::NotBuiltIn { store: "Apache Kafka", feature: "kafka" };
         settings.text("buffer", |buffer| match buffer {
             "none" => Some(Ok(Buffer::None)),
             "kafka" => Some(kafka.ok_or(not_built_in)),
@@ -29,12 +30,12 @@ impl Buffer {
     }
 
     #[cfg(not(feature = "kafka"))]
-    fn kafka(_: &Settings<'_>, _: usize) -> Result<Option<Self>, IngestError> {
+    fn kafka(_: &Settings<'_>, _: usize) -> Result<Option<Self>, SettingError> {
         Ok(None)
     }
 
     #[cfg(feature = "kafka")]
-    fn kafka(settings: &Settings<'_>, waiting_max: usize) -> Result<Option<Self>, IngestError> {
+    fn kafka(settings: &Settings<'_>, waiting_max: usize) -> Result<Option<Self>, SettingError> {
         use tidemark_store::kafka::{BATCH_MESSAGES_MAX, Options, PARTITIONS_MAX, REPLICATION_MAX};
         let checked = |options: Options| options.check().is_ok().then_some(options);
         let brokers = |text: &str| {
@@ -68,13 +69,17 @@ impl Buffer {
 
     /// Whether it can promise that.
     #[cfg_attr(not(feature = "kafka"), allow(unused_variables, reason = "nothing promises nothing"))]
-    pub(crate) fn check(&self, durability: Durability) -> Result<(), IngestError> {
+    pub(crate) fn check(&self, durability: Durability) -> Result<(), ServiceError> {
         match self {
             Buffer::None => Ok(()),
             #[cfg(feature = "kafka")]
             Buffer::Kafka(_) if durability != Durability::Memory => Ok(()),
             #[cfg(feature = "kafka")]
-            Buffer::Kafka(_) => Err(IngestError::BufferOnDisk),
+            Buffer::Kafka(_) => Err(ServiceError::Setting {
+                name: "the durability",
+                given: durability.to_string(),
+                allowed: "buffered or synced with a buffer, which has messages on disk",
+            }),
         }
     }
 
@@ -84,7 +89,7 @@ impl Buffer {
         self,
         store: MessageStore,
         durability: Durability,
-    ) -> Result<MessageStore, IngestError> {
+    ) -> Result<MessageStore, StartError> {
         match self {
             Buffer::None => Ok(store),
             #[cfg(feature = "kafka")]
@@ -92,12 +97,13 @@ impl Buffer {
                 use tidemark_store::kafka::{Buffer, Options};
                 let buffer = Buffer::open(Options { durability, ..options }, store)?;
                 match buffer.durability() {
-                    given if given < durability => Err(IngestError::LessDurable {
+                    given if given < durability => Err(LessDurable {
                         given,
                         wanted: durability,
                         remedy: "have the topic flush each batch before it answers (flush.messages=1, \
                                  unclean.leader.election.enable=false) or name a topic that is not there yet",
-                    }),
+                    }
+                    .into()),
                     _ => Ok(buffer),
                 }
             }
@@ -107,16 +113,18 @@ impl Buffer {
 
 #[cfg(test)]
 mod tests {
-    use crate::options::Values;
+    use tidemark_service::Settings;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Values, String> {
+    use super::Buffer;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Buffer, String> {
         let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Values::read(&given).map_err(|error| error.to_string())
+        Buffer::read(&Settings::new(crate::settings::SETTINGS, &given), 9).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_buffer_that_there_is_not_is_refused() {
-        assert_eq!(read(&[]).unwrap().buffer, super::Buffer::None);
+        assert_eq!(read(&[]).unwrap(), Buffer::None);
         let error = read(&[("buffer", "bucket")]).unwrap_err();
         assert!(error.contains("bucket") && error.contains("none or kafka"), "{error}");
     }
@@ -137,10 +145,9 @@ mod tests {
             ("buffer", "kafka"),
             ("brokers", "127.0.0.1:9092, 127.0.0.2:9092"),
             ("topic_partitions", "6"),
-            ("waiting_max", "9"),
             ("behind_max", "1000"),
         ];
-        let buffer = read(&settings).unwrap().buffer;
+        let buffer = read(&settings).unwrap();
         let brokers = vec!["127.0.0.1:9092".to_owned(), "127.0.0.2:9092".to_owned()];
         let expected = Options {
             brokers,
@@ -150,7 +157,7 @@ mod tests {
             behind_max: 1000,
             ..Options::default()
         };
-        assert_eq!(buffer, super::Buffer::Kafka(expected));
+        assert_eq!(buffer, Buffer::Kafka(expected));
         assert!(buffer.check(Durability::Synced).is_ok() && buffer.check(Durability::Buffered).is_ok());
         let error = buffer.check(Durability::Memory).unwrap_err().to_string();
         assert!(error.contains("buffered or synced"), "{error}");

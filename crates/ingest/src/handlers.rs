@@ -65,12 +65,7 @@ fn plain(body: impl Into<Body>) -> Response {
     response
 }
 
-async fn take(app: &App, message: Result<Message, NotAMessage>) -> Result<Response, Refusal> {
-    app.take(message?).await?;
-    Ok(plain(Bytes::from_static(b"OK")))
-}
-
-/// The same for the short way.
+/// What a message is answered with, whichever way it came.
 async fn taken(app: &App, message: Result<Message, NotAMessage>) -> Answer {
     let taken = async { app.take(message?).await };
     match taken.await {
@@ -79,12 +74,12 @@ async fn taken(app: &App, message: Result<Message, NotAMessage>) -> Answer {
     }
 }
 
-async fn take_query(State(app): Shared, RawQuery(query): RawQuery) -> Result<Response, Refusal> {
-    take(&app, message_of_query(query.as_deref().unwrap_or_default())).await
+async fn take_query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    taken(&app, message_of_query(query.as_deref().unwrap_or_default())).await
 }
 
-async fn take_body(State(app): Shared, body: Bytes) -> Result<Response, Refusal> {
-    take(&app, read_message(body)).await
+async fn take_body(State(app): Shared, body: Bytes) -> Answer {
+    taken(&app, read_message(body)).await
 }
 
 async fn count(State(app): Shared) -> Result<Response, Refusal> {

@@ -6,8 +6,8 @@
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use tidemark_ingest::{Durability, Ingest, Options};
-//! use tidemark_service::Stop;
+//! use tidemark_ingest::Ingest;
+//! use tidemark_service::{Durability, Options, ReferenceSystem, Stop};
 //!
 //! let listen = "127.0.0.1:0".parse()?;
 //! let options = Options { listen, durability: Durability::Memory, workers: Some(1), announce: false,
@@ -72,21 +72,16 @@
 
 mod app;
 mod buffer;
-mod error;
 mod handlers;
 mod openapi;
-mod options;
 mod page;
 mod payload;
 mod refusal;
 mod room;
 mod serve;
+mod settings;
 mod store_metrics;
 mod stores;
 
-pub use error::IngestError;
-pub use options::{Options, check_setting, settings};
 pub use payload::{KEY_BYTES, NotAMessage, message_of_query, read_message};
-pub use serve::{Ingest, open, serve};
-pub use tidemark_service::Setting;
-pub use tidemark_store::Durability;
+pub use serve::Ingest;

@@ -1,90 +1,81 @@
-//! From options to a serving intake.
+//! An intake from its settings to its routes.
 
-use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tidemark_service::{BoundServer, Served, Server, System};
+use tidemark_service::{
+    BoundServer, Options, ReferenceSystem, ServiceError, Setting, SettingError, Settings, StartError, System,
+};
 use tidemark_store::Durability;
 use tidemark_store::messages::MessageStore;
 
 use crate::app::App;
-use crate::error::IngestError;
+use crate::buffer::Buffer;
 use crate::handlers::system;
-use crate::options::{Options, Values};
-use crate::store_metrics::StoreCollector;
+use crate::settings::SETTINGS;
+use crate::store_metrics::encode;
+use crate::stores::Kind;
 
-/// Serves an intake until `stop` completes; the answers in flight are finished. Blocks the calling thread.
-///
-/// Prints `listening http://ADDRESS` once the store is open; connections are taken before that, and `/health` is 503
-/// until then.
-pub fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<Served, IngestError> {
-    Ingest::bind(options)?.serve(stop)
-}
+/// A body may be this much larger than a message, so that one that is too long is told so as a message.
+const BODY_BYTES_MAX: usize = 16 * 1024;
 
-/// An intake that is ready to be served: its store is open. `workers` threads will share it.
-///
-/// # Errors
-/// The settings are wrong, or the store cannot be opened.
-pub fn open(options: &Options, workers: usize) -> Result<System, IngestError> {
-    let values = Values::read(&options.settings)?;
-    let store = values.store.clone().open(options.data_dir.as_deref(), options.durability, &values)?;
-    let store = values.buffer.clone().before(store, options.durability)?;
-    Ok(system(Arc::new(App::new(store, values.waiting_max, workers))))
-}
-
-/// An intake that has its address but does not serve yet.
+/// An intake as its settings have it.
 pub struct Ingest {
-    server: BoundServer,
+    pub(crate) waiting_max: usize,
+    pub(crate) memory_bytes: u64,
+    pub(crate) store: Kind,
+    pub(crate) buffer: Buffer,
+    /// A store of one's own, in place of the one that the settings name.
+    given: Option<MessageStore>,
 }
 
-impl Ingest {
-    /// Checks the options and takes the address.
-    pub fn bind(options: Options) -> Result<Self, IngestError> {
-        let values = Values::read(&options.settings)?;
-        values.buffer.check(options.durability)?;
-        if values.store.is_here() && options.data_dir.is_none() && options.durability != Durability::Memory {
-            return Err(IngestError::NoDirectory(options.durability));
-        }
-        let (data_dir, durability) = (options.data_dir.clone(), options.durability);
-        Self::bind_with_store(options, move |values| {
-            let store = values.store.clone().open(data_dir.as_deref(), durability, values)?;
-            values.buffer.clone().before(store, durability)
+impl ReferenceSystem for Ingest {
+    const NAME: &'static str = "ingest";
+    const DESCRIPTION: &'static str = "takes small messages and keeps every one that it has acknowledged";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    const STORE_IS_READABLE: bool = true;
+
+    fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
+        let waiting_max = settings.value("waiting_max", 1..=1_000_000)?;
+        let memory_mb: u64 = settings.value("memory_mb", 1..=1_000_000)?;
+        Ok(Ingest {
+            waiting_max,
+            memory_bytes: memory_mb * 1024 * 1024,
+            store: Kind::read(settings, waiting_max)?,
+            buffer: Buffer::read(settings, waiting_max)?,
+            given: None,
         })
     }
 
-    /// The same with a store of one's own, which is opened while `/health` already says that it is starting.
-    pub fn with_store(
-        options: Options,
-        store: impl FnOnce() -> Result<MessageStore, IngestError> + Send + 'static,
-    ) -> Result<Self, IngestError> {
-        Self::bind_with_store(options, |_| store())
+    fn body_bytes_max(&self) -> usize {
+        BODY_BYTES_MAX
     }
 
-    fn bind_with_store(
-        options: Options,
-        store: impl FnOnce(&Values) -> Result<MessageStore, IngestError> + Send + 'static,
-    ) -> Result<Self, IngestError> {
-        let values = Values::read(&options.settings)?;
-        let Options { listen, durability, workers, announce, .. } = options;
-        let limits = values.limits;
-        let workers = workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
-        let start = move || {
-            let app = Arc::new(App::new(store(&values)?, values.waiting_max, workers));
-            Ok::<_, IngestError>(system(app.clone()).metrics(StoreCollector { app, durability }))
+    fn uses_directory(&self) -> bool {
+        self.given.is_none() && self.store.is_here()
+    }
+
+    fn check_durability(&self, durability: Durability) -> Result<(), ServiceError> {
+        self.buffer.check(durability)
+    }
+
+    fn start(mut self, options: &Options) -> Result<System, StartError> {
+        let durability = options.durability;
+        let store = match self.given.take() {
+            Some(store) => store,
+            None => self.buffer.clone().before(self.open_store(options)?, durability)?,
         };
-        let server = Server::starting(start).name("ingest").listen(listen).limits(limits);
-        let server = server.announce(announce).workers(workers);
-        Ok(Ingest { server: server.bind()? })
+        let app = Arc::new(App::new(store, self.waiting_max, options.worker_count()));
+        Ok(system(app.clone()).counters(move |encoder| encode(encoder, &app, durability)))
     }
+}
 
-    /// The address it has, with the port that was really taken.
-    pub fn addr(&self) -> SocketAddr {
-        self.server.addr()
-    }
-
-    /// Serves until `stop` completes.
-    pub fn serve(self, stop: impl Future<Output = ()>) -> Result<Served, IngestError> {
-        Ok(self.server.serve(stop)?)
+impl Ingest {
+    /// [Binds](ReferenceSystem::bind) an intake with a store of one's own, for tests.
+    ///
+    /// # Errors
+    /// As `bind`.
+    pub fn bind_with_store(options: Options, store: MessageStore) -> Result<BoundServer, ServiceError> {
+        let ingest = Self::read(&Settings::new(SETTINGS, &options.settings))?;
+        Ingest { given: Some(store), ..ingest }.bind_with(options)
     }
 }

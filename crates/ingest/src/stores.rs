@@ -1,13 +1,10 @@
 //! Which store an intake has, and how it is opened.
 
-use std::path::Path;
-
-use tidemark_service::Settings;
+use tidemark_service::{Options, SettingError, Settings, StartError};
 use tidemark_store::Durability;
 use tidemark_store::messages::{Memory, MessageStore, Tree, TreeOptions};
 
-use crate::error::IngestError;
-use crate::options::Values;
+use crate::serve::Ingest;
 
 /// Nodes that a message is kept on unless told otherwise, where there are as many.
 #[cfg(feature = "cassandra")]
@@ -25,9 +22,9 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
-    pub(crate) fn read(settings: &Settings<'_>, waiting_max: usize) -> Result<Self, IngestError> {
+    pub(crate) fn read(settings: &Settings<'_>, waiting_max: usize) -> Result<Self, SettingError> {
         let cassandra = Self::cassandra(settings, waiting_max)?;
-        let not_built_in = IngestError::NotBuiltIn { store: "Apache Cassandra", feature: "cassandra" };
+        let not_built_in = SettingError::NotBuiltIn { store: "Apache Cassandra", feature: "cassandra" };
         settings.text("store", |store| match store {
             "embedded" => Some(Ok(Kind::Embedded)),
             "cassandra" => Some(cassandra.ok_or(not_built_in)),
@@ -36,12 +33,12 @@ impl Kind {
     }
 
     #[cfg(not(feature = "cassandra"))]
-    fn cassandra(_: &Settings<'_>, _: usize) -> Result<Option<Self>, IngestError> {
+    fn cassandra(_: &Settings<'_>, _: usize) -> Result<Option<Self>, SettingError> {
         Ok(None)
     }
 
     #[cfg(feature = "cassandra")]
-    fn cassandra(settings: &Settings<'_>, waiting_max: usize) -> Result<Option<Self>, IngestError> {
+    fn cassandra(settings: &Settings<'_>, waiting_max: usize) -> Result<Option<Self>, SettingError> {
         use tidemark_store::cassandra::{IN_FLIGHT_MAX, Options, REPLICATION_MAX};
         let checked = |options: Options| options.check().is_ok().then_some(options);
         let contact = |text: &str| {
@@ -75,56 +72,62 @@ impl Kind {
     pub(crate) fn is_here(&self) -> bool {
         *self == Kind::Embedded
     }
+}
 
-    /// Opens it.
-    pub(crate) fn open(
-        self,
-        data_dir: Option<&Path>,
-        durability: Durability,
-        values: &Values,
-    ) -> Result<MessageStore, IngestError> {
-        match self {
-            Kind::Embedded => embedded(data_dir, durability, values),
-            #[cfg(feature = "cassandra")]
-            Kind::Cassandra(options) => {
-                let store = tidemark_store::cassandra::Cassandra::open(options)?;
-                let given = store.durability();
-                let remedy = match given {
-                    Durability::Memory => "alter the keyspace to durable_writes = true, or name another one",
-                    _ => {
-                        "let Cassandra's commit log be synced before it answers (commitlog_sync: batch or group)"
-                    }
-                };
-                match given >= durability {
-                    true => Ok(store),
-                    false => Err(IngestError::LessDurable { given, wanted: durability, remedy }),
-                }
+/// The servers of a store, or of a buffer, keep less than was asked for.
+#[cfg(any(feature = "cassandra", feature = "kafka"))]
+#[derive(Debug, thiserror::Error)]
+#[error("what its servers acknowledge is {given}, not {wanted}; ask for durability {given}, or {remedy}")]
+pub(crate) struct LessDurable {
+    /// What they keep.
+    pub(crate) given: Durability,
+    /// What was asked for.
+    pub(crate) wanted: Durability,
+    /// What would make them keep it.
+    pub(crate) remedy: &'static str,
+}
+
+impl Ingest {
+    /// Opens the store that the settings name.
+    pub(crate) fn open_store(&self, options: &Options) -> Result<MessageStore, StartError> {
+        let durability = options.durability;
+        match (&self.store, options.data_dir.as_deref()) {
+            (Kind::Embedded, Some(dir)) if durability != Durability::Memory => {
+                let waiting_max = self.waiting_max;
+                let tree = TreeOptions { durability, waiting_max, ..TreeOptions::default() };
+                Ok(Tree::open(dir, tree)?)
             }
+            (Kind::Embedded, _) => Ok(Memory::new(self.memory_bytes)),
+            #[cfg(feature = "cassandra")]
+            (Kind::Cassandra(options), _) => cassandra(options.clone(), durability),
         }
     }
 }
 
-fn embedded(
-    data_dir: Option<&Path>,
-    durability: Durability,
-    values: &Values,
-) -> Result<MessageStore, IngestError> {
-    Ok(match data_dir {
-        Some(dir) if durability != Durability::Memory => {
-            let waiting_max = values.waiting_max;
-            Tree::open(dir, TreeOptions { durability, waiting_max, ..TreeOptions::default() })?
-        }
-        _ => Memory::new(values.memory_bytes),
-    })
+#[cfg(feature = "cassandra")]
+fn cassandra(
+    options: tidemark_store::cassandra::Options,
+    wanted: Durability,
+) -> Result<MessageStore, StartError> {
+    let store = tidemark_store::cassandra::Cassandra::open(options)?;
+    let given = store.durability();
+    let remedy = match given {
+        Durability::Memory => "alter the keyspace to durable_writes = true, or name another one",
+        _ => "let Cassandra's commit log be synced before it answers (commitlog_sync: batch or group)",
+    };
+    match given >= wanted {
+        true => Ok(store),
+        false => Err(LessDurable { given, wanted, remedy }.into()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Kind, IngestError> {
+    fn read(pairs: &[(&str, &str)]) -> Result<Kind, SettingError> {
         let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Kind::read(&Settings::new(crate::settings(), &given), 9)
+        Kind::read(&Settings::new(crate::settings::SETTINGS, &given), 9)
     }
 
     #[test]
@@ -139,7 +142,9 @@ mod tests {
     fn a_store_that_was_not_built_in_says_how_to_have_it() {
         let settings = [("store", "cassandra"), ("contact", "127.0.0.1:9042")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let error = Values::read(&settings.into()).unwrap_err().to_string();
+        let error = Kind::read(&Settings::new(crate::settings::SETTINGS, &settings.into()), 9)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("--features cassandra"), "{error}");
     }
 

@@ -11,8 +11,8 @@ mod ingest;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ingest::{Running, message, options};
-use tidemark_ingest::{Durability, Ingest, Options};
-use tidemark_service::Stop;
+use tidemark_ingest::Ingest;
+use tidemark_service::{Durability, Options, ReferenceSystem, Stop};
 
 fn settings() -> Vec<(String, String)> {
     let contact = std::env::var("TIDEMARK_TEST_CASSANDRA")

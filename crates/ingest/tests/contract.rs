@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use client::eventually;
 use ingest::{Running, message, options};
-use tidemark_ingest::{Durability, Ingest, Options};
+use tidemark_ingest::Ingest;
+use tidemark_service::{Durability, Options, ReferenceSystem};
 use tidemark_store::messages::{Message, Messages, MessagesMetrics, Page, Query};
 use tidemark_store::{Answer, StoreError};
 
@@ -254,7 +255,7 @@ fn at_the_bound_of_a_store_that_stands_still_the_answer_is_503_at_once() {
         ("stop_deadline_s".to_owned(), "0".to_owned()),
     ]);
     let standing = store.clone();
-    let ingest = Ingest::with_store(Options { settings, ..options() }, move || Ok(standing)).unwrap();
+    let ingest = Ingest::bind_with_store(Options { settings, ..options() }, standing).unwrap();
     let running = Running::run(ingest);
     let waiting: Vec<_> = (0..3)
         .map(|time| {

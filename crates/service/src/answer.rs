@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 
 /// What a request is answered with: a status and a body of some type, or any other response. The former costs no
@@ -61,6 +62,17 @@ impl Answer {
 impl From<Response<Body>> for Answer {
     fn from(response: Response<Body>) -> Self {
         Answer(Content::Full(Box::new(response)))
+    }
+}
+
+impl IntoResponse for Answer {
+    /// The same for the router, which makes a table of headers for every answer.
+    fn into_response(self) -> Response<Body> {
+        match self.0 {
+            Content::Plain { status, content_type, body } => typed(status, content_type, body),
+            Content::Written(body) => json(StatusCode::OK, body),
+            Content::Full(response) => *response,
+        }
     }
 }
 

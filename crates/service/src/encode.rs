@@ -1,10 +1,12 @@
-//! A system's own counters in the form that `/metrics` speaks, for its [collector](crate::System::metrics).
+//! A system's own counters in the form that `/metrics` speaks, for its [counters](crate::System::counters).
 
 use std::fmt;
 
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+pub use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::EncodeMetric;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
+use tidemark_store::{OwnMetric, SYNC_BOUNDS_US};
 
 type NoLabels = [(&'static str, &'static str); 0];
 
@@ -37,4 +39,23 @@ pub fn times(
     let buckets: Vec<(f64, u64)> = bounds_s.zip(counts.iter().copied()).collect();
     let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
     metric.encode_histogram::<NoLabels>(sum_us as f64 / 1e6, counts.iter().sum(), &buckets, None)
+}
+
+/// How long a store took to make groups of writes durable: `counts` by [`SYNC_BOUNDS_US`] and the sum in microseconds.
+pub fn syncs(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    (counts, sum_us): (&[u64], u64),
+) -> fmt::Result {
+    times(encoder, name, help, (&SYNC_BOUNDS_US, counts, sum_us))
+}
+
+/// What only one product of a store counts; `prefix` stands before each name.
+pub fn own(encoder: &mut DescriptorEncoder, prefix: &str, metrics: &[OwnMetric]) -> fmt::Result {
+    for metric in metrics {
+        let write = if metric.is_counter { counter } else { gauge };
+        write(encoder, &format!("{prefix}_{}", metric.name), metric.help, metric.value)?;
+    }
+    Ok(())
 }

@@ -2,6 +2,10 @@
 
 use std::net::SocketAddr;
 
+use tidemark_store::Durability;
+
+use crate::SettingError;
+
 /// Why a system could not be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -33,10 +37,16 @@ pub enum ServiceError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A setting is outside its bounds.
+    /// A setting of the system is none, or has a value that it does not take.
+    #[error(transparent)]
+    Settings(#[from] SettingError),
+    /// What is durable needs a place.
+    #[error("durability {0} needs a data directory; name one, or choose durability memory")]
+    NoDirectory(Durability),
+    /// A value is outside its bounds.
     #[error("{name} is {given}; allowed is {allowed}")]
     Setting {
-        /// Which setting.
+        /// Which value.
         name: &'static str,
         /// What was given.
         given: String,

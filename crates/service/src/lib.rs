@@ -34,6 +34,10 @@
 //! Or it brings a trait: [`service`] makes REST routes, calls over a WebSocket, typed clients for both and the OpenAPI
 //! description of it, as the module [`rpc`] explains.
 //!
+//! A system that people serve by its name is a [`ReferenceSystem`]: name, settings and how it starts. Everything that is
+//! the same for all, from its [`Options`] to the stop, comes with that; one line in a list of [`SystemEntry`] makes it
+//! known to a program.
+//!
 //! # How it is made
 //!
 //! Each worker is a thread with an event loop of its own. The calling thread accepts and gives each
@@ -62,9 +66,11 @@ mod limits;
 mod logs;
 mod metrics;
 mod open_files;
+mod options;
 mod pace;
 mod process;
 mod publish;
+mod reference;
 mod request;
 pub mod rpc;
 mod rpc_metrics;
@@ -81,12 +87,15 @@ pub use answer::{Answer, json, reason, text, typed};
 pub use error::ServiceError;
 pub use limits::Limits;
 pub use logs::{FILTER_VARIABLE, FORM_VARIABLE, LogForm, start_logs};
+pub use options::Options;
 pub use pace::Pace;
 pub use prometheus_client;
-pub use server::{BoundServer, Served, Server, System};
+pub use reference::{ReferenceSystem, SystemEntry};
+pub use server::{BoundServer, Served, Server, StartError, System};
 pub use settings::{Setting, SettingError, Settings};
 pub use stop::{Stop, signals};
 /// Makes a trait a service: the module [`rpc`] explains it.
 pub use tidemark_service_macros::service;
+pub use tidemark_store::Durability;
 pub use timings::Timings;
 pub use worker::worker_index;

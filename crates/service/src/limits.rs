@@ -57,36 +57,37 @@ impl Default for Limits {
 const HEAD_BYTES_LEAST: usize = 8 * 1024;
 
 impl Limits {
-    /// Sets [`connections_max`](Limits::connections_max) in a system's table of settings.
-    pub const CONNECTIONS_MAX: Setting = Setting {
-        name: "connections_max",
-        default: "16384",
-        allowed: "1 to 1000000",
-        help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
-    };
-    /// Sets [`held_bytes_max`](Limits::held_bytes_max), in MiB.
-    pub const HELD_MIB_MAX: Setting = Setting {
-        name: "held_mib_max",
-        default: "256",
-        allowed: "1 to 1048576",
-        help: "MiB of requests and answers that all connections together may hold; a request beyond is answered 503 with Retry-After",
-    };
-    /// Sets [`head_timeout`](Limits::head_timeout), in seconds.
-    pub const HEAD_TIMEOUT_S: Setting = Setting {
-        name: "head_timeout_s",
-        default: "75",
-        allowed: "1 to 86400",
-        help: "a connection that sends no whole request head for so many seconds is closed; WebSockets are pinged halfway",
-    };
-    /// Sets [`stop_deadline`](Limits::stop_deadline), in seconds.
-    pub const STOP_DEADLINE_S: Setting = Setting {
-        name: "stop_deadline_s",
-        default: "10",
-        allowed: "0 to 3600",
-        help: "how many seconds requests and calls in flight have to finish when the server stops",
-    };
+    /// What can be set about the server of every system: [`connections_max`](Limits::connections_max),
+    /// [`held_bytes_max`](Limits::held_bytes_max) in MiB, [`head_timeout`](Limits::head_timeout) and
+    /// [`stop_deadline`](Limits::stop_deadline) in seconds.
+    pub const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "connections_max",
+            default: "16384",
+            allowed: "1 to 1000000",
+            help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
+        },
+        Setting {
+            name: "held_mib_max",
+            default: "256",
+            allowed: "1 to 1048576",
+            help: "MiB of requests and answers that all connections together may hold; a request beyond is answered 503 with Retry-After",
+        },
+        Setting {
+            name: "head_timeout_s",
+            default: "75",
+            allowed: "1 to 86400",
+            help: "a connection that sends no whole request head for so many seconds is closed; WebSockets are pinged halfway",
+        },
+        Setting {
+            name: "stop_deadline_s",
+            default: "10",
+            allowed: "0 to 3600",
+            help: "how many seconds requests and calls in flight have to finish when the server stops",
+        },
+    ];
 
-    /// The limits that the settings above say, which have to be in the table; all others as they are by default.
+    /// The limits that these settings say; all others as they are by default.
     ///
     /// # Errors
     /// Where one of them has a value that it does not take.
@@ -132,15 +133,12 @@ mod tests {
 
     use super::*;
 
-    const SETTINGS: &[Setting] =
-        &[Limits::CONNECTIONS_MAX, Limits::HELD_MIB_MAX, Limits::HEAD_TIMEOUT_S, Limits::STOP_DEADLINE_S];
-
     #[test]
     fn settings_say_the_defaults_and_set_what_they_name() {
         let read = |pairs: &[(&str, &str)]| {
             let given: BTreeMap<_, _> =
                 pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-            Limits::read(&Settings::new(SETTINGS, &given))
+            Limits::read(&Settings::new(&[], &given))
         };
         assert_eq!(read(&[]).unwrap(), Limits::default());
         let given = [
@@ -152,7 +150,7 @@ mod tests {
         let set = read(&given).unwrap();
         assert_eq!((set.connections_max, set.held_bytes_max), (7, 6 << 20));
         assert_eq!((set.head_timeout.as_secs(), set.stop_deadline.as_secs()), (8, 9));
-        for setting in SETTINGS {
+        for setting in Limits::SETTINGS {
             let error = read(&[(setting.name, "-1")]).unwrap_err().to_string();
             assert!(error.contains(setting.name) && error.contains(setting.allowed), "{error}");
         }

@@ -1,5 +1,6 @@
 //! The server: binds, accepts, hands connections to its workers, and stops in order.
 
+use std::fmt;
 use std::future::Future;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::Method;
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::Runtime;
@@ -40,7 +42,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 type Background = Pin<Box<dyn Future<Output = ()> + Send>>;
 type AtStop = Box<dyn FnOnce() + Send>;
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// Why a system could not start: whatever its store or the operating system said.
+pub type StartError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A system that is ready to serve: its routes, and what belongs to them.
 pub struct System {
@@ -104,10 +107,33 @@ impl System {
         self
     }
 
+    /// More metrics for `/metrics`, which `write` gives with the functions of [`encode`](crate::encode) at each scrape.
+    pub fn counters(
+        self,
+        write: impl Fn(&mut DescriptorEncoder<'_>) -> fmt::Result + Send + Sync + 'static,
+    ) -> Self {
+        self.metrics(Counters(write))
+    }
+
     /// Something to do after the last request has been answered.
     pub fn at_stop(mut self, last: impl FnOnce() + Send + 'static) -> Self {
         self.at_stop.push(Box::new(last));
         self
+    }
+}
+
+/// Metrics that a function writes.
+struct Counters<F>(F);
+
+impl<F> fmt::Debug for Counters<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Counters")
+    }
+}
+
+impl<F: Fn(&mut DescriptorEncoder<'_>) -> fmt::Result + Send + Sync + 'static> Collector for Counters<F> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        (self.0)(&mut encoder)
     }
 }
 
@@ -133,7 +159,7 @@ pub struct Served {
 
 /// A server, to be told where and how.
 pub struct Server {
-    start: Box<dyn FnOnce() -> Result<System, Failure> + Send>,
+    start: Box<dyn FnOnce() -> Result<System, StartError> + Send>,
     name: &'static str,
     version: &'static str,
     addr: SocketAddr,
@@ -151,10 +177,7 @@ impl Server {
 
     /// A server of a system that takes time to start: `start` opens its store and loads its data on a thread of
     /// its own, while `/health` and everything else already answer 503.
-    pub fn starting<E>(start: impl FnOnce() -> Result<System, E> + Send + 'static) -> Self
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
+    pub fn starting<E: Into<StartError>>(start: impl FnOnce() -> Result<System, E> + Send + 'static) -> Self {
         Server {
             start: Box::new(move || start().map_err(Into::into)),
             name: "service",
@@ -278,10 +301,12 @@ fn event_loop() -> Result<Runtime, ServiceError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServiceError::Worker)
 }
 
-type Started = oneshot::Receiver<Result<System, Failure>>;
+type Started = oneshot::Receiver<Result<System, StartError>>;
 
 /// Starts the system on a thread of its own.
-fn start_system(start: Box<dyn FnOnce() -> Result<System, Failure> + Send>) -> Result<Started, ServiceError> {
+fn start_system(
+    start: Box<dyn FnOnce() -> Result<System, StartError> + Send>,
+) -> Result<Started, ServiceError> {
     let (done, started) = oneshot::channel();
     let run = move || {
         // Nobody waits any more if the server was stopped meanwhile.

@@ -1,8 +1,13 @@
-//! Settings of a system by name: one table is help text, defaults and what a wrong one is told.
+//! Settings of a system by name: one table is help text, defaults and what a wrong one is told. Those of the server
+//! ([`Limits::SETTINGS`]) stand behind those of every system.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+
+use tidemark_store::StoreError;
+
+use crate::Limits;
 
 /// A setting, for help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,19 @@ pub enum SettingError {
         /// What would be right.
         allowed: &'static str,
     },
+    /// It asks for a store that this program was built without.
+    #[error(
+        "this program was built without {store}; build it with: cargo build --release -p tidemark --features {feature}"
+    )]
+    NotBuiltIn {
+        /// The store.
+        store: &'static str,
+        /// The cargo feature that has it.
+        feature: &'static str,
+    },
+    /// The store does not take its options.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// A system's settings, and what was given for them.
@@ -50,25 +68,29 @@ pub struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// Those of `table`, of which `given` names some.
+    /// Those of `table` and of the server, of which `given` names some.
     pub fn new(table: &'static [Setting], given: &'a BTreeMap<String, String>) -> Self {
         Settings { table, given }
     }
 
-    /// Whether every name that was given is one of the table.
+    fn known(&self) -> impl Iterator<Item = &'static Setting> {
+        self.table.iter().chain(Limits::SETTINGS)
+    }
+
+    /// Whether every name that was given is a setting.
     ///
     /// # Errors
     /// The first that is not, with the nearest right one.
     pub fn check_names(&self) -> Result<(), SettingError> {
-        let is_known = |name: &String| self.table.iter().any(|setting| setting.name == name);
+        let is_known = |name: &String| self.known().any(|setting| setting.name == name);
         let Some(name) = self.given.keys().find(|name| !is_known(name)) else { return Ok(()) };
         let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
-        let nearest = self.table.iter().min_by_key(distance).map_or("", |setting| setting.name);
-        let known = self.table.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
+        let nearest = self.known().min_by_key(distance).map_or("", |setting| setting.name);
+        let known = self.known().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
         Err(SettingError::Unknown { name: name.clone(), nearest, known })
     }
 
-    /// A number within bounds. `name` is one of the table.
+    /// A number within bounds. `name` is one of them.
     ///
     /// # Errors
     /// Where it is none, or beyond them.
@@ -80,7 +102,7 @@ impl<'a> Settings<'a> {
         self.text(name, |text| text.parse().ok().filter(|value| allowed.contains(value)))
     }
 
-    /// What `read` makes of the text. `name` is one of the table.
+    /// What `read` makes of the text. `name` is one of them.
     ///
     /// # Errors
     /// Where it makes nothing of it.
@@ -89,8 +111,8 @@ impl<'a> Settings<'a> {
         name: &'static str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, SettingError> {
-        let setting = self.table.iter().find(|setting| setting.name == name);
-        debug_assert!(setting.is_some(), "{name} is not in the table");
+        let setting = self.known().find(|setting| setting.name == name);
+        debug_assert!(setting.is_some(), "{name} is in no table");
         let (default, allowed) = setting.map_or(("", ""), |setting| (setting.default, setting.allowed));
         let given = self.given.get(name).map_or(default, String::as_str);
         let wrong = || SettingError::Value { name, given: given.to_owned(), allowed };
@@ -123,7 +145,9 @@ mod tests {
     fn mistakes_say_what_would_be_right() {
         let wrong = given(&[("dyas", "1")]);
         let error = Settings::new(TABLE, &wrong).check_names().unwrap_err().to_string();
-        assert_eq!(error, "unknown setting \"dyas\"; did you mean days? The settings are days, colour");
+        let expected =
+            "unknown setting \"dyas\"; did you mean days? The settings are days, colour, connections_max";
+        assert!(error.starts_with(expected), "{error}");
         for value in ["0", "367", "many"] {
             let wrong = given(&[("days", value)]);
             let error = Settings::new(TABLE, &wrong).value("days", 1..=366).unwrap_err().to_string();

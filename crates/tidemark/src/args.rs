@@ -134,7 +134,7 @@ Examples:
 
 {}
 Once it is ready it prints one line on standard output: listening http://ADDRESS; until then /health is 503.
-Logs go to standard error.", crate::serve::settings_help()))]
+Logs go to standard error.", crate::systems::settings_help()))]
 pub struct ServeArguments {
     /// The name of a shipped system
     #[arg(value_name = "SYSTEM")]

@@ -30,6 +30,7 @@ mod run;
 mod scenario;
 mod serve;
 mod sinks;
+mod systems;
 #[cfg(feature = "tui")]
 mod tui;
 mod verify;

@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemark_scenario::{Checker, Diagnostics, Experiment, shipped};
 
 use crate::failure::Failure;
-use crate::{output, serve};
+use crate::{output, systems};
 
 /// Words that differ in more than this many letters are not suggested.
 const NEAR: usize = 3;
@@ -15,8 +15,8 @@ const NEAR: usize = 3;
 pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
     let looks_like_path = scenario.contains(['/', '\\', '.']);
     let checker = Checker {
-        systems: serve::KNOWN,
-        setting: serve::check_setting,
+        systems: systems::KNOWN,
+        setting: systems::check_setting,
         store: tidemark_lab::verify::can_read,
     };
     let (experiment, diagnostics) = match shipped(scenario) {

@@ -5,96 +5,19 @@ use std::path::PathBuf;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tidemark_airline as airline;
-use tidemark_ingest as ingest;
-use tidemark_scenario::{ShippedSystem, WrongSetting};
-use tidemark_service::{LogForm, Setting, SettingError, Stop, start_logs};
+use tidemark_service::{LogForm, Options, ServiceError, Stop, SystemEntry, start_logs};
 use tidemark_store::scheduling::take_no_core_from_others;
-use tidemark_trade as trade;
 
 use crate::args::{Durability, ServeArguments};
 use crate::failure::Failure;
 use crate::output;
 use crate::scenario::nearest_or_all;
-
-/// A system that this program can serve.
-struct Shipped {
-    known: ShippedSystem,
-    settings: fn() -> &'static [Setting],
-    check_setting: fn(&str, &str) -> Result<(), WrongSetting>,
-    /// Serves it until it is asked to stop.
-    serve: fn(ServeArguments, Stop) -> Result<(), Failure>,
-}
-
-/// A system whose crate has `Options` (which announce, as they come), `settings`, `check_setting` and `serve`, and this
-/// error of theirs. Its options begin with what is its own; a place that it needs stays until it has stopped.
-macro_rules! shipped {
-    ($system:ident, $error:ident, $known:expr, $begin:expr) => {
-        Shipped {
-            known: ShippedSystem { name: stringify!($system), ..$known },
-            settings: $system::settings,
-            check_setting: |name, value| {
-                $system::check_setting(name, value).map_err(|error| match error {
-                    $system::$error::Setting(SettingError::Unknown { .. }) => {
-                        WrongSetting::Name(error.to_string())
-                    }
-                    error => WrongSetting::Value(error.to_string()),
-                })
-            },
-            serve: |arguments, stop| {
-                let begin: fn(&ServeArguments) -> Result<($system::Options, Option<Place>), Failure> = $begin;
-                let (mut options, _place) = begin(&arguments)?;
-                options.listen = arguments.listen;
-                options.workers = arguments.workers.map(usize::from);
-                options.settings = arguments.settings.into_iter().collect();
-                $system::serve(options, stop.triggered()).map(drop).map_err(|error| match error {
-                    $system::$error::Setting(error) => Failure::usage(format!("--set: {error}")),
-                    error => Failure::usage(error.to_string()),
-                })
-            },
-        }
-    };
-    // one that keeps data
-    ($system:ident, $error:ident, $known:expr) => {
-        shipped!($system, $error, $known, |arguments| {
-            let place = Place::choose(arguments)?;
-            let (data_dir, durability) = (place.dir.clone(), durability(arguments.durability));
-            Ok(($system::Options { data_dir, durability, ..Default::default() }, Some(place)))
-        })
-    };
-}
-
-const KEEPS_DATA: ShippedSystem = ShippedSystem { name: "", keeps_data: true, store_is_readable: false };
-
-/// Every shipped system.
-const SYSTEMS: &[Shipped] = &[
-    shipped!(airline, AirlineError, KEEPS_DATA),
-    shipped!(ingest, IngestError, ShippedSystem { store_is_readable: true, ..KEEPS_DATA }),
-    shipped!(trade, TradeError, ShippedSystem { keeps_data: false, ..KEEPS_DATA }, |arguments| {
-        match arguments.data {
-            Some(_) => {
-                Err(Failure::usage("trade counts in memory and keeps nothing; leave --data out".to_owned()))
-            }
-            None => Ok((trade::Options::default(), None)),
-        }
-    }),
-];
-
-/// What a scenario must know of them.
-pub const KNOWN: &[ShippedSystem] = &{
-    let mut known = [SYSTEMS[0].known; SYSTEMS.len()];
-    let mut at = 0;
-    while at < SYSTEMS.len() {
-        known[at] = SYSTEMS[at].known;
-        at += 1;
-    }
-    known
-};
+use crate::systems::{SYSTEMS, shipped};
 
 /// Serves a system until SIGTERM or SIGINT.
 pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     let Some(system) = shipped(&arguments.system) else {
-        let names = SYSTEMS.iter().map(|system| system.known.name);
+        let names = SYSTEMS.iter().map(|system| system.name);
         return Err(Failure::usage(format!(
             "there is no shipped system {}; {}",
             arguments.system,
@@ -110,7 +33,17 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     if arguments.stop_with_parent {
         stop_with_parent(stop.clone())?;
     }
-    (system.serve)(arguments, stop)?;
+    let place = Place::choose(system, &arguments)?;
+    let options = Options {
+        listen: arguments.listen,
+        data_dir: place.dir.clone(),
+        durability: durability(arguments.durability),
+        workers: arguments.workers.map(usize::from),
+        settings: arguments.settings.into_iter().collect(),
+        announce: true,
+    };
+    let server = (system.bind)(options).map_err(failure)?;
+    server.serve(stop.triggered()).map_err(failure)?;
     Ok(tidemark_lab::EXIT_PASS)
 }
 
@@ -144,40 +77,21 @@ fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), 
     thread.map(drop).map_err(|error| Failure::broken(format!("cannot start a thread: {error}")))
 }
 
-fn shipped(name: &str) -> Option<&'static Shipped> {
-    SYSTEMS.iter().find(|system| system.known.name == name)
-}
-
-/// Whether a shipped system takes a setting, as far as its program can tell beforehand.
-pub fn check_setting(system: &str, name: &str, value: &str) -> Result<(), WrongSetting> {
-    shipped(system).map_or(Ok(()), |system| (system.check_setting)(name, value))
-}
-
-/// The settings of every shipped system, for the help.
-pub fn settings_help() -> String {
-    let line = |Setting { name, default, allowed, help }: &Setting| {
-        format!("  {name:<16} {help} (from {allowed}; else {default})\n")
-    };
-    let of_one = |system: &Shipped| {
-        let lines: String = (system.settings)().iter().map(line).collect();
-        format!("Settings of {}:\n{lines}", system.known.name)
-    };
-    SYSTEMS.iter().map(of_one).collect::<Vec<_>>().join("\n")
-}
-
-/// The word of the command line as the stores know it.
-fn durability(word: Durability) -> airline::Durability {
-    match word {
-        Durability::Synced => airline::Durability::Synced,
-        Durability::Buffered => airline::Durability::Buffered,
-        Durability::Memory => airline::Durability::Memory,
+fn failure(error: ServiceError) -> Failure {
+    match error {
+        ServiceError::Settings(error) => Failure::usage(format!("--set: {error}")),
+        error => Failure::usage(error.to_string()),
     }
 }
 
-/// The settings that say where a system keeps its data: all of a list, or all of another, where it has no directory of its
-/// own; and the value for that.
-const STORES: [&[&str]; 2] = [&["store"], &["customers_in", "sessions_in", "bookings_in"]];
-const EMBEDDED: &str = "embedded";
+/// The word of the command line as the stores know it.
+fn durability(word: Durability) -> tidemark_service::Durability {
+    match word {
+        Durability::Synced => tidemark_service::Durability::Synced,
+        Durability::Buffered => tidemark_service::Durability::Buffered,
+        Durability::Memory => tidemark_service::Durability::Memory,
+    }
+}
 
 /// Where a system keeps its data: the directory that was named, or a temporary one that goes with this.
 struct Place {
@@ -186,12 +100,14 @@ struct Place {
 }
 
 impl Place {
-    fn choose(arguments: &ServeArguments) -> Result<Place, Failure> {
-        let is_elsewhere = |name: &&str| {
-            let mut settings = arguments.settings.iter();
-            settings.any(|(given, store)| given == name && store.trim() != EMBEDDED)
-        };
-        if STORES.iter().any(|names| names.iter().all(&is_elsewhere)) {
+    fn choose(system: &SystemEntry, arguments: &ServeArguments) -> Result<Place, Failure> {
+        if !system.keeps_data && arguments.data.is_some() {
+            return Err(Failure::usage(format!("{} keeps nothing; leave --data out", system.name)));
+        }
+        let settings = arguments.settings.iter().cloned().collect();
+        let uses_directory =
+            (system.uses_directory)(&settings).map_err(|error| failure(ServiceError::Settings(error)))?;
+        if !uses_directory {
             return Ok(Place { dir: None, temporary: false });
         }
         if arguments.data.is_some() || arguments.durability == Durability::Memory {

@@ -2,12 +2,12 @@
 //! called: over REST, or with many calls in a frame of a WebSocket.
 //!
 //! ```
-//! use tidemark_service::Stop;
+//! use tidemark_service::{Options, ReferenceSystem, Stop};
 //! use tidemark_service::rpc::{CallError, Client, ClientOptions, RestClient};
-//! use tidemark_trade::{Options, Server, Trade, TradesClient};
+//! use tidemark_trade::{Trade, TradeSystem, TradesClient};
 //!
 //! let listen = "127.0.0.1:0".parse()?;
-//! let server = Server::bind(Options { listen, workers: Some(1), announce: false, ..Options::default() })?;
+//! let server = TradeSystem::bind(Options { listen, workers: Some(1), announce: false, ..Options::default() })?;
 //! let (addr, stop) = (server.addr(), Stop::new());
 //! let serving = std::thread::spawn({
 //!     let stop = stop.clone();
@@ -33,10 +33,8 @@
 //! - `GET /count`: how many trades there were since it started. They are counted and not kept.
 //! - the same as calls `trade.trade` and `trade.count` over a WebSocket at `/rpc`; `/openapi.json` describes both.
 
-mod options;
 mod serve;
 mod trades;
 
-pub use options::{Options, check_setting, settings};
-pub use serve::{Server, TradeError, serve};
+pub use serve::TradeSystem;
 pub use trades::{Trade, Trades, TradesClient, TradesService};

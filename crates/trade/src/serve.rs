@@ -1,66 +1,41 @@
-//! From options to a serving trade service.
+//! The trade service from its settings to what is served.
 
-use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tidemark_service::{BoundServer, Served, ServiceError, SettingError, System};
+use tidemark_service::{
+    Options, ReferenceSystem, Setting, SettingError, Settings, StartError, System, encode::counter,
+};
 
-use crate::options::{Options, read};
-use crate::trades::{Counting, CountingCollector, TradesService};
+use crate::trades::{Counting, TradesService};
 
-/// Why a trade service cannot be served.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TradeError {
-    /// A setting is not one, or has a value that it does not take.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// The server cannot serve.
-    #[error(transparent)]
-    Service(#[from] ServiceError),
+/// The trade service as its settings have it.
+#[derive(Debug)]
+pub struct TradeSystem {
+    body_bytes_max: usize,
 }
 
-/// Serves it until `stop` completes; what is in flight is finished. Blocks the calling thread.
-///
-/// # Errors
-/// The settings are wrong, or the address cannot be taken.
-pub fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<Served, TradeError> {
-    Server::bind(options)?.serve(stop)
-}
+impl ReferenceSystem for TradeSystem {
+    const NAME: &'static str = "trade";
+    const DESCRIPTION: &'static str = "takes trades and counts them, over REST and over calls on a WebSocket";
+    const KEEPS_DATA: bool = false;
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "body_bytes_max",
+        default: "65536",
+        allowed: "1 to 16777216",
+        help: "bytes of a request body; a larger one is answered 413",
+    }];
 
-/// A trade service that has its address but does not serve yet.
-pub struct Server {
-    server: BoundServer,
-}
+    fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
+        Ok(TradeSystem { body_bytes_max: settings.value("body_bytes_max", 1..=16 << 20)? })
+    }
 
-impl Server {
-    /// Checks the options and takes the address.
-    ///
-    /// # Errors
-    /// The settings are wrong, or the address cannot be taken.
-    pub fn bind(options: Options) -> Result<Self, TradeError> {
-        let limits = read(&options.settings)?;
+    fn body_bytes_max(&self) -> usize {
+        self.body_bytes_max
+    }
+
+    fn start(self, _: &Options) -> Result<System, StartError> {
         let counting = Arc::new(Counting::new());
-        let system =
-            System::default().service(TradesService(counting.clone())).metrics(CountingCollector(counting));
-        let mut server = tidemark_service::Server::new(system).name("trade").limits(limits);
-        if let Some(workers) = options.workers {
-            server = server.workers(workers);
-        }
-        Ok(Server { server: server.listen(options.listen).announce(options.announce).bind()? })
-    }
-
-    /// The address it has, with the port that was really taken.
-    pub fn addr(&self) -> SocketAddr {
-        self.server.addr()
-    }
-
-    /// Serves until `stop` completes.
-    ///
-    /// # Errors
-    /// It cannot accept connections any more.
-    pub fn serve(self, stop: impl Future<Output = ()>) -> Result<Served, TradeError> {
-        Ok(self.server.serve(stop)?)
+        let system = System::default().service(TradesService(counting.clone()));
+        Ok(system.counters(move |encoder| counter(encoder, "trade_trades", "Trades taken", counting.sum())))
     }
 }

@@ -1,15 +1,12 @@
 //! The service itself: one definition, from which all ways to call it come.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tidemark_service::prometheus_client::collector::Collector;
-use tidemark_service::prometheus_client::encoding::DescriptorEncoder;
-use tidemark_service::{encode, service, worker_index};
+use tidemark_service::{service, worker_index};
 
 /// A trade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +41,7 @@ impl Counting {
         Counting([const { CachePadded::new(AtomicU64::new(0)) }; COUNTERS])
     }
 
-    fn sum(&self) -> u64 {
+    pub(crate) fn sum(&self) -> u64 {
         self.0.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
     }
 }
@@ -57,15 +54,5 @@ impl Trades for Arc<Counting> {
 
     async fn count(&self) -> u64 {
         self.sum()
-    }
-}
-
-/// The count in `/metrics`.
-#[derive(Debug)]
-pub(crate) struct CountingCollector(pub(crate) Arc<Counting>);
-
-impl Collector for CountingCollector {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        encode::counter(&mut encoder, "trade_trades", "Trades taken", self.0.sum())
     }
 }

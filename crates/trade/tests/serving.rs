@@ -5,20 +5,20 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 
 use tidemark_service::rpc::{Client, ClientOptions, Form, RestClient};
-use tidemark_service::{Served, Stop};
-use tidemark_trade::{Options, Server, Trade, TradeError, TradesClient};
+use tidemark_service::{Options, ReferenceSystem, Served, ServiceError, Stop};
+use tidemark_trade::{Trade, TradeSystem, TradesClient};
 
 struct Running {
     addr: SocketAddr,
     stop: Stop,
-    thread: JoinHandle<Result<Served, TradeError>>,
+    thread: JoinHandle<Result<Served, ServiceError>>,
 }
 
 impl Running {
     fn start() -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let options = Options { listen, workers: Some(2), announce: false, ..Options::default() };
-        let server = Server::bind(options).unwrap();
+        let server = TradeSystem::bind(options).unwrap();
         let (addr, stop) = (server.addr(), Stop::new());
         let triggered = stop.triggered();
         let running = Running { addr, stop, thread: std::thread::spawn(move || server.serve(triggered)) };

@@ -13,8 +13,8 @@ use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 
 use jiff::civil::Date;
-use tidemark_airline::{Airline, AirlineError, Clock, Durability, Options};
-use tidemark_service::{Served, Stop};
+use tidemark_airline::{Airline, Clock};
+use tidemark_service::{BoundServer, Durability, Options, Served, ServiceError, Stop};
 
 use crate::client::{Client, Reply, eventually};
 
@@ -24,7 +24,7 @@ pub const PREFIXES: [&str; 2] = ["", "/acmeair-webapp"];
 pub struct Running {
     pub addr: SocketAddr,
     stop: Stop,
-    thread: Option<JoinHandle<Result<Served, AirlineError>>>,
+    thread: Option<JoinHandle<Result<Served, ServiceError>>>,
 }
 
 impl Running {
@@ -52,7 +52,7 @@ impl Running {
         Self::run(Airline::bind_with_clock(options, Clock::Set(time)).unwrap())
     }
 
-    fn run(airline: Airline) -> Self {
+    fn run(airline: BoundServer) -> Self {
         let (addr, stop) = (airline.addr(), Stop::new());
         let triggered = stop.triggered();
         let thread = std::thread::spawn(move || airline.serve(triggered));

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use tidemark_ingest::{Durability, Ingest, IngestError, Options};
-use tidemark_service::{Served, Stop};
+use tidemark_ingest::Ingest;
+use tidemark_service::{BoundServer, Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
 
 use crate::client::{Client, eventually};
 
 pub struct Running {
     pub addr: SocketAddr,
     stop: Stop,
-    thread: Option<JoinHandle<Result<Served, IngestError>>>,
+    thread: Option<JoinHandle<Result<Served, ServiceError>>>,
 }
 
 impl Running {
@@ -32,7 +32,7 @@ impl Running {
         Self::run(Ingest::bind(options).unwrap())
     }
 
-    pub fn run(ingest: Ingest) -> Self {
+    pub fn run(ingest: BoundServer) -> Self {
         let (addr, stop) = (ingest.addr(), Stop::new());
         let triggered = stop.triggered();
         let thread = std::thread::spawn(move || ingest.serve(triggered));

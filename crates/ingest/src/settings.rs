@@ -1,47 +1,8 @@
 //! What can be set about an intake.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use tidemark_service::Setting;
 
-use tidemark_service::{Limits, Setting, Settings};
-use tidemark_store::Durability;
-
-use crate::buffer::Buffer;
-use crate::error::IngestError;
-use crate::stores::Kind;
-
-/// How to serve an intake.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where to listen; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The directory of the store; needed for any durability but `memory`.
-    pub data_dir: Option<PathBuf>,
-    /// What an acknowledged message is worth.
-    pub durability: Durability,
-    /// Worker threads; as many as there are processors where nothing is said.
-    pub workers: Option<usize>,
-    /// Settings by name; [`settings`] lists them.
-    pub settings: BTreeMap<String, String>,
-    /// Whether to print `listening http://ADDRESS` on standard output.
-    pub announce: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            listen: SocketAddr::from(([127, 0, 0, 1], 9080)),
-            data_dir: None,
-            durability: Durability::default(),
-            workers: None,
-            settings: BTreeMap::new(),
-            announce: true,
-        }
-    }
-}
-
-const SETTINGS: &[Setting] = &[
+pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "waiting_max",
         default: "8192",
@@ -165,70 +126,4 @@ const SETTINGS: &[Setting] = &[
         allowed: "1 to 3600",
         help: "buffer=kafka: how many seconds it has to take a message, retries included, and to be reached at the start",
     },
-    Limits::CONNECTIONS_MAX,
-    Limits::HELD_MIB_MAX,
-    Limits::HEAD_TIMEOUT_S,
-    Limits::STOP_DEADLINE_S,
 ];
-
-/// A body may be this much larger than a message, so that one that is too long is told so as a message.
-const BODY_BYTES_MAX: usize = 16 * 1024;
-
-/// All settings, for help texts.
-pub fn settings() -> &'static [Setting] {
-    SETTINGS
-}
-
-/// Whether a setting can be served with.
-///
-/// # Errors
-/// That it is unknown, or does not take this value.
-pub fn check_setting(name: &str, value: &str) -> Result<(), IngestError> {
-    Values::read(&BTreeMap::from([(name.to_owned(), value.to_owned())])).map(drop)
-}
-
-/// The settings as values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Values {
-    pub(crate) waiting_max: usize,
-    pub(crate) memory_bytes: u64,
-    pub(crate) store: Kind,
-    pub(crate) buffer: Buffer,
-    pub(crate) limits: Limits,
-}
-
-impl Values {
-    /// Reads settings; names the nearest right one for a wrong name.
-    pub(crate) fn read(given: &BTreeMap<String, String>) -> Result<Self, IngestError> {
-        let settings = Settings::new(SETTINGS, given);
-        let waiting_max = settings.value("waiting_max", 1..=1_000_000)?;
-        // before the names, since the settings of a store that was not built in are unknown
-        let store = Kind::read(&settings, waiting_max)?;
-        let buffer = Buffer::read(&settings, waiting_max)?;
-        settings.check_names()?;
-        let limits = Limits { body_bytes_max: BODY_BYTES_MAX, ..Limits::read(&settings)? };
-        let memory_mb: u64 = settings.value("memory_mb", 1..=1_000_000)?;
-        Ok(Values { waiting_max, store, buffer, memory_bytes: memory_mb * 1024 * 1024, limits })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_setting_takes_its_default_and_says_what_it_is() {
-        for setting in settings() {
-            assert!(check_setting(setting.name, setting.default).is_ok(), "{}", setting.name);
-            assert!(!setting.help.is_empty() && !setting.help.contains('\n'));
-            let error = check_setting(setting.name, "many!").unwrap_err().to_string();
-            assert!(error.contains(setting.name) && error.contains(setting.allowed), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_name_is_told_the_nearest_right_one() {
-        let error = check_setting("waitingmax", "5").unwrap_err().to_string();
-        assert!(error.contains("did you mean waiting_max?"), "{error}");
-    }
-}

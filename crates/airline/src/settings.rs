@@ -1,0 +1,116 @@
+//! What can be set about an airline.
+
+use tidemark_service::Setting;
+
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "customers",
+        default: "200",
+        allowed: "1 to 10000000",
+        help: "customers made at the start, uid0@email.com and so on; those that are there already are kept",
+    },
+    Setting {
+        name: "days",
+        default: "30",
+        allowed: "1 to 366",
+        help: "days of flights on offer, from today (UTC) on; the published traffic wants at least 13",
+    },
+    Setting {
+        name: "session_hours",
+        default: "24",
+        allowed: "1 to 8760",
+        help: "how long a login lasts; using it does not prolong it",
+    },
+    Setting {
+        name: "sessions_max",
+        default: "10000000",
+        allowed: "1 to 1000000000",
+        help: "sessions kept at once; a login beyond that is answered 503",
+    },
+    Setting {
+        name: "bookings_max",
+        default: "20000000",
+        allowed: "1 to 1000000000",
+        help: "bookings kept at once; a booking beyond that is answered 503",
+    },
+    Setting {
+        name: "customers_in",
+        default: "embedded",
+        allowed: "embedded or postgres",
+        help: "where customers are kept: in this process, or in PostgreSQL",
+    },
+    Setting {
+        name: "sessions_in",
+        default: "embedded",
+        allowed: "embedded, postgres or redis",
+        help: "where sessions are kept: in this process, in PostgreSQL, or in Redis",
+    },
+    Setting {
+        name: "bookings_in",
+        default: "embedded",
+        allowed: "embedded or postgres",
+        help: "where bookings are kept: in this process, or in PostgreSQL",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres",
+        default: "postgres://postgres@127.0.0.1:5432/postgres",
+        allowed: "postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+        help: "where PostgreSQL is; the tables are made in the schema tidemark of that database",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres_connections",
+        default: "16",
+        allowed: "1 to 256",
+        help: "connections to PostgreSQL; many requests share one",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis",
+        default: "redis://127.0.0.1:6379",
+        allowed: "redis://USER:PASSWORD@HOST:PORT/NUMBER",
+        help: "where Redis is; the database with that number must hold nothing else",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis_connections",
+        default: "2",
+        allowed: "1 to 256",
+        help: "connections to Redis; many requests share one",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis_durability",
+        default: "same",
+        allowed: "same, memory, buffered or synced",
+        help: "what an acknowledged session is to be worth in Redis; same: as all else",
+    },
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    Setting {
+        name: "store_timeout_s",
+        default: "5",
+        allowed: "1 to 3600",
+        help: "seconds that an answer of PostgreSQL or Redis is waited for; then the request is answered 503",
+    },
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    Setting {
+        name: "store_start_timeout_s",
+        default: "30",
+        allowed: "1 to 3600",
+        help: "seconds that the start waits for PostgreSQL or Redis to be there",
+    },
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    Setting {
+        name: "store_waiting_max",
+        default: "8192",
+        allowed: "1 to 1000000",
+        help: "requests to PostgreSQL or Redis that wait at once, for each; one more is answered 503",
+    },
+    Setting {
+        name: "body_bytes_max",
+        default: "1048576",
+        allowed: "1024 to 67108864",
+        help: "size of a request body; a larger one is answered 413",
+    },
+];
