@@ -1,6 +1,5 @@
 //! A system is a type and a line in a list: here one that only this test has.
 
-#[allow(dead_code, reason = "shared by tests that each use a part of it")]
 mod client;
 
 use std::sync::Arc;

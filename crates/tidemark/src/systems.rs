@@ -46,12 +46,13 @@ pub fn settings_help() -> String {
         format!("  {name:<16} {help} (from {allowed}; else {default})\n")
     };
     let lines = |settings: &[Setting]| settings.iter().map(line).collect::<String>();
+    let systems = SYSTEMS.iter().map(|system| format!("  {:<16} {}\n", system.name, system.description));
     let of_one = |system: &SystemEntry| {
-        let SystemEntry { name, description, settings, .. } = system;
-        format!("Settings of {name}, which {description}:\n{}\n", lines(settings))
+        let SystemEntry { name, settings, .. } = system;
+        format!("Settings of {name}:\n{}\n", lines(settings))
     };
-    let of_each: String = SYSTEMS.iter().map(of_one).collect();
-    format!("{of_each}Settings of every system:\n{}", lines(Limits::SETTINGS))
+    let (systems, of_each): (String, String) = (systems.collect(), SYSTEMS.iter().map(of_one).collect());
+    format!("Systems:\n{systems}\n{of_each}Settings of every system:\n{}", lines(Limits::SETTINGS))
 }
 
 #[cfg(test)]
