@@ -172,8 +172,9 @@ fn request(stream: &mut TcpStream) -> (String, Vec<u8>) {
         bytes.extend_from_slice(&part[..read]);
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
-        let length: usize = length.parse().unwrap();
+        let fields = || head.lines().filter_map(|line| line.split_once(": "));
+        let length = fields().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+        let length: usize = length.unwrap().1.parse().unwrap();
         if bytes.len() >= end + 4 + length {
             return (head, bytes[end + 4..].to_vec());
         }

@@ -20,7 +20,8 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group, waitid,
 };
 
-use crate::{pin, proc};
+use crate::descendants::descendants;
+use crate::pin;
 
 /// How often a child that should end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -287,7 +288,7 @@ impl Child {
         loop {
             let is_new =
                 |id: &Pid| !stopped.contains(id) && getpgid(Some(*id)).is_ok_and(|group| group != self.group);
-            let more: Vec<Pid> = proc::descendants(self.group).into_iter().filter(is_new).collect();
+            let more: Vec<Pid> = descendants(self.group).into_iter().filter(is_new).collect();
             if more.is_empty() {
                 return stopped;
             }
@@ -473,7 +474,7 @@ mod tests {
         let mut child = Child::spawn(&spec(folder.path(), &["sh", "-c", script])).unwrap();
         let mut other = 0;
         wait_until("it has left the group", || {
-            let found = proc::descendants(child.group).first().copied();
+            let found = descendants(child.group).first().copied();
             other = found.map_or(0, |id| id.as_raw_nonzero().get() as u32);
             found.is_some_and(|id| getpgid(Some(id)).is_ok_and(|group| group != child.group))
         });

@@ -25,6 +25,7 @@
 mod account;
 pub mod child;
 mod compare;
+mod descendants;
 mod disk;
 mod error;
 mod experiment;

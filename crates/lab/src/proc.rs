@@ -1,10 +1,6 @@
 //! Parsers of the kernel's own files under `/proc`. Each takes text and gives what it found; odd content gives less,
 //! never a panic.
 
-use std::fs;
-
-use rustix::process::Pid;
-
 /// Times and size of one process, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessStat {
@@ -102,28 +98,6 @@ pub fn network_bytes(text: &str) -> (u64, u64) {
 /// Process ids in a list such as `/proc/PID/task/TID/children`.
 pub fn process_ids(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.split_ascii_whitespace().filter_map(|word| word.parse().ok())
-}
-
-/// Most processes and threads that are looked at for their children.
-const DESCENDANTS_MAX: usize = 10_000;
-
-/// All processes below one, as the kernel has them now; none on other systems.
-pub fn descendants(of: Pid) -> Vec<Pid> {
-    let children = |id: Pid| {
-        let tasks =
-            fs::read_dir(format!("/proc/{}/task", id.as_raw_nonzero())).into_iter().flatten().flatten();
-        let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-        texts.flat_map(|text| process_ids(&text).collect::<Vec<_>>()).collect::<Vec<_>>()
-    };
-    let mut found = Vec::new();
-    let mut next = Some(of);
-    let mut index = 0;
-    while let Some(id) = next.filter(|_| found.len() < DESCENDANTS_MAX) {
-        found.extend(children(id).into_iter().filter_map(|id| Pid::from_raw(i32::try_from(id).ok()?)));
-        next = found.get(index).copied();
-        index += 1;
-    }
-    found
 }
 
 /// Load average over one minute, from `/proc/loadavg`.

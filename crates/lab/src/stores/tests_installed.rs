@@ -94,7 +94,7 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     let node = stores.started().remove(0);
     let (name, first) = stores.processes().remove(0);
     assert_eq!(name, store.name);
-    let below = crate::proc::descendants(rustix::process::Pid::from_raw(first as i32).unwrap());
+    let below = crate::descendants::descendants(rustix::process::Pid::from_raw(first as i32).unwrap());
     assert_eq!(held(&node).kill(), "killed by signal 9");
     wait_until("all of its processes end", || {
         gone(first) && below.iter().all(|id| gone(id.as_raw_nonzero().get() as u32))
