@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tidemark_service::rpc::{CallError, Client, ClientOptions, Form};
+use tidemark_rpc::{CallError, Client, ClientOptions, Form};
 use tidemark_trade::{Trade, TradesClient};
 
 /// How to call.

@@ -6,8 +6,8 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, get, post};
 use bytes::Bytes;
+use tidemark_service::OPENAPI_PATH;
 use tidemark_service::json;
-use tidemark_service::rpc::OPENAPI_PATH;
 
 use crate::app::App;
 use crate::openapi::document;

@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use bytes::Bytes;
-use tidemark_service::rpc::OPENAPI_PATH;
+use tidemark_service::OPENAPI_PATH;
 use tidemark_service::{Answer, System};
 use tidemark_store::messages::{Message, Place, Query};
 
@@ -48,7 +48,7 @@ fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
 /// The intake as it is served: its routes, and a short way for messages past them.
 pub(crate) fn system(app: Arc<App>) -> System {
     let routes = router(app.clone());
-    System::new(routes).short_way("/m", move |method, query, body| {
+    System::new(routes).fast_path("/m", move |method, query, body| {
         let message = match *method {
             Method::GET => message_of_query(query.unwrap_or_default()),
             Method::POST => read_message(Bytes::copy_from_slice(body)),

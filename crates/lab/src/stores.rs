@@ -1,7 +1,7 @@
 //! Stores of other people's making, by the names that a scenario gives them: started for a run, configured in the run
 //! directory, watched and stopped like the system that uses them; or there already, and only reached.
 //!
-//! A product is a module beside this and a line in [`launcher`]: where its program comes from (jars that are fetched
+//! A product is a module beside this and a line in `launcher.rs`: where its program comes from (jars that are fetched
 //! once, or what is installed), what its configuration is, how a node is asked whether it serves. Everything else is
 //! the same for all of them: a node is what faults break and the monitor watches.
 

@@ -27,7 +27,7 @@ pub(crate) enum Content {
         content_type: &'static str,
         body: Bytes,
     },
-    /// What the method of a service wrote, in a buffer of the worker's.
+    /// JSON in a buffer of the worker's.
     Written(Vec<u8>),
     // boxed: an answer is handed on from place to place, and most have no such table
     Full(Box<Response<Body>>),
@@ -37,6 +37,11 @@ impl Answer {
     /// An answer with a body of the given content type and no other header of its own.
     pub fn new(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Answer(Content::Plain { status, content_type, body: body.into() })
+    }
+
+    /// 200 with JSON that was written to a [spare buffer](crate::spare_buffer), which goes back when it is sent.
+    pub fn written(json: Vec<u8>) -> Self {
+        Answer(Content::Written(json))
     }
 
     /// Its status.
@@ -92,6 +97,23 @@ pub fn reason(status: StatusCode, reason: &str) -> Response<Body> {
     // A struct of one string always serialises.
     let body = serde_json::to_vec(&Reason { reason }).unwrap_or_default();
     json(status, body)
+}
+
+/// The answer to a method that a route does not have; the router adds `Allow`.
+pub(crate) fn method_not_allowed() -> Response<Body> {
+    reason(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path does not have that method; the Allow header names those it has",
+    )
+}
+
+/// The same, with the methods that the path has.
+pub fn not_allowed(allow: &str) -> Response<Body> {
+    let mut refusal = method_not_allowed();
+    if let Ok(allow) = HeaderValue::try_from(allow) {
+        refusal.headers_mut().insert(header::ALLOW, allow);
+    }
+    refusal
 }
 
 /// An answer whose body is already JSON.

@@ -50,8 +50,8 @@ pub(crate) fn give_decoder_back(mut decoder: Box<RequestDecoder>) {
     });
 }
 
-/// An empty buffer, with room if there was one to spare.
-pub(crate) fn spare_buffer() -> Vec<u8> {
+/// An empty buffer of this worker's, with room if there was one to spare.
+pub fn spare_buffer() -> Vec<u8> {
     BUFFERS.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
 

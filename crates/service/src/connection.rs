@@ -24,11 +24,11 @@ use self::ahead::Ahead;
 use self::refusal::Refused;
 use crate::answer::reason;
 use crate::buffers::{give_decoder_back, spare_decoder, with_scratch};
+use crate::endpoint::Upgrade;
 use crate::held::{FREE_BYTES, Held};
 use crate::home::{REQUESTS_BETWEEN, REQUESTS_FIRST};
 use crate::metrics::{Bound, NO_ROUTE, WorkerCounts};
-use crate::request::{self, Begun, Work};
-use crate::rpc::Form;
+use crate::request::{self, Begun};
 use crate::shared::{Shared, State};
 use crate::worker::Stopping;
 use crate::write::{self, Manner};
@@ -41,14 +41,13 @@ const SEND_BYTES: usize = 64 << 10;
 const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(250);
 
 /// How a connection ended.
-#[derive(Debug)]
 pub(crate) enum End {
     /// In order, or because the client is gone.
     Closed,
     /// With an answer to a client that may still be sending.
     Refused,
-    /// It becomes a WebSocket with calls; what came behind the request.
-    Upgrade(Form, Vec<u8>),
+    /// It leaves HTTP for this; what came behind the request.
+    Upgrade(Box<dyn Upgrade>, Vec<u8>),
     /// It is served better by the worker with this number.
     Moves(usize),
 }
@@ -201,13 +200,12 @@ impl<'a> Connection<'a> {
         if let Some(at) = &mut self.ends_at {
             *at = began + self.shared.limits.body_timeout;
         }
-        let form = if let Work::Upgrade(_, form) = work { Some(form) } else { None };
         let answer = poll_fn(|context| match work.poll(context, self.counts, &mut route) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
             Poll::Pending => self.poll_client(context).map(|()| None),
         })
         .await;
-        drop(work);
+        let upgrade = work.into_upgrade();
         self.working_bytes = 0;
         let Some(answer) = answer else { return Err(Break::Truncated) };
         self.has_served = true;
@@ -219,9 +217,9 @@ impl<'a> Connection<'a> {
         manner.closes |= self.shared.state() == State::Stopping || answer.asks_to_close();
         let closes = self.write(answer, manner, now).await?;
         (self.wait, self.since) = (Wait::Head, now);
-        if let Some(form) = form {
+        if let Some(upgrade) = upgrade {
             self.flush().await?;
-            return Ok(Some(End::Upgrade(form, std::mem::take(&mut self.ahead).into_left())));
+            return Ok(Some(End::Upgrade(upgrade, std::mem::take(&mut self.ahead).into_left())));
         }
         if closes {
             self.flush().await?;

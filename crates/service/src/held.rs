@@ -31,9 +31,9 @@ impl Budget {
     }
 }
 
-/// What one connection has entered; taken back when it is dropped.
+/// What one connection has entered of the memory that all may hold together; taken back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
+pub struct Held<'a> {
     budget: &'a Budget,
     bytes: usize,
 }
@@ -45,7 +45,7 @@ impl<'a> Held<'a> {
 
     /// Enters that it holds so many bytes now. False if there is no room for them: then nothing changes.
     #[must_use]
-    pub(crate) fn set(&mut self, bytes: usize) -> bool {
+    pub fn set(&mut self, bytes: usize) -> bool {
         let bytes = entered(bytes);
         if bytes <= self.bytes {
             self.less(bytes);
@@ -75,7 +75,7 @@ impl<'a> Held<'a> {
     }
 
     /// Whether more than half is taken: what is kept only to be used again had better go.
-    pub(crate) fn is_scarce(&self) -> bool {
+    pub fn is_scarce(&self) -> bool {
         self.budget.held_bytes() > self.budget.most / 2
     }
 

@@ -31,8 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Or it brings a trait: [`service`] makes REST routes, calls over a WebSocket, typed clients for both and the OpenAPI
-//! description of it, as the module [`rpc`] explains.
+//! What is asked for far more often than all else, or leaves HTTP, is an [`Endpoint`], which is asked before the router.
 //!
 //! A system that people serve by its name is a [`ReferenceSystem`]: name, settings and how it starts. Everything that is
 //! the same for all, from its [`Options`] to the stop, comes with that; one line in a list of [`SystemEntry`] makes it
@@ -48,17 +47,20 @@
 //! The HTTP is `tidemark-wire`'s, the routing axum's: measured on its own, axum's routing of thirty patterns takes
 //! 0.5 µs more than a hand-written match, a small part of the 15 to 40 µs that a request takes in all. With the boxed
 //! futures around it, and the table of headers that it is given, it is more: a system most of whose requests are for
-//! one path has a [short way](System::short_way) for that.
+//! one path has a [fast path](System::fast_path) for that.
 //!
 //! A connection that waits has no buffers. What is read goes through one buffer of its worker, and a request that came
 //! whole, as nearly all do, is decoded from there; ten thousand connections then cost little more than their sockets,
 //! also of the processor's cache.
 
+/// Where a system describes its paths, as OpenAPI.
+pub const OPENAPI_PATH: &str = "/openapi.json";
+
 mod answer;
 mod buffers;
-mod client;
 mod connection;
 pub mod encode;
+mod endpoint;
 mod error;
 mod held;
 mod home;
@@ -72,19 +74,19 @@ mod process;
 mod publish;
 mod reference;
 mod request;
-pub mod rpc;
-mod rpc_metrics;
 mod server;
 mod settings;
 mod shared;
-mod short_way;
 mod stop;
 mod timings;
 mod worker;
 mod write;
 
-pub use answer::{Answer, json, reason, text, typed};
+pub use answer::{Answer, json, not_allowed, reason, text, typed};
+pub use buffers::spare_buffer;
+pub use endpoint::{Answering, Begun, Endpoint, EndpointRequest, RouteId, Starting, Upgrade, Upgraded};
 pub use error::ServiceError;
+pub use held::Held;
 pub use limits::Limits;
 pub use logs::{FILTER_VARIABLE, FORM_VARIABLE, LogForm, start_logs};
 pub use options::Options;
@@ -94,8 +96,6 @@ pub use reference::{ReferenceSystem, SystemEntry};
 pub use server::{BoundServer, Served, Server, StartError, System};
 pub use settings::{Setting, SettingError, Settings};
 pub use stop::{Stop, signals};
-/// Makes a trait a service: the module [`rpc`] explains it.
-pub use tidemark_service_macros::service;
 pub use tidemark_store::Durability;
 pub use timings::Timings;
 pub use worker::worker_index;

@@ -8,17 +8,16 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use bytes::Bytes;
 use tidemark_wire::http1::{RequestDecoder, is_host};
 use tower::Service;
 
 use crate::Answer;
-use crate::answer::{Content, json, reason, typed};
+use crate::answer::{json, not_allowed, reason, typed};
+use crate::endpoint::{self, Answering, EndpointRequest, RouteId, Upgrade};
 use crate::metrics::{self, NO_ROUTE, WorkerCounts};
-use crate::rpc::{self, Form, Refusal};
 use crate::shared::{Published, Shared, State};
-use crate::short_way;
 
 /// The content type of the OpenMetrics text form.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -36,10 +35,9 @@ pub(crate) struct Begun<'a> {
 /// The answer, or what will make it.
 pub(crate) enum Work {
     Done(Answer),
-    /// An agreement to go on as a WebSocket with calls.
-    Upgrade(Answer, Form),
-    ShortWay(short_way::Answering),
-    Method(Pin<Box<dyn Future<Output = Result<Vec<u8>, Refusal>> + Send>>),
+    /// An agreement to leave HTTP.
+    Upgrade(Answer, Box<dyn Upgrade>),
+    Answering(Answering),
     Router(Pin<Box<dyn Future<Output = Response<Body>> + Send>>),
 }
 
@@ -105,8 +103,10 @@ fn work(
     request: &RequestDecoder,
 ) -> (Work, usize) {
     let published = shared.published.get().filter(|_| shared.state() != State::Starting);
-    if let Some((path, arguments)) = published.and_then(|published| published.routes.find(target.path)) {
-        return (called(method, target, (path, arguments), request.body()), path.number);
+    if let Some(begun) =
+        published.and_then(|published| at_endpoint(published, counts, method, target, request))
+    {
+        return begun;
     }
     match (target.path, published) {
         ("/health", _) => own(shared, "/health", method, health),
@@ -115,14 +115,7 @@ fn work(
             let starting = reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting");
             (Work::Done(starting.into()), NO_ROUTE)
         }
-        (rpc::RPC_PATH, Some(published)) if !published.services.is_empty() => {
-            shared.counts.note_matched(rpc::RPC_PATH);
-            (upgrade(method, request), metrics::matched())
-        }
-        (rpc::OPENAPI_PATH, Some(published)) if !published.services.is_empty() => {
-            own(shared, rpc::OPENAPI_PATH, method, describe)
-        }
-        (_, Some(published)) => routed(published, counts, method, target, request),
+        (_, Some(published)) => (routed(published, method, request), NO_ROUTE),
     }
 }
 
@@ -134,13 +127,8 @@ fn own(
     answer: fn(&Shared) -> Response<Body>,
 ) -> (Work, usize) {
     shared.counts.note_matched(route);
-    let response = if matches!(*method, Method::GET | Method::HEAD) {
-        answer(shared)
-    } else {
-        let mut refusal = method_not_allowed();
-        refusal.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
-        refusal
-    };
+    let response =
+        if matches!(*method, Method::GET | Method::HEAD) { answer(shared) } else { not_allowed("GET,HEAD") };
     (Work::Done(response.into()), metrics::matched())
 }
 
@@ -161,63 +149,38 @@ fn scrape(shared: &Shared) -> Response<Body> {
     }
 }
 
-fn describe(shared: &Shared) -> Response<Body> {
-    let document = shared.published.get().map(|published| published.openapi.clone());
-    json(StatusCode::OK, document.unwrap_or_default())
-}
-
-/// Agrees to a WebSocket, or says why not.
-fn upgrade(method: &Method, request: &RequestDecoder) -> Work {
-    let Some(request) = for_router(method, request) else { return Work::Done(not_a_request().into()) };
-    match rpc::agree_to_upgrade(&request) {
-        Ok((response, form)) => Work::Upgrade(response.into(), form),
-        Err(refusal) => Work::Done((*refusal).into()),
-    }
-}
-
-/// Lets the method of a service answer.
-fn called(
-    method: &Method,
-    target: Target<'_>,
-    (path, arguments): (&rpc::Path, rpc::Arguments),
-    body: &[u8],
-) -> Work {
-    let Some(wanted) = path.target(method) else {
-        let mut refusal = method_not_allowed();
-        if let Ok(allow) = HeaderValue::try_from(&path.allow) {
-            refusal.headers_mut().insert(header::ALLOW, allow);
-        }
-        return Work::Done(refusal.into());
-    };
-    let request = rpc::Request::new(target.path, arguments, target.query, body);
-    Work::Method(wanted.service.clone().request(wanted.method, request))
-}
-
-/// The short way, or the router's.
-fn routed(
+/// The first endpoint that has the path.
+fn at_endpoint(
     published: &Published,
     counts: &WorkerCounts,
     method: &Method,
     target: Target<'_>,
-    request: &RequestDecoder,
-) -> (Work, usize) {
-    if let Some((way, route)) = published.short_way.as_ref().filter(|(way, _)| way.path == target.path) {
-        match way.begin(method, target.query, request.body()) {
-            short_way::Begun::Answering(answering) => return (Work::ShortWay(answering), *route),
-            short_way::Begun::NotHere => {}
-            short_way::Begun::Panicked => return (Work::Done(panicked(counts)), *route),
-        }
-    }
-    let Some(request) = for_router(method, request) else {
-        return (Work::Done(not_a_request().into()), NO_ROUTE);
+    decoder: &RequestDecoder,
+) -> Option<(Work, usize)> {
+    let request = EndpointRequest { method, path: target.path, query: target.query, decoder };
+    let begin = || published.endpoints.iter().find_map(|endpoint| endpoint.begin(&request));
+    let Ok(begun) = catch_unwind(AssertUnwindSafe(begin)) else {
+        return Some((Work::Done(panicked(counts)), NO_ROUTE));
     };
+    let (RouteId(route), begun) = begun?;
+    let work = match begun {
+        endpoint::Begun::Done(answer) => Work::Done(answer),
+        endpoint::Begun::Answering(answering) => Work::Answering(answering),
+        endpoint::Begun::Upgrade(answer, upgrade) => Work::Upgrade(answer, upgrade),
+    };
+    Some((work, route))
+}
+
+/// What the router makes of it.
+fn routed(published: &Published, method: &Method, request: &RequestDecoder) -> Work {
+    let Some(request) = for_router(method, request) else { return Work::Done(not_a_request().into()) };
     let answering = published.router.clone().call(request);
     let answering = async { answering.await.unwrap_or_else(|never| match never {}) };
-    (Work::Router(Box::pin(answering)), NO_ROUTE)
+    Work::Router(Box::pin(answering))
 }
 
 /// The request as the router takes it. Its header values are parts of one copy of the head.
-fn for_router(method: &Method, request: &RequestDecoder) -> Option<Request<Body>> {
+pub(crate) fn for_router(method: &Method, request: &RequestDecoder) -> Option<Request<Body>> {
     let mut made = Request::new(Body::from(Bytes::copy_from_slice(request.body())));
     *made.method_mut() = method.clone();
     *made.uri_mut() = Uri::try_from(request.target()).ok()?;
@@ -245,6 +208,11 @@ fn not_a_request() -> Response<Body> {
 }
 
 impl Work {
+    /// What the connection goes on with behind the answer; the rest is dropped.
+    pub(crate) fn into_upgrade(self) -> Option<Box<dyn Upgrade>> {
+        if let Work::Upgrade(_, upgrade) = self { Some(upgrade) } else { None }
+    }
+
     /// The answer, once it is there. A panic on the way to it is a 500. `route` is told what the router has matched.
     pub(crate) fn poll(
         &mut self,
@@ -257,8 +225,7 @@ impl Work {
                 let taken = Answer::new(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", Bytes::new());
                 Poll::Ready(std::mem::replace(answer, taken))
             }
-            Work::ShortWay(answering) => answering.as_mut().poll(context),
-            Work::Method(answering) => answering.as_mut().poll(context).map(of_method),
+            Work::Answering(answering) => answering.as_mut().poll(context),
             Work::Router(answering) => {
                 // A handler begins to run within the first poll, and the note that a route was matched is made there.
                 metrics::clear_matched();
@@ -278,16 +245,6 @@ impl Work {
     }
 }
 
-fn of_method(outcome: Result<Vec<u8>, Refusal>) -> Answer {
-    match outcome {
-        Ok(answer) => Answer(Content::Written(answer)),
-        Err(refusal) => {
-            let status = StatusCode::from_u16(refusal.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            reason(status, refusal.reason()).into()
-        }
-    }
-}
-
 fn panicked(counts: &WorkerCounts) -> Answer {
     // The panic itself was printed by the panic hook.
     counts.panics.fetch_add(1, Ordering::Relaxed);
@@ -299,14 +256,6 @@ fn panicked(counts: &WorkerCounts) -> Answer {
 /// The answer to a path that no route has.
 pub(crate) fn not_found() -> Response<Body> {
     reason(StatusCode::NOT_FOUND, "no such path")
-}
-
-/// The answer to a method that a route does not have; the router adds `Allow`.
-pub(crate) fn method_not_allowed() -> Response<Body> {
-    reason(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "this path does not have that method; the Allow header names those it has",
-    )
 }
 
 /// Counts a request as being worked on until it is dropped.

@@ -19,12 +19,11 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::endpoint::{Endpoint, FastPath, RouteId};
 use crate::home::Handover;
-use crate::metrics::{Bound, Counts};
+use crate::metrics::{Bound, Counts, NO_ROUTE};
 use crate::process::Process;
-use crate::rpc::{self, Services};
 use crate::shared::{Shared, State};
-use crate::short_way::ShortWay;
 use crate::{Answer, Limits, Pace, ServiceError, open_files, publish, worker};
 
 /// Connections the kernel keeps for us until we accept them.
@@ -48,8 +47,7 @@ pub type StartError = Box<dyn std::error::Error + Send + Sync>;
 /// A system that is ready to serve: its routes, and what belongs to them.
 pub struct System {
     router: Router,
-    short_way: Option<ShortWay>,
-    services: Services,
+    endpoints: Vec<Box<dyn Endpoint>>,
     background: Vec<Background>,
     collectors: Vec<Box<dyn Collector>>,
     at_stop: Vec<AtStop>,
@@ -61,35 +59,32 @@ impl System {
     pub fn new(router: Router) -> Self {
         System {
             router,
-            short_way: None,
-            services: Services::new(),
+            endpoints: Vec::new(),
             background: Vec::new(),
             collectors: Vec::new(),
             at_stop: Vec::new(),
         }
     }
 
-    /// One more service, made of a trait by [`service`](crate::service): its REST routes, which come before those of
-    /// the router, and its methods for calls over WebSockets.
-    pub fn service(mut self, service: impl rpc::Service) -> Self {
-        self.services.push(Arc::new(service));
+    /// One more endpoint, which is asked before the router, behind those that are there already.
+    pub fn endpoint(mut self, endpoint: impl Endpoint) -> Self {
+        self.endpoints.push(Box::new(endpoint));
         self
     }
 
-    /// A short way for the one path that is asked for far more often than all others: past the router, and with
-    /// nothing of the request kept while it waits. `begin` gets method, query and body, and copies what it needs of
-    /// them; where it gives nothing the router is asked, which has the path too.
-    pub fn short_way<F: Future<Output = Answer> + Send + 'static>(
-        mut self,
+    /// A fast path for what is asked for far more often than all else: past the router, and with nothing of the request
+    /// kept while it waits. `begin` gets method, query and body, and copies what it needs of them; where it gives
+    /// nothing the router is asked, which has the path too.
+    pub fn fast_path<F: Future<Output = Answer> + Send + 'static>(
+        self,
         path: &'static str,
         begin: impl Fn(&Method, Option<&str>, &[u8]) -> Option<F> + Send + Sync + 'static,
     ) -> Self {
-        self.short_way = Some(ShortWay::new(path, begin));
-        self
+        self.endpoint(FastPath { path, route: RouteId(NO_ROUTE), begin })
     }
 
     /// Its routes alone, for whoever serves them by another server than this crate's: without health, metrics, bounds,
-    /// services, the short way and the work in the background.
+    /// endpoints and the work in the background.
     pub fn into_router(self) -> Router {
         self.router
     }
@@ -138,7 +133,7 @@ impl<F: Fn(&mut DescriptorEncoder<'_>) -> fmt::Result + Send + Sync + 'static> C
 }
 
 impl Default for System {
-    /// A system without routes of its own, for services.
+    /// A system without routes of its own, for endpoints.
     fn default() -> Self {
         System::new(Router::new())
     }
@@ -379,12 +374,9 @@ fn say_listening(local: SocketAddr) {
 
 /// Makes a system that has started reachable.
 fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceError> {
-    let System { router, short_way, services, background, collectors, at_stop } = system;
-    let published = publish::publish(shared, router, short_way, services)?;
+    let System { router, endpoints, background, mut collectors, at_stop } = system;
+    let published = publish::publish(shared, router, endpoints, &mut collectors)?;
     let mut registry = shared.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if !published.services.is_empty() {
-        registry.register_collector(Box::new(published.calls.clone()));
-    }
     collectors.into_iter().for_each(|collector| registry.register_collector(collector));
     drop(registry);
     background.into_iter().for_each(|work| drop(tokio::spawn(work)));

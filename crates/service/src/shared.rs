@@ -1,24 +1,19 @@
 //! What all threads of one server see.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::extract::MatchedPath;
 use axum::http::Request;
 use prometheus_client::registry::Registry;
-use std::sync::Arc;
 use tower::{Layer, Service};
 
-use bytes::Bytes;
-
 use crate::Limits;
+use crate::endpoint::Endpoint;
 use crate::home::Homes;
 use crate::metrics::Counts;
-use crate::rpc::{Routes, Services};
-use crate::rpc_metrics::CallCounts;
-use crate::short_way::ShortWay;
 
 /// Where the server is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +26,8 @@ pub(crate) enum State {
 /// What the system offers.
 pub(crate) struct Published {
     pub(crate) router: Router,
-    /// With the number that its route is counted under.
-    pub(crate) short_way: Option<(ShortWay, usize)>,
-    pub(crate) services: Services,
-    pub(crate) routes: Routes,
-    /// Service, and method within it, by the number that calls over WebSockets have.
-    pub(crate) methods: Arc<[(usize, usize)]>,
-    /// What these calls' connections begin with.
-    pub(crate) greeting: Vec<u8>,
-    pub(crate) openapi: Bytes,
-    pub(crate) calls: Arc<CallCounts>,
+    /// Asked before the router, in this order.
+    pub(crate) endpoints: Vec<Box<dyn Endpoint>>,
 }
 
 /// Shared by the accepting thread, the workers and the starting system.

@@ -12,8 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 
 use crate::connection::{Connection, End};
+use crate::endpoint::{Upgrade, Upgraded};
+use crate::held::Held;
 use crate::home::Handover;
-use crate::rpc::{self, Form};
 use crate::shared::Shared;
 
 /// How long, and how much, a client that was refused may go on sending before it is cut off.
@@ -100,23 +101,22 @@ async fn connection(shared: Arc<Shared>, index: usize, handover: Handover, stopp
             }
             // Boxed, so that a connection which comes to neither has no room for them.
             (stream, End::Refused) => Box::pin(linger(stream)).await,
-            (stream, End::Upgrade(form, input)) => {
-                Box::pin(calls(&shared, index, (stream, input), form, &stopping)).await;
+            (stream, End::Upgrade(upgrade, input)) => {
+                Box::pin(upgraded(&shared, index, (stream, input), upgrade, &stopping)).await;
             }
         }
         return;
     }
 }
 
-/// A connection that has become a WebSocket.
-async fn calls(
+/// A connection that has left HTTP.
+async fn upgraded(
     shared: &Shared,
-    index: usize,
-    connection: (tokio::net::TcpStream, Vec<u8>),
-    form: Form,
+    worker: usize,
+    (stream, input): (tokio::net::TcpStream, Vec<u8>),
+    upgrade: Box<dyn Upgrade>,
     stopping: &Stopping,
 ) {
-    let Some(published) = shared.published.get() else { return };
     let stop = async {
         let mut stop = pin!(stopping.notify.notified());
         stop.as_mut().enable();
@@ -124,8 +124,10 @@ async fn calls(
             stop.await;
         }
     };
-    let stream = rpc::run(shared, published, index, connection, form, stop).await;
-    linger(stream).await;
+    let held = Held::new(&shared.counts.budget);
+    let silence_max = shared.limits.head_timeout;
+    let connection = Upgraded { stream, input, worker, held, silence_max, stop: Box::pin(stop) };
+    linger(upgrade.run(connection).await).await;
 }
 
 /// Takes in, for a moment, what a client is still sending that has already been refused. Closing at once would

@@ -185,8 +185,8 @@ fn a_panic_is_a_500_without_detail_and_the_connection_goes_on() {
 }
 
 #[test]
-fn the_short_way_answers_its_path_and_leaves_the_rest_to_the_router() {
-    let system = System::new(routes()).short_way("/echo", |method, query, body| {
+fn the_fast_path_answers_its_path_and_leaves_the_rest_to_the_router() {
+    let system = System::new(routes()).fast_path("/echo", |method, query, body| {
         if method != "POST" {
             return None;
         }

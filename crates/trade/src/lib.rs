@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use tidemark_service::{Options, ReferenceSystem, Stop};
-//! use tidemark_service::rpc::{CallError, Client, ClientOptions, RestClient};
+//! use tidemark_rpc::{CallError, Client, ClientOptions, RestClient};
 //! use tidemark_trade::{Trade, TradeSystem, TradesClient};
 //!
 //! let listen = "127.0.0.1:0".parse()?;

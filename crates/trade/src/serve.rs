@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidemark_rpc::Calls;
 use tidemark_service::{
     Options, ReferenceSystem, Setting, SettingError, Settings, StartError, System, encode::counter,
 };
@@ -35,7 +36,7 @@ impl ReferenceSystem for TradeSystem {
 
     fn start(self, _: &Options) -> Result<System, StartError> {
         let counting = Arc::new(Counting::new());
-        let system = System::default().service(TradesService(counting.clone()));
+        let system = System::default().endpoint(Calls::new().service(TradesService(counting.clone())));
         Ok(system.counters(move |encoder| counter(encoder, "trade_trades", "Trades taken", counting.sum())))
     }
 }

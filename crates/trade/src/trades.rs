@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tidemark_service::{service, worker_index};
+use tidemark_rpc::service;
+use tidemark_service::worker_index;
 
 /// A trade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 
-use tidemark_service::rpc::{Client, ClientOptions, Form, RestClient};
+use tidemark_rpc::{Client, ClientOptions, Form, RestClient};
 use tidemark_service::{Options, ReferenceSystem, Served, ServiceError, Stop};
 use tidemark_trade::{Trade, TradeSystem, TradesClient};
 
