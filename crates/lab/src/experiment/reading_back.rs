@@ -2,30 +2,88 @@
 
 use std::path::Path;
 
+use tidemark_record::fault::Fault;
 use tidemark_record::summary::Ledger;
 use tidemark_store::Durability;
 
-use super::watching::Driven;
-use super::{Experiment, written};
+use super::preparing::Environment;
+use super::watching::{Driven, Load};
+use super::{Experiment, Record, written};
 use crate::error::LabError;
 use crate::interrupt::Wish;
 use crate::progress::{Progress, Watcher};
 use crate::system::Running;
+use crate::timetable::microseconds;
 use crate::verify::{self, Holdings, Pages, Recipe, Unfinished};
 
 /// Why a run whose load was stopped is not verified.
 const STOPPED_BEFORE: &str = "stopped by the user before its load was over";
 
+/// What the system was found to hold, with everything stopped.
+pub struct Verified {
+    pub load: Load,
+    pub faults: Vec<Fault>,
+    /// None where nothing was entered and nobody asked.
+    pub ledger: Option<Ledger>,
+}
+
 impl Experiment {
+    /// Reads back what the system holds, and stops everything.
+    pub(super) fn verify(
+        &self,
+        driven: Driven,
+        record: &mut Record<'_>,
+        progress: &Watcher<'_>,
+    ) -> Result<Verified, LabError> {
+        // dropped from the last to the first
+        let Driven { mut environment, epoch, mut faults, load } = driven;
+        let Environment { recipe, system, stores, synced_before, .. } = &mut environment;
+        let now_us = || microseconds(epoch.elapsed()) as i64;
+        let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
+        if needs_nodes && self.wish() == Wish::GoOn {
+            let restored = faults.restore(&|| self.wish() == Wish::GoOn);
+            restored.iter().try_for_each(|event| record.writer.add_event(event)).map_err(written)?;
+        }
+        let stop = |system: &mut Running, record: &mut Record<'_>| {
+            let at_us = now_us();
+            let Some(ending) = system.stop() else { return Ok(()) };
+            record.account.stopped(&ending);
+            record.event(at_us, "stopped", ending)
+        };
+        let missing = self.catch_up(recipe.as_mut(), system, &load, progress)?;
+        if recipe.as_ref().is_some_and(Recipe::is_of_a_directory) {
+            // nobody reads a directory while another has it open
+            stop(system, record)?;
+        }
+        let ledger = match missing {
+            Some(reason) => verify::entered(&self.run_dir, &reason.to_string()).map_err(written)?,
+            None => self.read_back(recipe.as_ref(), system, &load, progress)?,
+        };
+        if let Some(ledger) = &ledger {
+            record.event(now_us(), "verified", verify::in_words(ledger))?;
+        }
+
+        let at_us = now_us();
+        stop(system, record)?;
+        // whoever stopped the run does not want to wait for this
+        let after = if self.wish() == Wish::GoOn { self.probe(system, progress)? } else { None };
+        record.account.synced(synced_before.take(), after);
+        for (name, ending) in stores.stop(&|| self.wish() != Wish::Abort) {
+            record.account.store_stopped(&name, &ending);
+            record.event(at_us, "stopped", format!("{name}: {ending}"))?;
+        }
+        Ok(Verified { load, faults: faults.records().to_vec(), ledger })
+    }
+
     /// Where a store is to be read straight that is behind its system: waits for it. Returns why that was in vain.
-    pub(super) fn catch_up(
+    fn catch_up(
         &self,
         recipe: Option<&mut Recipe>,
         system: &Running,
-        driven: &Driven,
+        load: &Load,
         progress: &Watcher<'_>,
     ) -> Result<Option<Unfinished>, LabError> {
-        let is_there = driven.system_ended.is_none() && self.wish() == Wish::GoOn;
+        let is_there = load.system_ended.is_none() && self.wish() == Wish::GoOn;
         let Some(recipe) = recipe.filter(|_| is_there) else { return Ok(None) };
         let mut tell =
             |step: verify::Step| progress.tell(Progress::Verifying { read: step.read, of: step.of });
@@ -34,16 +92,16 @@ impl Experiment {
     }
 
     /// Reads everything back and holds it against the ledger; none where nothing was entered and nobody asked.
-    pub(super) fn verify(
+    fn read_back(
         &self,
         recipe: Option<&Recipe>,
         system: &Running,
-        driven: &Driven,
+        load: &Load,
         progress: &Watcher<'_>,
     ) -> Result<Option<Ledger>, LabError> {
         let entered = |why: &str| verify::entered(&self.run_dir, why).map_err(written);
         let Some(recipe) = recipe else { return entered(verify::NO_VERIFY) };
-        if driven.system_ended.is_some() && recipe.asks_the_system() {
+        if load.system_ended.is_some() && recipe.asks_the_system() {
             return entered("the system ended by itself, so that nobody could be asked");
         }
         if self.wish() != Wish::GoOn {

@@ -4,35 +4,45 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{Drive, DriveEnd, PhaseTimes};
-use tidemark_record::{Event, RunWriter, ThreadInterval, Totals};
+use tidemark_record::{ThreadInterval, Totals};
 use tidemark_scenario::Plan;
 
-use super::{driven, written};
+use super::preparing::Environment;
+use super::{Experiment, Record, driven, written};
 use crate::error::LabError;
 use crate::faults::Faults;
 use crate::hopeless::{Hopeless, Watch};
 use crate::interrupt::Wish;
-use crate::monitor::{Monitor, SYSTEM};
+use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
 use crate::silence::Silence;
 use crate::started::try_held;
-use crate::stores::Stores;
-use crate::system::Running;
 use crate::timetable::{Timetable, microseconds};
 use crate::verdict;
 
 /// How often a wish to stop, the phase and the system are looked at.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What is driven, and what happens to it meanwhile. The faults go first: they have the system in their hands.
-pub struct Tested<'a> {
+/// A load that has begun. Dropped, the load ends first, then the faults, then what both were aimed at.
+pub struct Started {
+    pub drive: Drive,
     pub faults: Faults,
-    pub system: &'a mut Running,
-    pub stores: &'a Stores,
+    /// The run's zero.
+    pub epoch: Instant,
+    pub environment: Environment,
 }
 
-/// What a drive left behind.
+/// A load that is over.
 pub struct Driven {
+    pub load: Load,
+    pub faults: Faults,
+    /// The run's zero.
+    pub epoch: Instant,
+    pub environment: Environment,
+}
+
+/// What a load left behind.
+pub struct Load {
     pub end: DriveEnd,
     /// How the system ended, if it did so by itself.
     pub system_ended: Option<String>,
@@ -66,14 +76,14 @@ impl Reason {
 }
 
 /// A load that is watched.
-pub struct Watching<'a, 's, 'w> {
-    pub plan: &'a Plan,
+struct Watching<'a, 'w> {
+    plan: &'a Plan,
     /// The run's zero.
-    pub epoch: Instant,
-    pub wish: &'a dyn Fn() -> Wish,
-    pub writer: &'a mut RunWriter<'w>,
-    pub monitor: &'a mut Monitor,
-    pub tested: &'a mut Tested<'s>,
+    epoch: Instant,
+    wish: &'a dyn Fn() -> Wish,
+    record: &'a mut Record<'w>,
+    environment: &'a mut Environment,
+    faults: &'a mut Faults,
 }
 
 /// What was seen of it so far.
@@ -113,23 +123,45 @@ impl<'p> Seen<'p> {
     }
 }
 
-impl Watching<'_, '_, '_> {
-    /// Takes intervals and looks at everything until the driving threads are done.
+impl Experiment {
+    /// Sees the load to its end.
     ///
     /// # Errors
     /// [`LabError::Interrupted`] where all is to stop at once; else where the run cannot be written or measured.
-    pub fn until_over(mut self, drive: Drive) -> Result<Driven, LabError> {
+    pub(super) fn drive(&self, started: Started, record: &mut Record<'_>) -> Result<Driven, LabError> {
+        // dropped from the last to the first
+        let Started { mut environment, epoch, mut faults, drive } = started;
+        let watching = Watching {
+            plan: &self.plan,
+            epoch,
+            wish: &|| self.wish(),
+            record,
+            environment: &mut environment,
+            faults: &mut faults,
+        };
+        let load = watching.until_over(drive)?;
+        for part in &load.end.untaken {
+            record.writer.add_to_ledger(part, load.end.ended_us).map_err(written)?;
+        }
+        faults.end().iter().try_for_each(|event| record.writer.add_event(event)).map_err(written)?;
+        Ok(Driven { load, faults, epoch, environment })
+    }
+}
+
+impl Watching<'_, '_> {
+    /// Takes intervals and looks at everything until the driving threads are done.
+    fn until_over(mut self, drive: Drive) -> Result<Load, LabError> {
         let mut seen = Seen::new(self.plan, drive.phases());
         // what is seen from now on counts
-        self.monitor.look(microseconds(self.epoch.elapsed()));
+        self.environment.monitor.look(microseconds(self.epoch.elapsed()));
         loop {
             match drive.intervals().recv_timeout(LOOK_EVERY) {
                 Ok(mut interval) => {
                     for example in &mut interval.examples {
                         example.detail = self.plan.secrets.masked(&example.detail);
                     }
-                    self.writer.add_interval(&interval).map_err(written)?;
-                    seen.add(&interval, &self.tested.faults);
+                    self.record.writer.add_interval(&interval).map_err(written)?;
+                    seen.add(&interval, &self.faults);
                     drive.recycle(interval);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -151,12 +183,12 @@ impl Watching<'_, '_, '_> {
         seen.neighbours.look(now_us, false);
         let end = drive.join().map_err(driven)?;
         let Seen { system_ended, hopeless, silence, calm, neighbours, .. } = seen;
-        Ok(Driven { end, system_ended, hopeless, silence, calm, neighbours })
+        Ok(Load { end, system_ended, hopeless, silence, calm, neighbours })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {
-        for event in self.tested.faults.news() {
-            self.writer.add_event(&event).map_err(written)?;
+        for event in self.faults.news() {
+            self.record.writer.add_event(&event).map_err(written)?;
         }
         Ok(())
     }
@@ -165,22 +197,22 @@ impl Watching<'_, '_, '_> {
         let Some(phase) = seen.timetable.entered(now_us).filter(|_| !seen.stopping) else { return Ok(()) };
         let text = format!("{}: {}", phase.name, phase.level);
         let at_us = phase.start_us as i64;
-        self.writer.add_event(&Event { at_us, kind: "phase".into(), text }).map_err(written)
+        self.record.event(at_us, "phase", text)
     }
 
     /// Once a second: every process.
     fn look_around(&mut self, now_us: u64) -> Result<(), LabError> {
-        for handle in self.tested.faults.started() {
+        for handle in self.faults.started() {
             // one that somebody is at work on is looked at next time
             if let Some(handle) = try_held(handle) {
-                self.monitor.follow(handle.name(), handle.process_id());
+                self.environment.monitor.follow(handle.name(), handle.process_id());
             }
         }
         self.look(now_us)
     }
 
     fn look(&mut self, now_us: u64) -> Result<(), LabError> {
-        self.writer.add_samples(&self.monitor.look(now_us)).map_err(written)
+        self.record.writer.add_samples(&self.environment.monitor.look(now_us)).map_err(written)
     }
 
     /// Ends the load where the user, an objective or the end of the system says so.
@@ -191,7 +223,8 @@ impl Watching<'_, '_, '_> {
         now_us: u64,
         looked: bool,
     ) -> Result<(), LabError> {
-        let found = if looked && !seen.stopping { seen.watch.hopeless(self.writer.totals()) } else { None };
+        let found =
+            if looked && !seen.stopping { seen.watch.hopeless(self.record.writer.totals()) } else { None };
         match (self.wish)() {
             Wish::Abort => {
                 drive.abort();
@@ -209,7 +242,7 @@ impl Watching<'_, '_, '_> {
             seen.hopeless = Some(found);
         }
         if seen.system_ended.is_none()
-            && let Some((ending, reason)) = self.tested.gone(now_us)
+            && let Some((ending, reason)) = self.gone(now_us)
         {
             seen.stopping = true;
             self.stop(drive, now_us, Reason::Exited, ending)?;
@@ -219,30 +252,29 @@ impl Watching<'_, '_, '_> {
     }
 
     fn stop(&mut self, drive: &Drive, now_us: u64, reason: Reason, text: String) -> Result<(), LabError> {
-        let event = Event { at_us: now_us as i64, kind: reason.kind().into(), text };
         drive.stop();
-        self.writer.add_event(&event).map_err(written)
+        self.record.event(now_us as i64, reason.kind(), text)
     }
-}
 
-impl Tested<'_> {
     /// What there is no more, though nobody wished it: how it ended, and the same as a reason for the verdict.
     fn gone(&mut self, now_us: u64) -> Option<(String, String)> {
         let at_s = now_us as f64 / 1e6;
         if let Some(gone) = self.faults.gone() {
             return Some((gone.lines().next().unwrap_or_default().to_owned(), gone));
         }
-        if let Some((name, ending)) = self.stores.ended(&|name| self.faults.expect_the_end_of(name)) {
+        if let Some((name, ending)) =
+            self.environment.stores.ended(&|name| self.faults.expect_the_end_of(name))
+        {
             let text = format!("{name}: {ending}");
             let reason = format!(
                 "the store {name} ended by itself: {ending} after {at_s:.1} s; see logs/{name}.log of the run"
             );
             return Some((text, reason));
         }
-        let ending = self.system.ended().filter(|_| !self.faults.expect_the_end_of(SYSTEM))?;
+        let ending = self.environment.system.ended().filter(|_| !self.faults.expect_the_end_of(SYSTEM))?;
         let reason = format!(
             "the system ended by itself: {ending} after {at_s:.1} s; see logs/{}.log of the run",
-            self.system.name
+            self.environment.system.name
         );
         Some((ending, reason))
     }

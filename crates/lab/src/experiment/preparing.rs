@@ -1,0 +1,288 @@
+//! What a load needs before it begins: stores, the system, links and disks for faults, the scenario's own preparation.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use tidemark_drive::{Address, DriveOptions};
+use tidemark_record::ledger::Part;
+use tidemark_scenario::Shared;
+use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
+
+use super::watching::LOOK_EVERY;
+use super::{Experiment, Record, driven, written};
+use crate::disk::Disks;
+use crate::error::LabError;
+use crate::faults::{Faults, Means};
+use crate::interrupt::Wish;
+use crate::link::{self, Link};
+use crate::monitor::{Monitor, SYSTEM};
+use crate::progress::{Progress, Watcher};
+use crate::started::Handle;
+use crate::stores::{self, Stores};
+use crate::sync::SyncProbe;
+use crate::system::{Running, Setup};
+use crate::verify::{Known, Recipe};
+
+/// Durability that waits for the disk, beside which the disk's own sync latency is measured.
+const SYNCED: &str = "synced";
+
+/// What a load is driven against. When it is dropped, the system is stopped before the stores, and both before the disks
+/// that their data is on are unmounted.
+pub struct Environment {
+    pub monitor: Monitor,
+    /// How what the system holds is read back.
+    pub recipe: Option<Recipe>,
+    /// The sync latency of the disk under the system's data before the load.
+    pub synced_before: Option<SyncProbe>,
+    pub system: Running,
+    pub stores: Stores,
+    pub _disks: Arc<Disks>,
+}
+
+/// An environment that serves, and has what the scenario prepares in it.
+pub struct Prepared {
+    /// What faults can be aimed at.
+    pub targets: Vec<Handle>,
+    pub means: Means,
+    /// When the stores and the system were ready.
+    pub ready: Vec<(Instant, String)>,
+    pub environment: Environment,
+}
+
+impl Experiment {
+    /// Starts stores and system, and prepares them.
+    pub(super) fn prepare(
+        &self,
+        record: &mut Record<'_>,
+        progress: &Watcher<'_>,
+    ) -> Result<Prepared, LabError> {
+        let plan = &self.plan;
+        let mut ready = Vec::new();
+        let begin = Instant::now();
+        // declared before what is on it, hence dropped after that
+        let disks = Arc::new(self.disks()?);
+        record.account.notes.extend(disks.notes());
+        // declared before the system, hence dropped after it
+        let stores = self.start_stores(&disks, progress)?;
+        for store in stores.manifest() {
+            let text =
+                format!("{} at {} after {:.2?}", store.version, store.addresses.join(", "), begin.elapsed());
+            ready.push((Instant::now(), text));
+        }
+        record.account.stores(&stores);
+        let name = plan.secrets.masked(&stores.resolved(&system_name(&plan.system.origin)));
+        progress.tell(Progress::Starting { system: name });
+        let begin = Instant::now();
+        let mut system = self.start_system(&stores, &disks)?;
+        ready.push((Instant::now(), format!("{} after {:.2?}", system.url, begin.elapsed())));
+        let mut monitor = Monitor::new();
+        record.account.notes.extend(monitor.note());
+        monitor.follow(SYSTEM, system.process_id());
+        for (name, id) in stores.processes() {
+            monitor.follow(&name, Some(id));
+        }
+        let targets: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
+
+        let known = Known { directory: self.store_of(&system), cassandra: stores.found(Product::Cassandra) };
+        let recipe = Recipe::of(plan, &system.url, known, self.seed)?;
+        recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
+        let link = self.link(&mut system)?;
+        record.account.notes.extend(link.as_ref().map(|link| {
+            format!(
+                "connections went through a link of the lab's own at {}, for the faults that slow or cut it; it takes part \
+                 of a core, and its time is in every response time",
+                link.address
+            )
+        }));
+        let of_system = link.map(|link| (SYSTEM.to_owned(), link));
+        let means =
+            Means { links: of_system.into_iter().chain(stores.links()).collect(), disks: disks.clone() };
+        Faults::check(&plan.faults, &targets, &means)?;
+
+        let synced_before = self.probe(&system, progress)?;
+        if let Some(part) = self.prepare_data(&mut system, progress)? {
+            record.writer.add_to_ledger(&part, 0).map_err(written)?;
+        }
+        let environment = Environment { monitor, recipe, synced_before, system, stores, _disks: disks };
+        Ok(Prepared { targets, means, ready, environment })
+    }
+
+    fn start_stores(&self, disks: &Disks, progress: &Watcher<'_>) -> Result<Stores, LabError> {
+        let setup = stores::Setup {
+            run_dir: self.run_dir.clone(),
+            data_of: &|name| disks.data_of(name),
+            is_linked: &|name| self.has_link_faults(name),
+            cores: self.options.pins.system.clone(),
+            keep_data: self.options.keep_data,
+        };
+        let mut tell = |text| progress.tell(Progress::Store { text });
+        Stores::start(&self.plan.stores, &setup, &|| self.wish(), &mut tell)
+    }
+
+    /// Disks of their own for the data of whatever faults are to fill.
+    fn disks(&self) -> Result<Disks, LabError> {
+        let faults = &self.plan.faults;
+        let Some(fault) = faults.iter().find(|fault| fault.kind.disk_bytes().is_some()) else {
+            return Ok(Disks::default());
+        };
+        let of_system = |fault: &&PlannedFault| fault.kind.disk_bytes().is_some() && fault.is_about(SYSTEM);
+        if let Some(fault) = faults.iter().find(of_system)
+            && !matches!(self.plan.system.origin, SystemOrigin::Shipped(_))
+        {
+            return Err(LabError::Usage(format!(
+                "`{fault}` cannot be: only of a system that is started with `serve`, and of stores, it is known where its \
+                 data is"
+            )));
+        }
+        if self.options.keep_data {
+            return Err(LabError::Usage(format!(
+                "`{fault}` has the data on a disk that goes with the run; leave --keep-data or the fault out"
+            )));
+        }
+        let mut names = vec![SYSTEM.to_owned()];
+        names.extend(self.plan.stores.iter().filter(|store| store.is_started()).flat_map(stores::names));
+        Disks::mount(&self.run_dir, faults, &names)
+    }
+
+    fn start_system(&self, stores: &Stores, disks: &Disks) -> Result<Running, LabError> {
+        let setup = Setup {
+            executable: self.options.executable.clone(),
+            run_dir: self.run_dir.clone(),
+            data: disks.data_of(SYSTEM),
+            cores: self.options.pins.system.clone(),
+            keep_data: self.options.keep_data,
+            comes_back: self.plan.faults.iter().any(|fault| fault.kind.ends_processes()),
+        };
+        let mut system = self.plan.system.clone();
+        let has_websockets = self.plan.has_websockets() || self.plan.has_calls();
+        if system.http == HttpVersion::Auto && has_websockets {
+            // A WebSocket begins with a request of HTTP/1.1.
+            system.http = HttpVersion::One;
+        }
+        stores.resolve(&mut system);
+        let mut running = Running::start(&system, &setup, &|| self.wish())?;
+        if self.plan.has_calls() {
+            let path = system.rpc.as_deref().unwrap_or(RPC_PATH);
+            running.greet_calls(path, self.plan.called())?;
+        }
+        Ok(running)
+    }
+
+    fn has_link_faults(&self, name: &str) -> bool {
+        self.plan.faults.iter().any(|fault| fault.kind.is_of_link() && fault.is_about(name))
+    }
+
+    /// Puts a link between the driver and the system where faults are to slow or cut it.
+    fn link(&self, system: &mut Running) -> Result<Option<Arc<Link>>, LabError> {
+        if !self.has_link_faults(SYSTEM) {
+            return Ok(None);
+        }
+        let connections = self.plan.limits.connections;
+        if connections > link::CONNECTIONS_MAX {
+            return Err(LabError::Usage(format!(
+                "faults that slow or cut the link leave room for {} connections, not for {connections}; lower \
+                 `limits: connections`",
+                link::CONNECTIONS_MAX
+            )));
+        }
+        let Address::Tcp(address) = system.target.address else {
+            return Err(LabError::Usage("only a link over TCP can be slowed or cut".into()));
+        };
+        let link = Link::to(address);
+        let link = link.map_err(|error| LabError::Start(format!("no link to {address}: {error}")))?;
+        system.target.address = link.address.into();
+        Ok(Some(Arc::new(link)))
+    }
+
+    pub(super) fn drive_options(&self, system: &Running) -> DriveOptions {
+        DriveOptions {
+            threads: self.threads,
+            cores: self.options.pins.driver.clone(),
+            seed: self.seed,
+            ledger_seed: self.ledger_seed,
+            io: self.options.io,
+            spin: self.options.spin,
+            timestamps: self.options.timestamps,
+            target: system.target.clone(),
+            epoch: Instant::now(),
+            wall_epoch: SystemTime::now(),
+        }
+    }
+
+    /// The sync latency of the disk under the system's data, if its answers wait for it.
+    pub(super) fn probe(
+        &self,
+        system: &Running,
+        progress: &Watcher<'_>,
+    ) -> Result<Option<SyncProbe>, LabError> {
+        if self.wish() == Wish::Abort {
+            return Err(LabError::Interrupted(None));
+        }
+        let Some(data) = system.data_dir().filter(|_| system.durability.as_deref() == Some(SYNCED)) else {
+            return Ok(None);
+        };
+        progress.tell(Progress::Probing);
+        let probe = SyncProbe::measure(data);
+        probe
+            .map(Some)
+            .map_err(|error| LabError::Measure(format!("cannot sync in {}: {error}", data.display())))
+    }
+
+    /// Runs the scenario's `prepare`, and hands back what it entered in the ledger. A wish to stop leaves it to itself: it ends by its own time-outs, or because
+    /// the system is stopped under it.
+    fn prepare_data(&self, system: &mut Running, progress: &Watcher<'_>) -> Result<Option<Part>, LabError> {
+        let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };
+        progress.tell(Progress::Preparing);
+        let options = self.drive_options(system);
+        let plan = Arc::clone(&self.plan);
+        let once = std::thread::Builder::new().name("prepare".into()).spawn(move || {
+            // its own counters and cursors: those of the load begin at their beginning
+            let shared = Shared::new(plan.counters, plan.feeders.clone());
+            tidemark_drive::run_once(&plan, &kind, &shared, &options)
+        });
+        let once = once.map_err(driven)?;
+        while !once.is_finished() {
+            self.go_on()?;
+            std::thread::sleep(LOOK_EVERY / 10);
+        }
+        match once.join() {
+            Ok(Ok(entered)) => self.go_on().map(|()| Some(entered)),
+            Ok(Err(error)) => {
+                let log = match system.ended() {
+                    Some(ending) => format!("; the system ended ({ending}); {}", system.log_tail()),
+                    None => String::new(),
+                };
+                Err(LabError::Prepare(format!("`prepare` of {} failed: {error}{log}", self.plan.source_name)))
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn go_on(&self) -> Result<(), LabError> {
+        if self.wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
+    }
+}
+
+fn system_name(origin: &SystemOrigin) -> String {
+    match origin {
+        SystemOrigin::Shipped(name) | SystemOrigin::Url(name) => name.clone(),
+        SystemOrigin::Command(command) => {
+            let program = command.first().map_or("", String::as_str);
+            Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy().into_owned())
+        }
+        SystemOrigin::Unknown => "nothing".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_are_named_for_persons() {
+        let command = SystemOrigin::Command(vec!["/usr/bin/python3".into(), "x.py".into()]);
+        assert_eq!(system_name(&command), "python3");
+        assert_eq!(system_name(&SystemOrigin::Shipped("airline".into())), "airline");
+    }
+}
