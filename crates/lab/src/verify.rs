@@ -28,8 +28,8 @@ use tidemark_record::{RecordError, Run, write_manifest};
 use client::Client;
 pub use client::Unfinished;
 pub use judge::judge;
-use pages::Number;
 pub use pages::Pages;
+use pages::ask_number;
 pub use recipe::{Known, Recipe};
 pub use search::{Bounds, Holdings, Part};
 pub use straight::{Straight, can_read, straight};
@@ -74,9 +74,8 @@ pub fn catch_up(
     progress: &mut dyn FnMut(Step),
 ) -> Result<Option<Unfinished>, LabError> {
     let Some(question) = recipe.behind.as_ref().filter(|_| recipe.store.is_some()) else { return Ok(None) };
-    let question = Number::of(question)?;
     let bounds = Bounds::new(recipe.within());
-    let ask = || question.ask(Client::new(target, &recipe.headers), &bounds);
+    let ask = || ask_number(question, Client::new(target, &recipe.headers), &bounds);
     let ledger = read(run_dir).map_err(|error| LabError::Measure(error.to_string()))?;
     let of = ledger.map_or(0, |(ledger, _)| ledger.acknowledged());
     let mut tell = |read| progress(Step { read, of });

@@ -51,9 +51,9 @@ fn contents_are_asked_for_each_different_row() {
     assert_eq!(verify.parallel, 8);
     assert_eq!(verify.headers, [("X-Key".to_owned(), "k".to_owned())]);
     let count = verify.count.as_ref().unwrap();
-    assert_eq!(count.path.as_literal(), Some(&b"/count?all=50"[..]));
+    assert_eq!(count.path, "/count?all=50");
     let behind = verify.behind.as_ref().unwrap();
-    assert_eq!(behind.path.as_literal(), Some(&b"/behind"[..]));
+    assert_eq!(behind.path, "/behind");
     let next = contents(&plan).next.as_ref().unwrap();
     assert_eq!(next.parameter.as_deref(), Some("cursor"));
     assert!(matches!(&next.source, NextSource::Header(name) if name == "next-cursor"));
@@ -135,7 +135,7 @@ fn a_store_behind_a_buffer_is_read_straight_once_nothing_is_missing_there() {
             format!("{{store: {store}, behind: {{GET: /behind, json: $.n}}, settle: 1s, headers: {{A: b}}}}");
         let text = format!("system: {system}\n{}", file(&verify));
         let verify = load_text("t.yaml", &text, Path::new("."), &[]).unwrap().verify.unwrap();
-        assert_eq!(verify.behind.unwrap().path.as_literal(), Some(&b"/behind"[..]), "{store}");
+        assert_eq!(verify.behind.unwrap().path, "/behind", "{store}");
         assert!(!matches!(verify.from, ReadFrom::Api(_)), "{store}");
         assert_eq!((verify.settle, verify.headers.len()), (Duration::from_secs(1), 1), "{store}");
     }

@@ -215,6 +215,20 @@ impl std::str::FromStr for Path {
     }
 }
 
+/// As its text.
+impl serde::Serialize for Path {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Path {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Path::parse(&text).map_err(|error| serde::de::Error::custom(format!("{text}: {error}")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::Target;
 use tidemark_record::ledger::DIR;
 use tidemark_scenario::plan::{
-    CassandraTable, ContentsQuestion, CountQuestion, NextSource, Objective, ReadFrom, Resolve, System,
+    CassandraTable, ContentsQuestion, CountQuestion, NextPage, Objective, ReadFrom, Resolve, System,
     SystemOrigin, TlsSettings,
 };
 use tidemark_scenario::{Plan, Secrets, Shared};
 use tidemark_store::Durability;
+use tidemark_wire::json;
 
 use super::hidden;
 use crate::LabError;
@@ -39,8 +40,8 @@ pub struct Recipe {
     pub(super) parallel: usize,
     pub(super) headers: Vec<(String, String)>,
     #[serde(default)]
-    pub(super) behind: Option<Count>,
-    pub(super) count: Option<Count>,
+    pub(super) behind: Option<CountQuestion>,
+    pub(super) count: Option<CountQuestion>,
     pub(super) contents: Option<Contents>,
     #[serde(default)]
     pub(super) store: Option<Store>,
@@ -82,33 +83,12 @@ pub struct Known<'a> {
     pub cassandra: Option<(Vec<String>, String)>,
 }
 
-/// A question for a number.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Count {
-    pub path: String,
-    pub json: Option<String>,
-}
-
 /// Questions for contents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Contents {
-    pub items: String,
+    pub items: json::Path,
     pub next: Option<NextPage>,
     pub paths: Vec<String>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct NextPage {
-    pub source: Source,
-    pub parameter: Option<String>,
-}
-
-/// Where an answer names the next page.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Source {
-    Header(String),
-    Json(String),
 }
 
 impl Recipe {
@@ -135,8 +115,8 @@ impl Recipe {
             within_ms: verify.within.as_millis() as u64,
             parallel: verify.parallel,
             headers: verify.headers.clone(),
-            behind: verify.behind.as_ref().map(Count::of),
-            count: verify.count.as_ref().map(Count::of),
+            behind: verify.behind.clone(),
+            count: verify.count.clone(),
             contents,
             store,
             objectives: objectives.map(|objective| objective.text.clone()).collect(),
@@ -229,16 +209,6 @@ impl Recipe {
     }
 }
 
-impl Count {
-    fn of(question: &CountQuestion) -> Count {
-        let path = question.path.as_literal().unwrap_or_default();
-        Count {
-            path: String::from_utf8_lossy(path).into_owned(),
-            json: question.json.as_ref().map(ToString::to_string),
-        }
-    }
-}
-
 impl Store {
     /// What `verify` wants to be read straight; nothing where it is the system that is asked.
     fn of(from: &ReadFrom, system: &System, known: Known<'_>) -> Result<Option<Store>, LabError> {
@@ -296,14 +266,7 @@ impl Contents {
         now_ms: i64,
     ) -> Result<Contents, LabError> {
         let paths = question.paths(shared, seed, now_ms).map_err(LabError::Usage)?;
-        let next = question.next.as_ref().map(|next| NextPage {
-            source: match &next.source {
-                NextSource::Header(name) => Source::Header(name.clone()),
-                NextSource::Json(path) => Source::Json(path.to_string()),
-            },
-            parameter: next.parameter.clone(),
-        });
-        Ok(Contents { items: question.items.to_string(), next, paths })
+        Ok(Contents { items: question.items.clone(), next: question.next.clone(), paths })
     }
 }
 

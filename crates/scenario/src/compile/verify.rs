@@ -54,7 +54,8 @@ pub(super) fn read(
         if question.as_literal().is_none() && !reader.sink.has_errors() {
             reader.sink.error(path, "this is asked of the whole system: only settings can stand in it");
         }
-        Some(CountQuestion { path: question, json })
+        let path = String::from_utf8_lossy(question.as_literal()?).into_owned();
+        Some(CountQuestion { path, json })
     };
     let (behind, count) = (number("behind"), number("count"));
     let from = match node.get("contents") {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tidemark_wire::json;
 
 use crate::context::{Context, Shared};
@@ -62,10 +63,10 @@ impl CassandraTable {
 }
 
 /// A question for a number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CountQuestion {
     /// Path, with query.
-    pub path: Template,
+    pub path: String,
     /// Where in the answer the number stands; the answer is nothing but the number if none.
     pub json: Option<json::Path>,
 }
@@ -84,7 +85,7 @@ pub struct ContentsQuestion {
 }
 
 /// How the next page is asked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NextPage {
     /// Where an answer names it; where it does not, or with an empty text or null, it is the last one.
     pub source: NextSource,
@@ -93,7 +94,8 @@ pub struct NextPage {
 }
 
 /// Where an answer names the next page.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum NextSource {
     /// In a header, by its lower-case name.
     Header(String),
