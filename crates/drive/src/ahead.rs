@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use crate::clock::MILLISECOND_NS;
 use crate::connection::State;
 use crate::fault::Fault;
-use crate::io::Io;
 use crate::thread::Thread;
 
 /// Most connections that a thread makes ahead at the same time.
@@ -32,7 +31,7 @@ impl Ahead {
     }
 }
 
-impl<I: Io> Thread<'_, I> {
+impl Thread<'_> {
     /// Begins to make what is not there, and gives up what takes too long.
     pub fn make_ahead(&mut self, now_ns: u64) {
         if self.ahead.wanted == 0 || self.flow.draining {
@@ -45,7 +44,7 @@ impl<I: Io> Thread<'_, I> {
         }
         while self.ahead.under_way.len() < AT_ONCE {
             let Some(c) = self.next_unmade(now_ns) else { return };
-            match self.io.open(c as usize) {
+            match self.transport.open(c as usize) {
                 Ok(()) => {
                     self.pool.get(c as usize).state = State::Connecting;
                     let until_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);

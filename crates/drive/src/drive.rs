@@ -11,6 +11,7 @@ use tidemark_record::ledger::Part;
 use tidemark_scenario::plan::{Choose, Limits, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
+use crate::DriveOptions;
 use crate::ahead::Ahead;
 use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
@@ -18,15 +19,16 @@ use crate::connection::Pool;
 use crate::io::{Handshakes, Io, IoChoice, Seat, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
+use crate::protocol::transport;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::room::{Bound, Room};
 use crate::session::Weights;
-use crate::target::{Dialer, Protocol};
+use crate::target::Dialer;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
+use crate::transport::Setup;
 use crate::waiting::{most_slots, most_waiting};
-use crate::{DriveOptions, Target};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -360,7 +362,7 @@ impl Drop for Drive {
 pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
     check(&plan, &options)?;
     let users = plan.load.most_users();
-    let depth = depth(&plan, &options.target);
+    let depth = options.target.protocol.depth(&plan.limits);
     // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
     let carriers = users.div_ceil(depth);
     let fits = carriers <= plan.limits.connections;
@@ -385,7 +387,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let allowed: usize = shares.iter().sum();
     let (io, seats) = Seat::all(options.io, &shares).map_err(no_seat(options.io))?;
     for (seat, share) in seats.into_iter().zip(shares) {
-        parts.push((seat, share, Prepared::all(&plan, &options.target)));
+        parts.push((seat, share, Prepared::all(&plan)));
     }
     let control = Arc::new(Control::default());
     let wakers = parts.iter().map(|(seat, ..)| seat.waker()).collect();
@@ -429,9 +431,17 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
+            let setup = Setup {
+                plan: &plan,
+                kinds: &plan.sessions,
+                target: &target,
+                sockets: connections,
+                depth,
+                random: &mut random,
+            };
             let thread = Thread {
                 clock,
-                io,
+                transport: transport(io, setup),
                 control,
                 shared: &shared,
                 kinds: &plan.sessions,
@@ -441,13 +451,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 schedule,
                 timers: Timers::default(),
                 recorder,
-                pool: Pool::new(
-                    connections * depth,
-                    connections,
-                    plan.limits.choose,
-                    &target,
-                    plan.limits.body_bytes,
-                ),
+                pool: Pool::new(connections * depth, connections, plan.limits.choose),
                 ahead: Ahead::new(if ahead { connections } else { 0 }),
                 bounds: bounds(&plan, index, threads),
                 keep_alive: plan.limits.keep_alive,
@@ -456,7 +460,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 spin: options.spin,
                 timestamps: options.timestamps,
             };
-            thread.run_to(&target, depth).0
+            thread.run().0
         });
         drive.threads.push(spawned.map_err(system("starting a driving thread"))?);
     }
@@ -478,7 +482,7 @@ pub fn run_once(
     let io = seat.sit(Dialer::new(&options.target.address, 1), 1, false).map_err(no_seat(options.io))?;
     let thread = once(plan, kind, shared, options, io)?;
     let end_ns = thread.schedule.end_ns();
-    let (end, mut recorder) = thread.run_to(&options.target, 1);
+    let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
     }
@@ -494,33 +498,35 @@ pub fn run_once(
 }
 
 /// A thread on which one user does one session of a kind, once.
-fn once<'a, I: Io>(
+fn once<'a>(
     plan: &Plan,
     kind: &'a SessionKind,
     shared: &'a Shared,
     options: &DriveOptions,
-    io: I,
-) -> Result<Thread<'a, I>, DriveError> {
+    io: impl Io + 'static,
+) -> Result<Thread<'a>, DriveError> {
     check_ops(plan, kind)?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
+    let mut random = fastrand::Rng::with_seed(options.seed);
+    let setup = Setup { plan, kinds, target: &options.target, sockets: 1, depth: 1, random: &mut random };
     Ok(Thread {
         clock,
-        io,
+        transport: transport(io, setup),
         control: Arc::new(Control::default()),
         shared,
         kinds,
         weights: Weights::new(kinds),
-        prepared: Prepared::all(plan, &options.target),
+        prepared: Prepared::all(plan),
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
         recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
-        pool: Pool::new(1, 1, plan.limits.choose, &options.target, plan.limits.body_bytes),
+        pool: Pool::new(1, 1, plan.limits.choose),
         ahead: Ahead::default(),
         bounds: bounds(plan, 0, 1),
         keep_alive: plan.limits.keep_alive,
-        random: fastrand::Rng::with_seed(options.seed),
+        random,
         ledger_seed: options.ledger_seed,
         spin: false,
         timestamps: Timestamps::Read,
@@ -569,6 +575,7 @@ fn bounds(plan: &Plan, thread: usize, threads: usize) -> Bounds {
         waiting: share(most_waiting(plan).max(plan.load.most_users()), thread, threads),
         connect_timeout_ns: nanoseconds(plan.limits.connect_timeout),
         drain_ns: nanoseconds(plan.limits.drain),
+        message_bytes: plan.limits.body_bytes,
     }
 }
 
@@ -603,16 +610,6 @@ fn phase_times(plan: &Plan, begin_ns: u64) -> Vec<PhaseTimes> {
         times
     });
     times.collect()
-}
-
-/// Requests at once on a connection: over HTTP/2, or where they are calls, as many as the plan wants and the server
-/// takes, else as many as are pipelined.
-fn depth(plan: &Plan, target: &Target) -> usize {
-    match &target.protocol {
-        Protocol::Calls(server) => plan.limits.streams.clamp(1, server.most_calls.max(1)),
-        Protocol::Http2(server) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
-        Protocol::Http1 | Protocol::Redis(_) => plan.limits.pipeline.max(1),
-    }
 }
 
 #[cfg(test)]

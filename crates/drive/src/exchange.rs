@@ -5,15 +5,14 @@ use tidemark_record::Outcome;
 use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
-use crate::codec::{Closed, Expected};
 use crate::connection::State;
 use crate::fault::Fault;
-use crate::io::{Event, Io, Timestamps};
+use crate::io::Timestamps;
 use crate::record::Times;
 use crate::session::{Session, Stand, Turn, World};
 use crate::thread::Thread;
 use crate::timers::Alarm;
-use crate::websocket::WebSocket;
+use crate::transport::Event;
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
@@ -31,7 +30,18 @@ pub(crate) enum Placed {
     Dropped,
 }
 
-impl<I: Io> Thread<'_, I> {
+impl Placed {
+    /// Whether it is over already, without anything that bounds how soon the next one is.
+    fn is_over_unsent(&self) -> bool {
+        match self {
+            Placed::Done => true,
+            Placed::Failed(fault) => fault.is_of_writing(),
+            Placed::UnderWay | Placed::Dropped => false,
+        }
+    }
+}
+
+impl Thread<'_> {
     /// Makes a session begin, as the kind of its origin or one drawn by weight; `again` if its user goes on from the
     /// session before. From `ready_ns` on only the driver is in its way.
     pub fn begin_session(&mut self, s: usize, due_ns: u64, ready_ns: u64, again: bool) {
@@ -63,7 +73,7 @@ impl<I: Io> Thread<'_, I> {
                 Turn::Request(request) => {
                     self.fall_due(s, request, now_ns);
                     let placed = self.place(s, now_ns);
-                    steps_done += u32::from(matches!(placed, Placed::Done | Placed::Failed(Fault::Unmet(_))));
+                    steps_done += u32::from(placed.is_over_unsent());
                     if !self.settle(s, placed, now_ns) {
                         return;
                     }
@@ -183,7 +193,7 @@ impl<I: Io> Thread<'_, I> {
     }
 
     fn connect(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
-        match self.io.open(c) {
+        match self.transport.open(c) {
             Ok(()) => {
                 self.pool.get(c).state = State::Connecting;
                 let session = &mut self.flow.sessions[s];
@@ -202,8 +212,7 @@ impl<I: Io> Thread<'_, I> {
 
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
-        let websocket_step = self.websocket_step(s);
-        if let Some(step) = websocket_step
+        if let Some(step) = self.websocket_step(s)
             && self.pool.get(c).is_websocket()
         {
             return self.transmit_frame(s, c, step);
@@ -213,22 +222,16 @@ impl<I: Io> Thread<'_, I> {
             return Placed::Failed(Fault::Unmet(unmet));
         }
         let session = &mut self.flow.sessions[s];
-        let request = &self.prepared[session.request as usize];
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let mut cx = world.context(&session.slots);
-        let out = self.io.output(c);
-        if let Err(unmet) = request.render(&mut cx, &session.jar, out, &mut self.flow.scratch.body) {
+        if let Err(fault) = self.transport.write(c, session.request.into(), &mut cx, &session.jar) {
             self.withdraw(s, was_entered);
-            return Placed::Failed(Fault::Unmet(unmet));
+            return Placed::Failed(fault);
         }
-        let websocket = websocket_step.map(|_| WebSocket::ask(out, &mut self.random, self.pool.body_bytes()));
         let connection = self.pool.get(c);
-        connection.websocket = websocket;
-        let asks_upgrade = request.expected.asks_upgrade || websocket_step.is_some();
-        connection.codec.start(Expected { asks_upgrade, ..request.expected });
         let sent_ns = self.clock.now_ns();
-        if let Err(error) = self.io.send(c) {
+        if let Err(error) = self.transport.send(c) {
             let fresh = connection.fresh;
             self.close(c);
             // Nothing was taken, so nothing can have been done twice: it was closed before this request.
@@ -239,7 +242,7 @@ impl<I: Io> Thread<'_, I> {
         session.sent_ns = Some(sent_ns);
         let due_ns = session.due_ns;
         self.left(s, sent_ns);
-        self.recorder.used(self.io.socket_of(c), due_ns);
+        self.recorder.used(self.transport.socket_of(c), due_ns);
         Placed::UnderWay
     }
 
@@ -253,7 +256,7 @@ impl<I: Io> Thread<'_, I> {
     /// Whether the session goes on at once.
     fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
         // what was never sent keeps nobody from beginning again and again
-        self.flow.sessions[s].requested |= !matches!(placed, Placed::Failed(Fault::Unmet(_)));
+        self.flow.sessions[s].requested |= !matches!(&placed, Placed::Failed(fault) if fault.is_of_writing());
         match placed {
             Placed::UnderWay => false,
             Placed::Done => {
@@ -414,7 +417,7 @@ impl<I: Io> Thread<'_, I> {
 
     pub fn close(&mut self, c: usize) {
         let connection = self.pool.get(c);
-        if connection.state == State::Open && self.io.is_first(c) {
+        if connection.state == State::Open && self.transport.is_first(c) {
             self.flow.open -= 1;
         }
         connection.state = State::Closed;
@@ -422,7 +425,7 @@ impl<I: Io> Thread<'_, I> {
         if let Some(websocket) = connection.websocket.take() {
             self.flow.unexpected_messages += websocket.kept() as u64;
         }
-        self.io.close(c);
+        self.transport.close(c);
     }
 
     /// Something happened on a connection.
@@ -439,15 +442,20 @@ impl<I: Io> Thread<'_, I> {
                 self.flow.sessions[s].held_until(now_ns);
                 self.go_on(s, now_ns);
             }
-            (Event::Received { closing }, Some(s)) if connection.exchanging => {
-                self.receive(s, c, closing, now_ns)
+            (Event::Answered { keeps_open }, Some(s)) if connection.exchanging => {
+                self.answered(s, c, keeps_open, now_ns);
             }
-            (Event::Ended, Some(s)) if connection.exchanging => match connection.codec.finish() {
-                Ok(()) if connection.websocket.is_some() => self.handshake_answered(s, c, None, now_ns),
-                Ok(()) => self.answered(s, c, false, now_ns),
-                Err(Closed::Before) => self.broke(s, c, Fault::ClosedBefore, now_ns),
-                Err(Closed::Within) => self.broke(s, c, Fault::ClosedWithin, now_ns),
-            },
+            (Event::Upgraded { answer_bytes }, Some(s)) if connection.exchanging => {
+                self.upgraded(s, c, answer_bytes, now_ns);
+            }
+            (Event::Refused(fault), Some(s)) if connection.exchanging => self.refused(s, c, fault, now_ns),
+            (Event::Wrong(violation), Some(s)) if connection.exchanging => {
+                self.broke(s, c, Fault::Protocol(violation), now_ns);
+            }
+            (Event::Ended { within }, Some(s)) if connection.exchanging => {
+                let fault = if within { Fault::ClosedWithin } else { Fault::ClosedBefore };
+                self.broke(s, c, fault, now_ns);
+            }
             (Event::Unsent(error), Some(s)) if connection.exchanging => self.unsent(s, c, error, now_ns),
             (Event::Failed(error), Some(s)) if connection.state == State::Connecting => {
                 connection.refused(now_ns);
@@ -471,13 +479,13 @@ impl<I: Io> Thread<'_, I> {
     /// A connection is open.
     pub fn made(&mut self, c: usize) {
         self.pool.get(c).made();
-        if self.io.is_first(c) {
+        if self.transport.is_first(c) {
             self.flow.open += 1;
             self.recorder.connected();
         }
     }
 
-    /// As where [`Io::send`] itself says that nothing was taken.
+    /// As where [`Transport::send`](crate::transport::Transport::send) itself says that nothing was taken.
     fn unsent(&mut self, s: usize, c: usize, error: std::io::Error, now_ns: u64) {
         if self.pool.get(c).fresh {
             return self.broke(s, c, Fault::Broken(error), now_ns);
@@ -496,27 +504,12 @@ impl<I: Io> Thread<'_, I> {
         self.run_session(s, now_ns);
     }
 
-    fn receive(&mut self, s: usize, c: usize, closing: bool, now_ns: u64) {
-        let received = self.io.received();
-        match self.pool.get(c).codec.decode(received) {
-            Ok(decoded) if decoded.complete && self.pool.get(c).websocket.is_some() => {
-                self.handshake_answered(s, c, Some(decoded.consumed), now_ns);
-            }
-            Ok(decoded) if decoded.complete => {
-                // Bytes behind the answer, or a part of the request that the server did not want: out of step.
-                let is_sent = !self.io.is_sending(c);
-                let in_step = self.io.answered(c, decoded.consumed) && is_sent;
-                self.answered(s, c, in_step && !closing, now_ns);
-            }
-            Ok(_) => {}
-            Err(error) => self.broke(s, c, Fault::Protocol(error), now_ns),
-        }
-    }
-
     /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
     /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
     pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
-        let Some(late_ns) = self.io.arrived().and_then(|at| self.clock.since_wall(at)) else { return now_ns };
+        let Some(late_ns) = self.transport.arrived().and_then(|at| self.clock.since_wall(at)) else {
+            return now_ns;
+        };
         let session = &mut self.flow.sessions[s];
         let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns.unwrap_or(now_ns)));
         self.recorder.read_lag(session.due_ns, late_ns);
@@ -530,14 +523,13 @@ impl<I: Io> Thread<'_, I> {
     }
 
     /// The answer is whole.
-    fn answered(&mut self, s: usize, c: usize, may_keep: bool, now_ns: u64) {
+    fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
         let connection = self.pool.get(c);
         connection.exchanging = false;
         connection.fresh = false;
         let end_ns = self.read(s, now_ns);
-        let connection = self.pool.get(c);
         let session = &mut self.flow.sessions[s];
-        let keep = may_keep && self.keep_alive && connection.codec.keeps_open();
+        let keep = keeps_open && self.keep_alive;
         // Sockets have their turn before alarms: it came in all the same when its time was over.
         if end_ns > session.deadline_ns {
             if !keep {
@@ -546,17 +538,13 @@ impl<I: Io> Thread<'_, I> {
             self.fail(s, Fault::Timeout, end_ns);
             return self.run_session(s, now_ns);
         }
-        let answer = connection.codec.answer();
+        let answer = self.transport.answer(c);
         answer.keep_cookies(&mut session.jar);
-        let due_ns = session.due_ns;
-        self.recorder.answered(answer.status(), due_ns);
-        let session = &mut self.flow.sessions[s];
-        let connection = self.pool.get(c);
+        self.recorder.answered(answer.status(), session.due_ns);
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let probe = &mut self.prepared[session.request as usize].probe;
-        let judged =
-            probe.judge(connection.codec.answer(), &mut session.slots, &mut world, &mut self.flow.scratch);
+        let judged = probe.judge(answer, &mut session.slots, &mut world, &mut self.flow.scratch);
         if !keep {
             self.close(c);
         }
@@ -577,10 +565,10 @@ impl<I: Io> Thread<'_, I> {
             let names = &self.kinds[session.kind].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
-                    let answer = self.pool.get(c as usize).codec.answer();
+                    let answer = self.transport.answer(c as usize);
                     let variables = Variables { slots: &session.slots, names };
                     let scratch = &self.flow.scratch;
-                    request.probe.describe(*flaw, answer, self.io.received(), variables, scratch)
+                    request.probe.describe(*flaw, answer, self.transport.received(), variables, scratch)
                 }
                 (Fault::Unmet(unmet), _) => unmet.describe(names),
                 _ => fault.to_string(),

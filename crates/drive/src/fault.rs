@@ -34,11 +34,18 @@ pub(crate) enum Fault {
     Flawed(Flaw),
     /// It could not be sent, because something that it needs is not there.
     Unmet(Unmet),
+    /// It could not be sent, because the protocol cannot say it; in words.
+    Unsendable(String),
     /// What went wrong with a WebSocket, as what it counts and in words.
     WebSocket(Outcome, Cow<'static, str>),
 }
 
 impl Fault {
+    /// Whether the request could not even be written.
+    pub fn is_of_writing(&self) -> bool {
+        matches!(self, Fault::Unmet(_) | Fault::Unsendable(_))
+    }
+
     /// How it is counted.
     pub fn outcome(&self) -> Outcome {
         match self {
@@ -49,7 +56,7 @@ impl Fault {
                 Outcome::Protocol
             }
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
-            Fault::Protocol(_) => Outcome::Protocol,
+            Fault::Protocol(_) | Fault::Unsendable(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
             Fault::Unmet(_) => Outcome::Variable,
             Fault::WebSocket(outcome, _) => *outcome,
@@ -76,6 +83,7 @@ impl fmt::Display for Fault {
             Fault::Protocol(violation) => write!(f, "{violation}"),
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
             Fault::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
+            Fault::Unsendable(words) => f.write_str(words),
             Fault::WebSocket(_, words) => f.write_str(words),
         }
     }

@@ -103,14 +103,6 @@ pub(crate) trait Io {
     fn handshakes(&self) -> Handshakes {
         Handshakes::default()
     }
-    /// How many connections are open, where `opened` have been opened and not closed.
-    fn connections(&self, opened: u64) -> u64 {
-        opened
-    }
-    /// How often a request had to wait here, because the server takes fewer at once than was thought.
-    fn held(&self) -> u64 {
-        0
-    }
 }
 
 /// A socket can be read or written.

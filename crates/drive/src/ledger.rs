@@ -5,7 +5,6 @@ use tidemark_scenario::plan::LedgerPlan;
 use tidemark_scenario::template::Part;
 use tidemark_scenario::{Context, Plan, Template, Unmet};
 
-use crate::io::Io;
 use crate::session::World;
 use crate::thread::Thread;
 
@@ -59,7 +58,7 @@ fn render(
     Ok(())
 }
 
-impl<I: Io> Thread<'_, I> {
+impl Thread<'_> {
     /// Enters the write of a session's request and makes its content, where the request is one that is entered. Where
     /// it is only sent again, because nothing of it was taken before, it stays what it was.
     pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {

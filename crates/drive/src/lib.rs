@@ -74,6 +74,7 @@ mod io;
 mod jar;
 mod ledger;
 mod machine;
+mod protocol;
 mod record;
 mod redis;
 mod request;
@@ -88,17 +89,21 @@ mod testing;
 mod thread;
 mod timers;
 mod tls;
+mod transport;
 mod waiting;
 mod websocket;
 
 use std::time::{Instant, SystemTime};
 
 pub use drive::{Drive, DriveEnd, DriveError, NotFound, OnceError, PhaseTimes, Stopper, run_once, start};
+pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};
 pub use ledger::{ONCE_THREAD, forms};
+pub use protocol::Protocol;
 pub use redis::Redis;
 pub use room::Bound;
-pub use target::{Address, Http2, Protocol, Rpc, Target};
+pub use rpc::Rpc;
+pub use target::{Address, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]

@@ -1,8 +1,6 @@
-//! Remote calls behind the seam of I/O back ends: a place for a call is a connection to whoever stands above.
+//! Remote calls behind the seam of protocols: a place for a call is a connection to the loop.
 //!
-//! A session sends the text of an HTTP/1.1 request (`CALL /service.method`) on what it takes for its connection, and
-//! reads such an answer; here it becomes a call among many on one of few WebSockets, in the format of `docs/rpc.md`,
-//! and back. So due times, time-outs, checks, bounds and the ledger are the same ones. What sessions send in one turn
+//! A call is one among many on one of few WebSockets, in the format of `docs/rpc.md`. So due times, time-outs, checks, bounds and the ledger are the same ones. What sessions send in one turn
 //! of the loop leaves together, in as few frames as the server takes; nothing waits for more.
 //!
 //! Each stream has a slot of its own on one link. A call's id is its slot, and how many calls the stream has made
@@ -21,12 +19,42 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use crate::io::{Event, Handshakes, Io};
+use tidemark_scenario::Context;
+use tidemark_scenario::plan::{Ask, Limits};
+
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::io::{self as back_end, Handshakes, Io};
+use crate::jar::Jar;
+use crate::protocol::Client;
 use crate::stream_fault::{self, broken, violation};
-use call::Heads;
+use crate::transport::{Event, Setup, Transport};
+use call::{Call, Calls, Reply};
 pub(crate) use greet::greet;
-pub(crate) use link::Place;
-use link::{Link, Loss, News, State};
+use link::{Link, Loss, News, Place, State};
+
+/// What is known of a server that takes remote calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rpc {
+    /// The path of the WebSocket.
+    pub path: String,
+    /// Most calls that it works on at once for a connection.
+    pub most_calls: usize,
+}
+
+impl Client for Rpc {
+    fn takes(&self, ask: &Ask) -> bool {
+        matches!(ask, Ask::Call(_))
+    }
+
+    fn depth(&self, limits: &Limits) -> usize {
+        limits.streams.min(self.most_calls)
+    }
+
+    fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        Box::new(Places::new(io, self.path.clone(), setup))
+    }
+}
 
 /// What a stream is at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,8 +82,8 @@ struct Stream {
     opening: u32,
     /// Counts its calls.
     calls: u64,
-    /// The text of a request that is held.
-    held: Vec<u8>,
+    /// Its call, where that is held.
+    held: Call,
 }
 
 /// What is to be told to a stream.
@@ -67,12 +95,12 @@ struct Told {
     made: bool,
 }
 
-/// Calls over another back end's connections.
-pub(crate) struct RpcIo<I> {
+/// Calls over a back end's connections.
+struct Places<I> {
     inner: I,
     place: Place,
     random: fastrand::Rng,
-    heads: Heads,
+    calls: Calls,
     links: Vec<Link>,
     /// Most calls at once on a link.
     each: usize,
@@ -85,23 +113,23 @@ pub(crate) struct RpcIo<I> {
     dirty: Vec<u32>,
     /// Links whose socket had no room.
     unsent: Vec<u32>,
-    /// The text of the request that is being written, which is sent before there is another.
-    output: Vec<u8>,
+    /// The call that was written, which is sent before there is another.
+    written: Call,
     /// The answer of the last event.
-    received: Vec<u8>,
+    reply: Reply,
     open: u64,
     held: u64,
 }
 
-impl<I: Io> RpcIo<I> {
-    /// `each` calls at once on each of `inner`'s `connections` connections.
-    pub fn new(inner: I, place: Place, connections: usize, each: usize, random: fastrand::Rng) -> Self {
-        let payload_bytes = place.payload_bytes;
-        RpcIo {
+impl<I: Io> Places<I> {
+    fn new(inner: I, path: String, setup: Setup<'_>) -> Self {
+        let Setup { plan, target, sockets: connections, depth: each, random, .. } = setup;
+        let payload_bytes = plan.limits.body_bytes;
+        Places {
             inner,
-            place,
-            random,
-            heads: Heads::default(),
+            place: Place { authority: target.authority.clone(), path },
+            random: random.fork(),
+            calls: Calls::new(&plan.requests),
             links: (0..connections).map(|_| Link::new(payload_bytes)).collect(),
             each,
             streams: (0..connections * each).map(|_| Stream::default()).collect(),
@@ -109,8 +137,8 @@ impl<I: Io> RpcIo<I> {
             reading: None,
             dirty: Vec::new(),
             unsent: Vec::new(),
-            output: Vec::new(),
-            received: Vec::new(),
+            written: Call::default(),
+            reply: Reply::default(),
             open: 0,
             held: 0,
         }
@@ -142,16 +170,12 @@ impl<I: Io> RpcIo<I> {
         self.streams[s].calls.wrapping_mul(self.each as u64).wrapping_add(slot)
     }
 
-    /// Begins the call that the output holds.
+    /// Begins the call that was written.
     fn begin(&mut self, s: usize, l: usize) {
         self.streams[s].calls += 1;
         let id = self.id(s);
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
-        let begun = match self.heads.read(&self.output) {
-            Ok(call) => link.call(id, call, &self.heads, &mut self.random),
-            Err(words) => Err(stream_fault::unsendable(words)),
-        };
-        match begun {
+        match link.call(id, &self.written, &self.calls, &mut self.random) {
             Ok(()) => {
                 stream.stand = Stand::Calling { receptions: link.receptions };
                 link.active += 1;
@@ -170,7 +194,7 @@ impl<I: Io> RpcIo<I> {
             let Some((s, opening)) = self.links[l].held.pop_front() else { return };
             let stream = &mut self.streams[s as usize];
             if stream.opening == opening && stream.stand == Stand::Held {
-                std::mem::swap(&mut self.output, &mut stream.held);
+                std::mem::swap(&mut self.written, &mut stream.held);
                 self.begin(s as usize, l);
             }
         }
@@ -180,7 +204,7 @@ impl<I: Io> RpcIo<I> {
     fn hold(&mut self, s: usize, l: usize) {
         self.held += 1;
         self.streams[s].stand = Stand::Held;
-        std::mem::swap(&mut self.output, &mut self.streams[s].held);
+        std::mem::swap(&mut self.written, &mut self.streams[s].held);
         let (links, streams) = (&mut self.links, &self.streams);
         let held = &mut links[l].held;
         if held.len() >= 2 * self.each {
@@ -214,7 +238,7 @@ impl<I: Io> RpcIo<I> {
         while let Some((l, mut at)) = self.reading {
             let link = &mut self.links[l];
             let was_out = link.out.len();
-            let news = link.read(self.inner.received(), &mut at, &mut self.received, &mut self.random);
+            let news = link.read(self.inner.received(), &mut at, &mut self.reply, &mut self.random);
             self.reading = Some((l, at));
             if self.links[l].out.len() > was_out {
                 self.mark(l);
@@ -224,8 +248,8 @@ impl<I: Io> RpcIo<I> {
                 Ok(Some(News::Opened)) => self.opened(l),
                 Ok(Some(News::Answered(id))) => match self.answered(l, id) {
                     Ok(Some(s)) => {
-                        let closing = self.links[l].state == State::Retired;
-                        return Some((s, Event::Received { closing }));
+                        let keeps_open = self.links[l].state != State::Retired;
+                        return Some((s, Event::Answered { keeps_open }));
                     }
                     Ok(None) => {}
                     Err(loss) => self.lose(l, loss),
@@ -250,18 +274,20 @@ impl<I: Io> RpcIo<I> {
     }
 
     /// Something happened to a connection.
-    fn on_inner(&mut self, l: usize, event: Event) {
+    fn on_inner(&mut self, l: usize, event: back_end::Event) {
         match event {
-            Event::Opened => match self.links[l].ask(&self.place, &mut self.random) {
+            back_end::Event::Opened => match self.links[l].ask(&self.place, &mut self.random) {
                 Ok(()) => self.mark(l),
                 Err(loss) => self.lose(l, loss),
             },
-            Event::Received { .. } => {
+            back_end::Event::Received { .. } => {
                 self.links[l].receptions += 1;
                 self.reading = Some((l, 0));
             }
-            Event::Ended => self.lose(l, broken("the server closed the connection of the calls").into()),
-            Event::Failed(error) | Event::Unsent(error) => self.lose(l, error.into()),
+            back_end::Event::Ended => {
+                self.lose(l, broken("the server closed the connection of the calls").into());
+            }
+            back_end::Event::Failed(error) | back_end::Event::Unsent(error) => self.lose(l, error.into()),
         }
     }
 
@@ -271,7 +297,7 @@ impl<I: Io> RpcIo<I> {
         self.links[l].held.clear();
         for s in self.streams_of(l) {
             let event = match self.streams[s].stand {
-                Stand::Idle => Event::Ended,
+                Stand::Idle => Event::Ended { within: false },
                 Stand::Held => Event::Failed(broken("the connection takes no further call")),
                 Stand::Closed | Stand::Opening | Stand::Calling { .. } => continue,
             };
@@ -285,7 +311,7 @@ impl<I: Io> RpcIo<I> {
         for s in self.streams_of(l) {
             let event = match std::mem::take(&mut self.streams[s].stand) {
                 Stand::Closed => continue,
-                Stand::Idle => Event::Ended,
+                Stand::Idle => Event::Ended { within: false },
                 Stand::Opening | Stand::Held | Stand::Calling { .. } => {
                     Event::Failed(stream_fault::again(&loss.error))
                 }
@@ -389,7 +415,7 @@ impl<I: Io> RpcIo<I> {
     }
 }
 
-impl<I: Io> Io for RpcIo<I> {
+impl<I: Io> Transport for Places<I> {
     fn open(&mut self, s: usize) -> io::Result<()> {
         debug_assert_eq!(self.streams[s].stand, Stand::Closed, "closed before it is opened again");
         let l = self.link_of(s);
@@ -408,9 +434,8 @@ impl<I: Io> Io for RpcIo<I> {
         Ok(())
     }
 
-    fn output(&mut self, _: usize) -> &mut Vec<u8> {
-        self.output.clear();
-        &mut self.output
+    fn write(&mut self, _: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Fault> {
+        self.calls.write(request, cx, &mut self.written).map_err(Fault::Unmet)
     }
 
     fn send(&mut self, s: usize) -> io::Result<()> {
@@ -428,16 +453,6 @@ impl<I: Io> Io for RpcIo<I> {
             self.flush(l);
         }
         Ok(())
-    }
-
-    fn push(&mut self, s: usize) -> io::Result<()> {
-        let l = self.link_of(s);
-        self.flush(l);
-        if self.streams[s].stand == Stand::Closed { Ok(()) } else { self.inner.push(l) }
-    }
-
-    fn is_sending(&self, _: usize) -> bool {
-        false
     }
 
     fn close(&mut self, s: usize) {
@@ -503,8 +518,8 @@ impl<I: Io> Io for RpcIo<I> {
         }
     }
 
-    fn received(&self) -> &[u8] {
-        &self.received
+    fn answer(&self, _: usize) -> &dyn Answer {
+        &self.reply
     }
 
     fn traffic(&self) -> (u64, u64) {

@@ -11,9 +11,9 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use tidemark_scenario::plan::HttpVersion;
 
-use crate::http2;
-use crate::redis::Redis;
-use crate::rpc;
+use crate::http2::Http2;
+use crate::protocol::Protocol;
+use crate::rpc::{self, Rpc};
 use crate::tls::{ALPN_2, Tls};
 
 /// An address that connections are made to.
@@ -53,20 +53,6 @@ pub struct Target {
     pub tls: Option<Tls>,
     /// What is spoken there.
     pub protocol: Protocol,
-}
-
-/// What is spoken with a server, and what is known of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.1, and WebSockets that begin with it.
-    #[default]
-    Http1,
-    /// HTTP/2.
-    Http2(Http2),
-    /// Remote calls over a WebSocket.
-    Calls(Rpc),
-    /// Redis' protocol.
-    Redis(Redis),
 }
 
 impl Target {
@@ -132,32 +118,6 @@ impl Target {
         };
         self.protocol = Protocol::Calls(Rpc { path, most_calls: greeting.in_flight_max.max(1) });
         Ok(())
-    }
-}
-
-/// What is known of a server that takes remote calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rpc {
-    /// The path of the WebSocket.
-    pub path: String,
-    /// Most calls that it works on at once for a connection.
-    pub most_calls: usize,
-}
-
-/// What is known of a server that speaks HTTP/2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Http2 {
-    /// Most streams that it takes on a connection.
-    pub most_streams: usize,
-}
-
-impl Http2 {
-    fn greet(stream: &mut (impl Read + Write)) -> io::Result<Http2> {
-        let most = http2::greet(stream).map_err(|error| {
-            let text = format!("{error}; ask for HTTP/1.1, or for auto over TLS");
-            io::Error::new(error.kind(), text)
-        })?;
-        Ok(Http2 { most_streams: most.map_or(usize::MAX, |most| most as usize) })
     }
 }
 

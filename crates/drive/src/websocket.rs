@@ -8,22 +8,18 @@ use std::collections::VecDeque;
 
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Op, WebSocketStep};
-use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 use tidemark_wire::websocket::{
     self, Decoder, Limits, Role, WebSocketError, write_close, write_message, write_ping, write_pong,
 };
 
-use crate::answer::Answer;
 use crate::answer::{Flaw, Message, Variables};
 use crate::exchange::Placed;
 use crate::fault::Fault;
-use crate::io::{Event, Io};
 use crate::session::{Stand, World};
 use crate::thread::Thread;
 use crate::timers::Alarm;
+use crate::transport::Event;
 
-/// The line with which a request says that its connection is not kept, and the line end before it.
-const NOT_KEPT: &[u8] = b"\r\nConnection: close\r\n";
 /// Most messages of a connection that are kept for a later step.
 const INBOX_MESSAGES: usize = 64;
 /// Most bytes of such messages; one alone may be larger.
@@ -50,11 +46,9 @@ enum Awaiting {
     Close,
 }
 
-/// A connection that is a WebSocket, or is asked to become one.
+/// A connection that is a WebSocket.
 #[derive(Debug)]
 pub(crate) struct WebSocket {
-    key: Key,
-    is_open: bool,
     decoder: Decoder,
     awaiting: Awaiting,
     /// The payload of the ping under way.
@@ -66,22 +60,10 @@ pub(crate) struct WebSocket {
 }
 
 impl WebSocket {
-    /// Puts the handshake's headers into a head that ends with its blank line; the WebSocket that waits for the
-    /// answer.
-    pub fn ask(head: &mut Vec<u8>, random: &mut fastrand::Rng, message_bytes: usize) -> Box<WebSocket> {
-        let key = handshake::key(random.u128(..).to_ne_bytes());
-        debug_assert!(head.ends_with(b"\r\n\r\n"), "a head ends with a blank line");
-        // Where connections are not kept, a WebSocket's is all the same.
-        if let Some(at) = memchr::memmem::find(head, NOT_KEPT) {
-            head.drain(at..at + NOT_KEPT.len() - 2);
-        }
-        head.truncate(head.len() - 2);
-        handshake::write_upgrade_headers(head, &key);
-        head.extend_from_slice(b"\r\n");
+    /// For messages of so many bytes at most.
+    fn new(message_bytes: usize) -> Box<WebSocket> {
         let limits = Limits { frame_bytes: message_bytes, message_bytes };
         Box::new(WebSocket {
-            key,
-            is_open: false,
             decoder: Decoder::new(Role::Client, limits),
             awaiting: Awaiting::Nothing,
             ping: Vec::new(),
@@ -90,11 +72,6 @@ impl WebSocket {
             inbox_bytes: 0,
             spare: Vec::new(),
         })
-    }
-
-    /// Whether the handshake is over.
-    pub fn is_open(&self) -> bool {
-        self.is_open
     }
 
     /// Messages that nobody took.
@@ -142,7 +119,7 @@ fn broken_frames(error: WebSocketError) -> Fault {
     failed(Outcome::Protocol, error.to_string())
 }
 
-impl<'a, I: Io> Thread<'a, I> {
+impl<'a> Thread<'a> {
     /// The session's step, where it is one over a WebSocket.
     pub fn websocket_step(&self, s: usize) -> Option<&'a WebSocketStep> {
         let kinds = self.kinds;
@@ -229,12 +206,16 @@ impl<'a, I: Io> Thread<'a, I> {
         session.sent_ns = Some(now_ns);
         let due_ns = session.due_ns;
         self.left(s, now_ns);
-        self.recorder.used(self.io.socket_of(c), due_ns);
+        self.recorder.used(self.transport.socket_of(c), due_ns);
         if let Err(error) = self.flush(s, c) {
             self.close(c);
             return Placed::Failed(Fault::Broken(error));
         }
-        if awaits_sent && !self.io.is_sending(c) { self.over_at_once(c, Ok(())) } else { Placed::UnderWay }
+        if awaits_sent && !self.transport.is_sending(c) {
+            self.over_at_once(c, Ok(()))
+        } else {
+            Placed::UnderWay
+        }
     }
 
     /// The first kept message that passes; those before it are given up.
@@ -298,17 +279,16 @@ impl<'a, I: Io> Thread<'a, I> {
     /// Sends what is pending, as soon as what was sent before has left.
     fn flush(&mut self, s: usize, c: usize) -> std::io::Result<()> {
         let Some(websocket) = self.pool.get(c).websocket.as_mut() else { return Ok(()) };
-        if !websocket.pending.is_empty() && !self.io.is_sending(c) {
-            let out = self.io.output(c);
-            out.extend_from_slice(&websocket.pending);
+        if !websocket.pending.is_empty() && !self.transport.is_sending(c) {
+            let sent = self.transport.send_frames(c, &websocket.pending);
             websocket.pending.clear();
-            self.io.send(c)?;
+            sent?;
             if websocket.awaiting == Awaiting::Sent {
-                self.io.push(c)?; // the step ends with it
+                self.transport.push(c)?; // the step ends with it
             }
         }
-        let waits =
-            !websocket.pending.is_empty() || (websocket.awaiting == Awaiting::Sent && self.io.is_sending(c));
+        let waits = !websocket.pending.is_empty()
+            || (websocket.awaiting == Awaiting::Sent && self.transport.is_sending(c));
         if waits && self.flow.sessions[s].stand == Stand::Exchanging {
             self.timers.set(s, Alarm::Wake, self.clock.now_ns().saturating_add(SENDING_LOOK_NS));
         }
@@ -326,44 +306,38 @@ impl<'a, I: Io> Thread<'a, I> {
             return self.step_ended(s, Err(Fault::Broken(error)), now_ns);
         }
         let awaits_sent = self.pool.get(c).websocket.as_ref().is_some_and(|w| w.awaiting == Awaiting::Sent);
-        if awaits_sent && !self.io.is_sending(c) {
+        if awaits_sent && !self.transport.is_sending(c) {
             self.rest(c);
             self.step_ended(s, Ok(()), now_ns);
         }
     }
 
-    /// The handshake is answered; `consumed` of the bytes that came belong to the answer.
-    pub fn handshake_answered(&mut self, s: usize, c: usize, consumed: Option<usize>, now_ns: u64) {
-        let offered = match self.websocket_step(s) {
-            Some(WebSocketStep::Connect { protocols }) => protocols.as_slice(),
-            _ => &[],
-        };
+    /// The handshake is done; behind these bytes of what came there may be messages already.
+    pub fn upgraded(&mut self, s: usize, c: usize, answer_bytes: usize, now_ns: u64) {
         let session = &mut self.flow.sessions[s];
         let connection = self.pool.get(c);
         connection.exchanging = false;
-        let Some(answer) = connection.codec.http() else { return };
+        let answer = self.transport.answer(c);
         answer.keep_cookies(&mut session.jar);
-        let Some(websocket) = connection.websocket.as_mut() else { return };
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let probe = &mut self.prepared[session.request as usize].probe;
-        let result = handshake::check_answer(answer, &websocket.key, offered);
-        let result = match result {
-            Err(error @ HandshakeError::Status(_)) => Err(failed(Outcome::Status, error.to_string())),
-            Err(error) => Err(failed(Outcome::Protocol, error.to_string())),
-            Ok(_) => probe
-                .judge(answer, &mut session.slots, &mut world, &mut self.flow.scratch)
-                .map_err(Fault::Flawed),
-        };
-        websocket.is_open = result.is_ok() && consumed.is_some();
-        match consumed {
-            Some(consumed) if result.is_ok() => {
-                // Messages may come right behind the answer.
-                let _ = self.take_frames(s, c, consumed);
+        let judged = probe.judge(answer, &mut session.slots, &mut world, &mut self.flow.scratch);
+        match judged {
+            Ok(()) => {
+                connection.websocket = Some(WebSocket::new(self.bounds.message_bytes));
+                let _ = self.take_frames(s, c, answer_bytes);
             }
-            _ => self.close(c),
+            Err(_) => self.close(c),
         }
-        self.step_ended(s, result, now_ns);
+        self.step_ended(s, judged.map_err(Fault::Flawed), now_ns);
+    }
+
+    /// The server wants no WebSocket.
+    pub fn refused(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
+        self.transport.answer(c).keep_cookies(&mut self.flow.sessions[s].jar);
+        self.close(c);
+        self.step_ended(s, Err(fault), now_ns);
     }
 
     /// Something happened on an open WebSocket.
@@ -372,11 +346,10 @@ impl<'a, I: Io> Thread<'a, I> {
         let (Some(s), under_way) = (connection.session.map(|s| s as usize), connection.exchanging) else {
             return self.close(c);
         };
-        let has_come = matches!(event, Event::Received { .. });
+        let has_come = matches!(event, Event::Received);
         let result = match event {
-            Event::Opened => return,
-            Event::Received { .. } => self.take_frames(s, c, 0),
-            Event::Ended => {
+            Event::Received => self.take_frames(s, c, 0),
+            Event::Ended { .. } => {
                 self.close(c);
                 Some(Err(failed(
                     Outcome::Reset,
@@ -387,6 +360,7 @@ impl<'a, I: Io> Thread<'a, I> {
                 self.close(c);
                 Some(Err(Fault::Broken(error)))
             }
+            _ => return,
         };
         if let Some(result) = result.filter(|_| under_way) {
             let end_ns = if has_come { self.read(s, now_ns) } else { now_ns };
@@ -399,7 +373,7 @@ impl<'a, I: Io> Thread<'a, I> {
         let mut result = None;
         loop {
             let Some(websocket) = self.pool.get(c).websocket.as_mut() else { return result };
-            let decoded = match websocket.decoder.decode(&self.io.received()[at..]) {
+            let decoded = match websocket.decoder.decode(&self.transport.received()[at..]) {
                 Ok(decoded) => decoded,
                 Err(error) => {
                     self.part(c, error.close_code());
@@ -496,11 +470,13 @@ impl<'a, I: Io> Thread<'a, I> {
 
     /// Closes with a word to the peer, where that can leave at once.
     fn part(&mut self, c: usize, code: u16) {
-        if !self.io.is_sending(c) {
+        if !self.transport.is_sending(c) {
             let key = Some(self.random.u32(..).to_ne_bytes());
-            write_close(self.io.output(c), Some(code), "", key);
+            let frames = &mut self.flow.scratch.body;
+            frames.clear();
+            write_close(frames, Some(code), "", key);
             // The connection is given up in any case.
-            let _ = self.io.send(c);
+            let _ = self.transport.send_frames(c, frames);
         }
         self.close(c);
     }

@@ -6,7 +6,7 @@ use tidemark_record::{ErrorExample, Outcome};
 use tidemark_scenario::plan::RequestPlan;
 
 use super::*;
-use crate::Address;
+use crate::{Address, Target};
 use crate::io::Event;
 use crate::testing;
 
