@@ -13,7 +13,7 @@ use tidemark_wire::http1::{Decoded, HttpError};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::pipeline::PipelineIo;
-use crate::io::{self as back_end, Handshakes, Io};
+use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::transport::{Event, Setup, Transport};
 
@@ -160,7 +160,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     }
 }
 
-impl<I: Io, C: Codec> Transport for ByteTransport<I, C> {
+impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn open(&mut self, c: usize) -> io::Result<()> {
         while self.connections.len() <= c {
             self.connections.push(Connection { codec: C::new(self.body_bytes), reading: Reading::Nothing });
@@ -225,10 +225,6 @@ impl<I: Io, C: Codec> Transport for ByteTransport<I, C> {
         self.io.received()
     }
 
-    fn arrived(&self) -> Option<u64> {
-        self.io.arrived()
-    }
-
     fn is_first(&self, c: usize) -> bool {
         self.io.is_first(c)
     }
@@ -237,12 +233,8 @@ impl<I: Io, C: Codec> Transport for ByteTransport<I, C> {
         self.io.socket_of(c)
     }
 
-    fn traffic(&self) -> (u64, u64) {
-        self.io.traffic()
-    }
-
-    fn handshakes(&self) -> Handshakes {
-        self.io.handshakes()
+    fn sockets(&self) -> &dyn Io {
+        &self.io
     }
 
     fn send_frames(&mut self, c: usize, frames: &[u8]) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! What happens to a request: due, on its way, answered or failed, written down; then the session goes on.
 
 use tidemark_record::Outcome;
+use tidemark_scenario::Unmet;
 
 use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
@@ -8,9 +9,10 @@ use crate::clock::MILLISECOND_NS;
 use crate::connection::State;
 use crate::fault::Fault;
 use crate::io::Timestamps;
+use crate::ledger;
 use crate::record::Times;
 use crate::session::{Session, Stand, Turn, World};
-use crate::thread::Thread;
+use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
 use crate::transport::Event;
 
@@ -142,35 +144,28 @@ impl Thread<'_> {
 
     /// Lets a session wait for a connection, if there is room.
     fn queue_up(&mut self, s: usize) -> Placed {
-        let flow = &mut self.flow;
-        if flow.waiting_count >= self.bounds.waiting {
+        let Flow { queue, sessions, .. } = &mut self.flow;
+        if !queue.join(s, sessions, self.bounds.waiting) {
             return Placed::Dropped;
         }
-        let session = &mut flow.sessions[s];
-        session.stand = Stand::Waiting;
-        flow.waiting.push_back((s as u32, session.ticket));
-        flow.waiting_count += 1;
-        self.timers.set(s, Alarm::Timeout, session.deadline_ns);
+        self.timers.set(s, Alarm::Timeout, sessions[s].deadline_ns);
         Placed::UnderWay
     }
 
-    /// Takes a session out of those that wait.
-    fn leave_queue(&mut self, s: usize) {
-        let flow = &mut self.flow;
-        debug_assert!(flow.sessions[s].stand == Stand::Waiting && flow.waiting_count > 0);
-        flow.sessions[s].ticket = flow.sessions[s].ticket.wrapping_add(1);
-        flow.waiting_count -= 1;
-        // Time-outs come mostly in the order of the queue: who has left stands in front.
-        while flow
-            .waiting
-            .front()
-            .is_some_and(|(first, ticket)| flow.sessions[*first as usize].ticket != *ticket)
-        {
-            flow.waiting.pop_front();
-        }
-        if flow.waiting.len() > 2 * self.bounds.waiting + 16 {
-            let sessions = &flow.sessions;
-            flow.waiting.retain(|(waiting, ticket)| sessions[*waiting as usize].ticket == *ticket);
+    /// Enters the write of a session's request, where that is one that is entered.
+    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {
+        let session = &mut self.flow.sessions[s];
+        let Some(ledger) = &self.prepared[session.request as usize].ledger else { return Ok(()) };
+        let mut world =
+            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
+        let content = &mut self.flow.scratch.slot;
+        ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut world, content)
+    }
+
+    /// What was entered just now is not sent after all.
+    pub fn withdraw(&mut self, s: usize, was_entered: bool) {
+        if let Some(number) = self.flow.sessions[s].entered.take_if(|_| !was_entered) {
+            self.recorder.withdraw(number);
         }
     }
 
@@ -318,21 +313,10 @@ impl Thread<'_> {
 
     /// Hands a connection on to who waits longest, or back to the pool.
     pub fn release(&mut self, connection: u32, now_ns: u64) {
-        let flow = &mut self.flow;
-        while let Some((next, ticket)) = flow.waiting.pop_front() {
-            let session = &mut flow.sessions[next as usize];
-            if session.ticket == ticket && session.stand == Stand::Waiting {
-                session.ticket = ticket.wrapping_add(1);
-                session.stand = Stand::Granted;
-                session.held_until(now_ns);
-                session.connection = Some(connection);
-                flow.waiting_count -= 1;
-                flow.granted.push_back(next);
-                self.pool.get(connection as usize).session = Some(next);
-                return;
-            }
+        match self.flow.queue.grant(connection, &mut self.flow.sessions, now_ns) {
+            Some(next) => self.pool.get(connection as usize).session = Some(next),
+            None => self.pool.give(connection),
         }
-        self.pool.give(connection);
     }
 
     /// Goes on with a session that was given its connection.
@@ -374,7 +358,7 @@ impl Thread<'_> {
     pub fn on_timeout(&mut self, s: usize, now_ns: u64) {
         let fault = match self.flow.sessions[s].stand {
             Stand::Waiting => {
-                self.leave_queue(s);
+                self.flow.queue.leave(s, &mut self.flow.sessions);
                 Fault::Timeout
             }
             Stand::BackingOff => {
@@ -398,7 +382,7 @@ impl Thread<'_> {
     /// The run is over and the request is not.
     pub fn give_up(&mut self, s: usize, now_ns: u64) {
         if self.flow.sessions[s].stand == Stand::Waiting {
-            self.leave_queue(s);
+            self.flow.queue.leave(s, &mut self.flow.sessions);
         } else {
             self.drop_connection(s, now_ns);
         }
@@ -507,7 +491,8 @@ impl Thread<'_> {
     /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
     /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
     pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
-        let Some(late_ns) = self.transport.arrived().and_then(|at| self.clock.since_wall(at)) else {
+        let Some(late_ns) = self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at))
+        else {
             return now_ns;
         };
         let session = &mut self.flow.sessions[s];

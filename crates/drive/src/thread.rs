@@ -4,7 +4,6 @@
 //! with arrivals. What was sent has left before the clock is read by which it waits: sending takes as long as many a
 //! wait, and one that began with it would end that much too late. What a session does in between is in [`exchange`](crate::exchange).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -24,6 +23,7 @@ use crate::request::Prepared;
 use crate::session::{Session, Stand, Weights};
 use crate::timers::{Alarm, Timers};
 use crate::transport::Transport;
+use crate::waiting::Queue;
 
 /// Most arrivals that are begun before sockets have their turn again.
 const ARRIVALS_PER_TURN: usize = 64;
@@ -136,12 +136,8 @@ pub(crate) struct Flow {
     pub sessions: Vec<Session>,
     /// Numbers of those that are nobody's.
     pub free: Vec<u32>,
-    /// Sessions that wait for a connection, with the ticket of their waiting; some may have left.
-    pub waiting: VecDeque<(u32, u32)>,
-    /// How many really wait.
-    pub waiting_count: usize,
-    /// Sessions that were given a connection and go on in this turn.
-    pub granted: VecDeque<u32>,
+    /// Those that wait for a connection.
+    pub queue: Queue,
     /// Variables of the kind that has most.
     pub slots: usize,
     /// Open connections.
@@ -207,7 +203,7 @@ impl Thread<'_> {
         end.lost_intervals = self.recorder.lost();
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.spent_turns = self.flow.spent_turns;
-        end.handshakes = self.transport.handshakes();
+        end.handshakes = self.transport.sockets().handshakes();
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
@@ -328,7 +324,7 @@ impl Thread<'_> {
 
     /// Goes on with sessions that were given the connection that they waited for.
     fn run_granted(&mut self) {
-        while let Some(session) = self.flow.granted.pop_front() {
+        while let Some(session) = self.flow.queue.next_granted() {
             self.go_granted(session as usize);
         }
     }
@@ -364,10 +360,10 @@ impl Thread<'_> {
 
     fn gauges(&self) -> Gauges {
         Gauges {
-            waiting: self.flow.waiting_count as u64,
+            waiting: self.flow.queue.len() as u64,
             unbegun: self.schedule.waiting(),
             connections: self.transport.connections(self.flow.open),
-            traffic: self.transport.traffic(),
+            traffic: self.transport.sockets().traffic(),
         }
     }
 

@@ -13,7 +13,7 @@ use tidemark_scenario::{Context, Plan};
 use crate::answer::Answer;
 use crate::codec::Violation;
 use crate::fault::Fault;
-use crate::io::Handshakes;
+use crate::io::Io;
 use crate::jar::Jar;
 use crate::target::Target;
 
@@ -78,17 +78,12 @@ pub(crate) trait Transport {
     fn received(&self) -> &[u8] {
         &[]
     }
-    /// When the kernel had the last bytes that were read, nanoseconds of the wall clock; none where it was not asked, or
-    /// does not tell.
-    fn arrived(&self) -> Option<u64>;
     /// Whether a connection is the first of those that share its socket; where none does, it is.
     fn is_first(&self, connection: usize) -> bool;
     /// Which socket carries a connection's requests.
     fn socket_of(&self, connection: usize) -> usize;
-    /// Bytes sent and received so far.
-    fn traffic(&self) -> (u64, u64);
-    /// Handshakes so far.
-    fn handshakes(&self) -> Handshakes;
+    /// The back end below, for what it counts and when bytes came.
+    fn sockets(&self) -> &dyn Io;
     /// How many sockets are open, where `opened` have been opened and not closed.
     fn connections(&self, opened: u64) -> u64 {
         opened
