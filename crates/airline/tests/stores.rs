@@ -106,7 +106,7 @@ fn no_more_is_promised_than_the_servers_keep() {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { data_dir: Some(dir.path().to_owned()), ..with(settings, durability) };
         let served = Airline::bind(options).unwrap().serve(std::future::pending());
-        served.err().expect("it is refused").to_string()
+        served.expect_err("it is refused").to_string()
     };
     let error = refused(&[("bookings_in", "postgres"), ("postgres", &url)], Durability::Synced);
     assert!(error.contains("buffered, not synced"), "{error}");
