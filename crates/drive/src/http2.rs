@@ -22,16 +22,12 @@ mod transport;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, Limits};
 
-use crate::answer::Answer;
 use crate::drive::DriveError;
-use crate::fault::Fault;
 use crate::io::{self as back_end, Io};
-use crate::jar::Jar;
 use crate::protocol::Client;
 use crate::stream_fault;
 use crate::transport::{Event, Setup, Transport};

@@ -17,16 +17,11 @@ mod link;
 mod transport;
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
-use std::time::Duration;
+use std::io;
 
-use tidemark_scenario::Context;
 use tidemark_scenario::plan::{Ask, Limits};
 
-use crate::answer::Answer;
-use crate::fault::Fault;
 use crate::io::{self as back_end, Io};
-use crate::jar::Jar;
 use crate::protocol::Client;
 use crate::stream_fault::{self, broken, violation};
 use crate::transport::{Event, Setup, Transport};

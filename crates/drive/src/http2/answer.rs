@@ -81,8 +81,9 @@ impl Answer for Reply {
     }
 
     fn cookie(&self, name: &str) -> Option<&[u8]> {
-        let set = self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
-        set.filter(|c| c.name == name.as_bytes() && !c.removed).last().map(|cookie| cookie.value)
+        let mut set =
+            self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
+        set.rfind(|c| c.name == name.as_bytes() && !c.removed).map(|cookie| cookie.value)
     }
 
     fn keep_cookies(&self, jar: &mut Jar) {
