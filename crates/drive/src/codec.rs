@@ -3,37 +3,18 @@
 //! A [`Codec`] knows no socket, clock or thread: it writes a request, is fed with the bytes that come, and says when the
 //! answer is whole and what it is. [`ByteTransport`] carries what it writes over any back end.
 
-use std::fmt;
 use std::io;
 use std::time::Duration;
 
 use tidemark_scenario::{Context, Unmet};
-use tidemark_wire::http1::{Decoded, HttpError};
+use tidemark_wire::http1::Decoded;
 
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::fault::{Fault, Violation};
 use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::transport::{Event, Setup, Transport};
-
-/// Why what came is no answer, in words.
-#[derive(Debug)]
-pub(crate) struct Violation(pub Box<str>);
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<HttpError> for Violation {
-    fn from(error: HttpError) -> Self {
-        let more =
-            if matches!(error, HttpError::BodyTooLarge { .. }) { " that `limits: body` sets" } else { "" };
-        Violation(format!("{error}{more}").into())
-    }
-}
 
 /// How far an answer was when the peer closed the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,19 +12,19 @@ use tidemark_scenario::plan::{Choose, Limits, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::DriveOptions;
+use crate::address::Dialer;
 use crate::ahead::Ahead;
 use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
+use crate::error::DriveError;
 use crate::io::{Handshakes, Io, IoChoice, Seat, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
-use crate::protocol::transport;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::room::{Bound, Room};
 use crate::session::Weights;
-use crate::target::Dialer;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
 use crate::transport::Setup;
@@ -40,97 +40,6 @@ const AHEAD_EACH_NS: u64 = MILLISECOND_NS / 10;
 const LONGEST_AHEAD_NS: u64 = 2 * SECOND_NS;
 /// Longest time that a session run once may take.
 const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
-/// Most threads: an entry in the ledger has three digits for its thread, and a session that is run once has the last.
-const MOST_THREADS: usize = ONCE_THREAD as usize;
-
-/// Why a drive could not begin, or did not end well.
-#[derive(Debug, thiserror::Error)]
-pub enum DriveError {
-    /// The number of threads is out of range.
-    #[error("{0} driving threads; there must be at least 1 and at most {MOST_THREADS}")]
-    Threads(usize),
-    /// The scenario leaves nothing to do.
-    #[error("the scenario has no {0}")]
-    Nothing(&'static str),
-    /// A phase's level is no number that a load can have.
-    #[error("phase {name}: its level must be a finite number, 0 or more, but is {level}")]
-    Level {
-        /// The phase.
-        name: String,
-        /// Its level.
-        level: f64,
-    },
-    /// What a phase's level does cannot be followed.
-    #[error("phase {name}: {reason}")]
-    Curve {
-        /// The phase.
-        name: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
-    /// There would be driving threads that may not have a session.
-    #[error(
-        "at most {limit} sessions in flight cannot be shared by {threads} driving threads; raise the limit or \
-         take fewer threads"
-    )]
-    SessionLimit {
-        /// The limit.
-        limit: usize,
-        /// The driving threads.
-        threads: usize,
-    },
-    /// An operation names something that the plan does not have.
-    #[error(
-        "session {kind}: operation {op} names a request, a variable, a feeder or an operation that is not there"
-    )]
-    Op {
-        /// The session kind.
-        kind: String,
-        /// Index of the operation.
-        op: usize,
-    },
-    /// A WebSocket begins with a request of HTTP/1.1.
-    #[error("ws steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
-    WebSocketOverHttp2,
-    /// Requests of one protocol, and a server that speaks another.
-    #[error("all requests are of the protocol that the server speaks: HTTP, remote calls or Redis")]
-    Protocol,
-    /// There is no room for a connection for each user.
-    #[error(
-        "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"
-    )]
-    Room {
-        /// Users of the closed model.
-        users: usize,
-        /// Connections that they need.
-        needed: usize,
-        /// Connections that there is room for.
-        room: usize,
-        /// What does not let there be more.
-        bound: Bound,
-    },
-    /// The back end is not to be had.
-    #[error(
-        "preparing to wait for sockets by {io}: {error}; another is chosen by --io auto, epoll or portable"
-    )]
-    Io {
-        /// The back end.
-        io: IoChoice,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// The operating system did not give what is needed.
-    #[error("{what}: {error}")]
-    System {
-        /// What was attempted.
-        what: &'static str,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// A thread ended by a fault of the driver itself.
-    #[error("driving thread {0} broke down; its figures are incomplete")]
-    Thread(usize),
-}
 
 /// When a phase was, in microseconds since the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -368,7 +277,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let fits = carriers <= plan.limits.connections;
     let carriers = carriers.min(plan.limits.connections);
     let wanted = plan.limits.connections.max(options.threads);
-    let room = Room::make(wanted, &options.target);
+    let room = Room::make(wanted, &options.target.address);
     if carriers > room.connections {
         let Room { connections: room, bound, .. } = room;
         return Err(DriveError::Room { users, needed: carriers, room, bound });
@@ -434,14 +343,14 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
             let setup = Setup {
                 plan: &plan,
                 kinds: &plan.sessions,
-                target: &target,
+                origin: target.origin(),
                 sockets: connections,
                 depth,
                 random: &mut random,
             };
             let thread = Thread {
                 clock,
-                transport: transport(io, setup),
+                transport: target.transport(io, setup),
                 control,
                 shared: &shared,
                 kinds: &plan.sessions,
@@ -510,10 +419,11 @@ fn once<'a>(
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
     let mut random = fastrand::Rng::with_seed(options.seed);
-    let setup = Setup { plan, kinds, target: &options.target, sockets: 1, depth: 1, random: &mut random };
+    let setup =
+        Setup { plan, kinds, origin: options.target.origin(), sockets: 1, depth: 1, random: &mut random };
     Ok(Thread {
         clock,
-        transport: transport(io, setup),
+        transport: options.target.transport(io, setup),
         control: Arc::new(Control::default()),
         shared,
         kinds,

@@ -187,24 +187,6 @@ impl Thread<'_> {
         }
     }
 
-    fn connect(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
-        match self.transport.open(c) {
-            Ok(()) => {
-                self.pool.get(c).state = State::Connecting;
-                let session = &mut self.flow.sessions[s];
-                session.stand = Stand::Connecting;
-                let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
-                self.timers.set(s, Alarm::Timeout, session.deadline_ns.min(connect_by_ns));
-                Placed::UnderWay
-            }
-            Err(error) => {
-                self.close(c);
-                self.pool.get(c).refused(now_ns);
-                Placed::Failed(Fault::Connect(error))
-            }
-        }
-    }
-
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
         if let Some(step) = self.websocket_step(s)
@@ -311,14 +293,6 @@ impl Thread<'_> {
         }
     }
 
-    /// Hands a connection on to who waits longest, or back to the pool.
-    pub fn release(&mut self, connection: u32, now_ns: u64) {
-        match self.flow.queue.grant(connection, &mut self.flow.sessions, now_ns) {
-            Some(next) => self.pool.get(connection as usize).session = Some(next),
-            None => self.pool.give(connection),
-        }
-    }
-
     /// Goes on with a session that was given its connection.
     pub fn go_granted(&mut self, s: usize) {
         let now_ns = self.clock.now_ns();
@@ -389,29 +363,6 @@ impl Thread<'_> {
         self.fail(s, Fault::CutOff, now_ns);
     }
 
-    /// Closes the connection that a session holds; it keeps the right to make it again.
-    pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
-        if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
-            if self.pool.get(c).state == State::Connecting {
-                self.pool.get(c).refused(now_ns);
-            }
-            self.close(c);
-        }
-    }
-
-    pub fn close(&mut self, c: usize) {
-        let connection = self.pool.get(c);
-        if connection.state == State::Open && self.transport.is_first(c) {
-            self.flow.open -= 1;
-        }
-        connection.state = State::Closed;
-        connection.exchanging = false;
-        if let Some(websocket) = connection.websocket.take() {
-            self.flow.unexpected_messages += websocket.kept() as u64;
-        }
-        self.transport.close(c);
-    }
-
     /// Something happened on a connection.
     pub fn on_event(&mut self, c: usize, event: Event) {
         let now_ns = self.clock.now_ns();
@@ -457,15 +408,6 @@ impl Thread<'_> {
             }
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
             _ => self.close(c),
-        }
-    }
-
-    /// A connection is open.
-    pub fn made(&mut self, c: usize) {
-        self.pool.get(c).made();
-        if self.transport.is_first(c) {
-            self.flow.open += 1;
-            self.recorder.connected();
         }
     }
 

@@ -6,10 +6,28 @@ use std::io;
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
+use tidemark_wire::http1::HttpError;
 
 use crate::answer::Flaw;
-use crate::codec::Violation;
 use crate::stream_fault;
+
+/// Why what came is no answer, in words.
+#[derive(Debug)]
+pub(crate) struct Violation(pub Box<str>);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<HttpError> for Violation {
+    fn from(error: HttpError) -> Self {
+        let more =
+            if matches!(error, HttpError::BodyTooLarge { .. }) { " that `limits: body` sets" } else { "" };
+        Violation(format!("{error}{more}").into())
+    }
+}
 
 /// Why a request failed.
 #[derive(Debug)]

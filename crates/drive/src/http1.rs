@@ -10,13 +10,11 @@ use tidemark_wire::http1::{Decoded, DecoderLimits, HttpError, ResponseDecoder, c
 use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 
 use crate::answer::Answer;
-use crate::codec::{Closed, Codec, Violation, byte_transport};
-use crate::fault::Fault;
+use crate::codec::{Closed, Codec, byte_transport};
+use crate::fault::{Fault, Violation};
 use crate::io::Io;
 use crate::jar::Jar;
-use crate::protocol::Client;
-use crate::target::Target;
-use crate::transport::{Setup, Transport};
+use crate::transport::{Client, Origin, Setup, Transport};
 
 /// Most bytes of an answer's head.
 const HEAD_BYTES: usize = 64 << 10;
@@ -193,7 +191,7 @@ impl Request {
         protocols: Option<Rc<[String]>>,
         setup: &Setup<'_>,
     ) -> Self {
-        let Target { authority, base_path, .. } = setup.target;
+        let Origin { authority, base_path, .. } = setup.origin;
         // Where connections are not kept, a WebSocket's is all the same.
         let is_kept = setup.plan.limits.keep_alive || protocols.is_some();
         let close = if is_kept { "" } else { "Connection: close\r\n" };
@@ -312,13 +310,11 @@ mod tests {
         cookie: Option<&str>,
         protocols: Option<Rc<[String]>>,
     ) -> String {
-        let target =
-            Target { authority: "h:80".into(), base_path: base_path.into(), ..crate::testing::target() };
+        let origin = Origin { authority: "h:80", base_path, is_secured: false };
         let mut plan = crate::testing::plan(Vec::new());
         plan.limits.keep_alive = protocols.is_none();
         let mut random = fastrand::Rng::with_seed(1);
-        let setup =
-            Setup { plan: &plan, kinds: &[], target: &target, sockets: 1, depth: 1, random: &mut random };
+        let setup = Setup { plan: &plan, kinds: &[], origin, sockets: 1, depth: 1, random: &mut random };
         let request = Some(Request::new(request, false, protocols, &setup));
         let mut jar = Jar::default();
         if let Some(cookie) = cookie {

@@ -26,11 +26,10 @@ use std::task::{Context, Poll, Waker};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, Limits};
 
-use crate::drive::DriveError;
+use crate::error::DriveError;
 use crate::io::{self as back_end, Io};
-use crate::protocol::Client;
 use crate::stream_fault;
-use crate::transport::{Event, Setup, Transport};
+use crate::transport::{Client, Event, Setup, Transport};
 use bell::{Rung, bells};
 use greet::greet;
 use link::{CONNECTION_WINDOW_BYTES, Link, State};
@@ -113,9 +112,9 @@ struct Streams<I> {
 
 impl<I: Io> Streams<I> {
     fn new(inner: I, setup: &Setup<'_>) -> Self {
-        let Setup { plan, target, sockets: connections, depth: each, .. } = *setup;
+        let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
         let requests = plan.requests.iter().map(|request| match &request.ask {
-            Ask::Http(http) => Prepared::new(http, request.needs_body(), target),
+            Ask::Http(http) => Prepared::new(http, request.needs_body(), origin),
             _ => Err("it is no request of HTTP".to_owned()),
         });
         let (rung_links, rung_streams) = (Rung::default(), Rung::default());

@@ -20,7 +20,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::target::Dialer;
+use crate::address::Dialer;
 pub use tls::Handshakes;
 
 pub(crate) use system::Seat;

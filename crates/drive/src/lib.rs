@@ -7,7 +7,7 @@
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
 //! the `io` back end out and back, is read by the `codec` of its protocol (`http1`, `redis`), looked at in `answer`, and
 //! leaves its mark in `record`. The loop around it is
-//! `thread`; what differs for a session's WebSocket is in `websocket`. Over HTTP/2 (`http2`) a
+//! `thread`; what differs for a session's WebSocket is in `websocket` and `messages`. Over HTTP/2 (`http2`) a
 //! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
 //! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
@@ -58,13 +58,16 @@
 //! ```
 
 mod absence;
+mod address;
 mod ahead;
 mod answer;
 mod arrivals;
 mod clock;
 mod codec;
+mod connecting;
 mod connection;
 mod drive;
+mod error;
 mod exchange;
 mod fault;
 mod held_rows;
@@ -74,6 +77,7 @@ mod io;
 mod jar;
 mod ledger;
 mod machine;
+mod messages;
 mod protocol;
 mod record;
 mod redis;
@@ -95,7 +99,9 @@ mod websocket;
 
 use std::time::{Instant, SystemTime};
 
-pub use drive::{Drive, DriveEnd, DriveError, NotFound, OnceError, PhaseTimes, Stopper, run_once, start};
+pub use address::Address;
+pub use drive::{Drive, DriveEnd, NotFound, OnceError, PhaseTimes, Stopper, run_once, start};
+pub use error::DriveError;
 pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};
 pub use ledger::{ONCE_THREAD, forms};
@@ -103,7 +109,7 @@ pub use protocol::Protocol;
 pub use redis::Redis;
 pub use room::Bound;
 pub use rpc::Rpc;
-pub use target::{Address, Target};
+pub use target::Target;
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]

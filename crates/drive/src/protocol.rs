@@ -1,16 +1,15 @@
 //! The protocols of the driver, each in a module of its own: here is their list.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Limits};
+use tidemark_scenario::plan::Limits;
 
-use crate::drive::DriveError;
+use crate::error::DriveError;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::io::Io;
-use crate::io::tls::TlsIo;
 use crate::redis::Redis;
 use crate::rpc::Rpc;
-use crate::transport::{Setup, Transport};
+use crate::transport::{Client, Setup, Transport};
 
 /// What is spoken with a server, and what is known of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,20 +41,6 @@ macro_rules! with_each {
     }};
 }
 
-/// What a protocol brings: which requests it carries, how many at once, and what carries them.
-pub(crate) trait Client {
-    /// Whether it carries such a request.
-    fn takes(&self, ask: &Ask) -> bool;
-    /// Why it does not carry a plan, though it may take its requests.
-    fn refusal(&self, _plan: &Plan) -> Option<DriveError> {
-        None
-    }
-    /// Requests at once on a connection, as the plan wants it and the server takes them.
-    fn depth(&self, limits: &Limits) -> usize;
-    /// What carries them over these sockets.
-    fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport>;
-}
-
 impl Protocol {
     /// Whether all that a plan does can be carried.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), DriveError> {
@@ -73,17 +58,9 @@ impl Protocol {
     pub(crate) fn depth(&self, limits: &Limits) -> usize {
         with_each!(self, one => one.depth(limits)).max(1)
     }
-}
 
-/// What carries a thread's requests over its sockets: by the protocol that the target speaks, secured where it wants
-/// that.
-pub(crate) fn transport<I: Io + 'static>(io: I, setup: Setup<'_>) -> Box<dyn Transport> {
-    let target = setup.target;
-    match &target.tls {
-        None => with_each!(&target.protocol, one => one.transport(io, setup)),
-        Some(tls) => {
-            let io = TlsIo::new(io, tls, setup.sockets);
-            with_each!(&target.protocol, one => one.transport(io, setup))
-        }
+    /// What carries a thread's requests over its sockets.
+    pub(crate) fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        with_each!(self, one => one.transport(io, setup))
     }
 }

@@ -9,11 +9,11 @@ use tidemark_wire::http1::Decoded;
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 use crate::answer::Answer;
-use crate::codec::{Closed, Codec, Violation, byte_transport};
+use crate::codec::{Closed, Codec, byte_transport};
+use crate::fault::Violation;
 use crate::io::{Event, Handshakes, Io};
 use crate::jar::Jar;
-use crate::protocol::Client;
-use crate::transport::{Setup, Transport};
+use crate::transport::{Client, Setup, Transport};
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;

@@ -22,9 +22,8 @@ use std::io;
 use tidemark_scenario::plan::{Ask, Limits};
 
 use crate::io::{self as back_end, Io};
-use crate::protocol::Client;
 use crate::stream_fault::{self, broken, violation};
-use crate::transport::{Event, Setup, Transport};
+use crate::transport::{Client, Event, Setup, Transport};
 use call::{Call, Calls, Reply};
 pub(crate) use greet::greet;
 use link::{Link, Loss, News, Place, State};
@@ -119,11 +118,11 @@ struct Places<I> {
 
 impl<I: Io> Places<I> {
     fn new(inner: I, path: String, setup: Setup<'_>) -> Self {
-        let Setup { plan, target, sockets: connections, depth: each, random, .. } = setup;
+        let Setup { plan, origin, sockets: connections, depth: each, random, .. } = setup;
         let payload_bytes = plan.limits.body_bytes;
         Places {
             inner,
-            place: Place { authority: target.authority.clone(), path },
+            place: Place { authority: origin.authority.to_owned(), path },
             random: random.fork(),
             calls: Calls::new(&plan.requests),
             links: (0..connections).map(|_| Link::new(payload_bytes)).collect(),

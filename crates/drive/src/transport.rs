@@ -7,15 +7,14 @@
 use std::io;
 use std::time::Duration;
 
-use tidemark_scenario::plan::SessionKind;
+use tidemark_scenario::plan::{Ask, Limits, SessionKind};
 use tidemark_scenario::{Context, Plan};
 
 use crate::answer::Answer;
-use crate::codec::Violation;
-use crate::fault::Fault;
+use crate::error::DriveError;
+use crate::fault::{Fault, Violation};
 use crate::io::Io;
 use crate::jar::Jar;
-use crate::target::Target;
 
 /// What happened on a connection.
 #[derive(Debug)]
@@ -107,6 +106,31 @@ pub(crate) trait Transport {
     }
 }
 
+/// What a protocol brings: which requests it carries, how many at once, and what carries them.
+pub(crate) trait Client {
+    /// Whether it carries such a request.
+    fn takes(&self, ask: &Ask) -> bool;
+    /// Why it does not carry a plan, though it may take its requests.
+    fn refusal(&self, _plan: &Plan) -> Option<DriveError> {
+        None
+    }
+    /// Requests at once on a connection, as the plan wants it and the server takes them.
+    fn depth(&self, limits: &Limits) -> usize;
+    /// What carries them over these sockets.
+    fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport>;
+}
+
+/// What requests say of the server that they go to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    /// Its name and port.
+    pub authority: &'a str,
+    /// Put in front of every path.
+    pub base_path: &'a str,
+    /// Whether TLS is spoken.
+    pub is_secured: bool,
+}
+
 /// What a transport is made for.
 #[derive(Debug)]
 pub(crate) struct Setup<'a> {
@@ -115,7 +139,7 @@ pub(crate) struct Setup<'a> {
     /// The sessions that make the requests.
     pub kinds: &'a [SessionKind],
     /// Where to.
-    pub target: &'a Target,
+    pub origin: Origin<'a>,
     /// Sockets.
     pub sockets: usize,
     /// Requests at once on each.

@@ -3,9 +3,9 @@
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Curve, Op, Phase, SessionKind};
 
-use super::{DriveError, MOST_THREADS};
 use crate::DriveOptions;
 use crate::arrivals::{MOST_PIECES, pieces_of};
+use crate::error::{DriveError, MOST_THREADS};
 use crate::session::Weights;
 
 /// Whether a drive can begin.

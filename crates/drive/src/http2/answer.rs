@@ -5,7 +5,7 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use tidemark_wire::http1::{HttpError, cookie};
 
 use crate::answer::Answer;
-use crate::codec::Violation;
+use crate::fault::Violation;
 use crate::http1::HEADERS;
 use crate::jar::Jar;
 

@@ -10,7 +10,7 @@ use tidemark_scenario::{Context, Template};
 use crate::fault::Fault;
 use crate::http1::{has_header, says_no_body};
 use crate::jar::Jar;
-use crate::target::Target;
+use crate::transport::Origin;
 
 /// Headers that speak of an HTTP/1.1 connection; HTTP/2 forbids them.
 const OF_CONNECTION: [&str; 6] =
@@ -45,9 +45,9 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// For this target; in words why it cannot be sent.
-    pub fn new(request: &HttpRequest, needs_body: bool, target: &Target) -> Result<Prepared, String> {
-        let mut path = Template::literal(target.base_path.as_bytes());
+    /// For this server; in words why it cannot be sent.
+    pub fn new(request: &HttpRequest, needs_body: bool, origin: Origin<'_>) -> Result<Prepared, String> {
+        let mut path = Template::literal(origin.base_path.as_bytes());
         path.append(request.target.clone());
         let headers = request
             .headers
@@ -60,8 +60,8 @@ impl Prepared {
         });
         let mut prepared = Prepared {
             method: Method::from_bytes(request.method.as_bytes()).map_err(|_| unsendable("its method"))?,
-            scheme: if target.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP },
-            authority: Authority::try_from(target.authority.as_str()).map_err(|_| unsendable("its host"))?,
+            scheme: if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP },
+            authority: Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?,
             path: part(&path, path_and_query)?,
             headers: headers.collect::<Result<_, String>>()?,
             own_cookies: has_header(request, "cookie"),
@@ -181,8 +181,8 @@ mod tests {
 
     /// As it leaves where the session's variable has this value.
     fn message(request: &HttpRequest, value: &str, jar: &Jar) -> Result<Message, String> {
-        let target = Target { authority: "h:81".into(), base_path: "/v1".into(), ..crate::testing::target() };
-        let prepared = Prepared::new(request, true, &target)?;
+        let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false };
+        let prepared = Prepared::new(request, true, origin)?;
         let shared = Shared::new(0, Vec::new());
         let mut slot = Slot::default();
         slot.set_text(value.as_bytes());

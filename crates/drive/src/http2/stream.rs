@@ -9,7 +9,7 @@ use h2::client::ResponseFuture;
 
 use super::answer::Reply;
 use super::request::Message;
-use crate::codec::Violation;
+use crate::fault::Violation;
 
 /// A request under way.
 pub(super) struct Exchange {

@@ -10,7 +10,6 @@ use super::*;
 use crate::arrivals::span;
 use crate::clock::nanoseconds;
 use crate::io::{Event, Io};
-use crate::protocol::transport;
 use crate::testing;
 use crate::transport::Setup;
 
@@ -118,8 +117,9 @@ fn driven(spin: bool) -> Counts {
     let silent = Silent::default();
     let counts = silent.counts.clone();
     let kinds = &plan.sessions;
-    let setup = Setup { plan: &plan, kinds, target: &target, sockets: 200, depth: 1, random: &mut random };
-    let transport = transport(silent, setup);
+    let setup =
+        Setup { plan: &plan, kinds, origin: target.origin(), sockets: 200, depth: 1, random: &mut random };
+    let transport = target.transport(silent, setup);
     let mut thread = Thread {
         clock,
         transport,
