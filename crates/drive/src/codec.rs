@@ -7,7 +7,6 @@ use std::io;
 use std::time::Duration;
 
 use tidemark_scenario::{Context, Unmet};
-use tidemark_wire::http1::Decoded;
 
 use crate::answer::Answer;
 use crate::fault::{Fault, Violation};
@@ -15,6 +14,21 @@ use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::transport::{Event, Setup, Transport};
+
+/// What a call to [`Codec::decode`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    /// Bytes that belong to the answer; never more than were given.
+    pub consumed: usize,
+    /// Whether the answer is whole.
+    pub complete: bool,
+}
+
+impl From<tidemark_wire::http1::Decoded> for Decoded {
+    fn from(decoded: tidemark_wire::http1::Decoded) -> Self {
+        Decoded { consumed: decoded.consumed, complete: decoded.complete }
+    }
+}
 
 /// How far an answer was when the peer closed the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

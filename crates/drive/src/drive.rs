@@ -17,7 +17,7 @@ use crate::ahead::Ahead;
 use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
-use crate::error::DriveError;
+use crate::error::{DriveError, OnceError};
 use crate::io::{Handshakes, Io, IoChoice, Seat, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
@@ -442,27 +442,6 @@ fn once<'a>(
         timestamps: Timestamps::Read,
         flow: Flow { slots: kind.slots, ..Flow::default() },
     })
-}
-
-/// Why a session that was run once failed.
-#[derive(Debug, thiserror::Error)]
-pub enum OnceError {
-    /// It could not begin.
-    #[error(transparent)]
-    Drive(#[from] DriveError),
-    /// It went on and on.
-    #[error("the session did not come to its end within an hour; does it repeat without end?")]
-    TooLong,
-    /// A request failed.
-    #[error("{label} failed ({}): {detail}", .outcome.name())]
-    Request {
-        /// The request's label.
-        label: String,
-        /// How it failed.
-        outcome: tidemark_record::Outcome,
-        /// What was seen.
-        detail: String,
-    },
 }
 
 fn no_seat(io: IoChoice) -> impl Fn(std::io::Error) -> DriveError {

@@ -95,3 +95,24 @@ pub enum DriveError {
     #[error("driving thread {0} broke down; its figures are incomplete")]
     Thread(usize),
 }
+
+/// Why a session that was run once failed.
+#[derive(Debug, thiserror::Error)]
+pub enum OnceError {
+    /// It could not begin.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// It went on and on.
+    #[error("the session did not come to its end within an hour; does it repeat without end?")]
+    TooLong,
+    /// A request failed.
+    #[error("{label} failed ({}): {detail}", .outcome.name())]
+    Request {
+        /// The request's label.
+        label: String,
+        /// How it failed.
+        outcome: tidemark_record::Outcome,
+        /// What was seen.
+        detail: String,
+    },
+}

@@ -6,30 +6,30 @@ use std::rc::Rc;
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Ask, HttpRequest, Limits, Op, WebSocketStep};
 use tidemark_scenario::{Context, Template, Unmet};
-use tidemark_wire::http1::{Decoded, DecoderLimits, HttpError, ResponseDecoder, cookie};
+use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder, cookie};
 use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 
 use crate::answer::Answer;
-use crate::codec::{Closed, Codec, byte_transport};
+use crate::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::fault::{Fault, Violation};
+use crate::http::{HEADERS, has_header, says_no_body};
 use crate::io::Io;
 use crate::jar::Jar;
 use crate::transport::{Client, Origin, Setup, Transport};
 
 /// Most bytes of an answer's head.
 const HEAD_BYTES: usize = 64 << 10;
-/// Most headers of an answer.
-pub(crate) const HEADERS: usize = 128;
 /// The status by which a server goes over to another protocol.
 const SWITCHING: u16 = 101;
-/// Methods whose requests say that they have no body.
-const BODY_METHODS: [&str; 3] = ["POST", "PUT", "PATCH"];
-
 /// HTTP/1.1 as a client speaks it.
 #[derive(Debug)]
 pub(crate) struct Http1;
 
 impl Client for Http1 {
+    fn name(&self) -> &'static str {
+        "HTTP/1.1"
+    }
+
     fn takes(&self, ask: &Ask) -> bool {
         matches!(ask, Ask::Http(_) | Ask::Message(_))
     }
@@ -101,7 +101,7 @@ impl Codec for Answers {
             let words = "the server switched protocols (status 101), for which nobody had asked";
             return Err(Violation(words.into()));
         }
-        Ok(decoded)
+        Ok(decoded.into())
     }
 
     fn finish(&mut self) -> Result<(), Closed> {
@@ -253,16 +253,6 @@ impl Request {
         }
         Ok(())
     }
-}
-
-/// Whether a request has a header of this name.
-pub(crate) fn has_header(request: &HttpRequest, name: &str) -> bool {
-    request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
-}
-
-/// Whether a request without a body says so.
-pub(crate) fn says_no_body(request: &HttpRequest) -> bool {
-    request.body.is_none() && BODY_METHODS.contains(&request.method.as_str())
 }
 
 /// Appends the cookies for the request that begins at `head_start`, if there are any.

@@ -62,6 +62,10 @@ impl Http2 {
 }
 
 impl Client for Http2 {
+    fn name(&self) -> &'static str {
+        "HTTP/2"
+    }
+
     fn takes(&self, ask: &Ask) -> bool {
         matches!(ask, Ask::Http(_))
     }

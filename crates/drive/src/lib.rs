@@ -71,6 +71,7 @@ mod error;
 mod exchange;
 mod fault;
 mod held_rows;
+mod http;
 mod http1;
 mod http2;
 mod io;
@@ -100,8 +101,8 @@ mod websocket;
 use std::time::{Instant, SystemTime};
 
 pub use address::Address;
-pub use drive::{Drive, DriveEnd, NotFound, OnceError, PhaseTimes, Stopper, run_once, start};
-pub use error::DriveError;
+pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Stopper, run_once, start};
+pub use error::{DriveError, OnceError};
 pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};
 pub use ledger::{ONCE_THREAD, forms};

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use tidemark_scenario::plan::{Ask, Limits};
 use tidemark_scenario::{Context, Template, Unmet};
-use tidemark_wire::http1::Decoded;
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 use crate::answer::Answer;
-use crate::codec::{Closed, Codec, byte_transport};
+use crate::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::fault::Violation;
 use crate::io::{Event, Handshakes, Io};
 use crate::jar::Jar;
@@ -77,12 +76,18 @@ impl Redis {
     fn has_greeting(&self) -> bool {
         self.commands > 0
     }
+}
 
-    /// Begins to speak with the server over a connection that blocks, and asks whether it is ready.
-    ///
-    /// # Errors
-    /// What a person has to know who wants to drive this server.
-    pub(crate) fn greet(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+impl Client for Redis {
+    fn name(&self) -> &'static str {
+        if self.speaks_3 { "RESP3" } else { "RESP2" }
+    }
+
+    fn takes(&self, ask: &Ask) -> bool {
+        matches!(ask, Ask::Redis(_))
+    }
+
+    fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         let mut words = self.greeting.clone();
         resp::write_command(&[b"PING"], &mut words);
         stream.write_all(&words)?;
@@ -98,12 +103,6 @@ impl Redis {
                 return Ok(());
             }
         }
-    }
-}
-
-impl Client for Redis {
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Redis(_))
     }
 
     fn depth(&self, limits: &Limits) -> usize {
@@ -247,7 +246,7 @@ impl Codec for Replies {
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map_err(|error| match error {
+        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
             RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
             _ => Violation(error.to_string().into()),
         })

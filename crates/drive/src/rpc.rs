@@ -38,6 +38,10 @@ pub struct Rpc {
 }
 
 impl Client for Rpc {
+    fn name(&self) -> &'static str {
+        "RPC over WebSocket (JSON)"
+    }
+
     fn takes(&self, ask: &Ask) -> bool {
         matches!(ask, Ask::Call(_))
     }

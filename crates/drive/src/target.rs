@@ -42,16 +42,16 @@ impl Target {
         }
     }
 
-    /// Begins to speak with the server, over a connection that blocks, and settles the version: by ALPN over TLS,
-    /// else as asked.
+    /// Begins to speak with the server, over a connection that blocks, and settles the version of HTTP, where that is
+    /// spoken: by ALPN over TLS, else as asked.
     ///
     /// # Errors
     /// What a person has to know who wants to drive this server.
     pub fn greet(&mut self, version: HttpVersion, stream: &mut (impl Read + Write)) -> io::Result<()> {
-        if let Protocol::Redis(redis) = &self.protocol {
-            let Some(tls) = &mut self.tls else { return redis.greet(stream) };
+        if !matches!(self.protocol, Protocol::Http1 | Protocol::Http2(_)) {
+            let Some(tls) = &mut self.tls else { return self.protocol.greet(stream) };
             let mut session = tls.greet(HttpVersion::One, stream)?;
-            redis.greet(&mut rustls::Stream::new(&mut session, stream))?;
+            self.protocol.greet(&mut rustls::Stream::new(&mut session, stream))?;
             tls.offer_nothing();
             session.send_close_notify();
             let _ = session.complete_io(stream);

@@ -4,7 +4,7 @@
 //! HTTP/2, a place for a call. It opens one, has a request written and sent on it, and is told what came of it as
 //! [`Event`]s. What the bytes look like, and how many connections share a socket, is a transport's own affair.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use tidemark_scenario::plan::{Ask, Limits, SessionKind};
@@ -108,11 +108,21 @@ pub(crate) trait Transport {
 
 /// What a protocol brings: which requests it carries, how many at once, and what carries them.
 pub(crate) trait Client {
+    /// What the protocol is called in reports.
+    fn name(&self) -> &'static str;
     /// Whether it carries such a request.
     fn takes(&self, ask: &Ask) -> bool;
     /// Why it does not carry a plan, though it may take its requests.
     fn refusal(&self, _plan: &Plan) -> Option<DriveError> {
         None
+    }
+    /// Begins to speak with the server, over a connection that blocks, and asks whether it is ready. Where the version of
+    /// HTTP or the methods of a service are settled meanwhile, the target does that instead.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to drive this server.
+    fn greet(&mut self, _stream: &mut (impl Read + Write)) -> io::Result<()> {
+        Ok(())
     }
     /// Requests at once on a connection, as the plan wants it and the server takes them.
     fn depth(&self, limits: &Limits) -> usize;

@@ -6,7 +6,7 @@ use tidemark_wire::http1::{HttpError, cookie};
 
 use crate::answer::Answer;
 use crate::fault::Violation;
-use crate::http1::HEADERS;
+use crate::http::HEADERS;
 use crate::jar::Jar;
 
 /// Bytes of a body that nobody looks at which are kept for an example of a failure.

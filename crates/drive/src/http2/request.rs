@@ -8,7 +8,7 @@ use tidemark_scenario::plan::HttpRequest;
 use tidemark_scenario::{Context, Template};
 
 use crate::fault::Fault;
-use crate::http1::{has_header, says_no_body};
+use crate::http::{has_header, says_no_body};
 use crate::jar::Jar;
 use crate::transport::Origin;
 
