@@ -57,8 +57,8 @@ pub enum DriveError {
     #[error("ws steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
     WebSocketOverHttp2,
     /// Requests of one protocol, and a server that speaks another.
-    #[error("all requests are of the protocol that the server speaks: HTTP, remote calls or Redis")]
-    Protocol,
+    #[error("all requests of a run must be of the protocol that its server speaks, here {0}")]
+    Protocol(&'static str),
     /// There is no room for a connection for each user.
     #[error(
         "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"

@@ -84,6 +84,6 @@ fn check(client: &impl Client, plan: &Plan) -> Result<(), DriveError> {
     match client.refusal(plan) {
         Some(refusal) => Err(refusal),
         None if plan.requests.iter().all(|request| client.takes(&request.ask)) => Ok(()),
-        None => Err(DriveError::Protocol),
+        None => Err(DriveError::Protocol(client.name())),
     }
 }

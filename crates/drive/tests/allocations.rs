@@ -218,8 +218,9 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             eprintln!("{name} over {io}: {allocations} allocations for {requests} requests");
             let each = allocations as f64 / requests as f64;
             let most = match name {
-                "streams" => 20.0,
-                "varying streams" => 100.0,
+                // the library's for each answer, and those of a request that is put together anew
+                "streams" => 3.0,
+                "varying streams" => 10.0,
                 _ => 0.001,
             };
             assert!(each < most, "{name} over {io}: {each} for each of {requests}");
