@@ -6,10 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::MILLISECOND_NS;
-use crate::connection::State;
-use crate::fault::Fault;
-use crate::io::Io;
-use crate::thread::Thread;
+use crate::connection::Pool;
 
 /// Most connections that a thread makes ahead at the same time.
 const AT_ONCE: usize = 32;
@@ -30,65 +27,41 @@ impl Ahead {
     pub fn new(wanted: usize) -> Self {
         Ahead { wanted, under_way: VecDeque::with_capacity(AT_ONCE), again_ns: 0 }
     }
-}
 
-impl<I: Io> Thread<'_, I> {
-    /// Begins to make what is not there, and gives up what takes too long.
-    pub fn make_ahead(&mut self, now_ns: u64) {
-        if self.ahead.wanted == 0 || self.flow.draining {
-            return;
-        }
-        while let Some(&(until_ns, c)) = self.ahead.under_way.front()
-            && until_ns <= now_ns
-        {
-            self.not_made(c as usize, &Fault::ConnectTimeout, now_ns);
-        }
-        while self.ahead.under_way.len() < AT_ONCE {
-            let Some(c) = self.next_unmade(now_ns) else { return };
-            match self.io.open(c as usize) {
-                Ok(()) => {
-                    self.pool.get(c as usize).state = State::Connecting;
-                    let until_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
-                    self.ahead.under_way.push_back((until_ns, c));
-                }
-                Err(error) => return self.not_made(c as usize, &Fault::Connect(error), now_ns),
-            }
-        }
+    /// Whether any is to be there.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted > 0
     }
 
-    fn next_unmade(&mut self, now_ns: u64) -> Option<u32> {
-        if let Some(new) = self.pool.new_below(self.ahead.wanted) {
-            return Some(new);
-        }
-        if now_ns < self.ahead.again_ns {
+    /// One that takes too long.
+    pub fn overdue(&self, now_ns: u64) -> Option<usize> {
+        let (until_ns, c) = *self.under_way.front()?;
+        (until_ns <= now_ns).then_some(c as usize)
+    }
+
+    /// The next one to be made, if there is one that may be.
+    pub fn next(&mut self, pool: &mut Pool, now_ns: u64) -> Option<usize> {
+        if self.under_way.len() >= AT_ONCE {
             return None;
         }
-        let lost = self.pool.take_closed(now_ns)?;
-        self.ahead.again_ns = now_ns + AGAIN_NS;
-        Some(lost)
-    }
-
-    /// One is there, for whoever needs it first.
-    pub fn made_ahead(&mut self, c: usize, now_ns: u64) {
-        self.forget_ahead(c);
-        self.made(c);
-        self.release(c as u32, now_ns);
-    }
-
-    /// One could not be made. No request has failed by that: it is an example, and tried again later.
-    pub fn not_made(&mut self, c: usize, fault: &Fault, now_ns: u64) {
-        self.forget_ahead(c);
-        self.close(c);
-        self.pool.get(c).refused(now_ns);
-        let (label, outcome) = (0, fault.outcome());
-        if self.recorder.wants_example(label, outcome) {
-            let detail = format!("{fault} (a connection that was to be there before it was needed)");
-            self.recorder.example(now_ns, label, outcome, detail);
+        if let Some(new) = pool.new_below(self.wanted) {
+            return Some(new as usize);
         }
-        self.release(c as u32, now_ns);
+        if now_ns < self.again_ns {
+            return None;
+        }
+        let lost = pool.take_closed(now_ns)?;
+        self.again_ns = now_ns + AGAIN_NS;
+        Some(lost as usize)
     }
 
-    fn forget_ahead(&mut self, c: usize) {
-        self.ahead.under_way.retain(|(_, under_way)| *under_way as usize != c);
+    /// One is being made, until then.
+    pub fn began(&mut self, c: usize, until_ns: u64) {
+        self.under_way.push_back((until_ns, c as u32));
+    }
+
+    /// One is made, or could not be.
+    pub fn over(&mut self, c: usize) {
+        self.under_way.retain(|(_, under_way)| *under_way as usize != c);
     }
 }

@@ -6,8 +6,6 @@ use std::collections::{BinaryHeap, VecDeque};
 use tidemark_scenario::plan::Choose;
 
 use crate::clock::MILLISECOND_NS;
-use crate::codec::{Codec, codec};
-use crate::target::Target;
 use crate::websocket::WebSocket;
 
 /// Back-off after the first failure to connect; doubles with each further one.
@@ -38,9 +36,7 @@ pub(crate) struct Connection {
     pub exchanging: bool,
     /// Whether it has not brought an answer yet.
     pub fresh: bool,
-    /// Decodes its answers.
-    pub codec: Box<dyn Codec>,
-    /// The WebSocket that it is, or is asked to become.
+    /// The WebSocket that it is.
     pub websocket: Option<Box<WebSocket>>,
     /// Which taking was its last.
     turn: u64,
@@ -50,13 +46,12 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(codec: Box<dyn Codec>) -> Self {
+    fn new() -> Self {
         Connection {
             state: State::Closed,
             session: None,
             exchanging: false,
             fresh: true,
-            codec,
             websocket: None,
             turn: 0,
             retry_ns: 0,
@@ -66,7 +61,7 @@ impl Connection {
 
     /// Whether it is a WebSocket; then it carries no requests.
     pub fn is_websocket(&self) -> bool {
-        self.websocket.as_ref().is_some_and(|websocket| websocket.is_open())
+        self.websocket.is_some()
     }
 
     /// It could not be made: the next try waits, longer each time.
@@ -89,8 +84,6 @@ impl Connection {
 pub(crate) struct Pool {
     connections: Vec<Connection>,
     most: usize,
-    target: Target,
-    body_bytes: usize,
     choose: Choose,
     /// Sockets that they share.
     sockets: usize,
@@ -111,13 +104,11 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// For at most `most` connections to a target over so many sockets, whose answers' bodies are kept up to `body_bytes`.
-    pub fn new(most: usize, sockets: usize, choose: Choose, target: &Target, body_bytes: usize) -> Self {
+    /// For at most `most` connections over so many sockets.
+    pub fn new(most: usize, sockets: usize, choose: Choose) -> Self {
         Pool {
             connections: Vec::new(),
             most,
-            target: target.clone(),
-            body_bytes,
             choose,
             sockets: sockets.max(1),
             free_open: BinaryHeap::new(),
@@ -129,11 +120,6 @@ impl Pool {
     /// A connection by its number.
     pub fn get(&mut self, connection: usize) -> &mut Connection {
         &mut self.connections[connection]
-    }
-
-    /// Most bytes of an answer's body.
-    pub fn body_bytes(&self) -> usize {
-        self.body_bytes
     }
 
     /// How many there may be.
@@ -155,7 +141,7 @@ impl Pool {
         if self.connections.len() >= wanted.min(self.most) {
             return None;
         }
-        self.connections.push(Connection::new(codec(&self.target, self.body_bytes)));
+        self.connections.push(Connection::new());
         Some(self.connections.len() as u32 - 1)
     }
 
@@ -215,11 +201,10 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::target;
 
     #[test]
     fn open_ones_are_taken_first_and_never_more_than_the_share() {
-        let mut pool = Pool::new(3, 3, Choose::InTurn, &target(), 1_000);
+        let mut pool = Pool::new(3, 3, Choose::InTurn);
         let all: Vec<u32> = std::iter::from_fn(|| pool.take(0)).collect();
         assert_eq!(all, [0, 1, 2]);
         pool.get(1).made();
@@ -234,7 +219,7 @@ mod tests {
 
     #[test]
     fn open_ones_keep_the_order_in_which_they_were_made() {
-        let mut pool = Pool::new(10, 10, Choose::FirstFree, &target(), 1_000);
+        let mut pool = Pool::new(10, 10, Choose::FirstFree);
         let all = take(&mut pool, 10);
         all.iter().for_each(|index| pool.get(*index as usize).made());
         // however many answers came at once, and in whatever order
@@ -250,7 +235,7 @@ mod tests {
 
     #[test]
     fn in_turn_each_waits_until_all_others_were_taken() {
-        let mut pool = Pool::new(4, 4, Choose::InTurn, &target(), 1_000);
+        let mut pool = Pool::new(4, 4, Choose::InTurn);
         take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
         (0..4).for_each(|index| pool.give(index));
         let one_at_a_time: Vec<u32> = (0..8)
@@ -276,7 +261,7 @@ mod tests {
 
     #[test]
     fn in_turn_no_socket_is_taken_twice_while_another_is_free() {
-        let mut pool = Pool::new(4, 2, Choose::InTurn, &target(), 1_000);
+        let mut pool = Pool::new(4, 2, Choose::InTurn);
         take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
         [2, 0, 3, 1].into_iter().for_each(|index| pool.give(index));
         assert_eq!(take(&mut pool, 4), [0, 1, 2, 3], "places 0 and 2 share a socket, 1 and 3 the other");
@@ -285,13 +270,13 @@ mod tests {
     #[test]
     fn in_turn_a_new_user_brings_its_own() {
         for (choose, brings) in [(Choose::InTurn, Some(1)), (Choose::FirstFree, Some(0))] {
-            let mut pool = Pool::new(2, 2, choose, &target(), 1_000);
+            let mut pool = Pool::new(2, 2, choose);
             assert_eq!(pool.take_for_new_user(0), Some(0));
             pool.get(0).made();
             pool.give(0);
             assert_eq!(pool.take_for_new_user(0), brings);
         }
-        let mut pool = Pool::new(1, 1, Choose::InTurn, &target(), 1_000);
+        let mut pool = Pool::new(1, 1, Choose::InTurn);
         assert_eq!(pool.take_for_new_user(0), Some(0));
         pool.get(0).made();
         pool.give(0);
@@ -300,7 +285,7 @@ mod tests {
 
     #[test]
     fn back_off_doubles_to_its_bound_and_a_success_ends_it() {
-        let mut pool = Pool::new(1, 1, Choose::InTurn, &target(), 1_000);
+        let mut pool = Pool::new(1, 1, Choose::InTurn);
         pool.take(0);
         let connection = pool.get(0);
         let waits: Vec<u64> = (0..12)
@@ -318,7 +303,7 @@ mod tests {
 
     #[test]
     fn one_that_must_wait_is_the_last_choice() {
-        let mut pool = Pool::new(2, 2, Choose::InTurn, &target(), 1_000);
+        let mut pool = Pool::new(2, 2, Choose::InTurn);
         assert_eq!(pool.take(0), Some(0));
         pool.get(0).refused(0);
         pool.give(0);

@@ -11,10 +11,13 @@ use tidemark_record::ledger::Part;
 use tidemark_scenario::plan::{Choose, Limits, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
+use crate::DriveOptions;
+use crate::address::Dialer;
 use crate::ahead::Ahead;
 use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
+use crate::error::{DriveError, OnceError};
 use crate::io::{Handshakes, Io, IoChoice, Seat, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
@@ -22,11 +25,10 @@ use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::room::{Bound, Room};
 use crate::session::Weights;
-use crate::target::{Dialer, Protocol};
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
+use crate::transport::Setup;
 use crate::waiting::{most_slots, most_waiting};
-use crate::{DriveOptions, Target};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -38,97 +40,6 @@ const AHEAD_EACH_NS: u64 = MILLISECOND_NS / 10;
 const LONGEST_AHEAD_NS: u64 = 2 * SECOND_NS;
 /// Longest time that a session run once may take.
 const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
-/// Most threads: an entry in the ledger has three digits for its thread, and a session that is run once has the last.
-const MOST_THREADS: usize = ONCE_THREAD as usize;
-
-/// Why a drive could not begin, or did not end well.
-#[derive(Debug, thiserror::Error)]
-pub enum DriveError {
-    /// The number of threads is out of range.
-    #[error("{0} driving threads; there must be at least 1 and at most {MOST_THREADS}")]
-    Threads(usize),
-    /// The scenario leaves nothing to do.
-    #[error("the scenario has no {0}")]
-    Nothing(&'static str),
-    /// A phase's level is no number that a load can have.
-    #[error("phase {name}: its level must be a finite number, 0 or more, but is {level}")]
-    Level {
-        /// The phase.
-        name: String,
-        /// Its level.
-        level: f64,
-    },
-    /// What a phase's level does cannot be followed.
-    #[error("phase {name}: {reason}")]
-    Curve {
-        /// The phase.
-        name: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
-    /// There would be driving threads that may not have a session.
-    #[error(
-        "at most {limit} sessions in flight cannot be shared by {threads} driving threads; raise the limit or \
-         take fewer threads"
-    )]
-    SessionLimit {
-        /// The limit.
-        limit: usize,
-        /// The driving threads.
-        threads: usize,
-    },
-    /// An operation names something that the plan does not have.
-    #[error(
-        "session {kind}: operation {op} names a request, a variable, a feeder or an operation that is not there"
-    )]
-    Op {
-        /// The session kind.
-        kind: String,
-        /// Index of the operation.
-        op: usize,
-    },
-    /// A WebSocket begins with a request of HTTP/1.1.
-    #[error("ws steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
-    WebSocketOverHttp2,
-    /// Requests of one protocol, and a server that speaks another.
-    #[error("all requests are of the protocol that the server speaks: HTTP, remote calls or Redis")]
-    Protocol,
-    /// There is no room for a connection for each user.
-    #[error(
-        "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"
-    )]
-    Room {
-        /// Users of the closed model.
-        users: usize,
-        /// Connections that they need.
-        needed: usize,
-        /// Connections that there is room for.
-        room: usize,
-        /// What does not let there be more.
-        bound: Bound,
-    },
-    /// The back end is not to be had.
-    #[error(
-        "preparing to wait for sockets by {io}: {error}; another is chosen by --io auto, epoll or portable"
-    )]
-    Io {
-        /// The back end.
-        io: IoChoice,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// The operating system did not give what is needed.
-    #[error("{what}: {error}")]
-    System {
-        /// What was attempted.
-        what: &'static str,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// A thread ended by a fault of the driver itself.
-    #[error("driving thread {0} broke down; its figures are incomplete")]
-    Thread(usize),
-}
 
 /// When a phase was, in microseconds since the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -360,13 +271,13 @@ impl Drop for Drive {
 pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
     check(&plan, &options)?;
     let users = plan.load.most_users();
-    let depth = depth(&plan, &options.target);
+    let depth = options.target.protocol.depth(&plan.limits);
     // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
     let carriers = users.div_ceil(depth);
     let fits = carriers <= plan.limits.connections;
     let carriers = carriers.min(plan.limits.connections);
     let wanted = plan.limits.connections.max(options.threads);
-    let room = Room::make(wanted, &options.target);
+    let room = Room::make(wanted, &options.target.address);
     if carriers > room.connections {
         let Room { connections: room, bound, .. } = room;
         return Err(DriveError::Room { users, needed: carriers, room, bound });
@@ -385,7 +296,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let allowed: usize = shares.iter().sum();
     let (io, seats) = Seat::all(options.io, &shares).map_err(no_seat(options.io))?;
     for (seat, share) in seats.into_iter().zip(shares) {
-        parts.push((seat, share, Prepared::all(&plan, &options.target)));
+        parts.push((seat, share, Prepared::all(&plan)));
     }
     let control = Arc::new(Control::default());
     let wakers = parts.iter().map(|(seat, ..)| seat.waker()).collect();
@@ -429,9 +340,17 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
+            let setup = Setup {
+                plan: &plan,
+                kinds: &plan.sessions,
+                origin: target.origin(),
+                sockets: connections,
+                depth,
+                random: &mut random,
+            };
             let thread = Thread {
                 clock,
-                io,
+                transport: target.transport(io, setup),
                 control,
                 shared: &shared,
                 kinds: &plan.sessions,
@@ -441,13 +360,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 schedule,
                 timers: Timers::default(),
                 recorder,
-                pool: Pool::new(
-                    connections * depth,
-                    connections,
-                    plan.limits.choose,
-                    &target,
-                    plan.limits.body_bytes,
-                ),
+                pool: Pool::new(connections * depth, connections, plan.limits.choose),
                 ahead: Ahead::new(if ahead { connections } else { 0 }),
                 bounds: bounds(&plan, index, threads),
                 keep_alive: plan.limits.keep_alive,
@@ -456,7 +369,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 spin: options.spin,
                 timestamps: options.timestamps,
             };
-            thread.run_to(&target, depth).0
+            thread.run().0
         });
         drive.threads.push(spawned.map_err(system("starting a driving thread"))?);
     }
@@ -478,7 +391,7 @@ pub fn run_once(
     let io = seat.sit(Dialer::new(&options.target.address, 1), 1, false).map_err(no_seat(options.io))?;
     let thread = once(plan, kind, shared, options, io)?;
     let end_ns = thread.schedule.end_ns();
-    let (end, mut recorder) = thread.run_to(&options.target, 1);
+    let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
     }
@@ -494,59 +407,41 @@ pub fn run_once(
 }
 
 /// A thread on which one user does one session of a kind, once.
-fn once<'a, I: Io>(
+fn once<'a>(
     plan: &Plan,
     kind: &'a SessionKind,
     shared: &'a Shared,
     options: &DriveOptions,
-    io: I,
-) -> Result<Thread<'a, I>, DriveError> {
+    io: impl Io + 'static,
+) -> Result<Thread<'a>, DriveError> {
     check_ops(plan, kind)?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
+    let mut random = fastrand::Rng::with_seed(options.seed);
+    let setup =
+        Setup { plan, kinds, origin: options.target.origin(), sockets: 1, depth: 1, random: &mut random };
     Ok(Thread {
         clock,
-        io,
+        transport: options.target.transport(io, setup),
         control: Arc::new(Control::default()),
         shared,
         kinds,
         weights: Weights::new(kinds),
-        prepared: Prepared::all(plan, &options.target),
+        prepared: Prepared::all(plan),
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
         recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
-        pool: Pool::new(1, 1, plan.limits.choose, &options.target, plan.limits.body_bytes),
+        pool: Pool::new(1, 1, plan.limits.choose),
         ahead: Ahead::default(),
         bounds: bounds(plan, 0, 1),
         keep_alive: plan.limits.keep_alive,
-        random: fastrand::Rng::with_seed(options.seed),
+        random,
         ledger_seed: options.ledger_seed,
         spin: false,
         timestamps: Timestamps::Read,
         flow: Flow { slots: kind.slots, ..Flow::default() },
     })
-}
-
-/// Why a session that was run once failed.
-#[derive(Debug, thiserror::Error)]
-pub enum OnceError {
-    /// It could not begin.
-    #[error(transparent)]
-    Drive(#[from] DriveError),
-    /// It went on and on.
-    #[error("the session did not come to its end within an hour; does it repeat without end?")]
-    TooLong,
-    /// A request failed.
-    #[error("{label} failed ({}): {detail}", .outcome.name())]
-    Request {
-        /// The request's label.
-        label: String,
-        /// How it failed.
-        outcome: tidemark_record::Outcome,
-        /// What was seen.
-        detail: String,
-    },
 }
 
 fn no_seat(io: IoChoice) -> impl Fn(std::io::Error) -> DriveError {
@@ -569,6 +464,7 @@ fn bounds(plan: &Plan, thread: usize, threads: usize) -> Bounds {
         waiting: share(most_waiting(plan).max(plan.load.most_users()), thread, threads),
         connect_timeout_ns: nanoseconds(plan.limits.connect_timeout),
         drain_ns: nanoseconds(plan.limits.drain),
+        message_bytes: plan.limits.body_bytes,
     }
 }
 
@@ -603,16 +499,6 @@ fn phase_times(plan: &Plan, begin_ns: u64) -> Vec<PhaseTimes> {
         times
     });
     times.collect()
-}
-
-/// Requests at once on a connection: over HTTP/2, or where they are calls, as many as the plan wants and the server
-/// takes, else as many as are pipelined.
-fn depth(plan: &Plan, target: &Target) -> usize {
-    match &target.protocol {
-        Protocol::Calls(server) => plan.limits.streams.clamp(1, server.most_calls.max(1)),
-        Protocol::Http2(server) => plan.limits.streams.clamp(1, server.most_streams.max(1)),
-        Protocol::Http1 | Protocol::Redis(_) => plan.limits.pipeline.max(1),
-    }
 }
 
 #[cfg(test)]

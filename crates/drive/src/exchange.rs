@@ -1,19 +1,20 @@
 //! What happens to a request: due, on its way, answered or failed, written down; then the session goes on.
 
 use tidemark_record::Outcome;
+use tidemark_scenario::Unmet;
 
 use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
-use crate::codec::{Closed, Expected};
 use crate::connection::State;
 use crate::fault::Fault;
-use crate::io::{Event, Io, Timestamps};
+use crate::io::Timestamps;
+use crate::ledger;
 use crate::record::Times;
 use crate::session::{Session, Stand, Turn, World};
-use crate::thread::Thread;
+use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
-use crate::websocket::WebSocket;
+use crate::transport::Event;
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
@@ -31,7 +32,18 @@ pub(crate) enum Placed {
     Dropped,
 }
 
-impl<I: Io> Thread<'_, I> {
+impl Placed {
+    /// Whether it is over already, without anything that bounds how soon the next one is.
+    fn is_over_unsent(&self) -> bool {
+        match self {
+            Placed::Done => true,
+            Placed::Failed(fault) => fault.is_of_writing(),
+            Placed::UnderWay | Placed::Dropped => false,
+        }
+    }
+}
+
+impl Thread<'_> {
     /// Makes a session begin, as the kind of its origin or one drawn by weight; `again` if its user goes on from the
     /// session before. From `ready_ns` on only the driver is in its way.
     pub fn begin_session(&mut self, s: usize, due_ns: u64, ready_ns: u64, again: bool) {
@@ -63,7 +75,7 @@ impl<I: Io> Thread<'_, I> {
                 Turn::Request(request) => {
                     self.fall_due(s, request, now_ns);
                     let placed = self.place(s, now_ns);
-                    steps_done += u32::from(matches!(placed, Placed::Done | Placed::Failed(Fault::Unmet(_))));
+                    steps_done += u32::from(placed.is_over_unsent());
                     if !self.settle(s, placed, now_ns) {
                         return;
                     }
@@ -132,35 +144,28 @@ impl<I: Io> Thread<'_, I> {
 
     /// Lets a session wait for a connection, if there is room.
     fn queue_up(&mut self, s: usize) -> Placed {
-        let flow = &mut self.flow;
-        if flow.waiting_count >= self.bounds.waiting {
+        let Flow { queue, sessions, .. } = &mut self.flow;
+        if !queue.join(s, sessions, self.bounds.waiting) {
             return Placed::Dropped;
         }
-        let session = &mut flow.sessions[s];
-        session.stand = Stand::Waiting;
-        flow.waiting.push_back((s as u32, session.ticket));
-        flow.waiting_count += 1;
-        self.timers.set(s, Alarm::Timeout, session.deadline_ns);
+        self.timers.set(s, Alarm::Timeout, sessions[s].deadline_ns);
         Placed::UnderWay
     }
 
-    /// Takes a session out of those that wait.
-    fn leave_queue(&mut self, s: usize) {
-        let flow = &mut self.flow;
-        debug_assert!(flow.sessions[s].stand == Stand::Waiting && flow.waiting_count > 0);
-        flow.sessions[s].ticket = flow.sessions[s].ticket.wrapping_add(1);
-        flow.waiting_count -= 1;
-        // Time-outs come mostly in the order of the queue: who has left stands in front.
-        while flow
-            .waiting
-            .front()
-            .is_some_and(|(first, ticket)| flow.sessions[*first as usize].ticket != *ticket)
-        {
-            flow.waiting.pop_front();
-        }
-        if flow.waiting.len() > 2 * self.bounds.waiting + 16 {
-            let sessions = &flow.sessions;
-            flow.waiting.retain(|(waiting, ticket)| sessions[*waiting as usize].ticket == *ticket);
+    /// Enters the write of a session's request, where that is one that is entered.
+    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {
+        let session = &mut self.flow.sessions[s];
+        let Some(ledger) = &self.prepared[session.request as usize].ledger else { return Ok(()) };
+        let mut world =
+            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
+        let content = &mut self.flow.scratch.slot;
+        ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut world, content)
+    }
+
+    /// What was entered just now is not sent after all.
+    pub fn withdraw(&mut self, s: usize, was_entered: bool) {
+        if let Some(number) = self.flow.sessions[s].entered.take_if(|_| !was_entered) {
+            self.recorder.withdraw(number);
         }
     }
 
@@ -182,28 +187,9 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 
-    fn connect(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
-        match self.io.open(c) {
-            Ok(()) => {
-                self.pool.get(c).state = State::Connecting;
-                let session = &mut self.flow.sessions[s];
-                session.stand = Stand::Connecting;
-                let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
-                self.timers.set(s, Alarm::Timeout, session.deadline_ns.min(connect_by_ns));
-                Placed::UnderWay
-            }
-            Err(error) => {
-                self.close(c);
-                self.pool.get(c).refused(now_ns);
-                Placed::Failed(Fault::Connect(error))
-            }
-        }
-    }
-
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
-        let websocket_step = self.websocket_step(s);
-        if let Some(step) = websocket_step
+        if let Some(step) = self.websocket_step(s)
             && self.pool.get(c).is_websocket()
         {
             return self.transmit_frame(s, c, step);
@@ -213,22 +199,16 @@ impl<I: Io> Thread<'_, I> {
             return Placed::Failed(Fault::Unmet(unmet));
         }
         let session = &mut self.flow.sessions[s];
-        let request = &self.prepared[session.request as usize];
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let mut cx = world.context(&session.slots);
-        let out = self.io.output(c);
-        if let Err(unmet) = request.render(&mut cx, &session.jar, out, &mut self.flow.scratch.body) {
+        if let Err(fault) = self.transport.write(c, session.request.into(), &mut cx, &session.jar) {
             self.withdraw(s, was_entered);
-            return Placed::Failed(Fault::Unmet(unmet));
+            return Placed::Failed(fault);
         }
-        let websocket = websocket_step.map(|_| WebSocket::ask(out, &mut self.random, self.pool.body_bytes()));
         let connection = self.pool.get(c);
-        connection.websocket = websocket;
-        let asks_upgrade = request.expected.asks_upgrade || websocket_step.is_some();
-        connection.codec.start(Expected { asks_upgrade, ..request.expected });
         let sent_ns = self.clock.now_ns();
-        if let Err(error) = self.io.send(c) {
+        if let Err(error) = self.transport.send(c) {
             let fresh = connection.fresh;
             self.close(c);
             // Nothing was taken, so nothing can have been done twice: it was closed before this request.
@@ -239,7 +219,7 @@ impl<I: Io> Thread<'_, I> {
         session.sent_ns = Some(sent_ns);
         let due_ns = session.due_ns;
         self.left(s, sent_ns);
-        self.recorder.used(self.io.socket_of(c), due_ns);
+        self.recorder.used(self.transport.socket_of(c), due_ns);
         Placed::UnderWay
     }
 
@@ -253,7 +233,7 @@ impl<I: Io> Thread<'_, I> {
     /// Whether the session goes on at once.
     fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
         // what was never sent keeps nobody from beginning again and again
-        self.flow.sessions[s].requested |= !matches!(placed, Placed::Failed(Fault::Unmet(_)));
+        self.flow.sessions[s].requested |= !matches!(&placed, Placed::Failed(fault) if fault.is_of_writing());
         match placed {
             Placed::UnderWay => false,
             Placed::Done => {
@@ -313,25 +293,6 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 
-    /// Hands a connection on to who waits longest, or back to the pool.
-    pub fn release(&mut self, connection: u32, now_ns: u64) {
-        let flow = &mut self.flow;
-        while let Some((next, ticket)) = flow.waiting.pop_front() {
-            let session = &mut flow.sessions[next as usize];
-            if session.ticket == ticket && session.stand == Stand::Waiting {
-                session.ticket = ticket.wrapping_add(1);
-                session.stand = Stand::Granted;
-                session.held_until(now_ns);
-                session.connection = Some(connection);
-                flow.waiting_count -= 1;
-                flow.granted.push_back(next);
-                self.pool.get(connection as usize).session = Some(next);
-                return;
-            }
-        }
-        self.pool.give(connection);
-    }
-
     /// Goes on with a session that was given its connection.
     pub fn go_granted(&mut self, s: usize) {
         let now_ns = self.clock.now_ns();
@@ -371,7 +332,7 @@ impl<I: Io> Thread<'_, I> {
     pub fn on_timeout(&mut self, s: usize, now_ns: u64) {
         let fault = match self.flow.sessions[s].stand {
             Stand::Waiting => {
-                self.leave_queue(s);
+                self.flow.queue.leave(s, &mut self.flow.sessions);
                 Fault::Timeout
             }
             Stand::BackingOff => {
@@ -395,34 +356,11 @@ impl<I: Io> Thread<'_, I> {
     /// The run is over and the request is not.
     pub fn give_up(&mut self, s: usize, now_ns: u64) {
         if self.flow.sessions[s].stand == Stand::Waiting {
-            self.leave_queue(s);
+            self.flow.queue.leave(s, &mut self.flow.sessions);
         } else {
             self.drop_connection(s, now_ns);
         }
         self.fail(s, Fault::CutOff, now_ns);
-    }
-
-    /// Closes the connection that a session holds; it keeps the right to make it again.
-    pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
-        if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
-            if self.pool.get(c).state == State::Connecting {
-                self.pool.get(c).refused(now_ns);
-            }
-            self.close(c);
-        }
-    }
-
-    pub fn close(&mut self, c: usize) {
-        let connection = self.pool.get(c);
-        if connection.state == State::Open && self.io.is_first(c) {
-            self.flow.open -= 1;
-        }
-        connection.state = State::Closed;
-        connection.exchanging = false;
-        if let Some(websocket) = connection.websocket.take() {
-            self.flow.unexpected_messages += websocket.kept() as u64;
-        }
-        self.io.close(c);
     }
 
     /// Something happened on a connection.
@@ -439,15 +377,20 @@ impl<I: Io> Thread<'_, I> {
                 self.flow.sessions[s].held_until(now_ns);
                 self.go_on(s, now_ns);
             }
-            (Event::Received { closing }, Some(s)) if connection.exchanging => {
-                self.receive(s, c, closing, now_ns)
+            (Event::Answered { keeps_open }, Some(s)) if connection.exchanging => {
+                self.answered(s, c, keeps_open, now_ns);
             }
-            (Event::Ended, Some(s)) if connection.exchanging => match connection.codec.finish() {
-                Ok(()) if connection.websocket.is_some() => self.handshake_answered(s, c, None, now_ns),
-                Ok(()) => self.answered(s, c, false, now_ns),
-                Err(Closed::Before) => self.broke(s, c, Fault::ClosedBefore, now_ns),
-                Err(Closed::Within) => self.broke(s, c, Fault::ClosedWithin, now_ns),
-            },
+            (Event::Upgraded { answer_bytes }, Some(s)) if connection.exchanging => {
+                self.upgraded(s, c, answer_bytes, now_ns);
+            }
+            (Event::Refused(fault), Some(s)) if connection.exchanging => self.refused(s, c, fault, now_ns),
+            (Event::Wrong(violation), Some(s)) if connection.exchanging => {
+                self.broke(s, c, Fault::Protocol(violation), now_ns);
+            }
+            (Event::Ended { within }, Some(s)) if connection.exchanging => {
+                let fault = if within { Fault::ClosedWithin } else { Fault::ClosedBefore };
+                self.broke(s, c, fault, now_ns);
+            }
             (Event::Unsent(error), Some(s)) if connection.exchanging => self.unsent(s, c, error, now_ns),
             (Event::Failed(error), Some(s)) if connection.state == State::Connecting => {
                 connection.refused(now_ns);
@@ -468,16 +411,7 @@ impl<I: Io> Thread<'_, I> {
         }
     }
 
-    /// A connection is open.
-    pub fn made(&mut self, c: usize) {
-        self.pool.get(c).made();
-        if self.io.is_first(c) {
-            self.flow.open += 1;
-            self.recorder.connected();
-        }
-    }
-
-    /// As where [`Io::send`] itself says that nothing was taken.
+    /// As where [`Transport::send`](crate::transport::Transport::send) itself says that nothing was taken.
     fn unsent(&mut self, s: usize, c: usize, error: std::io::Error, now_ns: u64) {
         if self.pool.get(c).fresh {
             return self.broke(s, c, Fault::Broken(error), now_ns);
@@ -496,27 +430,13 @@ impl<I: Io> Thread<'_, I> {
         self.run_session(s, now_ns);
     }
 
-    fn receive(&mut self, s: usize, c: usize, closing: bool, now_ns: u64) {
-        let received = self.io.received();
-        match self.pool.get(c).codec.decode(received) {
-            Ok(decoded) if decoded.complete && self.pool.get(c).websocket.is_some() => {
-                self.handshake_answered(s, c, Some(decoded.consumed), now_ns);
-            }
-            Ok(decoded) if decoded.complete => {
-                // Bytes behind the answer, or a part of the request that the server did not want: out of step.
-                let is_sent = !self.io.is_sending(c);
-                let in_step = self.io.answered(c, decoded.consumed) && is_sent;
-                self.answered(s, c, in_step && !closing, now_ns);
-            }
-            Ok(_) => {}
-            Err(error) => self.broke(s, c, Fault::Protocol(error), now_ns),
-        }
-    }
-
     /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
     /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
     pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
-        let Some(late_ns) = self.io.arrived().and_then(|at| self.clock.since_wall(at)) else { return now_ns };
+        let Some(late_ns) = self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at))
+        else {
+            return now_ns;
+        };
         let session = &mut self.flow.sessions[s];
         let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns.unwrap_or(now_ns)));
         self.recorder.read_lag(session.due_ns, late_ns);
@@ -530,14 +450,13 @@ impl<I: Io> Thread<'_, I> {
     }
 
     /// The answer is whole.
-    fn answered(&mut self, s: usize, c: usize, may_keep: bool, now_ns: u64) {
+    fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
         let connection = self.pool.get(c);
         connection.exchanging = false;
         connection.fresh = false;
         let end_ns = self.read(s, now_ns);
-        let connection = self.pool.get(c);
         let session = &mut self.flow.sessions[s];
-        let keep = may_keep && self.keep_alive && connection.codec.keeps_open();
+        let keep = keeps_open && self.keep_alive;
         // Sockets have their turn before alarms: it came in all the same when its time was over.
         if end_ns > session.deadline_ns {
             if !keep {
@@ -546,17 +465,13 @@ impl<I: Io> Thread<'_, I> {
             self.fail(s, Fault::Timeout, end_ns);
             return self.run_session(s, now_ns);
         }
-        let answer = connection.codec.answer();
+        let answer = self.transport.answer(c);
         answer.keep_cookies(&mut session.jar);
-        let due_ns = session.due_ns;
-        self.recorder.answered(answer.status(), due_ns);
-        let session = &mut self.flow.sessions[s];
-        let connection = self.pool.get(c);
+        self.recorder.answered(answer.status(), session.due_ns);
         let mut world =
             World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
         let probe = &mut self.prepared[session.request as usize].probe;
-        let judged =
-            probe.judge(connection.codec.answer(), &mut session.slots, &mut world, &mut self.flow.scratch);
+        let judged = probe.judge(answer, &mut session.slots, &mut world, &mut self.flow.scratch);
         if !keep {
             self.close(c);
         }
@@ -577,10 +492,10 @@ impl<I: Io> Thread<'_, I> {
             let names = &self.kinds[session.kind].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
-                    let answer = self.pool.get(c as usize).codec.answer();
+                    let answer = self.transport.answer(c as usize);
                     let variables = Variables { slots: &session.slots, names };
                     let scratch = &self.flow.scratch;
-                    request.probe.describe(*flaw, answer, self.io.received(), variables, scratch)
+                    request.probe.describe(*flaw, answer, self.transport.received(), variables, scratch)
                 }
                 (Fault::Unmet(unmet), _) => unmet.describe(names),
                 _ => fault.to_string(),

@@ -6,10 +6,28 @@ use std::io;
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
+use tidemark_wire::http1::HttpError;
 
 use crate::answer::Flaw;
-use crate::codec::Violation;
 use crate::stream_fault;
+
+/// Why what came is no answer, in words.
+#[derive(Debug)]
+pub(crate) struct Violation(pub Box<str>);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<HttpError> for Violation {
+    fn from(error: HttpError) -> Self {
+        let more =
+            if matches!(error, HttpError::BodyTooLarge { .. }) { " that `limits: body` sets" } else { "" };
+        Violation(format!("{error}{more}").into())
+    }
+}
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -34,11 +52,18 @@ pub(crate) enum Fault {
     Flawed(Flaw),
     /// It could not be sent, because something that it needs is not there.
     Unmet(Unmet),
+    /// It could not be sent, because the protocol cannot say it; in words.
+    Unsendable(String),
     /// What went wrong with a WebSocket, as what it counts and in words.
     WebSocket(Outcome, Cow<'static, str>),
 }
 
 impl Fault {
+    /// Whether the request could not even be written.
+    pub fn is_of_writing(&self) -> bool {
+        matches!(self, Fault::Unmet(_) | Fault::Unsendable(_))
+    }
+
     /// How it is counted.
     pub fn outcome(&self) -> Outcome {
         match self {
@@ -49,7 +74,7 @@ impl Fault {
                 Outcome::Protocol
             }
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
-            Fault::Protocol(_) => Outcome::Protocol,
+            Fault::Protocol(_) | Fault::Unsendable(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
             Fault::Unmet(_) => Outcome::Variable,
             Fault::WebSocket(outcome, _) => *outcome,
@@ -76,6 +101,7 @@ impl fmt::Display for Fault {
             Fault::Protocol(violation) => write!(f, "{violation}"),
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
             Fault::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
+            Fault::Unsendable(words) => f.write_str(words),
             Fault::WebSocket(_, words) => f.write_str(words),
         }
     }

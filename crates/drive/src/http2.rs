@@ -1,36 +1,41 @@
-//! HTTP/2 behind the seam of I/O back ends: each stream is a connection to whoever stands above.
+//! HTTP/2 behind the seam of protocols: each stream is a connection to the loop.
 //!
-//! A session sends the text of HTTP/1.1 on what it takes for its connection, and reads such text; here it becomes
-//! streams of few connections, and back. So due times, time-outs, checks, cookies and bounds are the same ones,
-//! whatever the version. The library (`h2`) reads and writes buffers ([`pipe`]); no runtime is involved: this back
-//! end polls it when bytes have come and when something is to be sent.
+//! A typed request becomes the library's (`h2`), and its answer is looked at as it comes from there; so due times,
+//! time-outs, checks, cookies and bounds are the same ones, whatever the version. The library reads and writes buffers
+//! ([`pipe`]); no runtime is involved: it is polled when bytes have come and when something is to be sent.
 //!
 //! What is said about one stream ends that one: a reset, a time-out (which cancels it). What is said about the
 //! connection ends all of them, each with its own failure. After a GOAWAY, or when nothing at all came for the whole
 //! time of a request that is given up, a connection takes no further request.
 
+mod answer;
 mod bell;
 mod fault;
 mod greet;
 mod link;
-mod message;
 mod pipe;
 mod pseudo;
+mod request;
 mod stream;
+mod transport;
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use crate::io::{Event, Handshakes, Io};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Ask, Limits};
+
+use crate::error::DriveError;
+use crate::io::{self as back_end, Io};
 use crate::stream_fault;
+use crate::transport::{Client, Event, Setup, Transport};
 use bell::{Rung, bells};
-pub(crate) use greet::greet;
+use greet::greet;
 use link::{CONNECTION_WINDOW_BYTES, Link, State};
-use message::Reader;
 use pipe::{OUTPUT_BYTES, Pipe};
-use stream::{Exchange, Stream};
+use request::Prepared;
+use stream::{Exchange, Stream, Unanswered};
 
 /// Unread bytes of a connection that are never too many.
 const UNREAD_BYTES: usize = 1 << 20;
@@ -39,10 +44,53 @@ const UNREAD_BYTES_EACH: usize = CONNECTION_WINDOW_BYTES as usize + UNREAD_BYTES
 /// The same of all connections of a thread.
 const UNREAD_BYTES_ALL: usize = 64 << 20;
 
-/// Streams of HTTP/2 over another back end's connections.
-pub(crate) struct Http2Io<I> {
+/// What is known of a server that speaks HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Http2 {
+    /// Most streams that it takes on a connection.
+    pub most_streams: usize,
+}
+
+impl Http2 {
+    pub(crate) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Http2> {
+        let most = greet(stream).map_err(|error| {
+            let text = format!("{error}; ask for HTTP/1.1, or for auto over TLS");
+            io::Error::new(error.kind(), text)
+        })?;
+        Ok(Http2 { most_streams: most.map_or(usize::MAX, |most| most as usize) })
+    }
+}
+
+impl Client for Http2 {
+    fn name(&self) -> &'static str {
+        "HTTP/2"
+    }
+
+    fn takes(&self, ask: &Ask) -> bool {
+        matches!(ask, Ask::Http(_))
+    }
+
+    fn refusal(&self, plan: &Plan) -> Option<DriveError> {
+        plan.has_websockets().then_some(DriveError::WebSocketOverHttp2)
+    }
+
+    fn depth(&self, limits: &Limits) -> usize {
+        limits.streams.min(self.most_streams)
+    }
+
+    fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        Box::new(Streams::new(io, &setup))
+    }
+}
+
+/// Streams of HTTP/2 over a back end's connections.
+struct Streams<I> {
     inner: I,
-    reader: Reader,
+    /// The plan's; in words why one cannot be sent.
+    requests: Vec<Result<Prepared, String>>,
+    scratch: Vec<u8>,
+    /// Most bytes of an answer's body.
+    body_bytes: usize,
     keep_alive: bool,
     /// Most streams of a connection.
     each: usize,
@@ -62,21 +110,24 @@ pub(crate) struct Http2Io<I> {
     told: VecDeque<(u32, Event, bool)>,
     /// Streams that were to be opened while no connection had room.
     waiting: VecDeque<u32>,
-    received: Vec<u8>,
-    /// What else came of the stream that the last event was about.
-    following: Option<(usize, Event)>,
     open: u64,
     held: u64,
 }
 
-impl<I: Io> Http2Io<I> {
-    /// `each` streams on each of `inner`'s `connections` connections.
-    pub fn new(inner: I, connections: usize, each: usize, is_secure: bool, keep_alive: bool) -> Self {
+impl<I: Io> Streams<I> {
+    fn new(inner: I, setup: &Setup<'_>) -> Self {
+        let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
+        let requests = plan.requests.iter().map(|request| match &request.ask {
+            Ask::Http(http) => Prepared::new(http, request.needs_body(), origin),
+            _ => Err("it is no request of HTTP".to_owned()),
+        });
         let (rung_links, rung_streams) = (Rung::default(), Rung::default());
-        Http2Io {
+        Streams {
             inner,
-            reader: Reader::new(is_secure),
-            keep_alive,
+            requests: requests.collect(),
+            scratch: Vec::new(),
+            body_bytes: plan.limits.body_bytes,
+            keep_alive: plan.limits.keep_alive,
             each,
             links: (0..connections).map(|_| Link::default()).collect(),
             streams: (0..connections * each).map(|_| Stream::default()).collect(),
@@ -89,8 +140,6 @@ impl<I: Io> Http2Io<I> {
             unsent: Vec::new(),
             told: VecDeque::new(),
             waiting: VecDeque::new(),
-            received: Vec::new(),
-            following: None,
             open: 0,
             held: 0,
         }
@@ -140,18 +189,12 @@ impl<I: Io> Http2Io<I> {
         }
     }
 
-    /// Begins the request that a stream's output holds.
+    /// Begins the request that was written for a stream.
     fn begin(&mut self, s: usize, l: usize) {
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
-        let Some(client) = link.client.as_mut() else { return };
-        let (request, body) = match self.reader.read(&stream.output) {
-            Ok(read) => read,
-            Err(words) => {
-                self.told.push_back((s as u32, Event::Failed(stream_fault::unsendable(words)), false));
-                return;
-            }
+        let (Some(client), Some((request, body))) = (link.client.as_mut(), stream.request.take()) else {
+            return;
         };
-        let is_head = request.method() == http::Method::HEAD;
         // A copy does not insist that the one before has left already.
         let mut sender = client.sender.clone();
         let sent = sender.send_request(request, body.is_empty()).and_then(|(head, mut upload)| {
@@ -161,7 +204,7 @@ impl<I: Io> Http2Io<I> {
         match sent {
             Ok(head) => {
                 let receptions_before = link.receptions;
-                stream.exchange = Some(Exchange::new(head, is_head, receptions_before));
+                stream.exchange = Some(Exchange::new(head, receptions_before));
                 link.active += 1;
                 // Looked at once, so that it can ring.
                 self.woken.push_back(s as u32);
@@ -182,39 +225,30 @@ impl<I: Io> Http2Io<I> {
 
     /// Looks at a stream that rang.
     fn look(&mut self, s: usize) -> Option<Event> {
-        let l = self.streams[s].link? as usize;
-        let exchange = self.streams[s].exchange.as_mut()?;
+        let stream = &mut self.streams[s];
+        let l = stream.link? as usize;
+        let exchange = stream.exchange.as_mut()?;
         let cx = &mut Context::from_waker(&self.stream_bells[s]);
-        self.received.clear();
-        let result = exchange.poll(cx, &mut self.received);
         let link = &self.links[l];
-        let result = match result {
+        let event = match exchange.poll(cx, &mut stream.reply, self.body_bytes) {
             // Its connection is lost, and it will hear nothing more.
-            Poll::Pending if link.state == State::Lost => Err(link.lost()),
-            Poll::Pending => {
-                return (!self.received.is_empty()).then_some(Event::Received { closing: false });
-            }
-            Poll::Ready(Err(_)) if link.loss.is_some() => Err(link.lost()),
-            Poll::Ready(Err(error)) => Err(fault::told(error)),
-            Poll::Ready(Ok(())) => Ok(()),
+            Poll::Pending if link.state == State::Lost => Event::Failed(link.lost()),
+            Poll::Pending => return None,
+            // The stream goes on until it is closed, which cancels it.
+            Poll::Ready(Err(Unanswered::Violation(violation))) => return Some(Event::Wrong(violation)),
+            Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
+            Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(fault::told(error)),
+            Poll::Ready(Ok(())) => Event::Answered { keeps_open: link.state == State::Open },
         };
-        let closing = link.state != State::Open;
-        self.streams[s].exchange = None;
+        stream.exchange = None;
         self.over(l);
-        match result {
-            Ok(()) => Some(Event::Received { closing }),
-            Err(error) if self.received.is_empty() => Some(Event::Failed(error)),
-            Err(error) => {
-                self.following = Some((s, Event::Failed(error)));
-                Some(Event::Received { closing: false })
-            }
-        }
+        Some(event)
     }
 
     /// Something happened to a connection.
-    fn on_inner(&mut self, l: usize, event: Event) {
+    fn on_inner(&mut self, l: usize, event: back_end::Event) {
         match event {
-            Event::Opened => {
+            back_end::Event::Opened => {
                 let cx = &mut Context::from_waker(&self.link_bells[l]);
                 if let Err(error) = self.links[l].begin(self.each, cx) {
                     return self.lose(l, fault::told(error));
@@ -224,7 +258,7 @@ impl<I: Io> Http2Io<I> {
                 self.told.extend(attached.map(|(index, s)| (*s, Event::Opened, index == 0)));
                 self.dirty.push(l as u32);
             }
-            Event::Received { .. } => {
+            back_end::Event::Received { .. } => {
                 let link = &mut self.links[l];
                 link.receptions += 1;
                 if !link.watch.look(self.inner.received()) {
@@ -235,14 +269,14 @@ impl<I: Io> Http2Io<I> {
                 self.poll(l);
                 self.bound_unread(l);
             }
-            Event::Ended => {
+            back_end::Event::Ended => {
                 self.links[l].pipe.0.borrow_mut().end();
                 self.poll(l);
                 if self.links[l].client.is_some() {
                     self.lose(l, ended());
                 }
             }
-            Event::Failed(error) | Event::Unsent(error) => self.lose(l, error),
+            back_end::Event::Failed(error) | back_end::Event::Unsent(error) => self.lose(l, error),
         }
     }
 
@@ -285,7 +319,7 @@ impl<I: Io> Http2Io<I> {
         self.open -= 1;
         for s in &link.attached {
             if self.streams[*s as usize].exchange.is_none() && !link.held.contains(s) {
-                self.told.push_back((*s, Event::Ended, false));
+                self.told.push_back((*s, Event::Ended { within: false }, false));
             }
         }
         for s in std::mem::take(&mut link.held) {
@@ -312,7 +346,7 @@ impl<I: Io> Http2Io<I> {
                 None if was == State::Connecting || held.contains(s) => {
                     Event::Failed(stream_fault::again(&why))
                 }
-                None => Event::Ended,
+                None => Event::Ended { within: false },
             };
             self.told.push_back((*s, event, false));
         }
@@ -407,154 +441,4 @@ impl<I: Io> Http2Io<I> {
 
 fn ended() -> io::Error {
     io::Error::new(ErrorKind::ConnectionReset, "the server closed the connection of HTTP/2")
-}
-
-impl<I: Io> Io for Http2Io<I> {
-    fn open(&mut self, s: usize) -> io::Result<()> {
-        debug_assert!(self.streams[s].link.is_none(), "closed before it is opened again");
-        self.attach(s)
-    }
-
-    fn output(&mut self, s: usize) -> &mut Vec<u8> {
-        let output = &mut self.streams[s].output;
-        output.clear();
-        output
-    }
-
-    fn send(&mut self, s: usize) -> io::Result<()> {
-        let l = self.streams[s].link.ok_or(ErrorKind::NotConnected)? as usize;
-        if self.links[l].state != State::Open {
-            return Err(ErrorKind::NotConnected.into());
-        }
-        if !self.links[l].has_room() {
-            self.held += 1;
-            self.links[l].held.push_back(s as u32);
-            return Ok(());
-        }
-        self.begin(s, l);
-        // With several streams, what is sent in one turn leaves together.
-        if self.each == 1 {
-            self.flush(l);
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, s: usize) -> io::Result<()> {
-        if let Some(l) = self.streams[s].link {
-            self.flush(l as usize);
-            self.inner.push(l as usize)?;
-        }
-        Ok(())
-    }
-
-    fn is_sending(&self, _: usize) -> bool {
-        false
-    }
-
-    fn close(&mut self, s: usize) {
-        let number = s as u32;
-        self.told.retain(|(told, ..)| *told != number);
-        self.following = self.following.take().filter(|(following, _)| *following != s);
-        let stream = &mut self.streams[s];
-        stream.is_first = false;
-        let Some(l) = stream.link.take().map(|l| l as usize) else {
-            self.waiting.retain(|waiting| *waiting != number);
-            return;
-        };
-        // Given up: when the library's handles go, the stream is cancelled.
-        let given_up = stream.exchange.take();
-        self.links[l].detach(number);
-        if let Some(exchange) = given_up {
-            let silent = exchange.receptions_before == self.links[l].receptions;
-            drop(exchange);
-            self.dirty.push(l as u32);
-            self.over(l);
-            if silent && self.links[l].state == State::Open {
-                self.retire(l);
-            }
-        }
-        self.free_if_left(l);
-        if !self.waiting.is_empty() {
-            self.seat_waiting();
-        }
-    }
-
-    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
-        self.flush_all();
-        bell::take(&self.rung_streams, &mut self.woken);
-        let more = !self.told.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
-        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
-    }
-
-    fn arrived(&self) -> Option<u64> {
-        self.inner.arrived()
-    }
-
-    fn hand_over(&mut self) -> io::Result<()> {
-        self.flush_all();
-        self.inner.hand_over()
-    }
-
-    fn next(&mut self) -> Option<(usize, Event)> {
-        if let Some(following) = self.following.take() {
-            return Some(following);
-        }
-        loop {
-            if let Some((s, event, made)) = self.told.pop_front() {
-                self.streams[s as usize].is_first = made;
-                return Some((s as usize, event));
-            }
-            bell::take(&self.rung_streams, &mut self.woken);
-            if let Some(s) = self.woken.pop_front() {
-                match self.look(s as usize) {
-                    Some(event) => return Some((s as usize, event)),
-                    None => continue,
-                }
-            }
-            if !self.dirty.is_empty() {
-                // What streams had to say leaves before the next connection is heard.
-                self.flush_all();
-                continue;
-            }
-            if let Some((l, event)) = self.inner.next() {
-                self.on_inner(l, event);
-                continue;
-            }
-            let unsent = std::mem::take(&mut self.unsent);
-            self.dirty.extend(unsent);
-            self.flush_all();
-            bell::take(&self.rung_streams, &mut self.woken);
-            if self.told.is_empty() && self.woken.is_empty() {
-                return None;
-            }
-        }
-    }
-
-    fn received(&self) -> &[u8] {
-        &self.received
-    }
-
-    fn traffic(&self) -> (u64, u64) {
-        self.inner.traffic()
-    }
-
-    fn handshakes(&self) -> Handshakes {
-        self.inner.handshakes()
-    }
-
-    fn is_first(&self, s: usize) -> bool {
-        self.streams[s].is_first
-    }
-
-    fn socket_of(&self, s: usize) -> usize {
-        self.streams[s].link.map_or(0, |link| link as usize)
-    }
-
-    fn connections(&self, _: u64) -> u64 {
-        self.open
-    }
-
-    fn held(&self) -> u64 {
-        self.held
-    }
 }

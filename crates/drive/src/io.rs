@@ -20,7 +20,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::target::Dialer;
+use crate::address::Dialer;
 pub use tls::Handshakes;
 
 pub(crate) use system::Seat;
@@ -102,14 +102,6 @@ pub(crate) trait Io {
     /// Handshakes so far, where there are any.
     fn handshakes(&self) -> Handshakes {
         Handshakes::default()
-    }
-    /// How many connections are open, where `opened` have been opened and not closed.
-    fn connections(&self, opened: u64) -> u64 {
-        opened
-    }
-    /// How often a request had to wait here, because the server takes fewer at once than was thought.
-    fn held(&self) -> u64 {
-        0
     }
 }
 

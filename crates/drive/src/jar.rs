@@ -1,5 +1,7 @@
 //! The cookies of one session.
 
+use std::ops::Range;
+
 use tidemark_wire::http1::cookie;
 
 /// Most cookies that a session keeps; more are not taken.
@@ -58,29 +60,23 @@ impl Jar {
         }
     }
 
-    /// Appends the `Cookie` header for the request whose line begins at `head_start` of `out`, if there is any
-    /// cookie for it.
-    pub fn write(&self, out: &mut Vec<u8>, head_start: usize) {
-        let mut begun = false;
+    /// Appends the cookies for the target that stands at this place of `out`, as the value of a `Cookie` header; whether
+    /// there are any.
+    pub fn write(&self, out: &mut Vec<u8>, target: Range<usize>) -> bool {
+        let before = out.len();
         for cookie in &self.cookies[..self.used] {
-            if !cookie.path.is_empty() && !cookie::path_matches(target(&out[head_start..]), &cookie.path) {
+            if !cookie.path.is_empty() && !cookie::path_matches(&out[target.clone()], &cookie.path) {
                 continue;
             }
-            out.extend_from_slice(if begun { b"; " } else { b"Cookie: " });
+            if out.len() > before {
+                out.extend_from_slice(b"; ");
+            }
             out.extend_from_slice(&cookie.name);
             out.push(b'=');
             out.extend_from_slice(&cookie.value);
-            begun = true;
         }
-        if begun {
-            out.extend_from_slice(b"\r\n");
-        }
+        out.len() > before
     }
-}
-
-/// The target of a request line: what stands between its first two blanks.
-fn target(head: &[u8]) -> &[u8] {
-    head.split(|byte| *byte == b' ').nth(1).unwrap_or(b"/")
 }
 
 fn replace(buffer: &mut Vec<u8>, with: &[u8]) {
@@ -92,10 +88,12 @@ fn replace(buffer: &mut Vec<u8>, with: &[u8]) {
 mod tests {
     use super::*;
 
-    fn header(jar: &Jar, line: &str) -> String {
-        let mut out = line.as_bytes().to_vec();
-        jar.write(&mut out, 0);
-        String::from_utf8(out[line.len()..].to_vec()).unwrap()
+    fn header(jar: &Jar, target: &str) -> String {
+        let mut out = target.as_bytes().to_vec();
+        let is_any = jar.write(&mut out, 0..target.len());
+        let cookies = String::from_utf8(out[target.len()..].to_vec()).unwrap();
+        assert_eq!(is_any, !cookies.is_empty());
+        cookies
     }
 
     #[test]
@@ -104,15 +102,15 @@ mod tests {
         for value in ["a=1; Path=/", "b=2; HttpOnly", "c=3", "a=4"] {
             jar.take(value.as_bytes());
         }
-        assert_eq!(header(&jar, "GET / HTTP/1.1\r\n"), "Cookie: a=4; b=2; c=3\r\n");
+        assert_eq!(header(&jar, "/"), "a=4; b=2; c=3");
         jar.take(b"b=; Max-Age=0");
         jar.take(b"nonsense");
-        assert_eq!(header(&jar, "GET / HTTP/1.1\r\n"), "Cookie: a=4; c=3\r\n");
+        assert_eq!(header(&jar, "/"), "a=4; c=3");
         jar.take(b"d=5");
-        assert_eq!(header(&jar, "GET / HTTP/1.1\r\n"), "Cookie: a=4; c=3; d=5\r\n");
+        assert_eq!(header(&jar, "/"), "a=4; c=3; d=5");
         jar.clear();
         assert!(jar.is_empty());
-        assert_eq!(header(&jar, "GET / HTTP/1.1\r\n"), "");
+        assert_eq!(header(&jar, "/"), "");
     }
 
     #[test]
@@ -120,9 +118,9 @@ mod tests {
         let mut jar = Jar::default();
         jar.take(b"app=1; Path=/app");
         jar.take(b"app=2; Path=/other");
-        assert_eq!(header(&jar, "GET /app/x?y=/other HTTP/1.1\r\n"), "Cookie: app=1\r\n");
-        assert_eq!(header(&jar, "GET /other HTTP/1.1\r\n"), "Cookie: app=2\r\n");
-        assert_eq!(header(&jar, "GET / HTTP/1.1\r\n"), "");
+        assert_eq!(header(&jar, "/app/x?y=/other"), "app=1");
+        assert_eq!(header(&jar, "/other"), "app=2");
+        assert_eq!(header(&jar, "/"), "");
     }
 
     #[test]

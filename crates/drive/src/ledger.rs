@@ -3,11 +3,10 @@
 use tidemark_record::ledger::{CHECK_DIGITS, Entry, Form, Piece, stamp};
 use tidemark_scenario::plan::LedgerPlan;
 use tidemark_scenario::template::Part;
-use tidemark_scenario::{Context, Plan, Template, Unmet};
+use tidemark_scenario::{Context, Plan, Slot, Template, Unmet};
 
-use crate::io::Io;
-use crate::session::World;
-use crate::thread::Thread;
+use crate::record::Recorder;
+use crate::session::{Session, World};
 
 /// The thread whose entries are those of a session that is run once; driving threads are below it.
 pub const ONCE_THREAD: u16 = 999;
@@ -59,35 +58,28 @@ fn render(
     Ok(())
 }
 
-impl<I: Io> Thread<'_, I> {
-    /// Enters the write of a session's request and makes its content, where the request is one that is entered. Where
-    /// it is only sent again, because nothing of it was taken before, it stays what it was.
-    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {
-        let session = &mut self.flow.sessions[s];
-        let Some(ledger) = &self.prepared[session.request as usize].ledger else { return Ok(()) };
-        if session.entered.is_some() {
-            return Ok(());
-        }
-        let entry = self.recorder.enter();
-        let mut world =
-            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
-        let content = &mut self.flow.scratch.slot;
-        let cx = &mut world.context(&session.slots);
-        if let Err(unmet) = render(ledger, self.ledger_seed, entry, cx, content.text_mut()) {
-            self.recorder.withdraw(entry.number);
-            return Err(unmet);
-        }
-        session.entered = Some(entry.number);
-        std::mem::swap(&mut session.slots[ledger.slot as usize], content);
-        Ok(())
+/// Enters the write of a session's request and makes its content. Where it is only sent again, because nothing of it was
+/// taken before, it stays what it was. `content` is room.
+pub(crate) fn enter(
+    ledger: &LedgerPlan,
+    seed: u64,
+    recorder: &mut Recorder,
+    session: &mut Session,
+    world: &mut World<'_>,
+    content: &mut Slot,
+) -> Result<(), Unmet> {
+    if session.entered.is_some() {
+        return Ok(());
     }
-
-    /// What was entered just now is not sent after all.
-    pub fn withdraw(&mut self, s: usize, was_entered: bool) {
-        if let Some(number) = self.flow.sessions[s].entered.take_if(|_| !was_entered) {
-            self.recorder.withdraw(number);
-        }
+    let entry = recorder.enter();
+    let cx = &mut world.context(&session.slots);
+    if let Err(unmet) = render(ledger, seed, entry, cx, content.text_mut()) {
+        recorder.withdraw(entry.number);
+        return Err(unmet);
     }
+    session.entered = Some(entry.number);
+    std::mem::swap(&mut session.slots[ledger.slot as usize], content);
+    Ok(())
 }
 
 #[cfg(test)]

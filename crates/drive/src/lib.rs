@@ -7,7 +7,7 @@
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
 //! the `io` back end out and back, is read by the `codec` of its protocol (`http1`, `redis`), looked at in `answer`, and
 //! leaves its mark in `record`. The loop around it is
-//! `thread`; what differs for a session's WebSocket is in `websocket`. Over HTTP/2 (`http2`) a
+//! `thread`; what differs for a session's WebSocket is in `websocket` and `messages`. Over HTTP/2 (`http2`) a
 //! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
 //! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
@@ -58,22 +58,28 @@
 //! ```
 
 mod absence;
+mod address;
 mod ahead;
 mod answer;
 mod arrivals;
 mod clock;
 mod codec;
+mod connecting;
 mod connection;
 mod drive;
+mod error;
 mod exchange;
 mod fault;
 mod held_rows;
+mod http;
 mod http1;
 mod http2;
 mod io;
 mod jar;
 mod ledger;
 mod machine;
+mod messages;
+mod protocol;
 mod record;
 mod redis;
 mod request;
@@ -88,17 +94,23 @@ mod testing;
 mod thread;
 mod timers;
 mod tls;
+mod transport;
 mod waiting;
 mod websocket;
 
 use std::time::{Instant, SystemTime};
 
-pub use drive::{Drive, DriveEnd, DriveError, NotFound, OnceError, PhaseTimes, Stopper, run_once, start};
+pub use address::Address;
+pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Stopper, run_once, start};
+pub use error::{DriveError, OnceError};
+pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};
 pub use ledger::{ONCE_THREAD, forms};
+pub use protocol::Protocol;
 pub use redis::Redis;
 pub use room::Bound;
-pub use target::{Address, Http2, Protocol, Rpc, Target};
+pub use rpc::Rpc;
+pub use target::Target;
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]

@@ -3,13 +3,16 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
+use tidemark_scenario::plan::{Ask, Limits};
 use tidemark_scenario::{Context, Template, Unmet};
-use tidemark_wire::http1::Decoded;
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 use crate::answer::Answer;
-use crate::codec::{Closed, Codec, Expected, Violation};
+use crate::codec::{Closed, Codec, Decoded, byte_transport};
+use crate::fault::Violation;
 use crate::io::{Event, Handshakes, Io};
+use crate::jar::Jar;
+use crate::transport::{Client, Setup, Transport};
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;
@@ -70,15 +73,21 @@ impl Redis {
     }
 
     /// Whether a connection begins with words of its own.
-    pub(crate) fn has_greeting(&self) -> bool {
+    fn has_greeting(&self) -> bool {
         self.commands > 0
     }
+}
 
-    /// Begins to speak with the server over a connection that blocks, and asks whether it is ready.
-    ///
-    /// # Errors
-    /// What a person has to know who wants to drive this server.
-    pub(crate) fn greet(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+impl Client for Redis {
+    fn name(&self) -> &'static str {
+        if self.speaks_3 { "RESP3" } else { "RESP2" }
+    }
+
+    fn takes(&self, ask: &Ask) -> bool {
+        matches!(ask, Ask::Redis(_))
+    }
+
+    fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         let mut words = self.greeting.clone();
         resp::write_command(&[b"PING"], &mut words);
         stream.write_all(&words)?;
@@ -94,6 +103,23 @@ impl Redis {
                 return Ok(());
             }
         }
+    }
+
+    fn depth(&self, limits: &Limits) -> usize {
+        limits.pipeline
+    }
+
+    fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        let commands = setup.plan.requests.iter().map(|request| match &request.ask {
+            Ask::Redis(words) => Command::new(words, request.needs_body()),
+            _ => Command::new(&[], false),
+        });
+        let commands = commands.collect();
+        if self.has_greeting() {
+            let io = GreetedIo::new(io, self.clone(), setup.sockets);
+            return byte_transport::<_, Replies>(io, &setup, commands);
+        }
+        byte_transport::<_, Replies>(io, &setup, commands)
     }
 }
 
@@ -151,13 +177,15 @@ pub(crate) struct Command {
     head: Box<[u8]>,
     /// Each word that varies, and what stands behind it.
     rest: Vec<(Template, Box<[u8]>)>,
+    /// Whether the reply is kept.
+    needs_body: bool,
 }
 
 impl Command {
-    pub fn new(words: &[Template]) -> Self {
+    fn new(words: &[Template], needs_body: bool) -> Self {
         let mut written = Vec::new();
         resp::write_head(words.len(), &mut written);
-        let mut command = Command { head: Box::default(), rest: Vec::new() };
+        let mut command = Command { head: Box::default(), rest: Vec::new(), needs_body };
         for word in words {
             match word.as_literal() {
                 Some(literal) => resp::write_word(literal, &mut written),
@@ -177,12 +205,7 @@ impl Command {
     }
 
     /// Appends the command to `out`; nothing of it where something that it needs is not there.
-    pub fn render(
-        &self,
-        cx: &mut Context<'_>,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
+    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Unmet> {
         let begin = out.len();
         out.extend_from_slice(&self.head);
         for (word, behind) in &self.rest {
@@ -202,20 +225,28 @@ impl Command {
 #[derive(Debug)]
 pub(crate) struct Replies(ReplyDecoder);
 
-impl Replies {
-    /// For replies of so many bytes at most.
-    pub fn new(body_bytes: usize) -> Self {
+impl Codec for Replies {
+    type Request = Command;
+
+    fn new(body_bytes: usize) -> Self {
         Replies(ReplyDecoder::new(ReplyLimits { body_bytes }))
     }
-}
 
-impl Codec for Replies {
-    fn start(&mut self, expected: Expected) {
-        self.0.start(expected.needs_body);
+    fn write(
+        &mut self,
+        command: &Command,
+        cx: &mut Context<'_>,
+        _: &Jar,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Unmet> {
+        command.write(cx, out, scratch)?;
+        self.0.start(command.needs_body);
+        Ok(())
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map_err(|error| match error {
+        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
             RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
             _ => Violation(error.to_string().into()),
         })
@@ -391,18 +422,13 @@ impl<I: Io> Io for GreetedIo<I> {
     fn handshakes(&self) -> Handshakes {
         self.inner.handshakes()
     }
-
-    fn connections(&self, opened: u64) -> u64 {
-        self.inner.connections(opened)
-    }
-
-    fn held(&self) -> u64 {
-        self.inner.held()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use tidemark_scenario::template::{Encoding, Part};
+    use tidemark_scenario::{Expr, Shared};
+
     use super::*;
 
     #[test]
@@ -431,5 +457,31 @@ mod tests {
         assert!(error.contains("NOAUTH") && error.contains(":PASSWORD@"), "{error}");
         let error = Greeting::new(1).read(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err().to_string();
         assert!(error.contains("does not speak Redis' protocol"), "{error}");
+    }
+
+    fn written(words: Vec<Vec<Part>>) -> String {
+        let words: Vec<Template> = words.into_iter().map(|parts| Template { parts }).collect();
+        let shared = Shared::new(0, Vec::new());
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+        let mut out = Vec::new();
+        Command::new(&words, false).write(&mut cx, &mut out, &mut Vec::new()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_command_has_the_length_of_each_word() {
+        let hole = || Part::Hole(Expr::int(42), Encoding::Url);
+        let literal = |text: &str| Part::Literal(text.as_bytes().into());
+        assert_eq!(written(vec![vec![literal("PING")]]), "*1\r\n$4\r\nPING\r\n");
+        let set = vec![
+            vec![literal("SET")],
+            vec![literal("k:"), hole()],
+            vec![literal("")],
+            vec![hole()],
+            vec![literal("NX")],
+        ];
+        let expected = "*5\r\n$3\r\nSET\r\n$4\r\nk:42\r\n$0\r\n\r\n$2\r\n42\r\n$2\r\nNX\r\n";
+        assert_eq!(written(set), expected);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use crate::address::Address;
 use crate::machine;
-use crate::target::{Address, Target};
 
 /// Share of a source address's ports that connections take at most: the system finds the last ones slowly, and others
 /// want some too.
@@ -45,10 +45,10 @@ impl std::fmt::Display for Bound {
 }
 
 impl Room {
-    /// For `wanted` connections to a target; the limit of open files is raised as far as it may be.
-    pub fn make(wanted: usize, target: &Target) -> Room {
+    /// For `wanted` connections to an address; the limit of open files is raised as far as it may be.
+    pub fn make(wanted: usize, address: &Address) -> Room {
         let files = machine::raise_open_files(wanted);
-        let (ports, sources) = match &target.address {
+        let (ports, sources) = match address {
             Address::Tcp(address) => ports(wanted, address.ip(), machine::local_ports()),
             Address::Unix(_) => (wanted, 1),
         };
@@ -91,10 +91,9 @@ mod tests {
 
     #[test]
     fn room_is_no_more_than_what_is_wanted() {
-        let target = |address| Target { address, ..crate::testing::target() };
-        let room = Room::make(10, &target(Address::Unix("/x".into())));
+        let room = Room::make(10, &Address::Unix("/x".into()));
         assert_eq!((room.connections, room.sources), (10, 1));
-        let room = Room::make(usize::MAX / 2, &target(Address::Tcp("[::1]:9".parse().unwrap())));
+        let room = Room::make(usize::MAX / 2, &Address::Tcp("[::1]:9".parse().unwrap()));
         assert!(room.connections < usize::MAX / 2, "{room:?}");
     }
 }

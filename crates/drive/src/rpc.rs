@@ -1,8 +1,6 @@
-//! Remote calls behind the seam of I/O back ends: a place for a call is a connection to whoever stands above.
+//! Remote calls behind the seam of protocols: a place for a call is a connection to the loop.
 //!
-//! A session sends the text of an HTTP/1.1 request (`CALL /service.method`) on what it takes for its connection, and
-//! reads such an answer; here it becomes a call among many on one of few WebSockets, in the format of `docs/rpc.md`,
-//! and back. So due times, time-outs, checks, bounds and the ledger are the same ones. What sessions send in one turn
+//! A call is one among many on one of few WebSockets, in the format of `docs/rpc.md`. So due times, time-outs, checks, bounds and the ledger are the same ones. What sessions send in one turn
 //! of the loop leaves together, in as few frames as the server takes; nothing waits for more.
 //!
 //! Each stream has a slot of its own on one link. A call's id is its slot, and how many calls the stream has made
@@ -16,17 +14,46 @@
 mod call;
 mod greet;
 mod link;
+mod transport;
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
-use std::time::Duration;
+use std::io;
 
-use crate::io::{Event, Handshakes, Io};
+use tidemark_scenario::plan::{Ask, Limits};
+
+use crate::io::{self as back_end, Io};
 use crate::stream_fault::{self, broken, violation};
-use call::Heads;
+use crate::transport::{Client, Event, Setup, Transport};
+use call::{Call, Calls, Reply};
 pub(crate) use greet::greet;
-pub(crate) use link::Place;
-use link::{Link, Loss, News, State};
+use link::{Link, Loss, News, Place, State};
+
+/// What is known of a server that takes remote calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rpc {
+    /// The path of the WebSocket.
+    pub path: String,
+    /// Most calls that it works on at once for a connection.
+    pub most_calls: usize,
+}
+
+impl Client for Rpc {
+    fn name(&self) -> &'static str {
+        "RPC over WebSocket (JSON)"
+    }
+
+    fn takes(&self, ask: &Ask) -> bool {
+        matches!(ask, Ask::Call(_))
+    }
+
+    fn depth(&self, limits: &Limits) -> usize {
+        limits.streams.min(self.most_calls)
+    }
+
+    fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        Box::new(Places::new(io, self.path.clone(), setup))
+    }
+}
 
 /// What a stream is at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,8 +81,8 @@ struct Stream {
     opening: u32,
     /// Counts its calls.
     calls: u64,
-    /// The text of a request that is held.
-    held: Vec<u8>,
+    /// Its call, where that is held.
+    held: Call,
 }
 
 /// What is to be told to a stream.
@@ -67,12 +94,12 @@ struct Told {
     made: bool,
 }
 
-/// Calls over another back end's connections.
-pub(crate) struct RpcIo<I> {
+/// Calls over a back end's connections.
+struct Places<I> {
     inner: I,
     place: Place,
     random: fastrand::Rng,
-    heads: Heads,
+    calls: Calls,
     links: Vec<Link>,
     /// Most calls at once on a link.
     each: usize,
@@ -85,23 +112,23 @@ pub(crate) struct RpcIo<I> {
     dirty: Vec<u32>,
     /// Links whose socket had no room.
     unsent: Vec<u32>,
-    /// The text of the request that is being written, which is sent before there is another.
-    output: Vec<u8>,
+    /// The call that was written, which is sent before there is another.
+    written: Call,
     /// The answer of the last event.
-    received: Vec<u8>,
+    reply: Reply,
     open: u64,
     held: u64,
 }
 
-impl<I: Io> RpcIo<I> {
-    /// `each` calls at once on each of `inner`'s `connections` connections.
-    pub fn new(inner: I, place: Place, connections: usize, each: usize, random: fastrand::Rng) -> Self {
-        let payload_bytes = place.payload_bytes;
-        RpcIo {
+impl<I: Io> Places<I> {
+    fn new(inner: I, path: String, setup: Setup<'_>) -> Self {
+        let Setup { plan, origin, sockets: connections, depth: each, random, .. } = setup;
+        let payload_bytes = plan.limits.body_bytes;
+        Places {
             inner,
-            place,
-            random,
-            heads: Heads::default(),
+            place: Place { authority: origin.authority.to_owned(), path },
+            random: random.fork(),
+            calls: Calls::new(&plan.requests),
             links: (0..connections).map(|_| Link::new(payload_bytes)).collect(),
             each,
             streams: (0..connections * each).map(|_| Stream::default()).collect(),
@@ -109,8 +136,8 @@ impl<I: Io> RpcIo<I> {
             reading: None,
             dirty: Vec::new(),
             unsent: Vec::new(),
-            output: Vec::new(),
-            received: Vec::new(),
+            written: Call::default(),
+            reply: Reply::default(),
             open: 0,
             held: 0,
         }
@@ -142,16 +169,12 @@ impl<I: Io> RpcIo<I> {
         self.streams[s].calls.wrapping_mul(self.each as u64).wrapping_add(slot)
     }
 
-    /// Begins the call that the output holds.
+    /// Begins the call that was written.
     fn begin(&mut self, s: usize, l: usize) {
         self.streams[s].calls += 1;
         let id = self.id(s);
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
-        let begun = match self.heads.read(&self.output) {
-            Ok(call) => link.call(id, call, &self.heads, &mut self.random),
-            Err(words) => Err(stream_fault::unsendable(words)),
-        };
-        match begun {
+        match link.call(id, &self.written, &self.calls, &mut self.random) {
             Ok(()) => {
                 stream.stand = Stand::Calling { receptions: link.receptions };
                 link.active += 1;
@@ -170,7 +193,7 @@ impl<I: Io> RpcIo<I> {
             let Some((s, opening)) = self.links[l].held.pop_front() else { return };
             let stream = &mut self.streams[s as usize];
             if stream.opening == opening && stream.stand == Stand::Held {
-                std::mem::swap(&mut self.output, &mut stream.held);
+                std::mem::swap(&mut self.written, &mut stream.held);
                 self.begin(s as usize, l);
             }
         }
@@ -180,7 +203,7 @@ impl<I: Io> RpcIo<I> {
     fn hold(&mut self, s: usize, l: usize) {
         self.held += 1;
         self.streams[s].stand = Stand::Held;
-        std::mem::swap(&mut self.output, &mut self.streams[s].held);
+        std::mem::swap(&mut self.written, &mut self.streams[s].held);
         let (links, streams) = (&mut self.links, &self.streams);
         let held = &mut links[l].held;
         if held.len() >= 2 * self.each {
@@ -214,7 +237,7 @@ impl<I: Io> RpcIo<I> {
         while let Some((l, mut at)) = self.reading {
             let link = &mut self.links[l];
             let was_out = link.out.len();
-            let news = link.read(self.inner.received(), &mut at, &mut self.received, &mut self.random);
+            let news = link.read(self.inner.received(), &mut at, &mut self.reply, &mut self.random);
             self.reading = Some((l, at));
             if self.links[l].out.len() > was_out {
                 self.mark(l);
@@ -224,8 +247,8 @@ impl<I: Io> RpcIo<I> {
                 Ok(Some(News::Opened)) => self.opened(l),
                 Ok(Some(News::Answered(id))) => match self.answered(l, id) {
                     Ok(Some(s)) => {
-                        let closing = self.links[l].state == State::Retired;
-                        return Some((s, Event::Received { closing }));
+                        let keeps_open = self.links[l].state != State::Retired;
+                        return Some((s, Event::Answered { keeps_open }));
                     }
                     Ok(None) => {}
                     Err(loss) => self.lose(l, loss),
@@ -250,18 +273,20 @@ impl<I: Io> RpcIo<I> {
     }
 
     /// Something happened to a connection.
-    fn on_inner(&mut self, l: usize, event: Event) {
+    fn on_inner(&mut self, l: usize, event: back_end::Event) {
         match event {
-            Event::Opened => match self.links[l].ask(&self.place, &mut self.random) {
+            back_end::Event::Opened => match self.links[l].ask(&self.place, &mut self.random) {
                 Ok(()) => self.mark(l),
                 Err(loss) => self.lose(l, loss),
             },
-            Event::Received { .. } => {
+            back_end::Event::Received { .. } => {
                 self.links[l].receptions += 1;
                 self.reading = Some((l, 0));
             }
-            Event::Ended => self.lose(l, broken("the server closed the connection of the calls").into()),
-            Event::Failed(error) | Event::Unsent(error) => self.lose(l, error.into()),
+            back_end::Event::Ended => {
+                self.lose(l, broken("the server closed the connection of the calls").into());
+            }
+            back_end::Event::Failed(error) | back_end::Event::Unsent(error) => self.lose(l, error.into()),
         }
     }
 
@@ -271,7 +296,7 @@ impl<I: Io> RpcIo<I> {
         self.links[l].held.clear();
         for s in self.streams_of(l) {
             let event = match self.streams[s].stand {
-                Stand::Idle => Event::Ended,
+                Stand::Idle => Event::Ended { within: false },
                 Stand::Held => Event::Failed(broken("the connection takes no further call")),
                 Stand::Closed | Stand::Opening | Stand::Calling { .. } => continue,
             };
@@ -285,7 +310,7 @@ impl<I: Io> RpcIo<I> {
         for s in self.streams_of(l) {
             let event = match std::mem::take(&mut self.streams[s].stand) {
                 Stand::Closed => continue,
-                Stand::Idle => Event::Ended,
+                Stand::Idle => Event::Ended { within: false },
                 Stand::Opening | Stand::Held | Stand::Calling { .. } => {
                     Event::Failed(stream_fault::again(&loss.error))
                 }
@@ -386,148 +411,5 @@ impl<I: Io> RpcIo<I> {
         if is_silent && self.links[l].state == State::Open {
             self.retire(l);
         }
-    }
-}
-
-impl<I: Io> Io for RpcIo<I> {
-    fn open(&mut self, s: usize) -> io::Result<()> {
-        debug_assert_eq!(self.streams[s].stand, Stand::Closed, "closed before it is opened again");
-        let l = self.link_of(s);
-        match self.links[l].state {
-            State::Closed => self.connect(l, 1)?,
-            State::Open => {
-                self.streams[s].stand = Stand::Idle;
-                self.tell(s, Event::Opened, false);
-                return Ok(());
-            }
-            State::Connecting | State::Upgrading | State::Greeting | State::Retired => {
-                self.links[l].opening += 1;
-            }
-        }
-        self.streams[s].stand = Stand::Opening;
-        Ok(())
-    }
-
-    fn output(&mut self, _: usize) -> &mut Vec<u8> {
-        self.output.clear();
-        &mut self.output
-    }
-
-    fn send(&mut self, s: usize) -> io::Result<()> {
-        if self.streams[s].stand != Stand::Idle {
-            return Err(ErrorKind::NotConnected.into());
-        }
-        let l = self.link_of(s);
-        if !self.links[l].has_room() {
-            self.hold(s, l);
-            return Ok(());
-        }
-        self.begin(s, l);
-        // With several, what is sent in one turn leaves together.
-        if self.each == 1 {
-            self.flush(l);
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, s: usize) -> io::Result<()> {
-        let l = self.link_of(s);
-        self.flush(l);
-        if self.streams[s].stand == Stand::Closed { Ok(()) } else { self.inner.push(l) }
-    }
-
-    fn is_sending(&self, _: usize) -> bool {
-        false
-    }
-
-    fn close(&mut self, s: usize) {
-        let l = self.link_of(s);
-        let stream = &mut self.streams[s];
-        stream.opening = stream.opening.wrapping_add(1);
-        stream.is_first = false;
-        match std::mem::take(&mut stream.stand) {
-            Stand::Closed => return,
-            Stand::Opening => self.links[l].opening -= 1,
-            Stand::Idle | Stand::Held => {}
-            Stand::Calling { receptions } => self.give_up(s, l, receptions),
-        }
-        self.drop_if_left(l);
-    }
-
-    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
-        self.flush_all();
-        let more = !self.told.is_empty() || !self.dirty.is_empty();
-        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
-    }
-
-    fn arrived(&self) -> Option<u64> {
-        self.inner.arrived()
-    }
-
-    fn hand_over(&mut self) -> io::Result<()> {
-        self.flush_all();
-        self.inner.hand_over()
-    }
-
-    fn next(&mut self) -> Option<(usize, Event)> {
-        loop {
-            while let Some(Told { stream, opening, event, made }) = self.told.pop_front() {
-                let s = stream as usize;
-                if self.streams[s].opening == opening {
-                    self.streams[s].is_first |= made;
-                    return Some((s, event));
-                }
-            }
-            if let Some(found) = self.read() {
-                return Some(found);
-            }
-            if !self.told.is_empty() {
-                continue;
-            }
-            if !self.dirty.is_empty() {
-                // What is to be said leaves before the next connection is heard.
-                self.flush_all();
-                continue;
-            }
-            if let Some((l, event)) = self.inner.next() {
-                self.on_inner(l, event);
-                continue;
-            }
-            while let Some(l) = self.unsent.pop() {
-                self.mark(l as usize);
-            }
-            self.flush_all();
-            if self.told.is_empty() {
-                return None;
-            }
-        }
-    }
-
-    fn received(&self) -> &[u8] {
-        &self.received
-    }
-
-    fn traffic(&self) -> (u64, u64) {
-        self.inner.traffic()
-    }
-
-    fn handshakes(&self) -> Handshakes {
-        self.inner.handshakes()
-    }
-
-    fn is_first(&self, s: usize) -> bool {
-        self.streams[s].is_first
-    }
-
-    fn socket_of(&self, s: usize) -> usize {
-        self.link_of(s)
-    }
-
-    fn connections(&self, _: u64) -> u64 {
-        self.open
-    }
-
-    fn held(&self) -> u64 {
-        self.held
     }
 }

@@ -1,44 +1,17 @@
-//! Where requests go: an address that is known before the drive begins. No name is looked up while it runs.
+//! Where requests go, and what is spoken there.
 
-use std::cell::Cell;
-use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
-use rustix::io::Errno;
-use socket2::{Domain, SockAddr, Socket, Type};
 
 use tidemark_scenario::plan::HttpVersion;
 
-use crate::http2;
-use crate::redis::Redis;
-use crate::rpc;
+use crate::address::Address;
+use crate::http2::Http2;
+use crate::io::Io;
+use crate::io::tls::TlsIo;
+use crate::protocol::Protocol;
+use crate::rpc::{self, Rpc};
 use crate::tls::{ALPN_2, Tls};
-
-/// An address that connections are made to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// IPv4 or IPv6.
-    Tcp(SocketAddr),
-    /// A unix socket of this machine.
-    Unix(PathBuf),
-}
-
-impl From<SocketAddr> for Address {
-    fn from(address: SocketAddr) -> Self {
-        Address::Tcp(address)
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Tcp(address) => write!(f, "{address}"),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
+use crate::transport::{Origin, Setup, Transport};
 
 /// Where the requests go.
 #[derive(Debug, Clone)]
@@ -55,31 +28,30 @@ pub struct Target {
     pub protocol: Protocol,
 }
 
-/// What is spoken with a server, and what is known of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.1, and WebSockets that begin with it.
-    #[default]
-    Http1,
-    /// HTTP/2.
-    Http2(Http2),
-    /// Remote calls over a WebSocket.
-    Calls(Rpc),
-    /// Redis' protocol.
-    Redis(Redis),
-}
-
 impl Target {
-    /// Begins to speak with the server, over a connection that blocks, and settles the version: by ALPN over TLS,
-    /// else as asked.
+    /// What requests say of it.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        Origin { authority: &self.authority, base_path: &self.base_path, is_secured: self.tls.is_some() }
+    }
+
+    /// What carries a thread's requests over its sockets, secured where that is wanted.
+    pub(crate) fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        match &self.tls {
+            None => self.protocol.transport(io, setup),
+            Some(tls) => self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup),
+        }
+    }
+
+    /// Begins to speak with the server, over a connection that blocks, and settles the version of HTTP, where that is
+    /// spoken: by ALPN over TLS, else as asked.
     ///
     /// # Errors
     /// What a person has to know who wants to drive this server.
     pub fn greet(&mut self, version: HttpVersion, stream: &mut (impl Read + Write)) -> io::Result<()> {
-        if let Protocol::Redis(redis) = &self.protocol {
-            let Some(tls) = &mut self.tls else { return redis.greet(stream) };
+        if !matches!(self.protocol, Protocol::Http1 | Protocol::Http2(_)) {
+            let Some(tls) = &mut self.tls else { return self.protocol.greet(stream) };
             let mut session = tls.greet(HttpVersion::One, stream)?;
-            redis.greet(&mut rustls::Stream::new(&mut session, stream))?;
+            self.protocol.greet(&mut rustls::Stream::new(&mut session, stream))?;
             tls.offer_nothing();
             session.send_close_notify();
             let _ = session.complete_io(stream);
@@ -132,152 +104,5 @@ impl Target {
         };
         self.protocol = Protocol::Calls(Rpc { path, most_calls: greeting.in_flight_max.max(1) });
         Ok(())
-    }
-}
-
-/// What is known of a server that takes remote calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rpc {
-    /// The path of the WebSocket.
-    pub path: String,
-    /// Most calls that it works on at once for a connection.
-    pub most_calls: usize,
-}
-
-/// What is known of a server that speaks HTTP/2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Http2 {
-    /// Most streams that it takes on a connection.
-    pub most_streams: usize,
-}
-
-impl Http2 {
-    fn greet(stream: &mut (impl Read + Write)) -> io::Result<Http2> {
-        let most = http2::greet(stream).map_err(|error| {
-            let text = format!("{error}; ask for HTTP/1.1, or for auto over TLS");
-            io::Error::new(error.kind(), text)
-        })?;
-        Ok(Http2 { most_streams: most.map_or(usize::MAX, |most| most as usize) })
-    }
-}
-
-/// Makes sockets to one address.
-#[derive(Debug)]
-pub(crate) struct Dialer {
-    /// In the kernel's form; an error where it has none.
-    address: Result<SockAddr, (io::ErrorKind, String)>,
-    is_unix: bool,
-    /// Addresses of the loopback, from 127.0.0.1 on, that sockets are bound to in turn; with one, the system chooses.
-    sources: usize,
-    next_source: Cell<usize>,
-}
-
-impl Dialer {
-    /// To this address, from so many of the loopback's.
-    pub fn new(address: &Address, sources: usize) -> Self {
-        let (address, is_unix) = match address {
-            Address::Tcp(address) => (Ok((*address).into()), false),
-            Address::Unix(path) => {
-                (SockAddr::unix(path).map_err(|error| (error.kind(), error.to_string())), true)
-            }
-        };
-        Dialer { address, is_unix, sources, next_source: Cell::new(0) }
-    }
-
-    /// The source of the next socket, where it is not the system that chooses.
-    fn source(&self) -> Option<SocketAddr> {
-        if self.sources < 2 {
-            return None;
-        }
-        let turn = self.next_source.get();
-        self.next_source.set((turn + 1) % self.sources);
-        Some(SocketAddr::from(([127, 0, 0, 1 + turn as u8], 0)))
-    }
-
-    /// In the kernel's form, where it has one.
-    #[cfg(target_os = "linux")]
-    pub fn address(&self) -> Option<&SockAddr> {
-        self.address.as_ref().ok()
-    }
-
-    /// A socket for whoever lets the kernel wait, and whether its connection is there already; else it has not begun.
-    #[cfg(target_os = "linux")]
-    pub fn dial_blocking(&self) -> io::Result<(Socket, bool)> {
-        // A unix socket's connection is there at once, or not at all.
-        if self.is_unix { Ok((self.dial()?, true)) } else { Ok((self.socket()?, false)) }
-    }
-
-    /// A socket that is not connected.
-    fn socket(&self) -> io::Result<Socket> {
-        let address = self.known_address()?;
-        let protocol = (!self.is_unix).then_some(socket2::Protocol::TCP);
-        let domain = if self.is_unix { Domain::UNIX } else { address.domain() };
-        let socket = Socket::new(domain, Type::STREAM, protocol)?;
-        if !self.is_unix {
-            socket.set_tcp_nodelay(true)?;
-        }
-        if let Some(source) = self.source() {
-            socket.bind(&source.into())?;
-        }
-        Ok(socket)
-    }
-
-    fn known_address(&self) -> io::Result<&SockAddr> {
-        self.address.as_ref().map_err(|(kind, text)| io::Error::new(*kind, text.clone()))
-    }
-
-    /// A socket that does not block and whose connection has begun, or is there already.
-    pub fn dial(&self) -> io::Result<Socket> {
-        let socket = self.socket()?;
-        socket.set_nonblocking(true)?;
-        match socket.connect(self.known_address()?) {
-            Err(e) if Errno::from_io_error(&e) == Some(Errno::INPROGRESS) => {}
-            // A unix socket does not wait in line: it is refused at once, and nothing would ever tell of it.
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.is_unix => {
-                return Err(io::Error::new(e.kind(), "the queue of the unix socket's listener is full"));
-            }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-            Err(e) => return Err(e),
-            Ok(()) => {}
-        }
-        Ok(socket)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_written_for_persons() {
-        let tcp = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap()).to_string();
-        assert_eq!(tcp("127.0.0.1:80"), "127.0.0.1:80");
-        assert_eq!(tcp("[::1]:80"), "[::1]:80");
-        assert_eq!(Address::Unix("/tmp/x.sock".into()).to_string(), "unix:/tmp/x.sock");
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn sources_are_taken_in_turn() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = Address::Tcp(listener.local_addr().unwrap());
-        let from = |sources| {
-            let dialer = Dialer::new(&address, sources);
-            let peer = |_| {
-                let _socket = dialer.dial().unwrap();
-                listener.accept().unwrap().1.ip().to_string()
-            };
-            (0..4).map(peer).collect::<Vec<_>>()
-        };
-        assert_eq!(from(1), ["127.0.0.1"; 4]);
-        assert_eq!(from(3), ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.1"]);
-    }
-
-    #[test]
-    fn a_path_that_is_no_socket_address_is_an_error() {
-        let error = Dialer::new(&Address::Unix("/x".repeat(200).into()), 1).dial().unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
-        let error = Dialer::new(&Address::Unix("/no/such/socket".into()), 1).dial().unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
     }
 }

@@ -3,7 +3,9 @@
 use tidemark_scenario::plan::{Ask, HttpRequest, Limits, Load, LoadModel, Op, RequestPlan, SessionKind};
 use tidemark_scenario::{Plan, Template};
 
-use crate::target::{Address, Protocol, Target};
+use crate::address::Address;
+use crate::protocol::Protocol;
+use crate::target::Target;
 
 /// A place where nobody is.
 pub(crate) fn target() -> Target {

@@ -4,7 +4,6 @@
 //! with arrivals. What was sent has left before the clock is read by which it waits: sending takes as long as many a
 //! wait, and one that began with it would end that much too late. What a session does in between is in [`exchange`](crate::exchange).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -18,17 +17,13 @@ use crate::answer::Scratch;
 use crate::arrivals::{Arrival, Due, Origin, Schedule};
 use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pool;
-use crate::http2::Http2Io;
-use crate::io::pipeline::PipelineIo;
-use crate::io::tls::TlsIo;
-use crate::io::{Handshakes, Io, Timestamps};
+use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
-use crate::redis::GreetedIo;
 use crate::request::Prepared;
-use crate::rpc::{self, RpcIo};
 use crate::session::{Session, Stand, Weights};
-use crate::target::{Protocol, Target};
 use crate::timers::{Alarm, Timers};
+use crate::transport::Transport;
+use crate::waiting::Queue;
 
 /// Most arrivals that are begun before sockets have their turn again.
 const ARRIVALS_PER_TURN: usize = 64;
@@ -105,12 +100,14 @@ pub(crate) struct Bounds {
     pub connect_timeout_ns: u64,
     /// Longest wait for requests under way at the end.
     pub drain_ns: u64,
+    /// Most bytes of a message over a WebSocket.
+    pub message_bytes: usize,
 }
 
 /// Everything that a thread owns.
-pub(crate) struct Thread<'a, I: Io> {
+pub(crate) struct Thread<'a> {
     pub clock: Clock,
-    pub io: I,
+    pub transport: Box<dyn Transport>,
     pub control: Arc<Control>,
     pub shared: &'a Shared,
     pub kinds: &'a [SessionKind],
@@ -139,12 +136,8 @@ pub(crate) struct Flow {
     pub sessions: Vec<Session>,
     /// Numbers of those that are nobody's.
     pub free: Vec<u32>,
-    /// Sessions that wait for a connection, with the ticket of their waiting; some may have left.
-    pub waiting: VecDeque<(u32, u32)>,
-    /// How many really wait.
-    pub waiting_count: usize,
-    /// Sessions that were given a connection and go on in this turn.
-    pub granted: VecDeque<u32>,
+    /// Those that wait for a connection.
+    pub queue: Queue,
     /// Variables of the kind that has most.
     pub slots: usize,
     /// Open connections.
@@ -159,75 +152,7 @@ pub(crate) struct Flow {
     pub scratch: Scratch,
 }
 
-impl<'a, I: Io> Thread<'a, I> {
-    /// The same thread over another back end, made of its own.
-    pub fn over<J: Io>(self, wrap: impl FnOnce(I) -> J) -> Thread<'a, J> {
-        Thread {
-            clock: self.clock,
-            io: wrap(self.io),
-            control: self.control,
-            shared: self.shared,
-            kinds: self.kinds,
-            weights: self.weights,
-            prepared: self.prepared,
-            schedule: self.schedule,
-            timers: self.timers,
-            recorder: self.recorder,
-            pool: self.pool,
-            bounds: self.bounds,
-            keep_alive: self.keep_alive,
-            random: self.random,
-            ledger_seed: self.ledger_seed,
-            spin: self.spin,
-            timestamps: self.timestamps,
-            ahead: self.ahead,
-            flow: self.flow,
-        }
-    }
-
-    /// As [`run`](Thread::run), by calls or in the version of HTTP that the target speaks, with every connection secured where it
-    /// wants that, and with `depth` requests at once on each.
-    pub fn run_to(self, target: &Target, depth: usize) -> (ThreadEnd, Recorder) {
-        let connections = self.pool.most().div_ceil(depth);
-        match &target.tls {
-            None => self.run_by(target, connections, depth),
-            Some(tls) => self.over(|io| TlsIo::new(io, tls, connections)).run_by(target, connections, depth),
-        }
-    }
-
-    /// By the protocol that the target speaks.
-    fn run_by(mut self, target: &Target, connections: usize, depth: usize) -> (ThreadEnd, Recorder) {
-        match &target.protocol {
-            Protocol::Http1 => self.run_deep(connections, depth),
-            Protocol::Http2(_) => {
-                let (is_secure, keep_alive) = (target.tls.is_some(), self.keep_alive);
-                self.over(|io| Http2Io::new(io, connections, depth, is_secure, keep_alive)).run()
-            }
-            Protocol::Calls(server) => {
-                let place = rpc::Place {
-                    authority: target.authority.clone(),
-                    path: server.path.clone(),
-                    payload_bytes: self.pool.body_bytes(),
-                };
-                let random = self.random.fork();
-                self.over(|io| RpcIo::new(io, place, connections, depth, random)).run()
-            }
-            Protocol::Redis(server) if server.has_greeting() => {
-                self.over(|io| GreetedIo::new(io, server.clone(), connections)).run_deep(connections, depth)
-            }
-            Protocol::Redis(_) => self.run_deep(connections, depth),
-        }
-    }
-
-    fn run_deep(self, connections: usize, depth: usize) -> (ThreadEnd, Recorder) {
-        match depth {
-            1 => self.run(),
-            _ => self.over(|io| PipelineIo::new(io, connections, depth)).run(),
-        }
-    }
-}
-
-impl<I: Io> Thread<'_, I> {
+impl Thread<'_> {
     /// Carries this thread's share of the load out.
     pub fn run(mut self) -> (ThreadEnd, Recorder) {
         self.recorder.begin(self.clock.now_ns());
@@ -278,8 +203,8 @@ impl<I: Io> Thread<'_, I> {
         end.lost_intervals = self.recorder.lost();
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.spent_turns = self.flow.spent_turns;
-        end.handshakes = self.io.handshakes();
-        end.held = self.io.held();
+        end.handshakes = self.transport.sockets().handshakes();
+        end.held = self.transport.held();
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
         end.unexpected_messages = self.flow.unexpected_messages;
@@ -337,13 +262,13 @@ impl<I: Io> Thread<'_, I> {
         if !self.spin && until_ns > now_ns {
             let mut now_ns = now_ns;
             if until_ns - now_ns < SOON_NS {
-                self.io.hand_over()?;
+                self.transport.hand_over()?;
                 now_ns = self.clock.now_ns();
             }
             at_most = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         }
-        self.io.wait(Some(at_most))?;
-        while let Some((connection, event)) = self.io.next() {
+        self.transport.wait(Some(at_most))?;
+        while let Some((connection, event)) = self.transport.next() {
             self.on_event(connection, event);
             self.run_granted();
         }
@@ -399,7 +324,7 @@ impl<I: Io> Thread<'_, I> {
 
     /// Goes on with sessions that were given the connection that they waited for.
     fn run_granted(&mut self) {
-        while let Some(session) = self.flow.granted.pop_front() {
+        while let Some(session) = self.flow.queue.next_granted() {
             self.go_granted(session as usize);
         }
     }
@@ -435,10 +360,10 @@ impl<I: Io> Thread<'_, I> {
 
     fn gauges(&self) -> Gauges {
         Gauges {
-            waiting: self.flow.waiting_count as u64,
+            waiting: self.flow.queue.len() as u64,
             unbegun: self.schedule.waiting(),
-            connections: self.io.connections(self.flow.open),
-            traffic: self.io.traffic(),
+            connections: self.transport.connections(self.flow.open),
+            traffic: self.transport.sockets().traffic(),
         }
     }
 

@@ -1,29 +1,18 @@
-//! WebSockets of sessions: the handshake on the session's connection, then messages over it.
+//! A connection that is a WebSocket: what came over it, what is to be sent, and what the step under way waits for.
 //!
-//! A step over a WebSocket is a request like any other to the recorder, the timers and the session; what differs is
-//! what is sent and what ends it, and that is here. Frames that cannot leave yet because the connection still sends
-//! wait in `pending`; messages that no step waits for, in the `inbox`.
+//! Frames that cannot leave yet because the connection still sends wait in `pending`; messages that no step waits for,
+//! in the `inbox`.
 
 use std::collections::VecDeque;
 
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Op, WebSocketStep};
-use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
+use tidemark_scenario::plan::WebSocketStep;
 use tidemark_wire::websocket::{
-    self, Decoder, Limits, Role, WebSocketError, write_close, write_message, write_ping, write_pong,
+    self, Decoder, Limits, Role, write_close, write_message, write_ping, write_pong,
 };
 
-use crate::answer::Answer;
-use crate::answer::{Flaw, Message, Variables};
-use crate::exchange::Placed;
 use crate::fault::Fault;
-use crate::io::{Event, Io};
-use crate::session::{Stand, World};
-use crate::thread::Thread;
-use crate::timers::Alarm;
 
-/// The line with which a request says that its connection is not kept, and the line end before it.
-const NOT_KEPT: &[u8] = b"\r\nConnection: close\r\n";
 /// Most messages of a connection that are kept for a later step.
 const INBOX_MESSAGES: usize = 64;
 /// Most bytes of such messages; one alone may be larger.
@@ -32,12 +21,9 @@ const INBOX_BYTES: usize = 1 << 20;
 const SPARE_BUFFERS: usize = 8;
 /// Most bytes of pongs that wait until the connection has sent what is before them; further pings go unanswered.
 const PENDING_BYTES: usize = 64 << 10;
-/// While frames wait for the connection to have sent what is before them, it is looked at this often.
-const SENDING_LOOK_NS: u64 = 100_000;
-
 /// What the step under way waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaiting {
+pub(crate) enum Awaiting {
     /// Nothing; no step is under way.
     Nothing,
     /// That all is sent.
@@ -50,38 +36,27 @@ enum Awaiting {
     Close,
 }
 
-/// A connection that is a WebSocket, or is asked to become one.
+/// A connection that is a WebSocket.
 #[derive(Debug)]
 pub(crate) struct WebSocket {
-    key: Key,
-    is_open: bool,
-    decoder: Decoder,
-    awaiting: Awaiting,
+    /// What came.
+    pub decoder: Decoder,
+    /// What the step under way waits for.
+    pub awaiting: Awaiting,
     /// The payload of the ping under way.
     ping: Vec<u8>,
-    pending: Vec<u8>,
+    /// Frames that are to be sent.
+    pub pending: Vec<u8>,
     inbox: VecDeque<Vec<u8>>,
     inbox_bytes: usize,
     spare: Vec<Vec<u8>>,
 }
 
 impl WebSocket {
-    /// Puts the handshake's headers into a head that ends with its blank line; the WebSocket that waits for the
-    /// answer.
-    pub fn ask(head: &mut Vec<u8>, random: &mut fastrand::Rng, message_bytes: usize) -> Box<WebSocket> {
-        let key = handshake::key(random.u128(..).to_ne_bytes());
-        debug_assert!(head.ends_with(b"\r\n\r\n"), "a head ends with a blank line");
-        // Where connections are not kept, a WebSocket's is all the same.
-        if let Some(at) = memchr::memmem::find(head, NOT_KEPT) {
-            head.drain(at..at + NOT_KEPT.len() - 2);
-        }
-        head.truncate(head.len() - 2);
-        handshake::write_upgrade_headers(head, &key);
-        head.extend_from_slice(b"\r\n");
+    /// For messages of so many bytes at most.
+    pub fn new(message_bytes: usize) -> Box<WebSocket> {
         let limits = Limits { frame_bytes: message_bytes, message_bytes };
         Box::new(WebSocket {
-            key,
-            is_open: false,
             decoder: Decoder::new(Role::Client, limits),
             awaiting: Awaiting::Nothing,
             ping: Vec::new(),
@@ -92,18 +67,13 @@ impl WebSocket {
         })
     }
 
-    /// Whether the handshake is over.
-    pub fn is_open(&self) -> bool {
-        self.is_open
-    }
-
     /// Messages that nobody took.
     pub fn kept(&self) -> usize {
         self.inbox.len()
     }
 
     /// Keeps the decoder's message for a later step; how many older ones had to go.
-    fn keep(&mut self) -> u64 {
+    pub fn keep(&mut self) -> u64 {
         let message = self.decoder.message();
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(message);
@@ -119,95 +89,30 @@ impl WebSocket {
         gone
     }
 
-    fn next_kept(&mut self) -> Option<Vec<u8>> {
+    /// The oldest message that was kept.
+    pub fn next_kept(&mut self) -> Option<Vec<u8>> {
         let message = self.inbox.pop_front()?;
         self.inbox_bytes -= message.len();
         Some(message)
     }
 
-    fn reuse(&mut self, mut buffer: Vec<u8>) {
+    /// Takes the buffer of a message that was kept back.
+    pub fn reuse(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < SPARE_BUFFERS && buffer.capacity() <= INBOX_BYTES {
             buffer.clear();
             self.spare.push(buffer);
         }
     }
-}
 
-/// A failure in words.
-fn failed(outcome: Outcome, words: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
-    Fault::WebSocket(outcome, words.into())
-}
-
-fn broken_frames(error: WebSocketError) -> Fault {
-    failed(Outcome::Protocol, error.to_string())
-}
-
-impl<'a, I: Io> Thread<'a, I> {
-    /// The session's step, where it is one over a WebSocket.
-    pub fn websocket_step(&self, s: usize) -> Option<&'a WebSocketStep> {
-        let kinds = self.kinds;
-        let session = &self.flow.sessions[s];
-        match session.op(&kinds[session.kind].ops) {
-            Some(Op::WebSocket { step, .. }) => Some(step),
-            _ => None,
-        }
-    }
-
-    /// Why a step cannot go: a message without a WebSocket, a request over one. Where a WebSocket is missing the
-    /// session is over, lest it fails as fast as it can.
-    pub fn websocket_refusal(&mut self, s: usize) -> Option<Fault> {
-        let step = self.websocket_step(s);
-        let session = &mut self.flow.sessions[s];
-        let is_open = session.connection.is_some_and(|c| self.pool.get(c as usize).is_websocket());
-        match (is_open, step) {
-            (true, None | Some(WebSocketStep::Connect { .. })) => Some(failed(
-                Outcome::Protocol,
-                "the session's connection is a WebSocket; ws close comes first",
-            )),
-            (false, Some(step)) if !matches!(step, WebSocketStep::Connect { .. }) => {
-                session.finish();
-                Some(failed(Outcome::Reset, "there is no WebSocket any more"))
-            }
-            _ => None,
-        }
-    }
-
-    /// Sends what a step sends over an open WebSocket, and sees whether it is over with that.
-    pub fn transmit_frame(&mut self, s: usize, c: usize, step: &WebSocketStep) -> Placed {
-        if *step == WebSocketStep::Expect
-            && let Some(result) = self.take_kept(s, c)
-        {
-            return self.over_at_once(c, result);
-        }
-        let now_ns = self.clock.now_ns();
-        let was_entered = self.flow.sessions[s].entered.is_some();
-        if let Err(unmet) = self.enter(s, now_ns) {
-            return Placed::Failed(Fault::Unmet(unmet));
-        }
-        let session = &mut self.flow.sessions[s];
-        let connection = self.pool.get(c);
-        let Some(websocket) = connection.websocket.as_mut() else {
-            return Placed::Failed(failed(Outcome::Reset, "there is no WebSocket any more"));
-        };
-        let payload = &mut self.flow.scratch.body;
-        payload.clear();
-        let mut world =
-            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
-        let cx = &mut world.context(&session.slots);
-        if let Err(unmet) = self.prepared[session.request as usize].render_message(cx, payload) {
-            self.withdraw(s, was_entered);
-            return Placed::Failed(Fault::Unmet(unmet));
-        }
-        let key = Some(self.random.u32(..).to_ne_bytes());
-        let out = &mut websocket.pending;
-        websocket.awaiting = match step {
+    /// Writes what a step sends behind what is to be sent, masked by `key`, and awaits what ends the step. `payload` may
+    /// hold something else afterwards.
+    pub fn begin(&mut self, step: &WebSocketStep, payload: &mut Vec<u8>, key: [u8; 4]) -> Result<(), Fault> {
+        let (out, key) = (&mut self.pending, Some(key));
+        self.awaiting = match step {
             WebSocketStep::Connect { .. } | WebSocketStep::Expect => Awaiting::Message,
             WebSocketStep::Send { kind, expects } => {
                 if *kind == websocket::Kind::Text && std::str::from_utf8(payload).is_err() {
-                    return Placed::Failed(failed(
-                        Outcome::Protocol,
-                        "the text to be sent is not valid UTF-8",
-                    ));
+                    return Err(failed(Outcome::Protocol, "the text to be sent is not valid UTF-8"));
                 }
                 write_message(out, *kind, payload, key);
                 if *expects { Awaiting::Message } else { Awaiting::Sent }
@@ -215,7 +120,7 @@ impl<'a, I: Io> Thread<'a, I> {
             WebSocketStep::Ping => {
                 write_ping(out, payload, key);
                 payload.truncate(websocket::MAX_CONTROL_BYTES);
-                std::mem::swap(&mut websocket.ping, payload);
+                std::mem::swap(&mut self.ping, payload);
                 Awaiting::Pong
             }
             WebSocketStep::Close { code } => {
@@ -223,285 +128,32 @@ impl<'a, I: Io> Thread<'a, I> {
                 Awaiting::Close
             }
         };
-        let awaits_sent = websocket.awaiting == Awaiting::Sent;
-        connection.exchanging = true;
-        session.stand = Stand::Exchanging;
-        session.sent_ns = Some(now_ns);
-        let due_ns = session.due_ns;
-        self.left(s, now_ns);
-        self.recorder.used(self.io.socket_of(c), due_ns);
-        if let Err(error) = self.flush(s, c) {
-            self.close(c);
-            return Placed::Failed(Fault::Broken(error));
-        }
-        if awaits_sent && !self.io.is_sending(c) { self.over_at_once(c, Ok(())) } else { Placed::UnderWay }
-    }
-
-    /// The first kept message that passes; those before it are given up.
-    fn take_kept(&mut self, s: usize, c: usize) -> Option<Result<(), Fault>> {
-        while let Some(message) = self.pool.get(c).websocket.as_mut().and_then(|w| w.next_kept()) {
-            let result = self.judge(s, &message);
-            if let Some(websocket) = self.pool.get(c).websocket.as_mut() {
-                websocket.reuse(message);
-            }
-            if result.is_some() {
-                let now_ns = self.clock.now_ns();
-                self.flow.sessions[s].sent_ns = Some(now_ns);
-                return result;
-            }
-            self.flow.unexpected_messages += 1;
-        }
-        None
-    }
-
-    /// Whether a message is what the session's step waits for, and what comes of it; nothing if it is not.
-    fn judge(&mut self, s: usize, message: &[u8]) -> Option<Result<(), Fault>> {
-        let epoch_ms = self.clock.wall_ms(self.clock.now_ns());
-        let session = &mut self.flow.sessions[s];
-        let mut world = World { shared: self.shared, random: &mut self.random, epoch_ms };
-        let probe = &mut self.prepared[session.request as usize].probe;
-        let scratch = &mut self.flow.scratch;
-        let message = Message(message);
-        let judged = match probe.fits(&message, &session.slots, &mut world, scratch) {
-            Ok(()) => probe.judge(&message, &mut session.slots, &mut world, scratch),
-            Err(flaw) => Err(flaw),
-        };
-        match judged {
-            Ok(()) => Some(Ok(())),
-            Err(Flaw::Check(_) | Flaw::Status) => None,
-            Err(flaw @ (Flaw::Extraction(_) | Flaw::Unmet(_))) => {
-                let names = &self.kinds[session.kind].slot_names;
-                let variables = Variables { slots: &session.slots, names };
-                Some(Err(failed(flaw.outcome(), probe.describe(flaw, &message, &[], variables, scratch))))
-            }
-        }
-    }
-
-    /// A step is over without a wait.
-    fn over_at_once(&mut self, c: usize, result: Result<(), Fault>) -> Placed {
-        self.rest(c);
-        match result {
-            Ok(()) => Placed::Done,
-            Err(fault) => Placed::Failed(fault),
-        }
-    }
-
-    /// No step is under way any more.
-    fn rest(&mut self, c: usize) {
-        let connection = self.pool.get(c);
-        connection.exchanging = false;
-        if let Some(websocket) = connection.websocket.as_mut() {
-            websocket.awaiting = Awaiting::Nothing;
-        }
-    }
-
-    /// Sends what is pending, as soon as what was sent before has left.
-    fn flush(&mut self, s: usize, c: usize) -> std::io::Result<()> {
-        let Some(websocket) = self.pool.get(c).websocket.as_mut() else { return Ok(()) };
-        if !websocket.pending.is_empty() && !self.io.is_sending(c) {
-            let out = self.io.output(c);
-            out.extend_from_slice(&websocket.pending);
-            websocket.pending.clear();
-            self.io.send(c)?;
-            if websocket.awaiting == Awaiting::Sent {
-                self.io.push(c)?; // the step ends with it
-            }
-        }
-        let waits =
-            !websocket.pending.is_empty() || (websocket.awaiting == Awaiting::Sent && self.io.is_sending(c));
-        if waits && self.flow.sessions[s].stand == Stand::Exchanging {
-            self.timers.set(s, Alarm::Wake, self.clock.now_ns().saturating_add(SENDING_LOOK_NS));
-        }
         Ok(())
     }
 
-    /// Time to look whether what is pending can go.
-    pub fn on_flush(&mut self, s: usize, now_ns: u64) {
-        let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) else { return };
-        if !self.pool.get(c).is_websocket() {
-            return;
-        }
-        if let Err(error) = self.flush(s, c) {
-            self.close(c);
-            return self.step_ended(s, Err(Fault::Broken(error)), now_ns);
-        }
-        let awaits_sent = self.pool.get(c).websocket.as_ref().is_some_and(|w| w.awaiting == Awaiting::Sent);
-        if awaits_sent && !self.io.is_sending(c) {
-            self.rest(c);
-            self.step_ended(s, Ok(()), now_ns);
+    /// Answers the ping that came, unless too much is to be sent already.
+    pub fn pong(&mut self, key: [u8; 4]) {
+        if self.pending.len() < PENDING_BYTES {
+            write_pong(&mut self.pending, self.decoder.control(), Some(key));
         }
     }
 
-    /// The handshake is answered; `consumed` of the bytes that came belong to the answer.
-    pub fn handshake_answered(&mut self, s: usize, c: usize, consumed: Option<usize>, now_ns: u64) {
-        let offered = match self.websocket_step(s) {
-            Some(WebSocketStep::Connect { protocols }) => protocols.as_slice(),
-            _ => &[],
-        };
-        let session = &mut self.flow.sessions[s];
-        let connection = self.pool.get(c);
-        connection.exchanging = false;
-        let Some(answer) = connection.codec.http() else { return };
-        answer.keep_cookies(&mut session.jar);
-        let Some(websocket) = connection.websocket.as_mut() else { return };
-        let mut world =
-            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
-        let probe = &mut self.prepared[session.request as usize].probe;
-        let result = handshake::check_answer(answer, &websocket.key, offered);
-        let result = match result {
-            Err(error @ HandshakeError::Status(_)) => Err(failed(Outcome::Status, error.to_string())),
-            Err(error) => Err(failed(Outcome::Protocol, error.to_string())),
-            Ok(_) => probe
-                .judge(answer, &mut session.slots, &mut world, &mut self.flow.scratch)
-                .map_err(Fault::Flawed),
-        };
-        websocket.is_open = result.is_ok() && consumed.is_some();
-        match consumed {
-            Some(consumed) if result.is_ok() => {
-                // Messages may come right behind the answer.
-                let _ = self.take_frames(s, c, consumed);
-            }
-            _ => self.close(c),
-        }
-        self.step_ended(s, result, now_ns);
+    /// Whether the pong that came is the one of the step's ping.
+    pub fn is_its_pong(&self) -> bool {
+        self.awaiting == Awaiting::Pong && self.decoder.control() == self.ping
     }
 
-    /// Something happened on an open WebSocket.
-    pub fn on_websocket_event(&mut self, c: usize, event: Event, now_ns: u64) {
-        let connection = self.pool.get(c);
-        let (Some(s), under_way) = (connection.session.map(|s| s as usize), connection.exchanging) else {
-            return self.close(c);
-        };
-        let has_come = matches!(event, Event::Received { .. });
-        let result = match event {
-            Event::Opened => return,
-            Event::Received { .. } => self.take_frames(s, c, 0),
-            Event::Ended => {
-                self.close(c);
-                Some(Err(failed(
-                    Outcome::Reset,
-                    "the connection was closed without a close of the WebSocket",
-                )))
-            }
-            Event::Failed(error) | Event::Unsent(error) => {
-                self.close(c);
-                Some(Err(Fault::Broken(error)))
-            }
-        };
-        if let Some(result) = result.filter(|_| under_way) {
-            let end_ns = if has_come { self.read(s, now_ns) } else { now_ns };
-            self.step_ended(s, result, end_ns);
-        }
-    }
-
-    /// Takes what has come, from `at`; what came of the step under way, if it is over by it.
-    fn take_frames(&mut self, s: usize, c: usize, mut at: usize) -> Option<Result<(), Fault>> {
-        let mut result = None;
-        loop {
-            let Some(websocket) = self.pool.get(c).websocket.as_mut() else { return result };
-            let decoded = match websocket.decoder.decode(&self.io.received()[at..]) {
-                Ok(decoded) => decoded,
-                Err(error) => {
-                    self.part(c, error.close_code());
-                    return result.or(Some(Err(broken_frames(error))));
-                }
-            };
-            at += decoded.consumed;
-            let Some(event) = decoded.event else { break };
-            match event {
-                websocket::Event::Message(_) => {
-                    let awaited = websocket.awaiting == Awaiting::Message;
-                    // Out of its place while it is judged; it comes back below.
-                    let Some(websocket) = self.pool.get(c).websocket.take() else { return result };
-                    let judged = if awaited { self.judge(s, websocket.decoder.message()) } else { None };
-                    let websocket = self.pool.get(c).websocket.insert(websocket);
-                    match judged {
-                        Some(judged) => {
-                            websocket.awaiting = Awaiting::Nothing;
-                            result = Some(judged);
-                        }
-                        None if awaited && matches!(self.websocket_step(s), Some(WebSocketStep::Expect)) => {
-                            self.flow.unexpected_messages += 1;
-                        }
-                        None => {
-                            let Some(websocket) = self.pool.get(c).websocket.as_mut() else { return result };
-                            self.flow.unexpected_messages += websocket.keep();
-                        }
-                    }
-                }
-                websocket::Event::Ping => {
-                    if websocket.pending.len() < PENDING_BYTES {
-                        let key = Some(self.random.u32(..).to_ne_bytes());
-                        write_pong(&mut websocket.pending, websocket.decoder.control(), key);
-                    }
-                }
-                websocket::Event::Pong => {
-                    if websocket.awaiting == Awaiting::Pong && websocket.decoder.control() == websocket.ping {
-                        websocket.awaiting = Awaiting::Nothing;
-                        result = Some(Ok(()));
-                    }
-                }
-                websocket::Event::Close => return Some(self.closed_by_peer(c, result)),
-            }
-        }
-        if result.is_some() {
-            self.rest(c);
-        }
-        match self.flush(s, c) {
-            Ok(()) => result,
-            Err(error) => {
-                self.close(c);
-                result.or(Some(Err(Fault::Broken(error))))
-            }
-        }
-    }
-
-    /// The peer closes: as an answer to our close, or on its own.
-    fn closed_by_peer(&mut self, c: usize, result: Option<Result<(), Fault>>) -> Result<(), Fault> {
-        let Some(websocket) = self.pool.get(c).websocket.as_ref() else { return Ok(()) };
-        let code = websocket.decoder.close_code();
-        let told = match (code, websocket.decoder.close_reason()) {
+    /// The peer's close in words.
+    pub fn close_told(&self) -> String {
+        match (self.decoder.close_code(), self.decoder.close_reason()) {
             (None, _) => "the other side closed the WebSocket".to_owned(),
             (Some(code), "") => format!("the other side closed the WebSocket with code {code}"),
             (Some(code), reason) => format!("the other side closed the WebSocket with code {code}: {reason}"),
-        };
-        if websocket.awaiting == Awaiting::Close {
-            self.close(c);
-            return Ok(());
         }
-        self.part(c, code.unwrap_or(websocket::NORMAL));
-        result.unwrap_or_else(|| Err(failed(Outcome::Reset, told)))
     }
+}
 
-    /// The step under way is over; the session goes on.
-    fn step_ended(&mut self, s: usize, mut result: Result<(), Fault>, now_ns: u64) {
-        self.timers.clear(s, Alarm::Wake);
-        if result.is_ok() && now_ns > self.flow.sessions[s].deadline_ns {
-            self.drop_connection(s, now_ns);
-            result = Err(Fault::Timeout);
-        }
-        match result {
-            Ok(()) => self.write_down(s, Outcome::Ok, now_ns),
-            Err(fault) => self.fail(s, fault, now_ns),
-        }
-        self.run_session(s, now_ns);
-    }
-
-    /// At the session's end its connection is closed, if it is a WebSocket.
-    pub fn leave_websocket(&mut self, c: usize) {
-        if self.pool.get(c).is_websocket() {
-            self.part(c, websocket::NORMAL);
-        }
-    }
-
-    /// Closes with a word to the peer, where that can leave at once.
-    fn part(&mut self, c: usize, code: u16) {
-        if !self.io.is_sending(c) {
-            let key = Some(self.random.u32(..).to_ne_bytes());
-            write_close(self.io.output(c), Some(code), "", key);
-            // The connection is given up in any case.
-            let _ = self.io.send(c);
-        }
-        self.close(c);
-    }
+/// A failure in words.
+pub(crate) fn failed(outcome: Outcome, words: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
+    Fault::WebSocket(outcome, words.into())
 }

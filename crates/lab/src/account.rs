@@ -80,18 +80,11 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
-        self.system.http = match &system.target.protocol {
-            Protocol::Calls(_) => "RPC over WebSocket (JSON)",
-            Protocol::Http2(_) => "HTTP/2",
-            Protocol::Http1 => "HTTP/1.1",
-            Protocol::Redis(server) if server.speaks_3 => "RESP3",
-            Protocol::Redis(_) => "RESP2",
-        }
-        .into();
+        self.system.http = system.target.protocol.name().into();
         self.notes.extend(match &system.target.protocol {
             Protocol::Calls(server) => Some(called(server, self.streams)),
             Protocol::Http2(server) => Some(spoken(*server, system.target.tls.is_some(), self.streams)),
-            Protocol::Http1 | Protocol::Redis(_) => None,
+            _ => None,
         });
         self.notes.extend(target::remark(&system.url, &system.target.address));
         self.system.command = system.command.clone();

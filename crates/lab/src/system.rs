@@ -233,9 +233,9 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
             Ok(Ok(())) => break,
             Ok(Err(error)) => {
                 let wanted = match (&target.protocol, &target.tls) {
-                    (Protocol::Redis(_), _) => "connection of Redis' protocol",
-                    (_, Some(_)) => "TLS",
-                    (_, None) => "HTTP/2",
+                    (Protocol::Http1 | Protocol::Http2(_), Some(_)) => "TLS".to_owned(),
+                    (Protocol::Http1 | Protocol::Http2(_), None) => "HTTP/2".to_owned(),
+                    (other, _) => format!("connection by {}", other.name()),
                 };
                 return Err(LabError::Unreachable(format!(
                     "no {wanted} with {url} ({}): {error}",

@@ -1,13 +1,12 @@
 //! What the threads rely on without looking again.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Curve, Op, Phase, RequestPlan, SessionKind};
+use tidemark_scenario::plan::{Curve, Op, Phase, SessionKind};
 
-use super::{DriveError, MOST_THREADS};
 use crate::DriveOptions;
 use crate::arrivals::{MOST_PIECES, pieces_of};
+use crate::error::{DriveError, MOST_THREADS};
 use crate::session::Weights;
-use crate::target::Protocol;
 
 /// Whether a drive can begin.
 pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveError> {
@@ -27,19 +26,7 @@ pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveErro
         return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
     }
     plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))?;
-    let protocol = &options.target.protocol;
-    let takes = |request: &RequestPlan| match request.ask {
-        Ask::Call(_) => matches!(protocol, Protocol::Calls(_)),
-        Ask::Redis(_) => matches!(protocol, Protocol::Redis(_)),
-        Ask::Http(_) | Ask::Message(_) => matches!(protocol, Protocol::Http1 | Protocol::Http2(_)),
-    };
-    if !plan.requests.iter().all(takes) {
-        return Err(DriveError::Protocol);
-    }
-    match matches!(protocol, Protocol::Http2(_)) && plan.has_websockets() {
-        true => Err(DriveError::WebSocketOverHttp2),
-        false => Ok(()),
-    }
+    options.target.protocol.check(plan)
 }
 
 fn check_phase(phase: &Phase) -> Result<(), DriveError> {

@@ -6,9 +6,9 @@ use tidemark_record::{ErrorExample, Outcome};
 use tidemark_scenario::plan::RequestPlan;
 
 use super::*;
-use crate::Address;
 use crate::io::Event;
 use crate::testing;
+use crate::{Address, Target};
 
 /// Longest time for the answer.
 const TIMEOUT: Duration = Duration::from_millis(500);

@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 use h2::RecvStream;
 use h2::client::ResponseFuture;
 
-use super::message::{Framing, write_end, write_head, write_piece};
+use super::answer::Reply;
+use super::request::Message;
+use crate::fault::Violation;
 
 /// A request under way.
 pub(super) struct Exchange {
@@ -15,8 +17,6 @@ pub(super) struct Exchange {
     head: Option<ResponseFuture>,
     /// There from then on.
     body: Option<RecvStream>,
-    framing: Framing,
-    is_head: bool,
     /// How often bytes had come on its connection when it began.
     pub receptions_before: u64,
 }
@@ -28,42 +28,66 @@ pub(super) struct Stream {
     pub link: Option<u32>,
     /// Whether its connection was made for it; others came to it later.
     pub is_first: bool,
-    /// The text of its request.
-    pub output: Vec<u8>,
+    /// Its request, until that is begun.
+    pub request: Option<Message>,
     /// Its request under way.
     pub exchange: Option<Exchange>,
+    /// The answer to its last request.
+    pub reply: Reply,
+}
+
+/// Why a stream has no answer.
+pub(super) enum Unanswered {
+    /// As the library says it.
+    Error(h2::Error),
+    /// The answer is not within the bounds.
+    Violation(Violation),
+}
+
+impl From<h2::Error> for Unanswered {
+    fn from(error: h2::Error) -> Self {
+        Unanswered::Error(error)
+    }
+}
+
+impl From<Violation> for Unanswered {
+    fn from(violation: Violation) -> Self {
+        Unanswered::Violation(violation)
+    }
 }
 
 impl Exchange {
     /// Of a request that was begun.
-    pub fn new(head: ResponseFuture, is_head: bool, receptions_before: u64) -> Self {
-        Exchange { head: Some(head), body: None, framing: Framing::Bodiless, is_head, receptions_before }
+    pub fn new(head: ResponseFuture, receptions_before: u64) -> Self {
+        Exchange { head: Some(head), body: None, receptions_before }
     }
 
-    /// Takes what has come of the answer, as text of HTTP/1.1.
-    pub fn poll(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<(), h2::Error>> {
+    /// Takes what has come of the answer, whose body may have so many bytes.
+    pub fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        reply: &mut Reply,
+        body_bytes: usize,
+    ) -> Poll<Result<(), Unanswered>> {
         if let Some(head) = self.head.as_mut() {
             let answer = match Pin::new(head).poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(answer) => answer?,
             };
-            self.framing = write_head(&answer, self.is_head, answer.body().is_end_stream(), out);
             self.head = None;
-            self.body = Some(answer.into_body());
+            self.body = Some(reply.take_head(answer, body_bytes)?);
         }
         let Some(body) = self.body.as_mut() else { return Poll::Ready(Ok(())) };
         loop {
             match body.poll_data(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => break,
+                Poll::Ready(None) => return Poll::Ready(Ok(())),
                 Poll::Ready(Some(piece)) => {
                     let piece = piece?;
-                    write_piece(self.framing, &piece, out);
                     body.flow_control().release_capacity(piece.len())?;
+                    reply.take_body(&piece, body_bytes)?;
                 }
             }
         }
-        write_end(self.framing, out);
-        Poll::Ready(Ok(()))
     }
 }

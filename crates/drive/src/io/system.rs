@@ -10,7 +10,7 @@ use super::stamps::Stamps;
 use super::{Event, Io, Readiness, Waker, portable};
 #[cfg(target_os = "linux")]
 use super::{epoll, uring};
-use crate::target::Dialer;
+use crate::address::Dialer;
 
 /// A back end for sockets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

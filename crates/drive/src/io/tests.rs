@@ -5,7 +5,7 @@ use std::time::Duration;
 use socket2::Socket;
 
 use super::*;
-use crate::target::Address;
+use crate::address::Address;
 
 const LONG: Duration = Duration::from_secs(10);
 

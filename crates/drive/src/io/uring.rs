@@ -26,7 +26,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::stamps::{self, CONTROL_BYTES, Stamps};
 use super::{Event, Io, OUTPUT_KEPT_BYTES, Waker};
-use crate::target::Dialer;
+use crate::address::Dialer;
 use buffers::Buffers;
 use orders::{enter, is_passing, length};
 use place::{CONNECT, GENERATIONS, Memory, Place, SEND, Sending, token};

@@ -1,180 +1,150 @@
-//! Calls out of the text of HTTP/1.1 that sessions write, and answers into it.
+//! Calls made ready, and what comes back.
 
-use tidemark_wire::rpc::Answer;
+use tidemark_scenario::plan::{Ask, RequestPlan};
+use tidemark_scenario::{Context, Template, Unmet};
 
-use crate::http1::{CALL, DEADLINE_HEADER};
+use crate::answer::Answer;
 
-/// Most heads that are remembered. They hold nothing that varies, so a scenario has as many as it has calls.
-const HEADS_MAX: usize = 1_024;
-/// The header behind which the length of the body stands; the last one of a request.
-const LENGTH: &[u8] = b"Content-Length: ";
-const HEAD_END: &[u8] = b"\r\n\r\n";
+/// The status of a call that did not fail.
+const DONE: u16 = 200;
 
-/// A call as it goes onto a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Call<'a> {
-    /// Its method, as [`Heads::name`] knows it.
+/// A call made ready.
+#[derive(Debug, Clone)]
+struct Prepared {
+    /// Its method, as [`Calls::name`] knows it.
+    method: usize,
+    deadline_ms: u32,
+    arguments: Template,
+}
+
+/// The calls of a plan.
+#[derive(Debug)]
+pub(super) struct Calls {
+    /// By the index of their requests.
+    prepared: Vec<Option<Prepared>>,
+    names: Vec<String>,
+}
+
+/// A call that was written, and is about to be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Call {
+    /// Its method, as [`Calls::name`] knows it.
     pub method: usize,
     /// The time that it has.
     pub deadline_ms: u32,
     /// Its arguments.
-    pub payload: &'a [u8],
+    pub payload: Vec<u8>,
 }
 
-/// What stands in front of the length of a body, and what it means.
-#[derive(Debug)]
-struct Head {
-    text: Vec<u8>,
-    method: usize,
-    deadline_ms: u32,
-}
+impl Calls {
+    /// Those among these requests.
+    pub fn new(requests: &[RequestPlan]) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let prepared = requests.iter().map(|request| {
+            let Ask::Call(call) = &request.ask else { return None };
+            let method = names.iter().position(|known| *known == call.method).unwrap_or_else(|| {
+                names.push(call.method.clone());
+                names.len() - 1
+            });
+            Some(Prepared { method, deadline_ms: call.deadline_ms, arguments: call.arguments.clone() })
+        });
+        Calls { prepared: prepared.collect(), names }
+    }
 
-/// Reads requests, and knows the heads of those before: all calls of a step have the same one.
-#[derive(Debug, Default)]
-pub(super) struct Heads {
-    known: Vec<Head>,
-    /// The one of the call before.
-    last: usize,
-    names: Vec<String>,
-}
-
-impl Heads {
     /// A method's name.
     pub fn name(&self, method: usize) -> &str {
         &self.names[method]
     }
 
-    /// A whole request as the driver renders it; in words why it is no call.
-    pub fn read<'a>(&mut self, text: &'a [u8]) -> Result<Call<'a>, String> {
-        let is_it = |head: &Head| text.starts_with(&head.text);
-        if !self.known.get(self.last).is_some_and(is_it) {
-            self.last = match self.known.iter().position(is_it) {
-                Some(known) => known,
-                None => self.learn(text)?,
-            };
-        }
-        let head = &self.known[self.last];
-        let rest = &text[head.text.len()..];
-        let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-        let payload = rest[digits..].strip_prefix(HEAD_END).ok_or_else(|| wrong("its length"))?;
-        Ok(Call { method: head.method, deadline_ms: head.deadline_ms, payload })
-    }
-
-    /// Remembers a head; where it stands.
-    fn learn(&mut self, text: &[u8]) -> Result<usize, String> {
-        let length = memchr::memmem::find(text, LENGTH).ok_or_else(|| wrong("it has no body"))?;
-        let text = &text[..length + LENGTH.len()];
-        let lines = std::str::from_utf8(text).map_err(|_| wrong("its head"))?;
-        let mut words = lines.lines().next().unwrap_or_default().split(' ');
-        if words.next() != Some(CALL) {
-            return Err(wrong("it is none"));
-        }
-        // A base path stands in front of it.
-        let name =
-            words.next().and_then(|path| path.rsplit('/').next()).ok_or_else(|| wrong("its method"))?;
-        let deadline = |line: &str| line.strip_prefix(DEADLINE_HEADER)?.strip_prefix(": ")?.parse().ok();
-        let deadline_ms = lines.lines().find_map(deadline).ok_or_else(|| wrong("its time"))?;
-        let method = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        });
-        if self.known.len() == HEADS_MAX {
-            self.known.clear();
-        }
-        self.known.push(Head { text: text.to_owned(), method, deadline_ms });
-        Ok(self.known.len() - 1)
+    /// Writes the call of a request, in place of the one before.
+    pub fn write(&self, request: usize, cx: &mut Context<'_>, call: &mut Call) -> Result<(), Unmet> {
+        let Some(prepared) = &self.prepared[request] else { return Ok(()) };
+        (call.method, call.deadline_ms) = (prepared.method, prepared.deadline_ms);
+        call.payload.clear();
+        prepared.arguments.render(cx, &mut call.payload)
     }
 }
 
-fn wrong(what: &str) -> String {
-    format!("the request is no call that can be sent: {what}")
+/// The answer to a call; its buffer is used for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    status: u16,
+    body: Vec<u8>,
 }
 
-/// Replaces `text` by an answer as HTTP/1.1 writes it; the id of its call.
-pub(super) fn write(answer: Answer<'_>, text: &mut Vec<u8>) -> u64 {
-    text.clear();
-    let (id, body) = match answer {
-        Answer::Done { id, payload } => {
-            text.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: ");
-            (id, payload)
-        }
-        Answer::Failed { id, code, reason } => {
-            text.extend_from_slice(b"HTTP/1.1 ");
-            text.extend_from_slice(itoa::Buffer::new().format(code).as_bytes());
-            text.extend_from_slice(b" Failed\r\ncontent-length: ");
-            (id, reason.as_bytes())
-        }
-    };
-    text.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
-    text.extend_from_slice(HEAD_END);
-    text.extend_from_slice(body);
-    id
+impl Reply {
+    /// Takes what came in place of the answer before; the id of its call.
+    pub fn take(&mut self, answer: tidemark_wire::rpc::Answer<'_>) -> u64 {
+        use tidemark_wire::rpc::Answer::{Done, Failed};
+        let (id, status, body) = match answer {
+            Done { id, payload } => (id, DONE, payload),
+            Failed { id, code, reason } => (id, code, reason.as_bytes()),
+        };
+        self.status = status;
+        self.body.clear();
+        self.body.extend_from_slice(body);
+        id
+    }
+}
+
+impl Answer for Reply {
+    fn status(&self) -> u16 {
+        self.status
+    }
+
+    fn body(&self) -> &[u8] {
+        &self.body
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
+    use std::time::Duration;
+
+    use tidemark_scenario::Shared;
+    use tidemark_scenario::plan;
+    use tidemark_wire::rpc::Answer as Wired;
 
     use super::*;
 
-    fn text(method: &str, deadline_ms: u32, body: &str) -> Vec<u8> {
-        let length = body.len();
-        format!(
-            "CALL /base/{method} HTTP/1.1\r\nHost: h\r\n{DEADLINE_HEADER}: {deadline_ms}\r\nContent-Length: \
-             {length}\r\n\r\n{body}"
-        )
-        .into_bytes()
-    }
-
-    #[test]
-    fn a_request_becomes_the_call_that_it_stands_for() {
-        let mut heads = Heads::default();
-        for (method, deadline_ms, body) in [
-            ("trade.trade", 5_000, "[1]"),
-            ("trade.trade", 5_000, "[{\"a\":\"Content-Length: 3\\r\\n\"}]"),
-            ("trade.price", 5_000, "[]"),
-            ("trade.trade", 1, ""),
-            ("trade.trade", 5_000, "[22222222222222222222]"),
-        ] {
-            let text = text(method, deadline_ms, body);
-            let call = heads.read(&text).unwrap();
-            assert_eq!((call.deadline_ms, call.payload), (deadline_ms, body.as_bytes()));
-            let method_number = call.method;
-            assert_eq!(heads.name(method_number), method);
-        }
-        assert_eq!((heads.known.len(), heads.names.len()), (3, 2), "each head is read once");
-    }
-
-    #[test]
-    fn what_is_no_call_is_told() {
-        let mut heads = Heads::default();
-        for (text, what) in [
-            (&b"GET / HTTP/1.1\r\n\r\n"[..], "no body"),
-            (b"PUT /a HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "it is none"),
-            (b"CALL /a HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "its time"),
-            (b"CALL /a HTTP/1.1\r\nDeadline-Ms: 9\r\nContent-Length: 1\r\nA: b\r\n\r\nx", "its length"),
-        ] {
-            let error = heads.read(text).unwrap_err();
-            assert!(error.contains(what), "{error}");
+    fn request(method: &str, deadline_ms: u32, arguments: &str) -> RequestPlan {
+        let arguments = Template::literal(arguments);
+        RequestPlan {
+            label: 0,
+            ask: Ask::Call(plan::Call { method: method.into(), deadline_ms, arguments }),
+            ledger: None,
+            timeout: Duration::from_secs(1),
+            extractions: Vec::new(),
+            checks: Vec::new(),
         }
     }
 
     #[test]
-    fn an_answer_is_one_of_http() {
-        let mut text = b"what was there before".to_vec();
-        let mut decoder = ResponseDecoder::new(DecoderLimits::default());
+    fn calls_of_a_method_share_its_name() {
+        let given = [("trade.trade", 5_000, "[1]"), ("trade.price", 5_000, "[]"), ("trade.trade", 1, "")];
+        let calls = Calls::new(&given.map(|(method, deadline_ms, args)| request(method, deadline_ms, args)));
+        assert_eq!(calls.names.len(), 2);
+        let shared = Shared::new(0, Vec::new());
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+        let mut call = Call { payload: b"before".to_vec(), ..Call::default() };
+        for (index, (method, deadline_ms, arguments)) in given.into_iter().enumerate() {
+            calls.write(index, &mut cx, &mut call).unwrap();
+            assert_eq!((calls.name(call.method), call.deadline_ms), (method, deadline_ms));
+            assert_eq!(call.payload, arguments.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_failure_is_a_status_with_its_words() {
+        let mut reply = Reply::default();
         for (answer, status, body) in [
-            (Answer::Done { id: 3, payload: b"true" }, 200, &b"true"[..]),
-            (Answer::Done { id: 3, payload: b"" }, 200, b""),
-            (Answer::Failed { id: 3, code: 404, reason: "no such method" }, 404, b"no such method"),
-            (Answer::Failed { id: 3, code: 599, reason: "" }, 599, b""),
+            (Wired::Done { id: 3, payload: b"true" }, 200, &b"true"[..]),
+            (Wired::Failed { id: 3, code: 404, reason: "no such method" }, 404, b"no such method"),
+            (Wired::Done { id: 3, payload: b"" }, 200, b""),
         ] {
-            assert_eq!(write(answer, &mut text), 3);
-            decoder.start(false, true);
-            let decoded = decoder.decode(&text).unwrap();
-            assert!(decoded.complete && decoded.consumed == text.len());
-            assert_eq!((decoder.status(), decoder.body()), (status, body));
-            assert!(decoder.keep_alive());
+            assert_eq!(reply.take(answer), 3);
+            assert_eq!((reply.status(), reply.body()), (status, body));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use tidemark_wire::rpc::Greeting;
 use tidemark_wire::websocket::NORMAL;
 
+use super::call::Reply;
 use super::link::{Link, Place, number_of};
 
 /// Bytes read at once.
@@ -22,12 +23,12 @@ pub(crate) fn greet<'m>(
     path: &str,
     mut methods: impl Iterator<Item = &'m str>,
 ) -> io::Result<Greeting> {
-    let place = Place { authority: authority.into(), path: path.into(), payload_bytes: PAYLOAD_BYTES };
+    let place = Place { authority: authority.into(), path: path.into() };
     let (mut link, mut random) = (Link::new(PAYLOAD_BYTES), fastrand::Rng::new());
     link.ask(&place, &mut random).map_err(|loss| loss.error)?;
     stream.write_all(&link.out)?;
     stream.flush()?;
-    let (mut bytes, mut text) = ([0; RECEIVE_BYTES], Vec::new());
+    let (mut bytes, mut reply) = ([0; RECEIVE_BYTES], Reply::default());
     let greeting = loop {
         let received = stream.read(&mut bytes).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
@@ -38,7 +39,7 @@ pub(crate) fn greet<'m>(
         if received == 0 {
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection"));
         }
-        link.read(&bytes[..received], &mut 0, &mut text, &mut random).map_err(|loss| loss.error)?;
+        link.read(&bytes[..received], &mut 0, &mut reply, &mut random).map_err(|loss| loss.error)?;
         if let Some(greeting) = link.greeting() {
             break greeting;
         }

@@ -11,7 +11,7 @@ use tidemark_wire::websocket::{
     self, Decoder, Event, Kind, PROTOCOL_ERROR, Role, write_close, write_message, write_pong,
 };
 
-use super::call::{self, Call, Heads};
+use super::call::{Call, Calls, Reply};
 use crate::stream_fault::{broken, unsendable, violation};
 
 /// Calls are sent in frames of at most this size, where the server does not want smaller ones; a larger call is a
@@ -46,13 +46,11 @@ pub(super) enum State {
 
 /// Where calls are taken.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(super) struct Place {
     /// The `Host` header.
     pub authority: String,
     /// The path of the WebSocket.
     pub path: String,
-    /// Largest payload of an answer.
-    pub payload_bytes: usize,
 }
 
 /// Why a connection is lost, and the close code to tell the server, where it should hear one.
@@ -178,11 +176,11 @@ impl Link {
     pub fn call(
         &mut self,
         id: u64,
-        call: Call<'_>,
-        heads: &Heads,
+        call: &Call,
+        calls: &Calls,
         random: &mut fastrand::Rng,
     ) -> io::Result<()> {
-        let method = self.number(call.method, heads)?;
+        let method = self.number(call.method, calls)?;
         let Some(greeting) = &self.greeting else { return Err(io::ErrorKind::NotConnected.into()) };
         let Limits { frame_bytes, items, payload_bytes } = greeting.limits;
         let bytes = call.payload.len();
@@ -190,14 +188,14 @@ impl Link {
             let most = payload_bytes.min(frame_bytes.saturating_sub(ITEM_BYTES));
             return Err(unsendable(format!(
                 "the arguments of {} are {bytes} bytes; the server takes at most {most}",
-                heads.name(call.method)
+                calls.name(call.method)
             )));
         }
         let is_full = self.frame.len() + bytes + ITEM_BYTES > frame_bytes.min(FRAME_BYTES);
         if (is_full || self.writer.items() >= items) && !self.frame.is_empty() {
             self.end_frame(random);
         }
-        self.writer.call(&mut self.frame, id, method, call.deadline_ms.max(1), call.payload);
+        self.writer.call(&mut self.frame, id, method, call.deadline_ms.max(1), &call.payload);
         Ok(())
     }
 
@@ -212,12 +210,12 @@ impl Link {
     }
 
     /// The server's number of a method.
-    fn number(&mut self, method: usize, heads: &Heads) -> io::Result<u32> {
+    fn number(&mut self, method: usize, calls: &Calls) -> io::Result<u32> {
         if let Some(Some(number)) = self.numbers.get(method) {
             return Ok(*number);
         }
         let Some(greeting) = &self.greeting else { return Err(io::ErrorKind::NotConnected.into()) };
-        let number = number_of(greeting, heads.name(method)).map_err(unsendable)?;
+        let number = number_of(greeting, calls.name(method)).map_err(unsendable)?;
         if self.numbers.len() <= method {
             self.numbers.resize(method + 1, None);
         }
@@ -234,19 +232,18 @@ impl Link {
         }
     }
 
-    /// Takes bytes behind `at`, which it moves on, until there are news. An answer is put into `text`, as one of
-    /// HTTP/1.1.
+    /// Takes bytes behind `at`, which it moves on, until there are news. An answer is put into `reply`.
     pub fn read(
         &mut self,
         bytes: &[u8],
         at: &mut usize,
-        text: &mut Vec<u8>,
+        reply: &mut Reply,
         random: &mut fastrand::Rng,
     ) -> Result<Option<News>, Loss> {
         loop {
             if self.is_within_frame {
                 match self.reader.next(self.decoder.message()) {
-                    Ok(Some(answer)) => return Ok(Some(News::Answered(call::write(answer, text)))),
+                    Ok(Some(answer)) => return Ok(Some(News::Answered(reply.take(answer)))),
                     Ok(None) => self.is_within_frame = false,
                     Err(error) => return Err(wrong(&error, error.close_code())),
                 }

@@ -1,0 +1,155 @@
+//! Addresses that are known before the drive begins, and sockets to them. No name is looked up while it runs.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// An address that connections are made to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// IPv4 or IPv6.
+    Tcp(SocketAddr),
+    /// A unix socket of this machine.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Address::Tcp(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => write!(f, "{address}"),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Makes sockets to one address.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    /// In the kernel's form; an error where it has none.
+    address: Result<SockAddr, (io::ErrorKind, String)>,
+    is_unix: bool,
+    /// Addresses of the loopback, from 127.0.0.1 on, that sockets are bound to in turn; with one, the system chooses.
+    sources: usize,
+    next_source: Cell<usize>,
+}
+
+impl Dialer {
+    /// To this address, from so many of the loopback's.
+    pub fn new(address: &Address, sources: usize) -> Self {
+        let (address, is_unix) = match address {
+            Address::Tcp(address) => (Ok((*address).into()), false),
+            Address::Unix(path) => {
+                (SockAddr::unix(path).map_err(|error| (error.kind(), error.to_string())), true)
+            }
+        };
+        Dialer { address, is_unix, sources, next_source: Cell::new(0) }
+    }
+
+    /// The source of the next socket, where it is not the system that chooses.
+    fn source(&self) -> Option<SocketAddr> {
+        if self.sources < 2 {
+            return None;
+        }
+        let turn = self.next_source.get();
+        self.next_source.set((turn + 1) % self.sources);
+        Some(SocketAddr::from(([127, 0, 0, 1 + turn as u8], 0)))
+    }
+
+    /// In the kernel's form, where it has one.
+    #[cfg(target_os = "linux")]
+    pub fn address(&self) -> Option<&SockAddr> {
+        self.address.as_ref().ok()
+    }
+
+    /// A socket for whoever lets the kernel wait, and whether its connection is there already; else it has not begun.
+    #[cfg(target_os = "linux")]
+    pub fn dial_blocking(&self) -> io::Result<(Socket, bool)> {
+        // A unix socket's connection is there at once, or not at all.
+        if self.is_unix { Ok((self.dial()?, true)) } else { Ok((self.socket()?, false)) }
+    }
+
+    /// A socket that is not connected.
+    fn socket(&self) -> io::Result<Socket> {
+        let address = self.known_address()?;
+        let protocol = (!self.is_unix).then_some(socket2::Protocol::TCP);
+        let domain = if self.is_unix { Domain::UNIX } else { address.domain() };
+        let socket = Socket::new(domain, Type::STREAM, protocol)?;
+        if !self.is_unix {
+            socket.set_tcp_nodelay(true)?;
+        }
+        if let Some(source) = self.source() {
+            socket.bind(&source.into())?;
+        }
+        Ok(socket)
+    }
+
+    fn known_address(&self) -> io::Result<&SockAddr> {
+        self.address.as_ref().map_err(|(kind, text)| io::Error::new(*kind, text.clone()))
+    }
+
+    /// A socket that does not block and whose connection has begun, or is there already.
+    pub fn dial(&self) -> io::Result<Socket> {
+        let socket = self.socket()?;
+        socket.set_nonblocking(true)?;
+        match socket.connect(self.known_address()?) {
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::INPROGRESS) => {}
+            // A unix socket does not wait in line: it is refused at once, and nothing would ever tell of it.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.is_unix => {
+                return Err(io::Error::new(e.kind(), "the queue of the unix socket's listener is full"));
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+            Ok(()) => {}
+        }
+        Ok(socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_for_persons() {
+        let tcp = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap()).to_string();
+        assert_eq!(tcp("127.0.0.1:80"), "127.0.0.1:80");
+        assert_eq!(tcp("[::1]:80"), "[::1]:80");
+        assert_eq!(Address::Unix("/tmp/x.sock".into()).to_string(), "unix:/tmp/x.sock");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn sources_are_taken_in_turn() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let from = |sources| {
+            let dialer = Dialer::new(&address, sources);
+            let peer = |_| {
+                let _socket = dialer.dial().unwrap();
+                listener.accept().unwrap().1.ip().to_string()
+            };
+            (0..4).map(peer).collect::<Vec<_>>()
+        };
+        assert_eq!(from(1), ["127.0.0.1"; 4]);
+        assert_eq!(from(3), ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.1"]);
+    }
+
+    #[test]
+    fn a_path_that_is_no_socket_address_is_an_error() {
+        let error = Dialer::new(&Address::Unix("/x".repeat(200).into()), 1).dial().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+        let error = Dialer::new(&Address::Unix("/no/such/socket".into()), 1).dial().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Connections of a thread: made for a session or ahead of all, handed on, closed.
+
+use crate::connection::State;
+use crate::exchange::Placed;
+use crate::fault::Fault;
+use crate::session::Stand;
+use crate::thread::Thread;
+use crate::timers::Alarm;
+
+impl Thread<'_> {
+    /// Makes the connection that a session holds; its request follows.
+    pub fn connect(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
+        match self.transport.open(c) {
+            Ok(()) => {
+                self.pool.get(c).state = State::Connecting;
+                let session = &mut self.flow.sessions[s];
+                session.stand = Stand::Connecting;
+                let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
+                self.timers.set(s, Alarm::Timeout, session.deadline_ns.min(connect_by_ns));
+                Placed::UnderWay
+            }
+            Err(error) => {
+                self.close(c);
+                self.pool.get(c).refused(now_ns);
+                Placed::Failed(Fault::Connect(error))
+            }
+        }
+    }
+
+    /// A connection is open.
+    pub fn made(&mut self, c: usize) {
+        self.pool.get(c).made();
+        if self.transport.is_first(c) {
+            self.flow.open += 1;
+            self.recorder.connected();
+        }
+    }
+
+    /// Hands a connection on to who waits longest, or back to the pool.
+    pub fn release(&mut self, connection: u32, now_ns: u64) {
+        match self.flow.queue.grant(connection, &mut self.flow.sessions, now_ns) {
+            Some(next) => self.pool.get(connection as usize).session = Some(next),
+            None => self.pool.give(connection),
+        }
+    }
+
+    /// Closes the connection that a session holds; it keeps the right to make it again.
+    pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
+        if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
+            if self.pool.get(c).state == State::Connecting {
+                self.pool.get(c).refused(now_ns);
+            }
+            self.close(c);
+        }
+    }
+
+    /// Closes a connection.
+    pub fn close(&mut self, c: usize) {
+        let connection = self.pool.get(c);
+        if connection.state == State::Open && self.transport.is_first(c) {
+            self.flow.open -= 1;
+        }
+        connection.state = State::Closed;
+        connection.exchanging = false;
+        if let Some(websocket) = connection.websocket.take() {
+            self.flow.unexpected_messages += websocket.kept() as u64;
+        }
+        self.transport.close(c);
+    }
+
+    /// Begins to make what is to be there before it is needed and is not, and gives up what takes too long.
+    pub fn make_ahead(&mut self, now_ns: u64) {
+        if !self.ahead.is_wanted() || self.flow.draining {
+            return;
+        }
+        while let Some(c) = self.ahead.overdue(now_ns) {
+            self.not_made(c, &Fault::ConnectTimeout, now_ns);
+        }
+        while let Some(c) = self.ahead.next(&mut self.pool, now_ns) {
+            match self.transport.open(c) {
+                Ok(()) => {
+                    self.pool.get(c).state = State::Connecting;
+                    self.ahead.began(c, now_ns.saturating_add(self.bounds.connect_timeout_ns));
+                }
+                Err(error) => return self.not_made(c, &Fault::Connect(error), now_ns),
+            }
+        }
+    }
+
+    /// One is there, for whoever needs it first.
+    pub fn made_ahead(&mut self, c: usize, now_ns: u64) {
+        self.ahead.over(c);
+        self.made(c);
+        self.release(c as u32, now_ns);
+    }
+
+    /// One could not be made. No request has failed by that: it is an example, and tried again later.
+    pub fn not_made(&mut self, c: usize, fault: &Fault, now_ns: u64) {
+        self.ahead.over(c);
+        self.close(c);
+        self.pool.get(c).refused(now_ns);
+        let (label, outcome) = (0, fault.outcome());
+        if self.recorder.wants_example(label, outcome) {
+            let detail = format!("{fault} (a connection that was to be there before it was needed)");
+            self.recorder.example(now_ns, label, outcome, detail);
+        }
+        self.release(c as u32, now_ns);
+    }
+}

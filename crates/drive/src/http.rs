@@ -1,0 +1,18 @@
+//! What the versions of HTTP have in common.
+
+use tidemark_scenario::plan::HttpRequest;
+
+/// Most headers of an answer.
+pub(crate) const HEADERS: usize = 128;
+/// Methods whose requests say that they have no body.
+const BODY_METHODS: [&str; 3] = ["POST", "PUT", "PATCH"];
+
+/// Whether a request has a header of this name.
+pub(crate) fn has_header(request: &HttpRequest, name: &str) -> bool {
+    request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+}
+
+/// Whether a request without a body says so.
+pub(crate) fn says_no_body(request: &HttpRequest) -> bool {
+    request.body.is_none() && BODY_METHODS.contains(&request.method.as_str())
+}

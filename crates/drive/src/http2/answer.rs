@@ -1,0 +1,145 @@
+//! An answer: its head in the library's form, and its body as far as it is wanted.
+
+use http::header::{CONTENT_LENGTH, SET_COOKIE};
+use http::{HeaderMap, Method, Response, StatusCode};
+use tidemark_wire::http1::{HttpError, cookie};
+
+use crate::answer::Answer;
+use crate::fault::Violation;
+use crate::http::HEADERS;
+use crate::jar::Jar;
+
+/// Bytes of a body that nobody looks at which are kept for an example of a failure.
+const SEEN_BYTES: usize = 256;
+/// Room for a body that is kept for the next one.
+const RETAINED_BYTES: usize = 1 << 20;
+
+/// A stream's answer, and the buffer for its body, which is used again.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    /// Bytes of the body, also where it is not kept.
+    length_bytes: usize,
+    is_kept: bool,
+    is_head: bool,
+}
+
+impl Reply {
+    /// Another request is about to be sent.
+    pub fn begin(&mut self, method: &Method, needs_body: bool) {
+        self.headers.clear();
+        self.body.clear();
+        self.body.shrink_to(RETAINED_BYTES);
+        self.length_bytes = 0;
+        self.is_kept = needs_body;
+        self.is_head = method == Method::HEAD;
+    }
+
+    /// The head came. The body may have so many bytes.
+    pub fn take_head<T>(&mut self, answer: Response<T>, body_bytes: usize) -> Result<T, Violation> {
+        let (head, body) = answer.into_parts();
+        (self.status, self.headers) = (head.status, head.headers);
+        if self.headers.len() > HEADERS {
+            return Err(HttpError::TooManyHeaders { limit: HEADERS }.into());
+        }
+        let length = self.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if self.has_body() && length.is_some_and(|length: usize| length > body_bytes) {
+            return Err(HttpError::BodyTooLarge { limit_bytes: body_bytes }.into());
+        }
+        Ok(body)
+    }
+
+    /// A piece of the body came.
+    pub fn take_body(&mut self, piece: &[u8], body_bytes: usize) -> Result<(), Violation> {
+        if !self.has_body() {
+            return Ok(());
+        }
+        self.length_bytes = self.length_bytes.saturating_add(piece.len());
+        if self.length_bytes > body_bytes {
+            return Err(HttpError::BodyTooLarge { limit_bytes: body_bytes }.into());
+        }
+        let room = if self.is_kept { usize::MAX } else { SEEN_BYTES - self.body.len() };
+        self.body.extend_from_slice(&piece[..piece.len().min(room)]);
+        Ok(())
+    }
+
+    /// Whether a body belongs to it, whatever its head says.
+    fn has_body(&self) -> bool {
+        !self.is_head && self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED
+    }
+}
+
+impl Answer for Reply {
+    fn status(&self) -> u16 {
+        self.status.as_u16()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(|value| value.as_bytes())
+    }
+
+    fn cookie(&self, name: &str) -> Option<&[u8]> {
+        let mut set =
+            self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
+        set.rfind(|c| c.name == name.as_bytes() && !c.removed).map(|cookie| cookie.value)
+    }
+
+    fn keep_cookies(&self, jar: &mut Jar) {
+        self.headers.get_all(SET_COOKIE).iter().for_each(|value| jar.take(value.as_bytes()));
+    }
+
+    fn body(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: usize = 1_000;
+
+    fn reply(status: u16, method: &Method, needs_body: bool, pieces: &[&[u8]]) -> Reply {
+        let mut reply = Reply::default();
+        reply.begin(method, needs_body);
+        let head = Response::builder().status(status).header("X-Id", "7").header("set-cookie", "a=b");
+        reply.take_head(head.header("set-cookie", "c=d; Max-Age=0").body(()).unwrap(), MOST).unwrap();
+        pieces.iter().for_each(|piece| reply.take_body(piece, MOST).unwrap());
+        reply
+    }
+
+    #[test]
+    fn an_answer_is_what_its_frames_say() {
+        let pieces: [&[u8]; 3] = [b"hel", b"", b"lo"];
+        let whole = reply(200, &Method::GET, true, &pieces);
+        assert_eq!(
+            (whole.status(), whole.body(), whole.header("x-id")),
+            (200, &b"hello"[..], Some(&b"7"[..]))
+        );
+        assert_eq!((whole.cookie("a"), whole.cookie("c")), (Some(&b"b"[..]), None));
+        let mut jar = Jar::default();
+        whole.keep_cookies(&mut jar);
+        let mut cookies = Vec::new();
+        assert!(jar.write(&mut cookies, 0..0) && cookies == b"a=b");
+        assert_eq!(reply(404, &Method::GET, true, &[]).body(), b"");
+        for (status, method) in [(200, Method::HEAD), (204, Method::GET), (304, Method::GET)] {
+            assert_eq!(reply(status, &method, true, &pieces).body(), b"", "{status} {method}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_bounded_and_kept_as_far_as_it_is_wanted() {
+        let long = [b'x'; MOST];
+        assert_eq!(reply(200, &Method::GET, true, &[&long]).body().len(), MOST);
+        let mut seen = reply(200, &Method::GET, false, &[&long]);
+        assert_eq!(seen.body().len(), SEEN_BYTES);
+        let error = seen.take_body(b"x", MOST).unwrap_err();
+        assert!(error.to_string().contains("that `limits: body` sets"), "{error}");
+        let told = Response::builder().header("content-length", "1001").body(()).unwrap();
+        assert!(Reply::default().take_head(told, MOST).unwrap_err().to_string().contains("limits: body"));
+        seen.begin(&Method::GET, true);
+        assert_eq!((seen.body(), seen.header("x-id")), (&b""[..], None), "nothing is left of the one before");
+    }
+}

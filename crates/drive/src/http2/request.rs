@@ -1,0 +1,270 @@
+//! Requests as the library takes them, made of the typed ones.
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, COOKIE, HeaderName};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderValue, Method, Request, Uri, Version};
+use tidemark_scenario::plan::HttpRequest;
+use tidemark_scenario::{Context, Template};
+
+use crate::fault::Fault;
+use crate::http::{has_header, says_no_body};
+use crate::jar::Jar;
+use crate::transport::Origin;
+
+/// Headers that speak of an HTTP/1.1 connection; HTTP/2 forbids them.
+const OF_CONNECTION: [&str; 6] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "host"];
+
+/// A request and its body.
+pub(super) type Message = (Request<()>, Bytes);
+
+/// A part of a request.
+#[derive(Debug)]
+enum Part<T> {
+    Fixed(T),
+    Varying(Template),
+}
+
+/// A request made ready: what does not vary is in the library's form already.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    method: Method,
+    scheme: Scheme,
+    authority: Authority,
+    path: Part<PathAndQuery>,
+    headers: Vec<(HeaderName, Part<HeaderValue>)>,
+    /// Whether it has its own cookies, which stand in place of the session's.
+    own_cookies: bool,
+    body: Option<Part<Bytes>>,
+    says_no_body: bool,
+    /// The whole request, where nothing varies but cookies.
+    whole: Option<Message>,
+    /// Whether the answer's body is kept.
+    pub needs_body: bool,
+}
+
+impl Prepared {
+    /// For this server; in words why it cannot be sent.
+    pub fn new(request: &HttpRequest, needs_body: bool, origin: Origin<'_>) -> Result<Prepared, String> {
+        let mut path = Template::literal(origin.base_path.as_bytes());
+        path.append(request.target.clone());
+        let headers = request
+            .headers
+            .iter()
+            .filter(|(name, _)| !OF_CONNECTION.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)));
+        let headers = headers.map(|(name, value)| {
+            let name =
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("the name of a header"))?;
+            Ok((name, part(value, header_value)?))
+        });
+        let mut prepared = Prepared {
+            method: Method::from_bytes(request.method.as_bytes()).map_err(|_| unsendable("its method"))?,
+            scheme: if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP },
+            authority: Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?,
+            path: part(&path, path_and_query)?,
+            headers: headers.collect::<Result<_, String>>()?,
+            own_cookies: has_header(request, "cookie"),
+            body: request.body.as_ref().map(|body| part(body, to_bytes)).transpose()?,
+            says_no_body: says_no_body(request),
+            whole: None,
+            needs_body,
+        };
+        prepared.whole = prepared.fixed();
+        Ok(prepared)
+    }
+
+    /// The whole request, if nothing varies.
+    fn fixed(&self) -> Option<Message> {
+        let Part::Fixed(path) = &self.path else { return None };
+        let body = match &self.body {
+            None => None,
+            Some(Part::Fixed(body)) => Some(body.clone()),
+            Some(Part::Varying(_)) => return None,
+        };
+        let mut request = self.begin(path.clone()).ok()?;
+        for (name, value) in &self.headers {
+            let Part::Fixed(value) = value else { return None };
+            request.headers_mut().append(name.clone(), value.clone());
+        }
+        Some(self.end(request, body))
+    }
+
+    /// The request with what varies in it, or why it cannot be sent. `scratch` is room.
+    pub fn make(&self, cx: &mut Context<'_>, jar: &Jar, scratch: &mut Vec<u8>) -> Result<Message, Fault> {
+        if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
+            return Ok(whole.clone());
+        }
+        let path = made(&self.path, cx, scratch, path_and_query)?;
+        let mut request = self.begin(path).map_err(Fault::Unsendable)?;
+        for (name, value) in &self.headers {
+            let value = made(value, cx, scratch, header_value)?;
+            request.headers_mut().append(name.clone(), value);
+        }
+        if !self.own_cookies && !jar.is_empty() {
+            scratch.clear();
+            let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+            scratch.extend_from_slice(path.as_bytes());
+            let length = scratch.len();
+            if jar.write(scratch, 0..length) {
+                let cookies = header_value(&scratch[length..]).map_err(Fault::Unsendable)?;
+                request.headers_mut().append(COOKIE, cookies);
+            }
+        }
+        let body = self.body.as_ref().map(|body| made(body, cx, scratch, to_bytes)).transpose()?;
+        Ok(self.end(request, body))
+    }
+
+    fn begin(&self, path: PathAndQuery) -> Result<Request<()>, String> {
+        let uri = Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone());
+        let mut request = Request::new(());
+        *request.uri_mut() = uri.path_and_query(path).build().map_err(|_| unsendable("its path"))?;
+        *request.method_mut() = self.method.clone();
+        *request.version_mut() = Version::HTTP_2;
+        Ok(request)
+    }
+
+    fn end(&self, mut request: Request<()>, body: Option<Bytes>) -> Message {
+        if body.is_some() || self.says_no_body {
+            let length = body.as_ref().map_or(0, Bytes::len);
+            request.headers_mut().append(CONTENT_LENGTH, length.into());
+        }
+        (request, body.unwrap_or_default())
+    }
+}
+
+fn part<T>(template: &Template, form: impl Fn(&[u8]) -> Result<T, String>) -> Result<Part<T>, String> {
+    match template.as_literal() {
+        Some(literal) => form(literal).map(Part::Fixed),
+        None => Ok(Part::Varying(template.clone())),
+    }
+}
+
+fn made<T: Clone>(
+    part: &Part<T>,
+    cx: &mut Context<'_>,
+    scratch: &mut Vec<u8>,
+    form: impl Fn(&[u8]) -> Result<T, String>,
+) -> Result<T, Fault> {
+    match part {
+        Part::Fixed(fixed) => Ok(fixed.clone()),
+        Part::Varying(template) => {
+            scratch.clear();
+            template.render(cx, scratch).map_err(Fault::Unmet)?;
+            form(scratch).map_err(Fault::Unsendable)
+        }
+    }
+}
+
+fn path_and_query(text: &[u8]) -> Result<PathAndQuery, String> {
+    PathAndQuery::try_from(text).map_err(|_| unsendable("its path"))
+}
+
+fn header_value(text: &[u8]) -> Result<HeaderValue, String> {
+    HeaderValue::from_bytes(text).map_err(|_| unsendable("the value of a header"))
+}
+
+fn to_bytes(text: &[u8]) -> Result<Bytes, String> {
+    Ok(Bytes::copy_from_slice(text))
+}
+
+fn unsendable(what: &str) -> String {
+    format!("the request cannot be sent: {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_scenario::template::Encoding;
+    use tidemark_scenario::{Shared, Slot};
+
+    use super::*;
+
+    /// As it leaves where the session's variable has this value.
+    fn message(request: &HttpRequest, value: &str, jar: &Jar) -> Result<Message, String> {
+        let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false };
+        let prepared = Prepared::new(request, true, origin)?;
+        let shared = Shared::new(0, Vec::new());
+        let mut slot = Slot::default();
+        slot.set_text(value.as_bytes());
+        let slots = [slot];
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
+        prepared.make(&mut cx, jar, &mut Vec::new()).map_err(|fault| fault.to_string())
+    }
+
+    fn hole(before: &str) -> Template {
+        let mut template = Template::literal(before);
+        template.push_hole(tidemark_scenario::Expr::variable(0), Encoding::Raw);
+        template
+    }
+
+    fn names(message: &Message) -> Vec<&str> {
+        message.0.headers().keys().map(HeaderName::as_str).collect()
+    }
+
+    #[test]
+    fn a_request_keeps_all_but_what_speaks_of_its_connection() {
+        let header = |name: &str, value: &str| (name.to_owned(), Template::literal(value));
+        let request = HttpRequest {
+            method: "POST".into(),
+            target: Template::literal("/a?b=c"),
+            headers: vec![header("Connection", "close"), header("X-A", "1"), header("x-a", "2")],
+            body: Some(Template::literal("xyz")),
+        };
+        let sent = message(&request, "", &Jar::default()).unwrap();
+        assert_eq!(sent.0.uri(), "http://h:81/v1/a?b=c");
+        assert_eq!((sent.0.method(), &sent.1[..]), (&Method::POST, &b"xyz"[..]));
+        assert_eq!(names(&sent), ["x-a", "content-length"]);
+        assert_eq!(sent.0.headers().get_all("x-a").iter().count(), 2);
+        assert_eq!(sent.0.headers()["content-length"], "3");
+    }
+
+    #[test]
+    fn what_varies_is_written_for_each_and_cookies_go_where_they_belong() {
+        let varying = HttpRequest {
+            method: "PUT".into(),
+            target: hole("/a/"),
+            headers: vec![("X-V".into(), hole("v"))],
+            body: Some(hole("n=")),
+        };
+        let mut jar = Jar::default();
+        jar.take(b"id=7");
+        jar.take(b"b=2; Path=/v1/a");
+        jar.take(b"c=3; Path=/other");
+        for value in ["42", "43"] {
+            let sent = message(&varying, value, &jar).unwrap();
+            assert_eq!(sent.0.uri().path(), format!("/v1/a/{value}"));
+            assert_eq!(sent.0.headers()["x-v"], format!("v{value}"));
+            assert_eq!(sent.0.headers()["cookie"], "id=7; b=2");
+            assert_eq!((&sent.1[..], names(&sent).len()), (format!("n={value}").as_bytes(), 3));
+        }
+        let own = HttpRequest {
+            method: "POST".into(),
+            target: Template::literal("/"),
+            headers: vec![("Cookie".into(), Template::literal("own=1"))],
+            body: None,
+        };
+        let sent = message(&own, "", &jar).unwrap();
+        assert_eq!(
+            (&sent.0.headers()["cookie"], names(&sent).len()),
+            (&HeaderValue::from_static("own=1"), 2)
+        );
+        assert_eq!(sent.0.headers()["content-length"], "0");
+    }
+
+    #[test]
+    fn what_http_2_cannot_say_is_told() {
+        let request =
+            |target: Template, headers| HttpRequest { method: "GET".into(), target, headers, body: None };
+        let jar = Jar::default();
+        for (request, what) in [
+            (request(hole("/"), Vec::new()), "its path"),
+            (request(Template::literal("/a b"), Vec::new()), "its path"),
+            (request(Template::literal("/"), vec![("x".into(), hole(""))]), "the value of a header"),
+            (request(Template::literal("/"), vec![("x y".into(), hole(""))]), "the name of a header"),
+        ] {
+            let error = message(&request, "a\r\nb", &jar).unwrap_err();
+            assert_eq!(error, unsendable(what));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What the loop asks of streams.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use tidemark_scenario::Context;
+
+use super::link::State;
+use super::{Streams, bell};
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::io::Io;
+use crate::jar::Jar;
+use crate::transport::{Event, Transport};
+
+impl<I: Io + 'static> Transport for Streams<I> {
+    fn open(&mut self, s: usize) -> io::Result<()> {
+        debug_assert!(self.streams[s].link.is_none(), "closed before it is opened again");
+        self.attach(s)
+    }
+
+    fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
+        let prepared = self.requests[request].as_ref().map_err(|words| Fault::Unsendable(words.clone()))?;
+        let message = prepared.make(cx, jar, &mut self.scratch)?;
+        let stream = &mut self.streams[s];
+        stream.reply.begin(message.0.method(), prepared.needs_body);
+        stream.request = Some(message);
+        Ok(())
+    }
+
+    fn send(&mut self, s: usize) -> io::Result<()> {
+        let l = self.streams[s].link.ok_or(ErrorKind::NotConnected)? as usize;
+        if self.links[l].state != State::Open {
+            return Err(ErrorKind::NotConnected.into());
+        }
+        if !self.links[l].has_room() {
+            self.held += 1;
+            self.links[l].held.push_back(s as u32);
+            return Ok(());
+        }
+        self.begin(s, l);
+        // With several streams, what is sent in one turn leaves together.
+        if self.each == 1 {
+            self.flush(l);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, s: usize) {
+        let number = s as u32;
+        self.told.retain(|(told, ..)| *told != number);
+        let stream = &mut self.streams[s];
+        stream.is_first = false;
+        stream.request = None;
+        let Some(l) = stream.link.take().map(|l| l as usize) else {
+            self.waiting.retain(|waiting| *waiting != number);
+            return;
+        };
+        // Given up: when the library's handles go, the stream is cancelled.
+        let given_up = stream.exchange.take();
+        self.links[l].detach(number);
+        if let Some(exchange) = given_up {
+            let silent = exchange.receptions_before == self.links[l].receptions;
+            drop(exchange);
+            self.dirty.push(l as u32);
+            self.over(l);
+            if silent && self.links[l].state == State::Open {
+                self.retire(l);
+            }
+        }
+        self.free_if_left(l);
+        if !self.waiting.is_empty() {
+            self.seat_waiting();
+        }
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.flush_all();
+        bell::take(&self.rung_streams, &mut self.woken);
+        let more = !self.told.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
+        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.flush_all();
+        self.inner.hand_over()
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            if let Some((s, event, made)) = self.told.pop_front() {
+                self.streams[s as usize].is_first = made;
+                return Some((s as usize, event));
+            }
+            bell::take(&self.rung_streams, &mut self.woken);
+            if let Some(s) = self.woken.pop_front() {
+                match self.look(s as usize) {
+                    Some(event) => return Some((s as usize, event)),
+                    None => continue,
+                }
+            }
+            if !self.dirty.is_empty() {
+                // What streams had to say leaves before the next connection is heard.
+                self.flush_all();
+                continue;
+            }
+            if let Some((l, event)) = self.inner.next() {
+                self.on_inner(l, event);
+                continue;
+            }
+            let unsent = std::mem::take(&mut self.unsent);
+            self.dirty.extend(unsent);
+            self.flush_all();
+            bell::take(&self.rung_streams, &mut self.woken);
+            if self.told.is_empty() && self.woken.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    fn answer(&self, s: usize) -> &dyn Answer {
+        &self.streams[s].reply
+    }
+
+    fn sockets(&self) -> &dyn Io {
+        &self.inner
+    }
+
+    fn is_first(&self, s: usize) -> bool {
+        self.streams[s].is_first
+    }
+
+    fn socket_of(&self, s: usize) -> usize {
+        self.streams[s].link.map_or(0, |link| link as usize)
+    }
+
+    fn connections(&self, _: u64) -> u64 {
+        self.open
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+}

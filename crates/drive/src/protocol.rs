@@ -1,0 +1,89 @@
+//! The protocols of the driver, each in a module of its own: here is their list.
+
+use std::io::{self, Read, Write};
+
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::Limits;
+
+use crate::error::DriveError;
+use crate::http1::Http1;
+use crate::http2::Http2;
+use crate::io::Io;
+use crate::redis::Redis;
+use crate::rpc::Rpc;
+use crate::transport::{Client, Setup, Transport};
+
+/// Makes the list, and what is asked of whichever of them it is.
+macro_rules! protocols {
+    ($($(#[$words:meta])* $name:ident($server:ty),)*) => {
+        /// What is spoken with a server, and what is known of it.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub enum Protocol {
+            /// HTTP/1.1, and WebSockets that begin with it.
+            #[default]
+            Http1,
+            $($(#[$words])* $name($server),)*
+        }
+
+        impl Protocol {
+            /// What it is called in reports.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    Protocol::Http1 => Http1.name(),
+                    $(Protocol::$name(server) => server.name(),)*
+                }
+            }
+
+            /// Whether all that a plan does can be carried.
+            pub(crate) fn check(&self, plan: &Plan) -> Result<(), DriveError> {
+                match self {
+                    Protocol::Http1 => check(&Http1, plan),
+                    $(Protocol::$name(server) => check(server, plan),)*
+                }
+            }
+
+            /// Requests at once on a connection, at least 1.
+            pub(crate) fn depth(&self, limits: &Limits) -> usize {
+                let depth = match self {
+                    Protocol::Http1 => Http1.depth(limits),
+                    $(Protocol::$name(server) => server.depth(limits),)*
+                };
+                depth.max(1)
+            }
+
+            /// Begins to speak with the server over a connection that blocks.
+            pub(crate) fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+                match self {
+                    Protocol::Http1 => Http1.greet(stream),
+                    $(Protocol::$name(server) => server.greet(stream),)*
+                }
+            }
+
+            /// What carries a thread's requests over its sockets.
+            pub(crate) fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+                match self {
+                    Protocol::Http1 => Http1.transport(io, setup),
+                    $(Protocol::$name(server) => server.transport(io, setup),)*
+                }
+            }
+        }
+    };
+}
+
+// Another protocol is a line here.
+protocols! {
+    /// HTTP/2.
+    Http2(Http2),
+    /// Remote calls over a WebSocket.
+    Calls(Rpc),
+    /// Redis' protocol.
+    Redis(Redis),
+}
+
+fn check(client: &impl Client, plan: &Plan) -> Result<(), DriveError> {
+    match client.refusal(plan) {
+        Some(refusal) => Err(refusal),
+        None if plan.requests.iter().all(|request| client.takes(&request.ask)) => Ok(()),
+        None => Err(DriveError::Protocol(client.name())),
+    }
+}

@@ -1,0 +1,137 @@
+//! Streams of remote calls as the loop sees them: connections that carry one call at a time.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use tidemark_scenario::Context;
+
+use super::{Places, Stand, State, Told};
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::io::Io;
+use crate::jar::Jar;
+use crate::transport::{Event, Transport};
+
+impl<I: Io + 'static> Transport for Places<I> {
+    fn open(&mut self, s: usize) -> io::Result<()> {
+        debug_assert_eq!(self.streams[s].stand, Stand::Closed, "closed before it is opened again");
+        let l = self.link_of(s);
+        match self.links[l].state {
+            State::Closed => self.connect(l, 1)?,
+            State::Open => {
+                self.streams[s].stand = Stand::Idle;
+                self.tell(s, Event::Opened, false);
+                return Ok(());
+            }
+            State::Connecting | State::Upgrading | State::Greeting | State::Retired => {
+                self.links[l].opening += 1;
+            }
+        }
+        self.streams[s].stand = Stand::Opening;
+        Ok(())
+    }
+
+    fn write(&mut self, _: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Fault> {
+        self.calls.write(request, cx, &mut self.written).map_err(Fault::Unmet)
+    }
+
+    fn send(&mut self, s: usize) -> io::Result<()> {
+        if self.streams[s].stand != Stand::Idle {
+            return Err(ErrorKind::NotConnected.into());
+        }
+        let l = self.link_of(s);
+        if !self.links[l].has_room() {
+            self.hold(s, l);
+            return Ok(());
+        }
+        self.begin(s, l);
+        // With several, what is sent in one turn leaves together.
+        if self.each == 1 {
+            self.flush(l);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, s: usize) {
+        let l = self.link_of(s);
+        let stream = &mut self.streams[s];
+        stream.opening = stream.opening.wrapping_add(1);
+        stream.is_first = false;
+        match std::mem::take(&mut stream.stand) {
+            Stand::Closed => return,
+            Stand::Opening => self.links[l].opening -= 1,
+            Stand::Idle | Stand::Held => {}
+            Stand::Calling { receptions } => self.give_up(s, l, receptions),
+        }
+        self.drop_if_left(l);
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.flush_all();
+        let more = !self.told.is_empty() || !self.dirty.is_empty();
+        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.flush_all();
+        self.inner.hand_over()
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            while let Some(Told { stream, opening, event, made }) = self.told.pop_front() {
+                let s = stream as usize;
+                if self.streams[s].opening == opening {
+                    self.streams[s].is_first |= made;
+                    return Some((s, event));
+                }
+            }
+            if let Some(found) = self.read() {
+                return Some(found);
+            }
+            if !self.told.is_empty() {
+                continue;
+            }
+            if !self.dirty.is_empty() {
+                // What is to be said leaves before the next connection is heard.
+                self.flush_all();
+                continue;
+            }
+            if let Some((l, event)) = self.inner.next() {
+                self.on_inner(l, event);
+                continue;
+            }
+            while let Some(l) = self.unsent.pop() {
+                self.mark(l as usize);
+            }
+            self.flush_all();
+            if self.told.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    fn answer(&self, _: usize) -> &dyn Answer {
+        &self.reply
+    }
+
+    fn is_first(&self, s: usize) -> bool {
+        self.streams[s].is_first
+    }
+
+    fn socket_of(&self, s: usize) -> usize {
+        self.link_of(s)
+    }
+
+    fn sockets(&self) -> &dyn Io {
+        &self.inner
+    }
+
+    fn connections(&self, _: u64) -> u64 {
+        self.open
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+}

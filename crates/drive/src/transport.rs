@@ -1,0 +1,159 @@
+//! The seam of protocols: what the loop asks of whatever carries requests.
+//!
+//! To the loop a connection is whatever carries one request at a time: a socket, a lane of a pipelined one, a stream of
+//! HTTP/2, a place for a call. It opens one, has a request written and sent on it, and is told what came of it as
+//! [`Event`]s. What the bytes look like, and how many connections share a socket, is a transport's own affair.
+
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use tidemark_scenario::plan::{Ask, Limits, SessionKind};
+use tidemark_scenario::{Context, Plan};
+
+use crate::answer::Answer;
+use crate::error::DriveError;
+use crate::fault::{Fault, Violation};
+use crate::io::Io;
+use crate::jar::Jar;
+
+/// What happened on a connection.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// It is made.
+    Opened,
+    /// The answer is whole; [`Transport::answer`] has it until the connection's next request is written.
+    Answered {
+        /// Whether the connection can carry another request.
+        keeps_open: bool,
+    },
+    /// It is a WebSocket now, as was asked for.
+    Upgraded {
+        /// How many of the bytes that came belong to the answer; messages may stand behind them.
+        answer_bytes: usize,
+    },
+    /// It is no WebSocket, though one was asked for.
+    Refused(Fault),
+    /// Bytes came over a WebSocket; [`Transport::received`] has them.
+    Received,
+    /// What came is no answer.
+    Wrong(Violation),
+    /// The peer closed it in order, or said something that nobody had asked for.
+    Ended {
+        /// Whether a part of an answer had come.
+        within: bool,
+    },
+    /// It was gone before anything of its request was taken, which [`Transport::send`] could not know yet.
+    Unsent(io::Error),
+    /// It could not be made, or broke.
+    Failed(io::Error),
+}
+
+/// Carries the requests of one thread to one address, over connections that have numbers.
+pub(crate) trait Transport {
+    /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
+    fn open(&mut self, connection: usize) -> io::Result<()>;
+    /// Writes the request of this index in the plan; nothing of it where something that it needs is not there, or the
+    /// protocol cannot say it.
+    fn write(
+        &mut self,
+        connection: usize,
+        request: usize,
+        cx: &mut Context<'_>,
+        jar: &Jar,
+    ) -> Result<(), Fault>;
+    /// Sends what was written, now or as soon as there is room. An error means that nothing was taken.
+    fn send(&mut self, connection: usize) -> io::Result<()>;
+    /// Closes a connection; no event of it follows.
+    fn close(&mut self, connection: usize);
+    /// Waits until something happens or the time is over (forever without one).
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()>;
+    /// What was sent leaves now, on every connection, where it is held back to go out together.
+    fn hand_over(&mut self) -> io::Result<()>;
+    /// The next thing that happened, until there is none.
+    fn next(&mut self) -> Option<(usize, Event)>;
+    /// A connection's answer.
+    fn answer(&self, connection: usize) -> &dyn Answer;
+    /// The bytes that came last, where the protocol is one of bytes.
+    fn received(&self) -> &[u8] {
+        &[]
+    }
+    /// Whether a connection is the first of those that share its socket; where none does, it is.
+    fn is_first(&self, connection: usize) -> bool;
+    /// Which socket carries a connection's requests.
+    fn socket_of(&self, connection: usize) -> usize;
+    /// The back end below, for what it counts and when bytes came.
+    fn sockets(&self) -> &dyn Io;
+    /// How many sockets are open, where `opened` have been opened and not closed.
+    fn connections(&self, opened: u64) -> u64 {
+        opened
+    }
+    /// How often a request had to wait here, because the server takes fewer at once than was thought.
+    fn held(&self) -> u64 {
+        0
+    }
+
+    /// Sends frames over a WebSocket; only while it is not [sending](Transport::is_sending).
+    fn send_frames(&mut self, _connection: usize, _frames: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// What was sent over a WebSocket leaves now, where it is held back to go out together with more.
+    fn push(&mut self, _connection: usize) -> io::Result<()> {
+        Ok(())
+    }
+    /// Whether a part of what was sent over a WebSocket has not been taken yet.
+    fn is_sending(&self, _connection: usize) -> bool {
+        false
+    }
+}
+
+/// What a protocol brings: which requests it carries, how many at once, and what carries them.
+pub(crate) trait Client {
+    /// What the protocol is called in reports.
+    fn name(&self) -> &'static str;
+    /// Whether it carries such a request.
+    fn takes(&self, ask: &Ask) -> bool;
+    /// Why it does not carry a plan, though it may take its requests.
+    fn refusal(&self, _plan: &Plan) -> Option<DriveError> {
+        None
+    }
+    /// Begins to speak with the server, over a connection that blocks, and asks whether it is ready. Where the version of
+    /// HTTP or the methods of a service are settled meanwhile, the target does that instead.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to drive this server.
+    fn greet(&mut self, _stream: &mut (impl Read + Write)) -> io::Result<()> {
+        Ok(())
+    }
+    /// Requests at once on a connection, as the plan wants it and the server takes them.
+    fn depth(&self, limits: &Limits) -> usize;
+    /// What carries them over these sockets.
+    fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport>;
+}
+
+/// What requests say of the server that they go to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    /// Its name and port.
+    pub authority: &'a str,
+    /// Put in front of every path.
+    pub base_path: &'a str,
+    /// Whether TLS is spoken.
+    pub is_secured: bool,
+}
+
+/// What a transport is made for.
+#[derive(Debug)]
+pub(crate) struct Setup<'a> {
+    /// Its requests and bounds.
+    pub plan: &'a Plan,
+    /// The sessions that make the requests.
+    pub kinds: &'a [SessionKind],
+    /// Where to.
+    pub origin: Origin<'a>,
+    /// Sockets.
+    pub sockets: usize,
+    /// Requests at once on each.
+    pub depth: usize,
+    /// The thread's random numbers.
+    pub random: &'a mut fastrand::Rng,
+}
