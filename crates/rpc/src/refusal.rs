@@ -8,7 +8,7 @@ use tidemark_wire::rpc::code;
 /// WebSocket the error's code.
 ///
 /// ```
-/// use tidemark_service::rpc::Refusal;
+/// use tidemark_rpc::Refusal;
 /// let refusal = Refusal::new(409, "the seat is taken");
 /// assert_eq!((refusal.code(), refusal.reason()), (409, "the seat is taken"));
 /// ```

@@ -150,7 +150,7 @@ impl<C: Connect> Links<C> {
         for number in 0..bounds.connections {
             tokio::spawn(links.clone().keep(number));
         }
-        let begun = Instant::now();
+        let (begun, mut first) = (Instant::now(), None::<Instant>);
         loop {
             tokio::time::sleep(Duration::from_millis(5)).await;
             let connected = links.counters.connected.load(Ordering::Relaxed);
@@ -158,7 +158,10 @@ impl<C: Connect> Links<C> {
             if connected == bounds.connections {
                 return Ok(links);
             }
-            if connected > 0 && begun.elapsed() > OTHERS_TIMEOUT {
+            if connected > 0 {
+                first.get_or_insert_with(Instant::now);
+            }
+            if connected > 0 && first.is_some_and(|first| first.elapsed() > OTHERS_TIMEOUT) {
                 tracing::warn!(
                     connected,
                     wanted = bounds.connections,
@@ -168,7 +171,7 @@ impl<C: Connect> Links<C> {
                 return Ok(links);
             }
             if let Some(error) =
-                error.filter(|error| !can_pass(error) || begun.elapsed() > bounds.start_timeout)
+                error.filter(|error| !is_transient(error) || begun.elapsed() > bounds.start_timeout)
             {
                 return Err(error);
             }
@@ -197,7 +200,7 @@ impl<C: Connect> Links<C> {
                     }
                 }
                 Err(error) => {
-                    match can_pass(&error) {
+                    match is_transient(&error) {
                         true => tracing::debug!(%error, "no connection yet"),
                         false => self.tell(&error.to_string()),
                     }
@@ -308,36 +311,6 @@ impl<C: Connect> Links<C> {
 }
 
 /// Whether it may be otherwise in a moment.
-pub(crate) fn can_pass(error: &StoreError) -> bool {
+pub(crate) fn is_transient(error: &StoreError) -> bool {
     matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. })
-}
-
-/// An address without user and password, for people.
-pub(crate) fn without_user(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
-    let rest = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    let rest = rest.split_once('?').map_or(rest, |(place, _)| place);
-    match scheme {
-        "" => rest.to_owned(),
-        scheme => format!("{scheme}://{rest}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_told_without_who_comes_there() {
-        for (url, told) in [
-            ("postgres://me:se@cret@host:1/db", "postgres://host:1/db"),
-            ("redis://:secret@host:1/2", "redis://host:1/2"),
-            ("redis://host", "redis://host"),
-            ("postgres://host/db?password=secret", "postgres://host/db"),
-            ("me:secret@host", "host"),
-            ("", ""),
-        ] {
-            assert_eq!(without_user(url), told);
-        }
-    }
 }

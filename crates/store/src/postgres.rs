@@ -39,7 +39,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Links, can_pass, runtime};
+use crate::links::{Links, is_transient, runtime};
 use crate::metrics::OwnMetric;
 
 use link::{Connector, Do, failed};
@@ -73,7 +73,7 @@ impl Postgres {
         let links = runtime.block_on(async {
             let (begun, mut told) = (Instant::now(), false);
             while let Err(error) = connector.migrate().await {
-                if !can_pass(&error) || begun.elapsed() > bounds.start_timeout {
+                if !is_transient(&error) || begun.elapsed() > bounds.start_timeout {
                     return Err(error);
                 }
                 if !std::mem::replace(&mut told, true) {

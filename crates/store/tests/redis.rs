@@ -87,6 +87,17 @@ fn a_database_of_others_is_not_touched() {
 }
 
 #[test]
+fn a_replica_is_refused() {
+    let master = RedisServer::start(&SYNCED);
+    let port = master.port().to_string();
+    let replica = RedisServer::start(
+        &[&SYNCED[..], &["--replicaof", "127.0.0.1", &port, "--replica-read-only", "no"]].concat(),
+    );
+    let error = Redis::open(options(&replica.database())).err().expect("it is a replica").to_string();
+    assert!(error.contains("it is a replica"), "{error}");
+}
+
+#[test]
 fn a_server_that_is_not_there_is_waited_for_and_then_told() {
     let mut server = RedisServer::start(&SYNCED);
     let url = server.database().replace("redis://", "redis://:hunter2@");

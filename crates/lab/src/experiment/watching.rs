@@ -161,7 +161,7 @@ impl Watching<'_, '_> {
                         example.detail = self.plan.secrets.masked(&example.detail);
                     }
                     self.record.writer.add_interval(&interval).map_err(written)?;
-                    seen.add(&interval, &self.faults);
+                    seen.add(&interval, self.faults);
                     drive.recycle(interval);
                 }
                 Err(RecvTimeoutError::Timeout) => {}

@@ -169,7 +169,9 @@ impl Connector {
         // a little sooner than the connection is given up
         let timeout_ms = (self.options.timeout * 9 / 10).as_millis().max(1);
         client
-            .batch_execute(&format!("{commit}; SET statement_timeout = {timeout_ms}"))
+            .batch_execute(&format!(
+                "{commit}; SET statement_timeout = {timeout_ms}; SET default_transaction_isolation = 'read committed'"
+            ))
             .await
             .map_err(wrong)?;
         self.check(&client).await?;

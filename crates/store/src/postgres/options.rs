@@ -9,7 +9,7 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Bounds, without_user};
+use crate::links::Bounds;
 
 /// Where PostgreSQL is, and how it is used.
 #[derive(Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { url, durability, .. } = self;
         f.debug_struct("Options")
-            .field("url", &without_user(url))
+            .field("url", &place(url))
             .field("durability", durability)
             .finish_non_exhaustive()
     }
@@ -63,7 +63,7 @@ impl Options {
     }
 
     pub(super) fn place(&self) -> Arc<str> {
-        without_user(&self.url).into()
+        place(&self.url)
     }
 
     pub(super) fn bounds(&self) -> Bounds {
@@ -74,10 +74,14 @@ impl Options {
     /// What the client is told.
     pub(super) fn config(&self) -> Result<Config, StoreError> {
         let what = "the address of PostgreSQL";
-        let wrong =
-            |reason: String| StoreError::invalid(what, format!("{}: {reason}", without_user(&self.url)));
+        let wrong = |reason: String| StoreError::invalid(what, reason);
         if !["postgres://", "postgresql://"].iter().any(|scheme| self.url.starts_with(scheme)) {
             return Err(wrong("it is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE".into()));
+        }
+        if is_ambiguous(&self.url) {
+            return Err(wrong(
+                "write %40, %2F and %3F for an @, / and ? in a user's name or password".into(),
+            ));
         }
         // what the parser says may name what it could not read
         let mut config: Config = self
@@ -99,6 +103,25 @@ impl Options {
         config.ssl_mode(SslMode::Disable).connect_timeout(self.timeout).application_name("tidemark");
         Ok(config)
     }
+}
+
+/// Whether an `@` stands where it may be a part of a password, and what is behind it then taken for a host.
+fn is_ambiguous(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find(['/', '?']).is_some_and(|end| rest[end..].contains('@'))
+}
+
+/// Where an address leads to, made of what was read from it: no part of it that may be a password is in there.
+fn place(url: &str) -> Arc<str> {
+    let parsed = url.parse::<Config>().ok().filter(|_| !is_ambiguous(url));
+    let Some(config) = parsed else { return "an address that cannot be read".into() };
+    let hosts = config.get_hosts().iter().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
+    });
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let hosts = hosts.collect::<Vec<_>>().join(",");
+    format!("postgres://{hosts}:{port}/{}", config.get_dbname().unwrap_or_default()).into()
 }
 
 #[cfg(test)]
@@ -125,12 +148,23 @@ mod tests {
             ("postgres://me:hunter2@a,b/db", "several"),
             ("postgres://me:hunter2@host/db?sslmode=require", "TLS"),
             ("postgres://host/db", "no user"),
+            ("postgres://host/db?user=me&password=hunter2@x", "%40"),
             ("", "not of the form"),
         ] {
             let error = with(url).check().unwrap_err().to_string();
             assert!(error.contains(reason) && !error.contains("hunter2"), "{url}: {error}");
         }
-        assert!(!format!("{:?}", with("postgres://me:hunter2@host/db")).contains("hunter2"));
+        for url in [
+            "postgres://me:hunter2@host/db",
+            "postgres://host/db?user=me&password=hun@ter2",
+            "host=h user=me password='hun@ter2' dbname=db",
+            "postgres://me:hun%40ter2@host/db",
+            "hunter2",
+        ] {
+            let shown = format!("{:?} {}", with(url), with(url).place());
+            assert!(!shown.contains("ter2"), "{url}: {shown}");
+        }
+        assert_eq!(&*with("postgres://me:secret@host:1/db").place(), "postgres://host:1/db");
         assert!(Options { connections: 0, ..Options::default() }.check().is_err());
     }
 }

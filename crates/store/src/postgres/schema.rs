@@ -4,7 +4,7 @@
 //! advisory lock, does the steps that are missing and notes them, in one transaction: of several that begin at once one
 //! does it and the others find it done, and a step that fails leaves nothing behind.
 
-use tokio_postgres::{Client, Error};
+use tokio_postgres::{Client, Error, IsolationLevel};
 
 /// Nothing else takes this lock: "tidemark" as a number.
 const LOCK: i64 = 0x7469_6465_6d61_726b;
@@ -47,7 +47,9 @@ CREATE TABLE tidemark.bookings (
 
 /// Makes what is missing. Gives the version there is where it is a later one than this program knows.
 pub(super) async fn migrate(client: &mut Client) -> Result<Option<i32>, Error> {
-    let transaction = client.transaction().await?;
+    // with a stricter one as the server's default, the snapshot would be older than the lock
+    let transaction =
+        client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start().await?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     let begin = "SET LOCAL client_min_messages = warning; CREATE SCHEMA IF NOT EXISTS tidemark;
         CREATE TABLE IF NOT EXISTS tidemark.migrations (version integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())";

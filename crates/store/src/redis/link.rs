@@ -66,6 +66,12 @@ impl Connector {
             return Err(StoreError::LessDurable { place, given, wanted, remedy });
         }
         let refused = |error: RedisError| StoreError::no_answer(described(&error));
+        let replication: String =
+            redis::cmd("INFO").arg("replication").query_async(connection).await.map_err(refused)?;
+        if replication.lines().any(|line| line.trim_end() == "role:slave") {
+            let reason = "it is a replica, whose writes its master takes back; name the master".into();
+            return Err(StoreError::Unusable { place, reason });
+        }
         let (keys, mark): (u64, Option<String>) =
             redis::pipe().atomic().cmd("DBSIZE").get(MARK).query_async(connection).await.map_err(refused)?;
         let reason = match (mark.as_deref(), keys) {
@@ -89,18 +95,21 @@ impl Connector {
 
 /// What the server does with an acknowledged write, and what would make it do more.
 async fn kept(connection: &mut MultiplexedConnection) -> Result<(Durability, &'static str), StoreError> {
-    let asked = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory", "maxmemory-policy"];
-    let settings: Result<HashMap<String, String>, RedisError> =
-        redis::cmd("CONFIG").arg("GET").arg(&asked).query_async(connection).await;
-    let settings = match settings {
-        Ok(settings) => settings,
-        Err(error) if error.is_io_error() || error.is_connection_dropped() => {
-            return Err(StoreError::no_answer(described(&error)));
+    let mut settings = HashMap::new();
+    // one by one: several names at once take Redis 7
+    for name in ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory", "maxmemory-policy"] {
+        let mut command = redis::cmd("CONFIG");
+        let asked: Result<HashMap<String, String>, RedisError> =
+            command.arg("GET").arg(name).query_async(connection).await;
+        match asked {
+            Ok(told) => settings.extend(told),
+            Err(error) if error.code() == Some("NOPERM") => {
+                return Ok((Durability::Memory, "let the user ask for CONFIG GET, so that it can be known"));
+            }
+            Err(error) if is_lost(&error) => return Err(StoreError::no_answer(described(&error))),
+            Err(_) => return Ok((Durability::Memory, "it does not tell (CONFIG GET); use one that does")),
         }
-        Err(_) => {
-            return Ok((Durability::Memory, "let the user ask for CONFIG GET, so that it can be known"));
-        }
-    };
+    }
     Ok(kept_by(|name| settings.get(name).map_or("", String::as_str)))
 }
 

@@ -8,7 +8,7 @@ use redis::IntoConnectionInfo;
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Bounds, without_user};
+use crate::links::Bounds;
 
 /// Where Redis is, and how it is used.
 #[derive(Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { url, durability, .. } = self;
         f.debug_struct("Options")
-            .field("url", &without_user(url))
+            .field("url", &place(url))
             .field("durability", durability)
             .finish_non_exhaustive()
     }
@@ -62,7 +62,7 @@ impl Options {
     }
 
     pub(super) fn place(&self) -> Arc<str> {
-        without_user(&self.url).into()
+        place(&self.url)
     }
 
     pub(super) fn bounds(&self) -> Bounds {
@@ -72,10 +72,7 @@ impl Options {
 
     /// What connects.
     pub(super) fn client(&self) -> Result<redis::Client, StoreError> {
-        let wrong = |reason: &str| {
-            let reason = format!("{}: {reason}", without_user(&self.url));
-            StoreError::invalid("the address of Redis", reason)
-        };
+        let wrong = |reason: &str| StoreError::invalid("the address of Redis", reason);
         if self.url.starts_with("rediss:") {
             return Err(wrong("connections are without TLS; use redis://"));
         }
@@ -86,6 +83,14 @@ impl Options {
         // what the parser says may name what it could not read
         let info = self.url.as_str().into_connection_info().map_err(|_| wrong(form))?;
         redis::Client::open(info).map_err(|_| wrong(form))
+    }
+}
+
+/// Where an address leads to, made of what was read from it: no part of it that may be a password is in there.
+fn place(url: &str) -> Arc<str> {
+    match url.into_connection_info() {
+        Ok(info) => format!("redis://{}/{}", info.addr(), info.redis_settings().db()).into(),
+        Err(_) => "an address that cannot be read".into(),
     }
 }
 
@@ -116,7 +121,17 @@ mod tests {
             let error = with(url).check().unwrap_err().to_string();
             assert!(error.contains(reason) && !error.contains("hunter2"), "{url}: {error}");
         }
-        assert!(!format!("{:?}", with("redis://me:hunter2@host")).contains("hunter2"));
+        for url in [
+            "redis://me:hunter2@host",
+            "redis+unix:///x?pass=hun@ter2",
+            "redis+unix:///x?user=me&pass=hunter2&db=3",
+            "redis://:hun%40ter2@host/1",
+            "hunter2",
+        ] {
+            let shown = format!("{:?} {}", with(url), with(url).place());
+            assert!(!shown.contains("ter2"), "{url}: {shown}");
+        }
+        assert_eq!(&*with("redis://me:secret@[::1]:6380/3").place(), "redis://::1:6380/3");
         assert!(Options { waiting_max: 0, ..Options::default() }.check().is_err());
     }
 }

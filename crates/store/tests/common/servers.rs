@@ -1,6 +1,7 @@
 //! A PostgreSQL and a Redis of a test's own, on free ports and in folders of their own, killed when dropped.
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -230,7 +231,16 @@ impl RedisServer {
     }
 
     fn wait(&self) {
-        eventually("the start of Redis", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+        eventually("the start of Redis", || self.answers().is_ok_and(|answer| answer == *b"+PONG\r\n"));
+    }
+
+    fn answers(&self) -> std::io::Result<[u8; 7]> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"PING\r\n")?;
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer)?;
+        Ok(answer)
     }
 
     /// The address of an empty database.
