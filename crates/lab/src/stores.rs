@@ -105,9 +105,12 @@ impl Stores {
 
     /// Addresses and name of a cluster of this product that the run has started.
     pub fn found(&self, product: Product) -> Option<(Vec<String>, String)> {
-        let instance = self.0.iter().find(|instance| instance.store.product == product)?;
-        let name = held(instance.nodes.first()?).identity.clone();
-        Some((instance.manifest.addresses.clone(), name))
+        let mut of_product = self.0.iter().filter(|instance| instance.store.product == product);
+        // one that is only reached has no nodes
+        of_product.find_map(|instance| {
+            let name = held(instance.nodes.first()?).identity.clone();
+            Some((instance.manifest.addresses.clone(), name))
+        })
     }
 
     /// What stands between nodes and their clients, by the names of the nodes.

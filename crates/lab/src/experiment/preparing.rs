@@ -84,7 +84,13 @@ impl Experiment {
         }
         let targets: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
 
-        let known = Known { directory: self.store_of(&system), cassandra: stores.found(Product::Cassandra) };
+        let mut told = plan.system.clone();
+        stores.resolve(&mut told);
+        let known = Known {
+            system: Some(&told),
+            directory: self.store_of(&system),
+            cassandra: stores.found(Product::Cassandra),
+        };
         let recipe = Recipe::of(plan, &system.url, known, self.seed)?;
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
         let link = self.link(&mut system)?;

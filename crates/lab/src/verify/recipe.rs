@@ -77,6 +77,8 @@ pub(super) struct Table {
 /// What a run knows of its stores, for them to be read straight.
 #[derive(Debug, Clone, Default)]
 pub struct Known<'a> {
+    /// The system as it was told where the stores are; as the plan has it where nothing was started.
+    pub system: Option<&'a System>,
     /// The folder of the system's own store, and what an acknowledged write in it is worth.
     pub directory: Option<(&'a Path, Durability)>,
     /// Addresses and name of the Cassandra that it started.
@@ -104,7 +106,7 @@ impl Recipe {
             ReadFrom::Api(question) => Some(Contents::of(question, &shared, seed, now_ms)?),
             ReadFrom::Embedded | ReadFrom::Cassandra(_) => None,
         };
-        let store = Store::of(&verify.from, &plan.system, known)?;
+        let store = Store::of(&verify.from, known.system.unwrap_or(&plan.system), known)?;
         let objectives = plan.objectives.iter().filter(|objective| objective.metric.is_of_the_ledger());
         Ok(Some(Recipe {
             url: url.to_owned(),
@@ -244,7 +246,12 @@ impl Table {
         };
         let named = said.contact.clone().or_else(|| set("contact"));
         let (contact, cluster) = match (named, started) {
-            (Some(named), _) => (named.split(',').map(|node| node.trim().to_owned()).collect(), None),
+            (Some(named), started) => {
+                let contact: Vec<String> = named.split(',').map(|node| node.trim().to_owned()).collect();
+                let started =
+                    started.filter(|(addresses, _)| contact.iter().all(|node| addresses.contains(node)));
+                (contact, started.map(|(_, cluster)| cluster))
+            }
             (None, Some((addresses, cluster))) => (addresses, Some(cluster)),
             (None, None) if is_ours => (vec![DEFAULT_CONTACT.to_owned()], None),
             (None, None) => return None,
@@ -302,6 +309,9 @@ mod tests {
         let set = [("contact", "c:3"), ("keyspace", "k"), ("consistency", "all")];
         assert_eq!(of(&said, &intake(&set), started()), found("a:1 b:2", "k", "all", None));
         assert_eq!(of(&nothing, &intake(&set), started()), found("c:3", "k", "all", None));
+        let handed = [("contact", "127.0.0.2:1,127.0.0.1:1")];
+        let handed = of(&nothing, &intake(&handed), started());
+        assert_eq!(handed, found("127.0.0.2:1 127.0.0.1:1", "tidemark", "quorum", Some("ours")));
         let ours = found("127.0.0.1:1 127.0.0.2:1", "tidemark", "quorum", Some("ours"));
         assert_eq!(of(&nothing, &intake(&[]), started()), ours);
         assert_eq!(of(&nothing, &intake(&[]), None), found("127.0.0.1:9042", "tidemark", "quorum", None));
