@@ -108,7 +108,7 @@ impl Stores {
         let mut of_product = self.0.iter().filter(|instance| instance.store.product == product);
         // one that is only reached has no nodes
         of_product.find_map(|instance| {
-            let name = held(instance.nodes.first()?).identity.clone();
+            let name = held(instance.nodes.first()?).identity.name.clone();
             Some((instance.manifest.addresses.clone(), name))
         })
     }

@@ -15,7 +15,7 @@ use tidemark_scenario::plan::Store;
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
 use super::java;
-use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program};
 use crate::error::LabError;
 
 /// Tokens of each node, Cassandra's default.
@@ -138,10 +138,10 @@ impl Launcher for Cassandra {
         command(node)
     }
 
-    fn ask(&self, place: NodeAddress, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
+    fn ask(&self, place: NodeAddress, cluster: &Identity, all: Option<usize>) -> Result<(), NotReady> {
         let mut connection = Connection::open(place.listens)?;
         let found = connection.text("SELECT cluster_name FROM system.local", Consistency::One)?;
-        NotReady::unless_same(found, cluster)?;
+        NotReady::unless_same(found, &cluster.name)?;
         let Some(nodes) = all.filter(|nodes| *nodes > 1) else { return Ok(()) };
         let peers = connection.count("SELECT count(*) FROM system.peers_v2", Consistency::One)?;
         if peers + 1 < nodes as u64 {
@@ -327,6 +327,7 @@ mod tests {
             store,
             index: addresses.len() - 1,
             identity: "tidemark-0123",
+            password: "p",
             addresses,
             listen: addresses[addresses.len() - 1],
             ports: &[9142, 7100],

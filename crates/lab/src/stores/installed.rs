@@ -78,6 +78,8 @@ pub fn answer<A: AsRef<OsStr>>(
 ) -> io::Result<String> {
     let mut client = Command::new(program)
         .args(arguments)
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| !is_of_a_client(name)))
         .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -107,6 +109,12 @@ pub fn answer<A: AsRef<OsStr>>(
         true => Ok(text(client.stdout.as_mut().map(|out| out as &mut dyn Read))),
         false => Err(io::Error::other(text(client.stderr.as_mut().map(|out| out as &mut dyn Read)))),
     }
+}
+
+/// Whether an environment variable says where servers are, or who their clients are: those of the user's are not meant.
+pub fn is_of_a_client(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    ["PG", "MYSQL", "MARIADB", "REDISCLI"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Folders in which Debian has the servers of packages, some of them not on a user's `PATH`.

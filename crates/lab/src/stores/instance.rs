@@ -1,10 +1,10 @@
 //! An instance of a store, of one node or several: its program, ports and folders chosen, each node configured, then all
 //! of them started together. Or one that is there already, and only reached.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -15,7 +15,7 @@ use tidemark_scenario::plan::{Store, StoreOrigin};
 use super::Setup;
 use super::installed::{User, user};
 use super::jars::cache;
-use super::launcher::{Fetch, Launcher, NodeSetup, Program, launcher, unique};
+use super::launcher::{Fetch, Identity, Launcher, NodeSetup, Program, launcher, password, unique};
 use super::node::{self, Node};
 use super::ports::Ports;
 use super::reached;
@@ -73,7 +73,7 @@ struct Site<'a> {
     /// A whole path.
     run_dir: PathBuf,
     /// By which it is told from all others.
-    identity: String,
+    identity: Identity,
     /// Where clients find the nodes.
     addresses: Vec<IpAddr>,
     /// Where the nodes listen: there, or behind links.
@@ -113,7 +113,8 @@ impl<'a> Site<'a> {
         let run_dir = &setup.run_dir;
         // a process may have another working directory one day; paths in configurations are whole
         let run_dir = std::path::absolute(run_dir).map_err(|error| unwritable(run_dir, &error))?;
-        let identity = launcher.identity(&unique());
+        let password = password().map_err(|error| LabError::Start(format!("no random numbers: {error}")))?;
+        let identity = Identity { name: launcher.identity(&unique()), password };
         Ok(Site { store, setup, launcher, program, user, run_dir, identity, addresses, listen, ports })
     }
 
@@ -123,7 +124,8 @@ impl<'a> Site<'a> {
         let one = NodeSetup {
             store: self.store,
             index,
-            identity: &self.identity,
+            identity: &self.identity.name,
+            password: &self.identity.password,
             addresses: &self.addresses,
             listen: self.listen[index],
             ports: &self.ports.numbers,
@@ -153,7 +155,12 @@ impl<'a> Site<'a> {
     fn data(&self, name: &str, members: &mut Members) -> Result<PathBuf, LabError> {
         let given = (self.setup.data_of)(name);
         let mut data = given.clone().unwrap_or_else(|| self.run_dir.join("data").join(name));
-        let make = |data: &Path| fs::create_dir_all(data).map_err(|error| unwritable(data, &error));
+        // nobody else enters it: it has the password
+        let make = |data: &Path| {
+            let made = fs::create_dir_all(data)
+                .and_then(|()| fs::set_permissions(data, Permissions::from_mode(0o700)));
+            made.map_err(|error| unwritable(data, &error))
+        };
         let Some(user) = self.user else {
             make(&data)?;
             members.data.push(DataDir(data.clone(), self.setup.keep_data));
@@ -237,7 +244,7 @@ impl Instance {
             nodes: members.nodes,
             _data: members.data,
             links: members.links,
-            url: first.and_then(|address| site.launcher.url(address)),
+            url: first.and_then(|address| site.launcher.url(address, &site.identity.password)),
             _ports: Some(site.ports),
             store: store.clone(),
             remarks: site.launcher.remarks(store) + &members.remarks,

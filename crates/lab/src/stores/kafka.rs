@@ -11,7 +11,7 @@ use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
 use super::java;
-use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
 use crate::error::LabError;
 
 /// How long a node may take to connect, and for its answer.
@@ -76,9 +76,9 @@ impl Launcher for Kafka {
         Ok(java_command(node, node.store.heap_bytes / MIB, &["kafka.Kafka", &file]))
     }
 
-    fn ask(&self, place: NodeAddress, cluster: &str, all: Option<usize>) -> Result<(), NotReady> {
+    fn ask(&self, place: NodeAddress, cluster: &Identity, all: Option<usize>) -> Result<(), NotReady> {
         let (brokers, found) = metadata(place.listens)?;
-        NotReady::unless_same(found, cluster)?;
+        NotReady::unless_same(found, &cluster.name)?;
         // It answers before the controller lets it serve; only from then on it counts itself in.
         if !brokers.contains(&place.address) {
             return Err(io::Error::other("it does not serve yet").into());
@@ -249,6 +249,7 @@ mod tests {
             store,
             index: 1,
             identity: "store0123456789abcdefA",
+            password: "p",
             addresses: &addresses,
             listen: addresses[1],
             ports: &[9192, 9193, 9194],
@@ -312,7 +313,7 @@ mod tests {
             stream.write_all(&(answer.len() as u32).to_be_bytes()).unwrap();
             stream.write_all(&answer).unwrap();
         });
-        let said = Kafka.ask(address.into(), "ours", None);
+        let said = Kafka.ask(address.into(), &"ours".into(), None);
         server.join().unwrap();
         said
     }

@@ -1,8 +1,9 @@
 //! How instances of a product come to be: the seam between a product and everything that is the same for all of them.
 
 use std::fmt;
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -30,8 +31,8 @@ pub trait Launcher: Sync {
     /// Usual ports: for clients, then those between nodes.
     fn ports(&self) -> &'static [u16];
 
-    /// The URL by which clients reach a node; none for a cluster, which is known by its addresses.
-    fn url(&self, _: SocketAddr) -> Option<String> {
+    /// The URL by which clients reach a node, with the password; none for a cluster, which is known by its addresses.
+    fn url(&self, _: SocketAddr, _: &str) -> Option<String> {
         None
     }
 
@@ -64,9 +65,42 @@ pub trait Launcher: Sync {
     /// The command that starts a node. An error means that the program is not whole.
     fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>>;
 
-    /// Asks a node whether it serves and is of the instance `identity`, and, where `all` says so, whether it holds
+    /// Asks a node whether it serves and is of this instance, and, where `all` says so, whether it holds
     /// that many nodes for alive, itself included.
-    fn ask(&self, place: NodeAddress, identity: &str, all: Option<usize>) -> Result<(), NotReady>;
+    fn ask(&self, place: NodeAddress, identity: &Identity, all: Option<usize>) -> Result<(), NotReady>;
+}
+
+/// What tells an instance from all others.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The name that it has, where nodes say it.
+    pub name: String,
+    /// What its clients need, where its product has passwords. It stands in the folders of data, which only the user
+    /// enters that the nodes run as, and nowhere else.
+    pub password: String,
+}
+
+/// Without the password.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl From<&str> for Identity {
+    fn from(name: &str) -> Identity {
+        Identity { name: name.into(), password: String::new() }
+    }
+}
+
+/// A password that nobody guesses: 32 letters and digits of the kernel's random numbers.
+///
+/// # Errors
+/// If the kernel gives none.
+pub fn password() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// What fetching takes.
@@ -139,7 +173,7 @@ impl fmt::Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NotReady::Yet(error) => error.fmt(f),
-            NotReady::Another(other) => write!(f, "a node of another cluster, `{other}`, answers there"),
+            NotReady::Another(other) => write!(f, "another instance, `{other}`, answers there"),
         }
     }
 }
@@ -170,6 +204,8 @@ pub struct NodeSetup<'a> {
     pub index: usize,
     /// By which its instance is told from all others.
     pub identity: &'a str,
+    /// What its clients need, where its product has passwords; for its folder of data only.
+    pub password: &'a str,
     /// Addresses of all nodes, as they and their clients know them.
     pub addresses: &'a [IpAddr],
     /// The address at which it takes clients: its own, or another where a link stands there.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tidemark_scenario::plan::Store;
 
 use super::installed::{Package, answer, usual_folders};
-use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
 use crate::error::LabError;
 
 /// The database of the system, and the user that it has there.
@@ -41,8 +41,8 @@ impl Launcher for Mariadb {
         &[3306]
     }
 
-    fn url(&self, address: SocketAddr) -> Option<String> {
-        Some(format!("mysql://{NAME}@{address}/{NAME}"))
+    fn url(&self, address: SocketAddr, password: &str) -> Option<String> {
+        Some(format!("mysql://{NAME}:{password}@{address}/{NAME}"))
     }
 
     fn remarks(&self, store: &Store) -> String {
@@ -52,7 +52,7 @@ impl Launcher for Mariadb {
                 "innodb_flush_log_at_trx_commit 2: acknowledged when the operating system has it, synced every second"
             }
         };
-        format!("{commit}; no binary log, no password, on the loopback interface only")
+        format!("{commit}; no binary log, on the loopback interface only")
     }
 
     fn user(&self) -> Option<&'static str> {
@@ -64,9 +64,8 @@ impl Launcher for Mariadb {
         // its user need not be able to read what else is in the run directory
         for folder in [&node.configuration, &node.data] {
             fs::write(folder.join("my.cnf"), configuration(node))?;
-            fs::write(folder.join("init.sql"), FIRST_STATEMENTS)?;
         }
-        Ok(())
+        fs::write(node.data.join("init.sql"), init_statements(node.password))
     }
 
     fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
@@ -83,7 +82,7 @@ impl Launcher for Mariadb {
         Ok(vec![program, format!("--defaults-file={}", text(&node.data.join("my.cnf")))])
     }
 
-    fn ask(&self, place: NodeAddress, identity: &str, _: Option<usize>) -> Result<(), NotReady> {
+    fn ask(&self, place: NodeAddress, identity: &Identity, _: Option<usize>) -> Result<(), NotReady> {
         let program = tool("mariadb").map_err(io::Error::other)?;
         let (host, port) =
             (format!("--host={}", place.listens.ip()), format!("--port={}", place.listens.port()));
@@ -101,17 +100,20 @@ impl Launcher for Mariadb {
             query,
             NAME,
         ];
-        let found = answer(&program, words, &[])?;
-        NotReady::unless_same(found, identity)
+        let found = answer(&program, words, &[("MYSQL_PWD", &identity.password)])?;
+        NotReady::unless_same(found, &identity.name)
     }
 }
 
 /// What it carries out whenever it starts, before it takes clients.
-const FIRST_STATEMENTS: &str = "\
-CREATE DATABASE IF NOT EXISTS tidemark;
-CREATE USER IF NOT EXISTS tidemark@'127.0.0.1';
-GRANT ALL ON *.* TO tidemark@'127.0.0.1';
-";
+fn init_statements(password: &str) -> String {
+    format!(
+        "CREATE DATABASE IF NOT EXISTS {NAME};\n\
+         CREATE USER IF NOT EXISTS {NAME}@'127.0.0.1' IDENTIFIED BY '{password}';\n\
+         GRANT ALL ON *.* TO {NAME}@'127.0.0.1';\n\
+         ALTER USER root@localhost ACCOUNT LOCK;\n"
+    )
+}
 
 fn configuration(node: &NodeSetup<'_>) -> String {
     let commit = if node.store.is_synced() { 1 } else { 2 };
@@ -159,6 +161,7 @@ mod tests {
             store: &store,
             index: 0,
             identity: "tidemark-1",
+            password: "p",
             addresses: &addresses,
             listen: addresses[0],
             ports: &[3406],

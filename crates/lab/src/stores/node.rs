@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::launcher::{Launcher, NodeAddress, NotReady};
+use super::launcher::{Identity, Launcher, NodeAddress, NotReady};
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::process::Process;
@@ -33,7 +33,7 @@ pub struct Node {
     /// How it is asked whether it serves.
     pub launcher: &'static dyn Launcher,
     /// By which its instance is told from all others.
-    pub identity: String,
+    pub identity: Identity,
     /// Longest time until it serves.
     pub within: Duration,
     process: Process,
@@ -46,7 +46,7 @@ impl Node {
         address: SocketAddr,
         data: PathBuf,
         launcher: &'static dyn Launcher,
-        identity: String,
+        identity: Identity,
         within: Duration,
     ) -> Node {
         Node {

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use tidemark_scenario::plan::Store;
 
 use super::installed::{Package, answer, usual_folders};
-use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
 use crate::error::LabError;
 
 /// Its user, and the name of the database that is there from the beginning.
@@ -23,6 +23,9 @@ const CONNECTIONS_MAX: u32 = 500;
 
 const PACKAGE: Package =
     Package { title: "PostgreSQL", programs: &["postgres", "initdb", "psql"], debian: "postgresql" };
+
+/// The file of its data folder that has the password.
+const PASSWORD: &str = "password";
 
 /// PostgreSQL.
 pub struct Postgres;
@@ -47,8 +50,8 @@ impl Launcher for Postgres {
         &[5432]
     }
 
-    fn url(&self, address: SocketAddr) -> Option<String> {
-        Some(format!("postgres://{NAME}@{address}/{NAME}"))
+    fn url(&self, address: SocketAddr, password: &str) -> Option<String> {
+        Some(format!("postgres://{NAME}:{password}@{address}/{NAME}"))
     }
 
     fn remarks(&self, store: &Store) -> String {
@@ -56,7 +59,7 @@ impl Launcher for Postgres {
             true => "synchronous_commit on: acknowledged when it is on disk",
             false => "synchronous_commit off: acknowledged before it is on disk, within about 0.6 s of that",
         };
-        format!("{commit}; no password, on the loopback interface only")
+        format!("{commit}; on the loopback interface only")
     }
 
     fn user(&self) -> Option<&'static str> {
@@ -73,13 +76,16 @@ impl Launcher for Postgres {
         fs::create_dir_all(&node.configuration)?;
         fs::write(node.configuration.join("postgresql.conf"), &configuration)?;
         // its user need not be able to read what else is in the run directory
-        fs::write(node.data.join("postgresql.conf"), &configuration)
+        fs::write(node.data.join("postgresql.conf"), &configuration)?;
+        fs::write(node.data.join(PASSWORD), node.password)
     }
 
     fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
         let program = text(&node.program.folder.join("initdb"));
         let data = text(&node.data.join("pg"));
-        let rest = ["-U", NAME, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-D", &data];
+        let password = format!("--pwfile={}", text(&node.data.join(PASSWORD)));
+        let rest =
+            ["-U", NAME, "-A", "scram-sha-256", &password, "-E", "UTF8", "--locale=C.UTF-8", "-D", &data];
         Some(std::iter::once(program).chain(rest.map(str::to_owned)).collect())
     }
 
@@ -89,13 +95,17 @@ impl Launcher for Postgres {
         Ok(vec![program, "-D".into(), text(&node.data.join("pg")), "-c".into(), file])
     }
 
-    fn ask(&self, place: NodeAddress, identity: &str, _: Option<usize>) -> Result<(), NotReady> {
+    fn ask(&self, place: NodeAddress, identity: &Identity, _: Option<usize>) -> Result<(), NotReady> {
         let folder = PACKAGE.folder(places()).map_err(io::Error::other)?;
         let (host, port) = (place.listens.ip().to_string(), place.listens.port().to_string());
         let query = "select current_setting('cluster_name')";
         let words = ["-X", "-A", "-t", "-w", "-h", &host, "-p", &port, "-U", NAME, "-d", NAME, "-c", query];
-        let found = answer(&folder.join("psql"), words, &[("PGCONNECT_TIMEOUT", "5")])?;
-        NotReady::unless_same(found, identity)
+        let found = answer(
+            &folder.join("psql"),
+            words,
+            &[("PGCONNECT_TIMEOUT", "5"), ("PGPASSWORD", &identity.password)],
+        )?;
+        NotReady::unless_same(found, &identity.name)
     }
 }
 
@@ -137,6 +147,7 @@ mod tests {
             store: &store,
             index: 0,
             identity: "tidemark-1",
+            password: "p",
             addresses: &addresses,
             listen: "127.0.0.11".parse().unwrap(),
             ports: &[5532],

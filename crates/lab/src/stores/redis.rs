@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidemark_scenario::plan::{Durability, Store};
 
 use super::installed::{Package, usual_folders};
-use super::launcher::{Fetch, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
 use crate::error::LabError;
 
 /// How long a node may take to connect, and for its answer.
@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
 const PACKAGE: Package = Package { title: "Redis", programs: &["redis-server"], debian: "redis-server" };
+
+/// The file of its data folder that has the password.
+const PASSWORD: &str = "password.conf";
 
 /// Redis.
 pub struct Redis;
@@ -32,8 +35,8 @@ impl Launcher for Redis {
         &[6379]
     }
 
-    fn url(&self, address: SocketAddr) -> Option<String> {
-        Some(format!("redis://{address}"))
+    fn url(&self, address: SocketAddr, password: &str) -> Option<String> {
+        Some(format!("redis://:{password}@{address}"))
     }
 
     fn remarks(&self, store: &Store) -> String {
@@ -49,6 +52,7 @@ impl Launcher for Redis {
 
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
         fs::create_dir_all(&node.configuration)?;
+        fs::write(node.data.join(PASSWORD), format!("requirepass {}\n", node.password))?;
         fs::write(node.configuration.join(file_name(node.identity)), configuration(node))
     }
 
@@ -57,12 +61,12 @@ impl Launcher for Redis {
         Ok(vec![text(&node.program.folder.join(PACKAGE.programs[0])), text(&file)])
     }
 
-    fn ask(&self, place: NodeAddress, identity: &str, _: Option<usize>) -> Result<(), NotReady> {
-        let said = info(place.listens)?;
+    fn ask(&self, place: NodeAddress, identity: &Identity, _: Option<usize>) -> Result<(), NotReady> {
+        let said = info(place.listens, &identity.password)?;
         // the name of its file of configuration, which no other has
         let file = field(&said, "config_file").unwrap_or_default();
         let name = Path::new(file).file_stem().map(|name| name.to_string_lossy().into_owned());
-        NotReady::unless_same(name.unwrap_or_default(), identity)?;
+        NotReady::unless_same(name.unwrap_or_default(), &identity.name)?;
         match field(&said, "loading") {
             Some("0") => Ok(()),
             _ => Err(io::Error::other("it still loads its data").into()),
@@ -82,10 +86,11 @@ fn configuration(node: &NodeSetup<'_>) -> String {
     };
     let memory = node.store.memory_bytes.map(|bytes| format!("maxmemory {bytes}\n")).unwrap_or_default();
     format!(
-        "bind {}\nport {}\nprotected-mode yes\ndaemonize no\ndir {}\nsave \"\"\n{append}{memory}",
+        "bind {}\nport {}\nprotected-mode yes\ndaemonize no\ndir {}\ninclude {}\nsave \"\"\n{append}{memory}",
         node.listen,
         node.ports[0],
         quoted(&node.data),
+        quoted(&node.data.join(PASSWORD)),
     )
 }
 
@@ -95,13 +100,18 @@ fn quoted(path: &Path) -> String {
 }
 
 /// What it says of itself.
-fn info(address: SocketAddr) -> io::Result<String> {
+fn info(address: SocketAddr, password: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(b"INFO\r\n")?;
+    stream.write_all(format!("AUTH {password}\r\nINFO\r\n").as_bytes())?;
     let mut answer = BufReader::new(stream).take(ANSWER_BYTES_MAX);
     let mut line = String::new();
+    answer.read_line(&mut line)?;
+    if line.starts_with("-WRONGPASS") || line.starts_with("-ERR") {
+        return Ok(String::new()); // it is somebody else's
+    }
+    line.clear();
     answer.read_line(&mut line)?;
     let length = line.strip_prefix('$').and_then(|length| length.trim_end().parse::<u64>().ok());
     let length = length.filter(|length| *length < ANSWER_BYTES_MAX);
@@ -132,6 +142,7 @@ mod tests {
                 store: &store,
                 index: 0,
                 identity: "tidemark-1",
+                password: "p",
                 addresses: &addresses,
                 listen: addresses[0],
                 ports: &[6479],
@@ -160,10 +171,10 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            stream.read_exact(&mut [0; 6]).unwrap();
-            let _ = stream.write_all(&answer);
+            stream.read_exact(&mut [0; 13]).unwrap();
+            let _ = stream.write_all(&[&b"+OK\r\n"[..], &answer].concat());
         });
-        let said = Redis.ask(address.into(), "ours", None);
+        let said = Redis.ask(address.into(), &"ours".into(), None);
         server.join().unwrap();
         said
     }

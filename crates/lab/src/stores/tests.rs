@@ -56,8 +56,8 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
 
     let mut connection = Connection::open(address).unwrap();
     let cluster = connection.text("SELECT cluster_name FROM system.local", Consistency::One).unwrap();
-    assert_eq!(cluster, held(&stores.0[0].nodes[0]).identity);
-    let foreign = launcher(Product::Cassandra).ask(address.into(), "ours", Some(1)).unwrap_err();
+    assert_eq!(cluster, held(&stores.0[0].nodes[0]).identity.name);
+    let foreign = launcher(Product::Cassandra).ask(address.into(), &"ours".into(), Some(1)).unwrap_err();
     assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
     let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
     for statement in [
@@ -101,8 +101,8 @@ fn a_broker_comes_back_where_it_was_with_its_data() {
     let ask = |all| launcher(Product::Kafka).ask(address.into(), &cluster, all);
     assert!(ask(Some(1)).is_ok());
     assert_eq!(ask(Some(2)).unwrap_err().to_string(), "it knows 1 of 2 nodes");
-    let foreign = launcher(Product::Kafka).ask(address.into(), "ours", None).unwrap_err();
-    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
+    let foreign = launcher(Product::Kafka).ask(address.into(), &"ours".into(), None).unwrap_err();
+    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster.name), "{foreign}");
 
     let node = stores.started().remove(0);
     let properties = held(&node).data_dir().unwrap().join("log/meta.properties");

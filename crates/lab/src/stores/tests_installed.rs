@@ -15,12 +15,23 @@ fn go_on() -> Wish {
     Wish::GoOn
 }
 
-/// Asks a store at an address; a statement of SQL, or a command of Redis.
-type Ask = fn(SocketAddr, &str) -> std::io::Result<String>;
+/// Asks a store at a URL; a statement of SQL, or a command of Redis.
+type Ask = fn(&str, &str) -> std::io::Result<String>;
 
-fn redis(address: SocketAddr, command: &str) -> std::io::Result<String> {
+/// The password and the address of a URL.
+fn parts(url: &str) -> (&str, SocketAddr) {
+    let (_, rest) = url.split_once("://").unwrap();
+    let (user, place) = rest.split_once('@').unwrap_or((":", rest));
+    let (_, password) = user.split_once(':').unwrap();
+    (password, place.split('/').next().unwrap().parse().unwrap())
+}
+
+fn redis(url: &str, command: &str) -> std::io::Result<String> {
+    let (password, address) = parts(url);
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.write_all(format!("AUTH {password}\r\n").as_bytes())?;
+    stream.read_exact(&mut [0; 5])?;
     stream.write_all(format!("{command}\r\n").as_bytes())?;
     let mut answer = [0; 256];
     let length = stream.read(&mut answer)?;
@@ -30,19 +41,23 @@ fn redis(address: SocketAddr, command: &str) -> std::io::Result<String> {
     }
 }
 
-fn postgres(address: SocketAddr, statement: &str) -> std::io::Result<String> {
+fn postgres(url: &str, statement: &str) -> std::io::Result<String> {
     let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let program = folders.map(|entry| entry.path().join("bin/psql")).find(|path| path.is_file());
     let program = program.unwrap_or_else(|| "psql".into());
-    let url = format!("postgres://postgres@{address}/postgres");
-    let words = ["-X", "-A", "-t", "-q", "-w", "-d", &url, "-c", statement];
+    let words = ["-X", "-A", "-t", "-q", "-w", "-d", url, "-c", statement];
     answer(&program, words, &[("PGCONNECT_TIMEOUT", "5")])
 }
 
-fn mariadb(address: SocketAddr, statement: &str) -> std::io::Result<String> {
+fn mariadb(url: &str, statement: &str) -> std::io::Result<String> {
+    let (password, address) = parts(url);
     let (host, port) = (format!("--host={}", address.ip()), format!("--port={}", address.port()));
     let words = ["--no-defaults", "--protocol=tcp", "--connect-timeout=5", "-N", "-B", "--user=tidemark"];
-    answer(Path::new("mariadb"), words.into_iter().chain([&host, &port, "-e", statement, "tidemark"]), &[])
+    answer(
+        Path::new("mariadb"),
+        words.into_iter().chain([&host, &port, "-e", statement, "tidemark"]),
+        &[("MYSQL_PWD", password)],
+    )
 }
 
 /// Whether its program is on this machine.
@@ -86,10 +101,14 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     let url = stores.resolved(&format!("{{stores.{}.url}}", store.name));
     assert!(url.contains(&address.to_string()), "{url}");
     for statement in writes {
-        ask(address, statement).unwrap();
+        ask(&url, statement).unwrap();
     }
-    let holds = |when: &str| assert_eq!(ask(address, read.0).unwrap(), read.1, "{when}");
+    let holds = |when: &str| assert_eq!(ask(&url, read.0).unwrap(), read.1, "{when}");
     holds("at first");
+    let (password, _) = parts(&url);
+    assert_eq!(password.len(), 32);
+    let stranger = ask(&url.replace(password, "another"), read.0);
+    assert!(stranger.is_err() || !stranger.unwrap().contains(read.1), "only who has the password is let in");
 
     let node = stores.started().remove(0);
     let (name, first) = stores.processes().remove(0);
@@ -99,15 +118,15 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     wait_until("all of its processes end", || {
         gone(first) && below.iter().all(|id| gone(id.as_raw_nonzero().get() as u32))
     });
-    assert!(ask(address, read.0).is_err() && stores.ended(&|_| false).is_none());
+    assert!(ask(&url, read.0).is_err() && stores.ended(&|_| false).is_none());
     held(&node).restart(&|| true).unwrap();
     holds("after a kill");
 
     let mut idle = TcpStream::connect(address).unwrap();
     held(&node).freeze().unwrap();
     let frozen = std::thread::spawn({
-        let statement = read.0.to_owned();
-        move || ask(address, &statement)
+        let (url, statement) = (url.clone(), read.0.to_owned());
+        move || ask(&url, &statement)
     });
     std::thread::sleep(Duration::from_millis(300));
     assert!(!frozen.is_finished(), "it answers although it is frozen");
@@ -116,7 +135,7 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
 
     let link = stores.links().remove(0).1;
     link.set(|condition| (condition.refused, condition.cuts) = (1.0, 1));
-    assert!(ask(address, read.0).is_err(), "its link is cut");
+    assert!(ask(&url, read.0).is_err(), "its link is cut");
     wait_until("what was connected is cut", || !matches!(idle.read(&mut [0; 256]), Ok(1..)));
     link.set(|condition| condition.refused = 0.0);
     holds("after a cut");
@@ -169,24 +188,28 @@ fn two_of_one_product_are_two_and_one_that_is_there_is_reached() {
     let place = |stores: &Stores, name: &str| -> SocketAddr {
         stores.resolved(&format!("{{stores.{name}.host}}:{{stores.{name}.port}}")).parse().unwrap()
     };
-    let (cache, sessions) = (place(&stores, "cache"), place(&stores, "sessions"));
-    redis(cache, "SET a 1").unwrap();
+    let url = |stores: &Stores, name: &str| stores.resolved(&format!("{{stores.{name}.url}}"));
+    let (cache, sessions) = (url(&stores, "cache"), url(&stores, "sessions"));
+    assert_eq!(parts(&cache).1, place(&stores, "cache"));
+    assert_ne!(parts(&cache).0, parts(&sessions).0, "each has its own password");
+    redis(&cache, "SET a 1").unwrap();
     assert_eq!(
-        (redis(cache, "GET a").unwrap(), redis(sessions, "GET a").unwrap()),
+        (redis(&cache, "GET a").unwrap(), redis(&sessions, "GET a").unwrap()),
         ("$1 1".into(), "$-1".into())
     );
 
     all.truncate(1);
-    all[0].origin = StoreOrigin::Url(format!("redis://{cache}/3"));
+    all[0].origin = StoreOrigin::Url(format!("{cache}/3"));
     let reached = Stores::start(&all, &setup("other", &|_| true), &go_on, &mut |_| ()).unwrap();
     let linked = place(&reached, "cache");
-    assert!(linked != cache && reached.started().is_empty() && reached.processes().is_empty());
-    assert_eq!(reached.resolved("{stores.cache.url}"), format!("redis://{linked}/3"));
-    assert_eq!(redis(linked, "GET a").unwrap(), "$1 1");
+    assert!(linked != parts(&cache).1 && reached.started().is_empty() && reached.processes().is_empty());
+    let through = format!("redis://:{}@{linked}/3", parts(&cache).0);
+    assert_eq!(url(&reached, "cache"), through);
+    assert_eq!(redis(&through, "GET a").unwrap(), "$1 1");
     reached.links().remove(0).1.set(|condition| condition.refused = 1.0);
-    assert!(redis(linked, "GET a").is_err());
+    assert!(redis(&through, "GET a").is_err());
     drop(reached);
-    assert_eq!(redis(cache, "GET a").unwrap(), "$1 1", "what is only reached stays");
+    assert_eq!(redis(&cache, "GET a").unwrap(), "$1 1", "what is only reached stays");
     drop(stores);
     let nobody = Stores::start(&all, &setup("third", &|_| false), &go_on, &mut |_| ()).unwrap_err();
     assert!(nobody.to_string().contains("nobody takes connections"), "{nobody}");
