@@ -52,6 +52,8 @@ pub(crate) enum Failed {
     Lost(String),
     /// The server refused it.
     Refused(String),
+    /// A value in it is none that the server can keep; asking again is in vain.
+    Invalid(String),
 }
 
 /// The bounds of a store's connections.
@@ -260,6 +262,10 @@ impl<C: Connect> Links<C> {
                 return Ok(answer);
             }
             Ok(Err(Failed::Refused(reason))) => reason,
+            Ok(Err(Failed::Invalid(reason))) => {
+                self.counters.answered.fetch_add(1, Ordering::Relaxed);
+                return Err(StoreError::invalid("a value", reason));
+            }
             Ok(Err(Failed::Lost(reason))) => {
                 taken.give_up();
                 format!("the connection was lost: {reason}")

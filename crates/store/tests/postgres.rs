@@ -225,3 +225,15 @@ fn more_than_may_wait_are_refused_at_once() {
     assert_eq!(metric(&store, "refused"), refused);
     assert_eq!(wait(store.of_customer("ann")).unwrap().len() as u64, 64 - refused);
 }
+
+#[test]
+fn a_server_that_isolates_more_by_default_is_none_the_worse() {
+    let server = PostgresServer::start(&["default_transaction_isolation=serializable"]);
+    let url = server.database();
+    let open = || Postgres::open(options(&url)).map(|store| wait(Bookings::count(&*store)));
+    // whoever comes second finds the tables that the first has made meanwhile
+    std::thread::scope(|scope| {
+        let all = [(); 4].map(|()| scope.spawn(open));
+        all.into_iter().for_each(|one| assert_eq!(one.join().unwrap().unwrap().unwrap(), 0));
+    });
+}

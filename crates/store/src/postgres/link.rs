@@ -251,6 +251,10 @@ pub(super) fn described(error: &Error) -> String {
 /// What a failed request says about its connection.
 pub(super) fn failed(error: Error) -> Failed {
     match error.as_db_error() {
+        // data exception, program limit exceeded (PostgreSQL's appendix A, the classes of SQLSTATE)
+        Some(said) if ["22", "54"].iter().any(|class| said.code().code().starts_with(class)) => {
+            Failed::Invalid(described(&error))
+        }
         Some(_) => Failed::Refused(described(&error)),
         None => Failed::Lost(described(&error)),
     }

@@ -66,8 +66,14 @@ impl Connector {
             return Err(StoreError::LessDurable { place, given, wanted, remedy });
         }
         let refused = |error: RedisError| StoreError::no_answer(described(&error));
-        let replication: String =
-            redis::cmd("INFO").arg("replication").query_async(connection).await.map_err(refused)?;
+        let mut info = redis::cmd("INFO");
+        let replication: String = match info.arg("replication").query_async(connection).await {
+            Err(error) if error.code() == Some("NOPERM") => {
+                let reason = "let the user ask for INFO, so that a replica can be told from a master".into();
+                return Err(StoreError::Unusable { place, reason });
+            }
+            told => told.map_err(refused)?,
+        };
         if replication.lines().any(|line| line.trim_end() == "role:slave") {
             let reason = "it is a replica, whose writes its master takes back; name the master".into();
             return Err(StoreError::Unusable { place, reason });
