@@ -2,11 +2,11 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use tidemark_store::StoreError;
+use tokio::sync::Mutex;
 
 use crate::refusal::Refusal;
 
@@ -46,10 +46,8 @@ impl Gate {
     where
         F: Future<Output = Result<u64, StoreError>>,
     {
-        if self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.look_every) && self.may_look() {
-            let begun = Instant::now();
-            self.is_full.store(count().await? >= self.max, Ordering::Relaxed);
-            self.looked(begun.elapsed());
+        if self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.look_every) {
+            self.look(count).await?;
         }
         if self.is_full.load(Ordering::Relaxed) {
             let text = format!("there are {} {what}, the most that are kept", self.max);
@@ -57,17 +55,27 @@ impl Gate {
         }
         Ok(())
     }
-}
 
-impl Gate {
-    fn may_look(&self) -> bool {
-        Instant::now() >= *self.next_look.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn looked(&self, took: Duration) {
-        if took > QUICK && self.look_every == LOOK_EVERY_MAX {
-            *self.next_look.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + took * PAUSE;
+    /// Asks how many there are. Of a large bound one at a time does, and not soon after it took long.
+    async fn look<F>(&self, count: impl FnOnce() -> F) -> Result<(), Refusal>
+    where
+        F: Future<Output = Result<u64, StoreError>>,
+    {
+        if self.look_every < LOOK_EVERY_MAX {
+            self.is_full.store(count().await? >= self.max, Ordering::Relaxed);
+            return Ok(());
         }
+        let Ok(mut next_look) = self.next_look.try_lock() else { return Ok(()) };
+        let begun = Instant::now();
+        if begun < *next_look {
+            return Ok(());
+        }
+        self.is_full.store(count().await? >= self.max, Ordering::Relaxed);
+        let took = begun.elapsed();
+        if took > QUICK {
+            *next_look = Instant::now() + took * PAUSE;
+        }
+        Ok(())
     }
 }
 
@@ -100,5 +108,35 @@ mod tests {
             gate.pass("things", count).await.unwrap();
         }
         assert_eq!(looks.load(Ordering::Relaxed), 4);
+    }
+
+    #[tokio::test]
+    async fn of_a_large_bound_one_at_a_time_looks() {
+        let gate = Gate::new(1_000_000);
+        let begun = AtomicU64::new(0);
+        let endless = || async {
+            begun.fetch_add(1, Ordering::Relaxed);
+            std::future::pending().await
+        };
+        // it waits for its count for ever
+        let mut first = Box::pin(gate.pass("things", endless));
+        let waits =
+            std::future::poll_fn(|context| std::task::Poll::Ready(first.as_mut().poll(context).is_pending()));
+        assert!(waits.await);
+        for _ in 0..1000 {
+            gate.pass("things", endless).await.unwrap();
+        }
+        assert_eq!(begun.load(Ordering::Relaxed), 1);
+        // given up, the next one looks
+        drop(first);
+        for _ in 0..LOOK_EVERY_MAX {
+            gate.pass("things", || async {
+                begun.fetch_add(1, Ordering::Relaxed);
+                Ok(0)
+            })
+            .await
+            .unwrap();
+        }
+        assert_eq!(begun.load(Ordering::Relaxed), 2);
     }
 }
