@@ -41,8 +41,8 @@ pub enum StoreError {
         /// Which format it has.
         reason: Arc<str>,
     },
-    /// The value cannot be stored as it is. Nothing was written.
-    #[error("{what} cannot be stored: {reason}")]
+    /// A value, or an option, that the store does not take. Nothing was written.
+    #[error("{what} cannot be used: {reason}")]
     Invalid {
         /// Which part of the value.
         what: &'static str,

@@ -322,3 +322,8 @@ impl<C: Connect> Links<C> {
 pub(crate) fn is_transient(error: &StoreError) -> bool {
     matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. })
 }
+
+/// As an address has them: what has colons of its own stands in brackets.
+pub(crate) fn host_and_port(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}

@@ -62,7 +62,9 @@ impl Launcher for Redis {
     }
 
     fn ask(&self, place: NodeAddress, identity: &Identity, _: Option<usize>) -> Result<(), NotReady> {
-        let said = info(place.listens, &identity.password)?;
+        let Some(said) = info(place.listens, &identity.password)? else {
+            return Err(NotReady::Another("a Redis that does not take its password".into()));
+        };
         // the name of its file of configuration, which no other has
         let file = field(&said, "config_file").unwrap_or_default();
         let name = Path::new(file).file_stem().map(|name| name.to_string_lossy().into_owned());
@@ -99,8 +101,8 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", text(path).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// What it says of itself.
-fn info(address: SocketAddr, password: &str) -> io::Result<String> {
+/// What it says of itself; nothing where the password is not its own.
+fn info(address: SocketAddr, password: &str) -> io::Result<Option<String>> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -109,7 +111,7 @@ fn info(address: SocketAddr, password: &str) -> io::Result<String> {
     let mut line = String::new();
     answer.read_line(&mut line)?;
     if line.starts_with("-WRONGPASS") || line.starts_with("-ERR") {
-        return Ok(String::new()); // it is somebody else's
+        return Ok(None);
     }
     line.clear();
     answer.read_line(&mut line)?;
@@ -118,7 +120,7 @@ fn info(address: SocketAddr, password: &str) -> io::Result<String> {
     let length = length.ok_or_else(|| io::Error::other(format!("it answers {:?}", line.trim_end())))?;
     let mut text = Vec::new();
     answer.take(length).read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// A line `name:value`.

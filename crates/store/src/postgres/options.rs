@@ -9,7 +9,7 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::Bounds;
+use crate::links::{Bounds, host_and_port};
 
 /// Where PostgreSQL is, and how it is used.
 #[derive(Clone, PartialEq, Eq)]
@@ -115,13 +115,14 @@ fn is_ambiguous(url: &str) -> bool {
 fn place(url: &str) -> Arc<str> {
     let parsed = url.parse::<Config>().ok().filter(|_| !is_ambiguous(url));
     let Some(config) = parsed else { return "an address that cannot be read".into() };
-    let hosts = config.get_hosts().iter().map(|host| match host {
-        Host::Tcp(name) => name.clone(),
-        Host::Unix(path) => path.display().to_string(),
-    });
     let port = config.get_ports().first().copied().unwrap_or(5432);
-    let hosts = hosts.collect::<Vec<_>>().join(",");
-    format!("postgres://{hosts}:{port}/{}", config.get_dbname().unwrap_or_default()).into()
+    // of several the first: they are refused
+    let place = match config.get_hosts().first() {
+        Some(Host::Tcp(name)) => host_and_port(name, port),
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => String::new(),
+    };
+    format!("postgres://{place}/{}", config.get_dbname().unwrap_or_default()).into()
 }
 
 #[cfg(test)]
@@ -165,6 +166,7 @@ mod tests {
             assert!(!shown.contains("ter2"), "{url}: {shown}");
         }
         assert_eq!(&*with("postgres://me:secret@host:1/db").place(), "postgres://host:1/db");
+        assert_eq!(&*with("postgres://me:secret@[::1]/db").place(), "postgres://[::1]:5432/db");
         assert!(Options { connections: 0, ..Options::default() }.check().is_err());
     }
 }

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::IntoConnectionInfo;
+use redis::{ConnectionAddr, IntoConnectionInfo};
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::Bounds;
+use crate::links::{Bounds, host_and_port};
 
 /// Where Redis is, and how it is used.
 #[derive(Clone, PartialEq, Eq)]
@@ -89,7 +89,13 @@ impl Options {
 /// Where an address leads to, made of what was read from it: no part of it that may be a password is in there.
 fn place(url: &str) -> Arc<str> {
     match url.into_connection_info() {
-        Ok(info) => format!("redis://{}/{}", info.addr(), info.redis_settings().db()).into(),
+        Ok(info) => {
+            let place = match info.addr() {
+                ConnectionAddr::Tcp(host, port) => host_and_port(host, *port),
+                other => other.to_string(),
+            };
+            format!("redis://{place}/{}", info.redis_settings().db()).into()
+        }
         Err(_) => "an address that cannot be read".into(),
     }
 }
@@ -131,7 +137,7 @@ mod tests {
             let shown = format!("{:?} {}", with(url), with(url).place());
             assert!(!shown.contains("ter2"), "{url}: {shown}");
         }
-        assert_eq!(&*with("redis://me:secret@[::1]:6380/3").place(), "redis://::1:6380/3");
+        assert_eq!(&*with("redis://me:secret@[::1]:6380/3").place(), "redis://[::1]:6380/3");
         assert!(Options { waiting_max: 0, ..Options::default() }.check().is_err());
     }
 }
