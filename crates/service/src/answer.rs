@@ -22,11 +22,7 @@ pub struct Answer(pub(crate) Content);
 
 #[derive(Debug)]
 pub(crate) enum Content {
-    Plain {
-        status: StatusCode,
-        content_type: &'static str,
-        body: Bytes,
-    },
+    Plain { status: StatusCode, content_type: &'static str, body: Bytes },
     // boxed: an answer is handed on from place to place, and most have no such table
     Full(Box<Response<Body>>),
 }

@@ -14,11 +14,11 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use tidemark_wire::http1::is_host;
 
+use crate::Limits;
 use crate::answer::reason;
 use crate::connection::{Link, Outgoing, Verdict};
 use crate::metrics::{Bound, NO_ROUTE};
 use crate::work::{self, outgoing};
-use crate::Limits;
 
 const NO_ROOM_TEXT: &str = "the server's memory for requests and answers is taken; try again in a second";
 /// The answer where that is so before a head is whole.
@@ -187,7 +187,9 @@ async fn collect(link: &Link, head_bytes: usize, mut body: Incoming) -> Result<R
 /// Whether a body ended because the connection did.
 fn is_cut_off(error: &hyper::Error) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
-    !source.is_some_and(|error| error.kind() != std::io::ErrorKind::UnexpectedEof && error.raw_os_error().is_none())
+    !source.is_some_and(|error| {
+        error.kind() != std::io::ErrorKind::UnexpectedEof && error.raw_os_error().is_none()
+    })
 }
 
 /// The answer to a request that is not taken.
@@ -214,12 +216,22 @@ mod tests {
     #[test]
     fn a_target_is_a_path_or_names_a_host() {
         let is = |method, target: &str| target.parse().is_ok_and(|uri| is_target(&method, &uri));
-        for target in ["/a/b", "/a?x=/://?", "/a://b", "http://host:80/a?b", "http://host", "*", "HTTPS://[::1]:80/a"] {
+        for target in
+            ["/a/b", "/a?x=/://?", "/a://b", "http://host:80/a?b", "http://host", "*", "HTTPS://[::1]:80/a"]
+        {
             assert!(is(Method::GET, target), "{target}");
         }
-        for wrong in
-            ["http:///x", "http://?x", "http://u@h/", "http://a b/", "ftp://host/", "://host/", "x", "x/y", "h:80"]
-        {
+        for wrong in [
+            "http:///x",
+            "http://?x",
+            "http://u@h/",
+            "http://a b/",
+            "ftp://host/",
+            "://host/",
+            "x",
+            "x/y",
+            "h:80",
+        ] {
             assert!(!is(Method::GET, wrong), "{wrong}");
         }
         assert!(is(Method::CONNECT, "h:80"));

@@ -53,7 +53,8 @@ pub(crate) async fn answer(link: Arc<Link>, mut parts: Parts, body: Bytes) -> Re
                     answer
                 }
                 Begun::Answering(mut work) => {
-                    poll_fn(|context| poll_caught(work.as_mut(), context).map(|done| of_caught(done, counts))).await
+                    poll_fn(|context| poll_caught(work.as_mut(), context).map(|done| of_caught(done, counts)))
+                        .await
                 }
             }
         }
@@ -140,7 +141,10 @@ fn at_endpoint(
 }
 
 /// What the work comes to, or that it panicked.
-fn poll_caught<F: Future>(work: Pin<&mut F>, context: &mut Context<'_>) -> Poll<std::thread::Result<F::Output>>
+fn poll_caught<F: Future>(
+    work: Pin<&mut F>,
+    context: &mut Context<'_>,
+) -> Poll<std::thread::Result<F::Output>>
 where
     F: ?Sized,
 {
@@ -216,4 +220,3 @@ impl Drop for InFlight<'_> {
         }
     }
 }
-

@@ -48,7 +48,11 @@ impl Stopping {
 
 /// Serves the connections that arrive on `incoming` until the sender is dropped, lets them finish, and returns
 /// how many had to be cut at the deadline.
-pub(crate) async fn run(shared: Arc<Shared>, index: usize, mut incoming: mpsc::Receiver<std::net::TcpStream>) -> usize {
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    index: usize,
+    mut incoming: mpsc::Receiver<std::net::TcpStream>,
+) -> usize {
     INDEX.set(index);
     let stopping = Arc::new(Stopping { flag: AtomicBool::new(false), notify: Notify::new() });
     // Each connection holds a sender; once all are gone all connections have ended.

@@ -188,7 +188,8 @@ fn what_two_could_read_differently_is_refused() {
     }
     // chunks count, not the length, and nothing is read behind them
     let both = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let answer = running.all(format!("{both}2\r\nhi\r\n0\r\n\r\nGET /uri HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+    let answer =
+        running.all(format!("{both}2\r\nhi\r\n0\r\n\r\nGET /uri HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nhi"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
     running.end();

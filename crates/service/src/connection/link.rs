@@ -62,6 +62,9 @@ pub(crate) struct LinkState {
     pub(super) request_bytes: usize,
     /// Bytes of answers that hyper has and has not given us.
     pub(super) unsent: usize,
+    /// Bytes of the latest piece of an answer, and of all pieces that are not wholly sent: each stays whole until then.
+    piece_bytes: usize,
+    kept_bytes: usize,
     pub(super) held: Held,
     /// For whoever waits for a body.
     pub(super) verdict: Option<Verdict>,
@@ -86,6 +89,8 @@ impl Link {
             received: 0,
             request_bytes: 0,
             unsent: 0,
+            piece_bytes: 0,
+            kept_bytes: 0,
             held: Held::new(shared.counts.budget.clone()),
             verdict: None,
             watches: false,
@@ -142,15 +147,22 @@ impl LinkState {
     pub(crate) fn answer(&mut self, whole_bytes: Option<usize>, now: Instant) {
         self.has_served = true;
         self.request_bytes = 0;
-        self.unsent += whole_bytes.unwrap_or(0);
+        self.keep(whole_bytes.unwrap_or(0));
         self.phase = if whole_bytes.is_some() { Phase::Head } else { Phase::Answer };
         self.since = now;
     }
 
     /// More of an answer goes to hyper.
     pub(crate) fn more(&mut self, bytes: usize) {
-        self.unsent += bytes;
+        self.keep(bytes);
         self.since = Instant::now();
+    }
+
+    fn keep(&mut self, bytes: usize) {
+        // hyper asks for more only when little is left of what it has
+        self.kept_bytes = bytes + if self.unsent > 0 { self.piece_bytes } else { 0 };
+        self.piece_bytes = bytes;
+        self.unsent += bytes;
     }
 
     /// The answer whose pieces went to hyper has ended.
@@ -177,7 +189,7 @@ impl LinkState {
 
     /// What it holds while it waits.
     pub(super) fn held_bytes(&self) -> usize {
-        self.received + self.request_bytes + self.unsent + self.out.capacity()
+        self.received + self.request_bytes + self.unsent.max(self.kept_bytes) + self.out.capacity()
     }
 
     /// Sends all that is to be sent; ready when that is done.
@@ -242,11 +254,7 @@ impl AsyncRead for Socket {
 }
 
 impl AsyncWrite for Socket {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.0.state().poll_take(context, &[IoSlice::new(bytes)])
     }
 
@@ -264,7 +272,8 @@ impl AsyncWrite for Socket {
 
     /// hyper has given all it had. What is left of the count was never sent: the body of an answer to HEAD.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.state().unsent = 0;
+        let mut state = self.0.state();
+        (state.unsent, state.kept_bytes) = (0, 0);
         Poll::Ready(Ok(()))
     }
 
