@@ -35,16 +35,16 @@ pub(crate) struct Gone;
 struct Refused {
     /// What the client hit.
     bound: Option<Bound>,
-    answer: Response<Body>,
+    answer: Box<Response<Body>>,
 }
 
 impl Refused {
     fn malformed(text: &str) -> Self {
-        Refused { bound: None, answer: reason(StatusCode::BAD_REQUEST, text) }
+        Refused { bound: None, answer: Box::new(reason(StatusCode::BAD_REQUEST, text)) }
     }
 
     fn beyond(bound: Bound, status: StatusCode, text: &str) -> Self {
-        Refused { bound: Some(bound), answer: reason(status, text) }
+        Refused { bound: Some(bound), answer: Box::new(reason(status, text)) }
     }
 
     fn no_room() -> Self {
@@ -206,7 +206,7 @@ fn refuse(link: Arc<Link>, method: &Method, refused: Refused) -> Response<Outgoi
     state.linger();
     drop(state);
     answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    outgoing(link, answer.into(), HeaderMap::new(), now)
+    outgoing(link, (*answer).into(), HeaderMap::new(), now)
 }
 
 #[cfg(test)]

@@ -141,13 +141,10 @@ fn at_endpoint(
 }
 
 /// What the work comes to, or that it panicked.
-fn poll_caught<F: Future>(
+fn poll_caught<F: Future + ?Sized>(
     work: Pin<&mut F>,
     context: &mut Context<'_>,
-) -> Poll<std::thread::Result<F::Output>>
-where
-    F: ?Sized,
-{
+) -> Poll<std::thread::Result<F::Output>> {
     match catch_unwind(AssertUnwindSafe(|| work.poll(context))) {
         Ok(polled) => polled.map(Ok),
         Err(panic) => Poll::Ready(Err(panic)),
