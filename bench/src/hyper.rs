@@ -1,6 +1,6 @@
-//! The shipped systems behind hyper in place of our own server: the same routes and stores, an event loop for each
-//! thread, connections in turn. What is left out is left out in its favour: no counts of requests, no bounds, no
-//! orderly stop. What it tells is whether our server is worth its lines (docs/benchmarks.md).
+//! The shipped systems behind hyper alone: the same routes and stores, an event loop for each thread, connections in
+//! turn. There are no counts of requests, no bounds, no orderly stop: what those cost in `tidemark serve` is the
+//! difference (docs/benchmarks.md).
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

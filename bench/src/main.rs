@@ -5,7 +5,7 @@
 //! about themselves: requests are counted by the server, CPU time and memory by the kernel.
 //!
 //! `serve` is the server of the first, and `bare` the least loops that could drive it; `floor` is the least server that
-//! could stand in for one (bench/trade), `hyper` a shipped system behind hyper (bench/service).
+//! could stand in for one (bench/trade), `hyper` a shipped system behind hyper alone (bench/service).
 
 mod bare;
 mod calls;
@@ -46,7 +46,7 @@ enum Verb {
     Calls(calls::Options),
     /// The server: answers until its standard input ends, then prints what it saw
     Serve(server::Options),
-    /// A shipped system behind hyper in place of our own server
+    /// A shipped system behind hyper alone
     Hyper(hyper::Options),
     /// The least server: counts bytes, writes a fixed answer
     Floor(floor::Options),

@@ -38,7 +38,7 @@ fn router(app: Arc<App>) -> Router {
 /// Which path does what.
 fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
     [
-        ("/m", get(take_query).post(take_body)),
+        ("/m", get(take).post(take)),
         ("/count", get(count)),
         ("/behind", get(behind)),
         ("/messages/{user}", get(messages)),
@@ -49,14 +49,21 @@ fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
 pub(crate) fn system(app: Arc<App>) -> System {
     let routes = router(app.clone());
     System::new(routes).fast_path("/m", move |method, query, body| {
-        let message = match *method {
-            Method::GET => message_of_query(query.unwrap_or_default()),
-            Method::POST => read_message(Bytes::copy_from_slice(body)),
-            _ => return None, // the router says what is allowed
-        };
+        if !matches!(*method, Method::GET | Method::POST) {
+            return None; // the router says what is allowed
+        }
+        let message = message(method, query, body);
         let app = app.clone();
         Some(async move { taken(&app, message).await })
     })
+}
+
+/// The message that a request has, as its body or in its query.
+fn message(method: &Method, query: Option<&str>, body: &[u8]) -> Result<Message, NotAMessage> {
+    match *method {
+        Method::POST => read_message(Bytes::copy_from_slice(body)),
+        _ => message_of_query(query.unwrap_or_default()),
+    }
 }
 
 fn plain(body: impl Into<Body>) -> Response {
@@ -74,12 +81,8 @@ async fn taken(app: &App, message: Result<Message, NotAMessage>) -> Answer {
     }
 }
 
-async fn take_query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    taken(&app, message_of_query(query.as_deref().unwrap_or_default())).await
-}
-
-async fn take_body(State(app): Shared, body: Bytes) -> Answer {
-    taken(&app, read_message(body)).await
+async fn take(State(app): Shared, method: Method, RawQuery(query): RawQuery, body: Bytes) -> Answer {
+    taken(&app, message(&method, query.as_deref(), &body)).await
 }
 
 async fn count(State(app): Shared) -> Result<Response, Refusal> {

@@ -8,7 +8,7 @@ use axum::http::{Method, StatusCode};
 use bytes::Bytes;
 use tidemark_service::{
     Answer, Begun, Endpoint, EndpointRequest, OPENAPI_PATH, RouteId, ServiceError, Starting, Upgrade,
-    Upgraded, json, not_allowed, reason,
+    Upgraded, json, not_allowed,
 };
 use tidemark_wire::rpc::Greeting;
 use tokio::net::TcpStream;
@@ -100,7 +100,7 @@ impl Endpoint for Calls {
             let Some(target) = path.target(request.method) else {
                 return Some((path.route, Begun::Done(not_allowed(&path.allow).into())));
             };
-            let request = Request::new(request.path, arguments, request.query, request.body());
+            let request = Request::new(request.path, arguments, request.query, request.body);
             return Some((
                 path.route,
                 Begun::Answering(target.service.clone().request(target.method, request)),
@@ -124,11 +124,7 @@ impl Endpoint for Calls {
 impl Started {
     /// Agrees to a WebSocket, or says why not.
     fn upgrade(&self, request: &EndpointRequest<'_>) -> Begun {
-        let Some(request) = request.to_http() else {
-            let why = "the target of the request or one of its headers is malformed";
-            return Begun::Done(reason(StatusCode::BAD_REQUEST, why).into());
-        };
-        match upgrade::agree(&request) {
+        match upgrade::agree(request) {
             Ok((response, form)) => {
                 let conversation = Conversation { conversations: self.conversations.clone(), form };
                 Begun::Upgrade(Answer::from(response), Box::new(conversation))

@@ -69,7 +69,7 @@ impl From<SameId> for End {
     }
 }
 
-struct Connection<'a> {
+struct Connection {
     stream: TcpStream,
     desk: Arc<Desk>,
     lanes: Lanes,
@@ -86,7 +86,7 @@ struct Connection<'a> {
     sleep: Pin<Box<Sleep>>,
     wakes_at: Instant,
     /// What it holds while it waits, entered among what all do.
-    held: Held<'a>,
+    held: Held,
 }
 
 /// Takes calls until the client goes, does what it must not, or `stop` completes; then what is in flight is finished.
@@ -135,7 +135,7 @@ pub(crate) async fn run(conversations: &Conversations, form: Form, connection: U
 struct Open(Arc<CallCounts>, usize, Arc<Desk>);
 
 impl Open {
-    fn begin(connection: &Connection<'_>) -> Self {
+    fn begin(connection: &Connection) -> Self {
         let counts = connection.counts.of(connection.worker);
         bump(&counts.connections, 1);
         counts.connections_open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -150,7 +150,7 @@ impl Drop for Open {
     }
 }
 
-impl Connection<'_> {
+impl Connection {
     fn poll(&mut self, context: &mut Context<'_>, stops: bool) -> Poll<End> {
         let mut scratch = SCRATCH.take();
         scratch.resize(READ_BYTES, 0);

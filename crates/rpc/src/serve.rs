@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::desk::Desk;
 use crate::{Description, Form, Refusal, Request};
 use axum::http::StatusCode;
-use tidemark_service::{Answer, Answering, reason, spare_buffer};
+use tidemark_service::{Answer, Answering, reason};
 
 /// What `#[service]` makes of a trait; not to be written by hand.
 pub trait Service: Send + Sync + 'static {
@@ -74,9 +74,9 @@ impl<S: Service> AnyService for S {
 
     fn request(self: Arc<Self>, method: usize, request: Request) -> Answering {
         Box::pin(async move {
-            let mut answer = spare_buffer();
+            let mut answer = Vec::new();
             match Service::request(&*self, method, request, &mut answer).await {
-                Ok(()) => Answer::written(answer),
+                Ok(()) => Answer::new(StatusCode::OK, "application/json", answer),
                 Err(refusal) => {
                     let status =
                         StatusCode::from_u16(refusal.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

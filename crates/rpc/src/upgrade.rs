@@ -1,14 +1,14 @@
 //! From an HTTP request to a WebSocket for calls.
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version, header};
 use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 
 use crate::Form;
-use tidemark_service::{not_allowed, reason};
+use tidemark_service::{EndpointRequest, not_allowed, reason};
 
 /// The answer to a request for a WebSocket and the form of its payloads, or why not.
-pub(crate) fn agree<B>(request: &Request<B>) -> Result<(Response<Body>, Form), Box<Response<Body>>> {
+pub(crate) fn agree(request: &EndpointRequest<'_>) -> Result<(Response<Body>, Form), Box<Response<Body>>> {
     let (key, form) = check(request)?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -22,10 +22,10 @@ pub(crate) fn agree<B>(request: &Request<B>) -> Result<(Response<Body>, Form), B
     Ok((response, form))
 }
 
-fn check<B>(request: &Request<B>) -> Result<(Key, Form), Box<Response<Body>>> {
-    let headers = request.headers();
+fn check(request: &EndpointRequest<'_>) -> Result<(Key, Form), Box<Response<Body>>> {
+    let headers = request.headers;
     let refused = |error: HandshakeError| Box::new(reason(StatusCode::BAD_REQUEST, &error.to_string()));
-    if request.method() != Method::GET {
+    if *request.method != Method::GET {
         return Err(Box::new(not_allowed("GET")));
     }
     if !has_token(headers, header::UPGRADE, "websocket") {
@@ -34,7 +34,7 @@ fn check<B>(request: &Request<B>) -> Result<(Key, Form), Box<Response<Body>>> {
         refusal.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         return Err(Box::new(refusal));
     }
-    if !has_token(headers, header::CONNECTION, "upgrade") || request.version() != Version::HTTP_11 {
+    if !has_token(headers, header::CONNECTION, "upgrade") || request.version != Version::HTTP_11 {
         return Err(refused(HandshakeError::Connection));
     }
     if only(headers, header::SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {

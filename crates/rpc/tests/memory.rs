@@ -30,8 +30,8 @@ const HELD_MAX: usize = 32 * MIB;
 /// What a process may take beside that: what its allocator does not give back, buffers of its workers.
 const SLACK: usize = 24 * MIB;
 
-/// What a connection may take that holds nothing.
-const IDLE_BYTES: usize = 4 << 10;
+/// What a connection may take that holds nothing: hyper's buffers for a head each way, and its state.
+const IDLE_BYTES: usize = 24 << 10;
 
 /// Says to this test's process that it is the server.
 const SERVE: &str = "TIDEMARK_TEST_SERVE";

@@ -22,13 +22,7 @@ pub struct Answer(pub(crate) Content);
 
 #[derive(Debug)]
 pub(crate) enum Content {
-    Plain {
-        status: StatusCode,
-        content_type: &'static str,
-        body: Bytes,
-    },
-    /// JSON in a buffer of the worker's.
-    Written(Vec<u8>),
+    Plain { status: StatusCode, content_type: &'static str, body: Bytes },
     // boxed: an answer is handed on from place to place, and most have no such table
     Full(Box<Response<Body>>),
 }
@@ -39,27 +33,11 @@ impl Answer {
         Answer(Content::Plain { status, content_type, body: body.into() })
     }
 
-    /// 200 with JSON that was written to a [spare buffer](crate::spare_buffer), which goes back when it is sent.
-    pub fn written(json: Vec<u8>) -> Self {
-        Answer(Content::Written(json))
-    }
-
     /// Its status.
     pub fn status(&self) -> StatusCode {
         match &self.0 {
             Content::Plain { status, .. } => *status,
-            Content::Written(_) => StatusCode::OK,
             Content::Full(response) => response.status(),
-        }
-    }
-
-    /// Whether the connection is to be closed behind it.
-    pub(crate) fn asks_to_close(&self) -> bool {
-        match &self.0 {
-            Content::Plain { .. } | Content::Written(_) => false,
-            Content::Full(response) => {
-                response.headers().get(header::CONNECTION).is_some_and(|value| value == "close")
-            }
         }
     }
 }
@@ -75,7 +53,6 @@ impl IntoResponse for Answer {
     fn into_response(self) -> Response<Body> {
         match self.0 {
             Content::Plain { status, content_type, body } => typed(status, content_type, body),
-            Content::Written(body) => json(StatusCode::OK, body),
             Content::Full(response) => *response,
         }
     }

@@ -5,14 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{Method, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, Version};
 use prometheus_client::collector::Collector;
-use tidemark_wire::http1::RequestDecoder;
 use tokio::net::TcpStream;
 
 use crate::metrics::Counts;
-use crate::{Answer, Held, ServiceError, request};
+use crate::{Answer, Held, ServiceError};
 
 /// An answer that is being worked on.
 pub type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
@@ -61,7 +60,7 @@ pub struct Upgraded<'a> {
     /// The number of the worker that it belongs to, from 0.
     pub worker: usize,
     /// Its part of the memory that all connections may hold together.
-    pub held: Held<'a>,
+    pub held: Held,
     /// After so much silence a client is gone.
     pub silence_max: Duration,
     /// Completes when the server stops.
@@ -100,18 +99,18 @@ pub struct EndpointRequest<'a> {
     pub path: &'a str,
     /// What is behind the question mark.
     pub query: Option<&'a str>,
-    pub(crate) decoder: &'a RequestDecoder,
+    /// Its version of HTTP.
+    pub version: Version,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Its body.
+    pub body: &'a [u8],
 }
 
-impl EndpointRequest<'_> {
-    /// Its body.
-    pub fn body(&self) -> &[u8] {
-        self.decoder.body()
-    }
-
-    /// All of it, with a table of its headers; none where one of them is malformed.
-    pub fn to_http(&self) -> Option<Request<Body>> {
-        request::for_router(self.method, self.decoder)
+impl<'a> EndpointRequest<'a> {
+    pub(crate) fn new(parts: &'a Parts, body: &'a [u8]) -> Self {
+        let Parts { method, uri, version, headers, .. } = parts;
+        EndpointRequest { method, path: uri.path(), query: uri.query(), version: *version, headers, body }
     }
 }
 
@@ -136,7 +135,7 @@ where
         if request.path != self.path {
             return None;
         }
-        let begin = || (self.begin)(request.method, request.query, request.body());
+        let begin = || (self.begin)(request.method, request.query, request.body);
         let answering: Answering = match catch_unwind(AssertUnwindSafe(begin)) {
             Ok(answering) => Box::pin(answering?),
             // goes on where the answer is waited for, so that it counts under this path

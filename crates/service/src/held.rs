@@ -2,8 +2,10 @@
 //!
 //! A connection that does not wait is the only one of its worker that does not, so what it needs for a moment is
 //! bounded by the number of workers. Whenever it is to wait it enters what it keeps meanwhile; with little of that, as
-//! nearly all have, it touches nothing that another worker writes.
+//! nearly all have, it touches nothing that another worker writes. The buffers that hyper has for each connection, 16 KiB
+//! for a usual one, are not entered: the number of connections bounds them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// So much each connection may hold without its being entered: a request and an answer of the usual size.
@@ -33,13 +35,13 @@ impl Budget {
 
 /// What one connection has entered of the memory that all may hold together; taken back when it is dropped.
 #[derive(Debug)]
-pub struct Held<'a> {
-    budget: &'a Budget,
+pub struct Held {
+    budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl<'a> Held<'a> {
-    pub(crate) fn new(budget: &'a Budget) -> Self {
+impl Held {
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
         Held { budget, bytes: 0 }
     }
 
@@ -60,20 +62,6 @@ impl<'a> Held<'a> {
         entered
     }
 
-    /// The same, room or not.
-    pub(crate) fn set_anyway(&mut self, bytes: usize) {
-        if !self.set(bytes) {
-            let bytes = entered(bytes);
-            self.budget.held.fetch_add(bytes - self.bytes, Ordering::Relaxed);
-            self.bytes = bytes;
-        }
-    }
-
-    /// Whether it could hold so many bytes more than are entered.
-    pub(crate) fn has_room(&self, more: usize) -> bool {
-        self.budget.held_bytes().saturating_add(more) <= self.budget.most
-    }
-
     /// Whether more than half is taken: what is kept only to be used again had better go.
     pub fn is_scarce(&self) -> bool {
         self.budget.held_bytes() > self.budget.most / 2
@@ -87,7 +75,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Held {
     fn drop(&mut self) {
         self.less(0);
     }
@@ -101,17 +89,17 @@ mod tests {
 
     #[test]
     fn what_is_usual_is_free() {
-        let budget = Budget::new(0);
-        assert!(Held::new(&budget).set(FREE_BYTES));
-        assert!(!Held::new(&budget).set(FREE_BYTES + 1));
+        let budget = Arc::new(Budget::new(0));
+        assert!(Held::new(budget.clone()).set(FREE_BYTES));
+        assert!(!Held::new(budget).set(FREE_BYTES + 1));
     }
 
     proptest! {
         /// The account is the sum of what each has, never above the bound, and nothing when all are gone.
         #[test]
         fn it_adds_up(steps in prop::collection::vec((0usize..4, 0usize..100_000), 0..60)) {
-            let budget = Budget::new(200_000);
-            let mut all: Vec<Held<'_>> = (0..4).map(|_| Held::new(&budget)).collect();
+            let budget = Arc::new(Budget::new(200_000));
+            let mut all: Vec<Held> = (0..4).map(|_| Held::new(budget.clone())).collect();
             let mut entered = [0; 4];
             for (which, bytes) in steps {
                 let counted = if bytes <= FREE_BYTES { 0 } else { bytes.next_multiple_of(FREE_BYTES) };

@@ -3,7 +3,7 @@
 //! A system brings an axum [`Router`](axum::Router), made into a [`System`] with its background work and its own
 //! metrics. A [`Server`] binds an address, lets the system start while it already answers `/health` with 503,
 //! then serves it on a number of workers until it is told to stop, and finishes what is in flight. Connections are spread
-//! evenly over the workers, and busy ones go over to the worker on the processor where their packets arrive.
+//! evenly over the workers.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -39,31 +39,26 @@
 //!
 //! # How it is made
 //!
-//! Each worker is a thread with an event loop of its own. The calling thread accepts and gives each
-//! connection to the worker that has the fewest. A busy connection can migrate, between two requests, to the worker on
-//! the processor where its packets arrive. One worker at a time owns a connection. Counters are kept for each worker and route and added up when
+//! Each worker is a thread with an event loop of its own. The calling thread accepts and gives each connection to the
+//! worker that has the fewest, which owns it from then on. Counters are kept for each worker and route and added up when
 //! `/metrics` is asked for.
 //!
-//! The HTTP is `tidemark-wire`'s, the routing axum's: measured on its own, axum's routing of thirty patterns takes
-//! 0.5 µs more than a hand-written match, a small part of the 15 to 40 µs that a request takes in all. With the boxed
-//! futures around it, and the table of headers that it is given, it is more: a system most of whose requests are for
-//! one path has a [fast path](System::fast_path) for that.
+//! hyper speaks HTTP, axum routes. What is around them: bounds on what a client may send, hold and take its time for,
+//! one timer for each connection, counters, and the stop. A request is whole before anybody works on it. A system most of
+//! whose requests are for one path has a [fast path](System::fast_path) past the router.
 //!
-//! A connection that waits has no buffers. What is read goes through one buffer of its worker, and a request that came
-//! whole, as nearly all do, is decoded from there; ten thousand connections then cost little more than their sockets,
-//! also of the processor's cache.
+//! Each connection has buffers of hyper's, 16 KiB for a usual one, also while it waits; what it holds beyond that is
+//! entered in one account for all ([`Limits::held_bytes_max`]).
 
 /// Where a system describes its paths, as OpenAPI.
 pub const OPENAPI_PATH: &str = "/openapi.json";
 
 mod answer;
-mod buffers;
 mod connection;
 pub mod encode;
 mod endpoint;
 mod error;
 mod held;
-mod home;
 mod limits;
 mod logs;
 mod metrics;
@@ -79,11 +74,10 @@ mod settings;
 mod shared;
 mod stop;
 mod timings;
+mod work;
 mod worker;
-mod write;
 
 pub use answer::{Answer, json, not_allowed, reason, text, typed};
-pub use buffers::spare_buffer;
 pub use endpoint::{Answering, Begun, Endpoint, EndpointRequest, RouteId, Starting, Upgrade, Upgraded};
 pub use error::ServiceError;
 pub use held::Held;

@@ -19,13 +19,13 @@ pub struct Limits {
     pub connections_max: usize,
     /// Bytes of a request body. More is answered 413.
     pub body_bytes_max: usize,
-    /// Bytes of a request head: request line and headers. More is answered 431.
+    /// Bytes of a request head: request line and headers. More is answered 431, or 414 where it is the target's fault.
     pub head_bytes_max: usize,
     /// Header lines of a request. More is answered 431.
     pub headers_max: usize,
     /// Bytes of requests and answers that all connections together may hold while they wait: for the rest of a request,
-    /// for an answer to be made, for a client to take it. Each may hold 4 KiB beside that, so that small requests are
-    /// taken in any case. A request beyond is answered 503 with `Retry-After`, a WebSocket closed with 1013; a client
+    /// for an answer to be made, for a client to take it. Each may hold 4 KiB beside that, and the buffers that hyper has for
+    /// it, so that small requests are taken in any case. A request beyond is answered 503 with `Retry-After`, a WebSocket closed with 1013; a client
     /// that does not take its answers is cut off.
     pub held_bytes_max: usize,
     /// A connection that does not deliver a whole request head for this long is closed,

@@ -74,8 +74,6 @@ pub(crate) struct WorkerCounts {
     routes: Box<[OnceLock<Box<RouteCounts>>]>,
     pub(crate) connections_open: AtomicI64,
     pub(crate) connections: AtomicU64,
-    /// Those that came from another worker.
-    pub(crate) connections_moved: AtomicU64,
     pub(crate) in_flight: AtomicI64,
     pub(crate) panics: AtomicU64,
     pub(crate) abandoned: AtomicU64,
@@ -90,7 +88,6 @@ impl WorkerCounts {
             routes: (0..ROUTES_MAX).map(|_| OnceLock::new()).collect(),
             connections_open: AtomicI64::new(0),
             connections: AtomicU64::new(0),
-            connections_moved: AtomicU64::new(0),
             in_flight: AtomicI64::new(0),
             panics: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
@@ -280,9 +277,6 @@ impl Collector for Counts {
         plain(e, "tidemark_held_bytes", help, held)?;
         let accepted = Value::Counter(self.sum(|worker| &worker.connections));
         plain(e, "tidemark_connections", "Connections accepted", accepted)?;
-        let moved = Value::Counter(self.sum(|worker| &worker.connections_moved));
-        let help = "Connections that went over to the worker on the processor where their packets arrive";
-        plain(e, "tidemark_connections_moved", help, moved)?;
         let broken = Value::Counter(self.sum(|worker| &worker.broken_connections));
         let help = "Connections that ended in an error: reset, cut off, or not HTTP";
         plain(e, "tidemark_connections_broken", help, broken)?;

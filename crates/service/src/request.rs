@@ -1,284 +1,212 @@
-//! One request: what it is for, and the work on its answer begun.
+//! One request: whether it is taken, and its body.
 
-use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Instant;
 
-use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use axum::body::{Body, HttpBody};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use bytes::Bytes;
-use tidemark_wire::http1::{RequestDecoder, is_host};
-use tower::Service;
+use hyper::body::Incoming;
+use tidemark_wire::http1::is_host;
 
-use crate::Answer;
-use crate::answer::{json, not_allowed, reason, typed};
-use crate::endpoint::{self, Answering, EndpointRequest, RouteId, Upgrade};
-use crate::metrics::{self, NO_ROUTE, WorkerCounts};
-use crate::shared::{Published, Shared, State};
+use crate::Limits;
+use crate::answer::reason;
+use crate::connection::{Link, Outgoing, Verdict};
+use crate::metrics::{Bound, NO_ROUTE};
+use crate::work::{self, outgoing};
 
-/// The content type of the OpenMetrics text form.
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const NO_ROOM_TEXT: &str = "the server's memory for requests and answers is taken; try again in a second";
+/// The answer where that is so before a head is whole.
+pub(crate) const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+    connection: close\r\nretry-after: 1\r\ncontent-length: 89\r\n\r\n\
+    {\"reason\":\"the server's memory for requests and answers is taken; try again in a second\"}";
 
-/// What has become of a request that is whole.
-pub(crate) struct Begun<'a> {
-    pub(crate) began: Instant,
-    pub(crate) in_flight: InFlight<'a>,
-    pub(crate) method: Method,
-    /// By the number that its route is counted under; the router's is known once the work was polled.
-    pub(crate) route: usize,
-    pub(crate) work: Work,
+/// The client has gone within its request.
+#[derive(Debug, thiserror::Error)]
+#[error("it was closed within a request")]
+pub(crate) struct Gone;
+
+/// Why a request is not taken; the connection ends behind the answer to it.
+struct Refused {
+    /// What the client hit.
+    bound: Option<Bound>,
+    answer: Box<Response<Body>>,
 }
 
-/// The answer, or what will make it.
-pub(crate) enum Work {
-    Done(Answer),
-    /// An agreement to leave HTTP.
-    Upgrade(Answer, Box<dyn Upgrade>),
-    Answering(Answering),
-    Router(Pin<Box<dyn Future<Output = Response<Body>> + Send>>),
-}
+impl Refused {
+    fn malformed(text: &str) -> Self {
+        Refused { bound: None, answer: Box::new(reason(StatusCode::BAD_REQUEST, text)) }
+    }
 
-/// Path and query of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Target<'a> {
-    path: &'a str,
-    query: Option<&'a str>,
-}
+    fn beyond(bound: Bound, status: StatusCode, text: &str) -> Self {
+        Refused { bound: Some(bound), answer: Box::new(reason(status, text)) }
+    }
 
-impl<'a> Target<'a> {
-    /// None for what is no UTF-8, or none of the forms of a target. Of one with scheme and host, those are left out.
-    fn of(method: &[u8], target: &'a [u8]) -> Option<Self> {
-        let mut target = std::str::from_utf8(target).ok()?;
-        if !target.starts_with('/') {
-            match target.split_once("://") {
-                Some((scheme, rest)) => {
-                    let is_http = ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http));
-                    let at = rest.find(['/', '?']);
-                    let host = &rest[..at.unwrap_or(rest.len())];
-                    if !is_http || !is_host(host.as_bytes()) {
-                        return None;
-                    }
-                    target = at.map_or("/", |at| &rest[at..]);
-                }
-                // as of a proxy
-                None if method == b"CONNECT" && is_host(target.as_bytes()) => {}
-                None if target == "*" => {}
-                None => return None,
-            }
-        }
-        Some(match target.split_once('?') {
-            Some((path, query)) => Target { path, query: Some(query) },
-            None => Target { path: target, query: None },
-        })
+    fn no_room() -> Self {
+        let mut refused = Refused::beyond(Bound::Held, StatusCode::SERVICE_UNAVAILABLE, NO_ROOM_TEXT);
+        refused.answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        refused
     }
 }
 
-/// Begins the work on a request that is whole.
-pub(crate) fn begin<'a>(shared: &Shared, counts: &'a WorkerCounts, request: &RequestDecoder) -> Begun<'a> {
-    let (began, in_flight) = (Instant::now(), InFlight::begin(counts));
-    let (Ok(method), Some(target)) =
-        (Method::from_bytes(request.method()), Target::of(request.method(), request.target()))
-    else {
-        let refusal = reason(StatusCode::BAD_REQUEST, "the request line is not one of HTTP");
-        return Begun {
-            began,
-            in_flight,
-            method: Method::GET,
-            route: NO_ROUTE,
-            work: Work::Done(refusal.into()),
+/// Sees a request to its answer.
+pub(crate) async fn answer(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<Outgoing>, Gone> {
+    let (parts, body) = request.into_parts();
+    let head_bytes = head_bytes(&parts);
+    link.state().begin(head_bytes);
+    let taken = match check(&parts, &body, head_bytes, &link.shared.limits) {
+        Ok(()) => collect(&link, head_bytes, body).await?,
+        Err(refused) => Err(refused),
+    };
+    match taken {
+        Ok(body) => Ok(work::answer(link, parts, body).await),
+        Err(refused) => Ok(refuse(link, &parts.method, refused)),
+    }
+}
+
+/// How many bytes a head has, but for blanks that mean nothing.
+fn head_bytes(parts: &Parts) -> usize {
+    let line = parts.method.as_str().len() + target_bytes(&parts.uri) + "  HTTP/1.1\r\n\r\n".len();
+    let header = |(name, value): (&header::HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    line + parts.headers.iter().map(header).sum::<usize>()
+}
+
+fn target_bytes(uri: &Uri) -> usize {
+    let host = uri.authority().map_or(0, |host| host.as_str().len() + "http://".len());
+    host + uri.path_and_query().map_or(0, |path| path.as_str().len())
+}
+
+/// Whether a request is one, and one that is taken.
+fn check(parts: &Parts, body: &Incoming, head_bytes: usize, limits: &Limits) -> Result<(), Refused> {
+    let limit = limits.head_bytes_max;
+    if head_bytes > limit {
+        return Err(if target_bytes(&parts.uri) > limit / 2 {
+            let text = format!("the target does not fit into a head of {limit} bytes");
+            Refused::beyond(Bound::Head, StatusCode::URI_TOO_LONG, &text)
+        } else {
+            let text = format!("the head is larger than the limit of {limit} bytes");
+            Refused::beyond(Bound::Head, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &text)
+        });
+    }
+    if !has_a_host(&parts.headers, parts.version) {
+        let text = "a request of HTTP/1.1 must have exactly one Host header: a host, or host:port";
+        return Err(Refused::malformed(text));
+    }
+    if !is_target(&parts.method, &parts.uri) {
+        return Err(Refused::malformed("the request line is not one of HTTP"));
+    }
+    if body.is_end_stream() {
+        return Ok(());
+    }
+    let mut codings = parts.headers.get_all(header::TRANSFER_ENCODING).iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Err(Refused::malformed("Transfer-Encoding is not exactly `chunked`"));
+    }
+    if body.size_hint().lower() > limits.body_bytes_max as u64 {
+        return Err(too_large(limits));
+    }
+    Ok(())
+}
+
+fn too_large(limits: &Limits) -> Refused {
+    let text = format!("the body is larger than {} bytes", limits.body_bytes_max);
+    Refused::beyond(Bound::Body, StatusCode::PAYLOAD_TOO_LARGE, &text)
+}
+
+/// An empty one is one, for a client that knows no name.
+fn has_a_host(headers: &HeaderMap, version: Version) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) => version == Version::HTTP_10,
+        (Some(host), None) => host.is_empty() || is_host(host.as_bytes()),
+        _ => false,
+    }
+}
+
+/// Whether this is one of the forms of a target: a path, a URL of HTTP, `*`, or what CONNECT has.
+fn is_target(method: &Method, uri: &Uri) -> bool {
+    match (uri.scheme_str(), uri.authority()) {
+        (None, None) => true,
+        (None, Some(host)) => *method == Method::CONNECT && is_host(host.as_str().as_bytes()),
+        (Some("http" | "https"), Some(host)) => is_host(host.as_str().as_bytes()),
+        _ => false,
+    }
+}
+
+/// The whole body. One that has come in one piece is not copied.
+async fn collect(link: &Link, head_bytes: usize, mut body: Incoming) -> Result<Result<Bytes, Refused>, Gone> {
+    let limits = &link.shared.limits;
+    let (mut whole, mut pieces) = (Bytes::new(), Vec::new());
+    while !body.is_end_stream() {
+        let frame = poll_fn(|context| match Pin::new(&mut body).poll_frame(context) {
+            Poll::Ready(frame) => Poll::Ready(Ok(frame)),
+            Poll::Pending => match link.state().await_body(head_bytes + whole.len() + pieces.capacity()) {
+                Some(verdict) => Poll::Ready(Err(verdict)),
+                None => Poll::Pending,
+            },
+        });
+        let piece = match frame.await {
+            Ok(None) => break,
+            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+            Ok(Some(Err(error))) if is_cut_off(&error) => return Err(Gone),
+            Ok(Some(Err(_))) => return Ok(Err(Refused::malformed("malformed chunk"))),
+            Err(Verdict::Late) => {
+                let text = "the body did not arrive in time";
+                return Ok(Err(Refused::beyond(Bound::BodyTime, StatusCode::REQUEST_TIMEOUT, text)));
+            }
+            Err(Verdict::NoRoom) => return Ok(Err(Refused::no_room())),
         };
-    };
-    let (work, route) = work(shared, counts, &method, target, request);
-    Begun { began, in_flight, method, route, work }
-}
-
-fn work(
-    shared: &Shared,
-    counts: &WorkerCounts,
-    method: &Method,
-    target: Target<'_>,
-    request: &RequestDecoder,
-) -> (Work, usize) {
-    let published = shared.published.get().filter(|_| shared.state() != State::Starting);
-    if let Some(begun) =
-        published.and_then(|published| at_endpoint(published, counts, method, target, request))
-    {
-        return begun;
-    }
-    match (target.path, published) {
-        ("/health", _) => own(shared, "/health", method, health),
-        ("/metrics", _) => own(shared, "/metrics", method, scrape),
-        (_, None) => {
-            let starting = reason(StatusCode::SERVICE_UNAVAILABLE, "the system is still starting");
-            (Work::Done(starting.into()), NO_ROUTE)
+        if whole.len() + pieces.len() + piece.len() > limits.body_bytes_max {
+            return Ok(Err(too_large(limits)));
         }
-        (_, Some(published)) => (routed(published, method, request), NO_ROUTE),
-    }
-}
-
-/// An answer of the server itself, for GET and HEAD.
-fn own(
-    shared: &Shared,
-    route: &str,
-    method: &Method,
-    answer: fn(&Shared) -> Response<Body>,
-) -> (Work, usize) {
-    shared.counts.note_matched(route);
-    let response =
-        if matches!(*method, Method::GET | Method::HEAD) { answer(shared) } else { not_allowed("GET,HEAD") };
-    (Work::Done(response.into()), metrics::matched())
-}
-
-fn health(shared: &Shared) -> Response<Body> {
-    let (status, word) = match shared.state() {
-        State::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
-        State::Ready => (StatusCode::OK, "ready"),
-        State::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
-    };
-    let body = serde_json::json!({ "status": word, "system": shared.name, "version": shared.version });
-    json(status, body.to_string())
-}
-
-fn scrape(shared: &Shared) -> Response<Body> {
-    match shared.metrics_text() {
-        Some(text) => typed(StatusCode::OK, METRICS_TYPE, text),
-        None => reason(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),
-    }
-}
-
-/// The first endpoint that has the path.
-fn at_endpoint(
-    published: &Published,
-    counts: &WorkerCounts,
-    method: &Method,
-    target: Target<'_>,
-    decoder: &RequestDecoder,
-) -> Option<(Work, usize)> {
-    let request = EndpointRequest { method, path: target.path, query: target.query, decoder };
-    let begin = || published.endpoints.iter().find_map(|endpoint| endpoint.begin(&request));
-    let Ok(begun) = catch_unwind(AssertUnwindSafe(begin)) else {
-        return Some((Work::Done(panicked(counts)), NO_ROUTE));
-    };
-    let (RouteId(route), begun) = begun?;
-    let work = match begun {
-        endpoint::Begun::Done(answer) => Work::Done(answer),
-        endpoint::Begun::Answering(answering) => Work::Answering(answering),
-        endpoint::Begun::Upgrade(answer, upgrade) => Work::Upgrade(answer, upgrade),
-    };
-    Some((work, route))
-}
-
-/// What the router makes of it.
-fn routed(published: &Published, method: &Method, request: &RequestDecoder) -> Work {
-    let Some(request) = for_router(method, request) else { return Work::Done(not_a_request().into()) };
-    let answering = published.router.clone().call(request);
-    let answering = async { answering.await.unwrap_or_else(|never| match never {}) };
-    Work::Router(Box::pin(answering))
-}
-
-/// The request as the router takes it. Its header values are parts of one copy of the head.
-pub(crate) fn for_router(method: &Method, request: &RequestDecoder) -> Option<Request<Body>> {
-    let mut made = Request::new(Body::from(Bytes::copy_from_slice(request.body())));
-    *made.method_mut() = method.clone();
-    *made.uri_mut() = Uri::try_from(request.target()).ok()?;
-    *made.version_mut() = match request.minor_version() {
-        0 => axum::http::Version::HTTP_10,
-        _ => axum::http::Version::HTTP_11,
-    };
-    let head = request.head();
-    let copy = Bytes::copy_from_slice(head);
-    let headers = made.headers_mut();
-    headers.reserve(request.headers().count());
-    for (name, value) in request.headers() {
-        let at = (value.as_ptr() as usize).wrapping_sub(head.as_ptr() as usize);
-        let value = match copy.get(at..at.wrapping_add(value.len())) {
-            Some(_) => copy.slice(at..at + value.len()),
-            None => Bytes::copy_from_slice(value), // an empty one may lie anywhere
-        };
-        headers.append(HeaderName::from_bytes(name).ok()?, HeaderValue::from_maybe_shared(value).ok()?);
-    }
-    Some(made)
-}
-
-fn not_a_request() -> Response<Body> {
-    reason(StatusCode::BAD_REQUEST, "the target of the request or one of its headers is malformed")
-}
-
-impl Work {
-    /// What the connection goes on with behind the answer; the rest is dropped.
-    pub(crate) fn into_upgrade(self) -> Option<Box<dyn Upgrade>> {
-        if let Work::Upgrade(_, upgrade) = self { Some(upgrade) } else { None }
-    }
-
-    /// The answer, once it is there. A panic on the way to it is a 500. `route` is told what the router has matched.
-    pub(crate) fn poll(
-        &mut self,
-        context: &mut Context<'_>,
-        counts: &WorkerCounts,
-        route: &mut usize,
-    ) -> Poll<Answer> {
-        let polled = catch_unwind(AssertUnwindSafe(|| match self {
-            Work::Done(answer) | Work::Upgrade(answer, _) => {
-                let taken = Answer::new(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", Bytes::new());
-                Poll::Ready(std::mem::replace(answer, taken))
+        if whole.is_empty() && pieces.is_empty() {
+            whole = piece;
+        } else {
+            // twice as much, but no more than is announced
+            let rest = body.size_hint().upper().map_or(usize::MAX, |rest| rest as usize);
+            let bytes = whole.len() + piece.len();
+            if pieces.capacity() - pieces.len() < bytes {
+                pieces.reserve_exact(bytes + rest.min(pieces.len() + bytes));
             }
-            Work::Answering(answering) => answering.as_mut().poll(context),
-            Work::Router(answering) => {
-                // A handler begins to run within the first poll, and the note that a route was matched is made there.
-                metrics::clear_matched();
-                let polled = answering.as_mut().poll(context);
-                if *route == NO_ROUTE {
-                    *route = metrics::matched();
-                }
-                polled.map(Answer::from)
-            }
-        }));
-        polled.unwrap_or_else(|_panic| {
-            if matches!(self, Work::Router(_)) && *route == NO_ROUTE {
-                *route = metrics::matched();
-            }
-            Poll::Ready(panicked(counts))
-        })
-    }
-}
-
-fn panicked(counts: &WorkerCounts) -> Answer {
-    // The panic itself was printed by the panic hook.
-    counts.panics.fetch_add(1, Ordering::Relaxed);
-    tracing::error!("a request was answered 500 because its handler panicked");
-    reason(StatusCode::INTERNAL_SERVER_ERROR, "an internal error; the log of the server has the details")
-        .into()
-}
-
-/// The answer to a path that no route has.
-pub(crate) fn not_found() -> Response<Body> {
-    reason(StatusCode::NOT_FOUND, "no such path")
-}
-
-/// Counts a request as being worked on until it is dropped.
-pub(crate) struct InFlight<'a>(&'a WorkerCounts, bool);
-
-impl<'a> InFlight<'a> {
-    pub(crate) fn begin(counts: &'a WorkerCounts) -> Self {
-        counts.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight(counts, false)
-    }
-
-    pub(crate) fn finished(mut self) {
-        self.1 = true;
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-        if !self.1 {
-            self.0.abandoned.fetch_add(1, Ordering::Relaxed);
+            pieces.extend_from_slice(&std::mem::take(&mut whole));
+            pieces.extend_from_slice(&piece);
         }
     }
+    if !pieces.is_empty() {
+        whole = pieces.into();
+    }
+    let has_room = link.state().work(head_bytes + whole.len());
+    Ok(if has_room { Ok(whole) } else { Err(Refused::no_room()) })
+}
+
+/// Whether a body ended because the connection did.
+fn is_cut_off(error: &hyper::Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    !source.is_some_and(|error| {
+        error.kind() != std::io::ErrorKind::UnexpectedEof && error.raw_os_error().is_none()
+    })
+}
+
+/// The answer to a request that is not taken.
+fn refuse(link: Arc<Link>, method: &Method, refused: Refused) -> Response<Outgoing> {
+    let Refused { bound, mut answer } = refused;
+    let counts = link.counts();
+    let now = Instant::now();
+    match bound {
+        Some(bound) => counts.bound_hit(bound),
+        None => drop(counts.broken_connections.fetch_add(1, Ordering::Relaxed)),
+    }
+    let mut state = link.state();
+    counts.request(NO_ROUTE, method, answer.status(), now.saturating_duration_since(state.since()));
+    state.linger();
+    drop(state);
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    outgoing(link, (*answer).into(), HeaderMap::new(), now)
 }
 
 #[cfg(test)]
@@ -286,16 +214,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_has_a_path_and_maybe_a_query() {
-        let of = |target: &'static str| Target::of(b"GET", target.as_bytes()).map(|it| (it.path, it.query));
-        assert_eq!(of("/a/b"), Some(("/a/b", None)));
-        assert_eq!(of("/a?x=/://?"), Some(("/a", Some("x=/://?"))));
-        assert_eq!(of("/a://b"), Some(("/a://b", None)));
-        assert_eq!(of("http://host:80/a?b"), Some(("/a", Some("b"))));
-        assert_eq!(of("http://host?b"), Some(("", Some("b"))));
-        assert_eq!(of("http://host"), Some(("/", None)));
-        assert_eq!(of("*"), Some(("*", None)));
-        assert_eq!(of("HTTPS://[::1]:80/a"), Some(("/a", None)));
+    fn a_target_is_a_path_or_names_a_host() {
+        let is = |method, target: &str| target.parse().is_ok_and(|uri| is_target(&method, &uri));
+        for target in
+            ["/a/b", "/a?x=/://?", "/a://b", "http://host:80/a?b", "http://host", "*", "HTTPS://[::1]:80/a"]
+        {
+            assert!(is(Method::GET, target), "{target}");
+        }
         for wrong in [
             "http:///x",
             "http://?x",
@@ -305,11 +230,18 @@ mod tests {
             "://host/",
             "x",
             "x/y",
-            "?",
+            "h:80",
         ] {
-            assert_eq!(of(wrong), None, "{wrong}");
+            assert!(!is(Method::GET, wrong), "{wrong}");
         }
-        assert_eq!(Target::of(b"GET", b"/\xff"), None);
-        assert_eq!((Target::of(b"GET", b"h:80"), Target::of(b"CONNECT", b"h:80").is_some()), (None, true));
+        assert!(is(Method::CONNECT, "h:80"));
+    }
+
+    #[test]
+    fn the_answer_without_a_head_says_the_same_as_with_one() {
+        let text = std::str::from_utf8(NO_ROOM).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{} bytes", body.len());
+        assert_eq!(serde_json::from_str::<serde_json::Value>(body).unwrap()["reason"], NO_ROOM_TEXT);
     }
 }

@@ -20,7 +20,6 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::endpoint::{Endpoint, FastPath, RouteId};
-use crate::home::Handover;
 use crate::metrics::{Bound, Counts, NO_ROUTE};
 use crate::process::Process;
 use crate::shared::{Shared, State};
@@ -389,7 +388,7 @@ fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceErr
 
 /// The worker threads, and the way to hand them connections.
 struct Workers {
-    handovers: Vec<mpsc::Sender<Handover>>,
+    handovers: Vec<mpsc::Sender<TcpStream>>,
     threads: Vec<JoinHandle<usize>>,
 }
 
@@ -407,7 +406,6 @@ impl Workers {
             workers.handovers.push(handover);
             workers.threads.push(thread);
         }
-        shared.homes.open(&workers.handovers);
         Ok(workers)
     }
 
@@ -428,8 +426,7 @@ impl Workers {
         // Small answers must leave at once. Where these fail the connection is dead, and the worker sees it.
         let _ = stream.set_nodelay(true);
         counts.workers[index].connections_open.fetch_add(1, Ordering::Relaxed);
-        let handover = Handover { stream, has_moved: false };
-        if self.handovers[index].send(handover).await.is_err() {
+        if self.handovers[index].send(stream).await.is_err() {
             counts.workers[index].connections_open.fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -12,7 +12,6 @@ use tower::{Layer, Service};
 
 use crate::Limits;
 use crate::endpoint::Endpoint;
-use crate::home::Homes;
 use crate::metrics::Counts;
 
 /// Where the server is in its life.
@@ -39,7 +38,6 @@ pub(crate) struct Shared {
     /// There once the system has started.
     pub(crate) published: OnceLock<Published>,
     pub(crate) registry: Mutex<Registry>,
-    pub(crate) homes: Homes,
     state: AtomicU8,
 }
 
@@ -52,7 +50,6 @@ impl Shared {
         registry: Registry,
     ) -> Self {
         let state = AtomicU8::new(State::Starting as u8);
-        let homes = Homes::new(counts.workers.len());
         Shared {
             name,
             version,
@@ -60,7 +57,6 @@ impl Shared {
             counts,
             published: OnceLock::new(),
             registry: Mutex::new(registry),
-            homes,
             state,
         }
     }

@@ -1,4 +1,4 @@
-//! A worker: one thread with its own event loop, that owns the connections handed to it until they end or move on.
+//! A worker: one thread with its own event loop, that owns the connections handed to it until they end.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::server::conn::http1;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 
-use crate::connection::{Connection, End};
+use crate::connection::{self, End};
 use crate::endpoint::{Upgrade, Upgraded};
 use crate::held::Held;
-use crate::home::Handover;
 use crate::shared::Shared;
 
 /// How long, and how much, a client that was refused may go on sending before it is cut off.
@@ -46,17 +48,23 @@ impl Stopping {
 
 /// Serves the connections that arrive on `incoming` until the sender is dropped, lets them finish, and returns
 /// how many had to be cut at the deadline.
-pub(crate) async fn run(shared: Arc<Shared>, index: usize, mut incoming: mpsc::Receiver<Handover>) -> usize {
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    index: usize,
+    mut incoming: mpsc::Receiver<std::net::TcpStream>,
+) -> usize {
     INDEX.set(index);
     let stopping = Arc::new(Stopping { flag: AtomicBool::new(false), notify: Notify::new() });
     // Each connection holds a sender; once all are gone all connections have ended.
     let (alive, mut all_ended) = mpsc::channel::<()>(1);
-    while let Some(handover) = incoming.recv().await {
+    let protocol = Arc::new(connection::protocol(&shared.limits));
+    while let Some(stream) = incoming.recv().await {
         let (shared, stopping, alive) = (shared.clone(), stopping.clone(), alive.clone());
+        let protocol = protocol.clone();
         tokio::spawn(async move {
             let _alive = alive;
             let _open = Open(shared.clone(), index);
-            connection(shared, index, handover, stopping).await;
+            serve(shared, index, &protocol, stream, &stopping).await;
         });
     }
     stopping.flag.store(true, Ordering::Release);
@@ -78,34 +86,29 @@ impl Drop for Open {
     }
 }
 
-async fn connection(shared: Arc<Shared>, index: usize, handover: Handover, stopping: Arc<Stopping>) {
+async fn serve(
+    shared: Arc<Shared>,
+    index: usize,
+    protocol: &http1::Builder,
+    stream: std::net::TcpStream,
+    stopping: &Stopping,
+) {
     let counts = &shared.counts.workers[index];
-    let Handover { stream, has_moved } = handover;
-    if has_moved { &counts.connections_moved } else { &counts.connections }.fetch_add(1, Ordering::Relaxed);
-    let Ok(mut stream) = tokio::net::TcpStream::from_std(stream) else {
+    counts.connections.fetch_add(1, Ordering::Relaxed);
+    let Ok(stream) = TcpStream::from_std(stream) else {
         counts.broken_connections.fetch_add(1, Ordering::Relaxed);
         return;
     };
     // Polled once: that enters the task among those which the stop wakes. The flag says whether it has come.
     let mut stop = pin!(stopping.notify.notified());
     poll_fn(|context| Poll::Ready(stop.as_mut().poll(context).is_ready())).await;
-    let mut has_served = has_moved;
-    loop {
-        match Connection::new(&shared, index, &stopping, stream, has_served).serve().await {
-            (_, End::Closed) => {}
-            (mine, End::Moves(to)) => {
-                if let Some(mine) = shared.homes.hand_over(&shared.counts, to, mine) {
-                    (stream, has_served) = (mine, true);
-                    continue;
-                }
-            }
-            // Boxed, so that a connection which comes to neither has no room for them.
-            (stream, End::Refused) => Box::pin(linger(stream)).await,
-            (stream, End::Upgrade(upgrade, input)) => {
-                Box::pin(upgraded(&shared, index, (stream, input), upgrade, &stopping)).await;
-            }
+    match connection::serve(shared.clone(), index, protocol, stopping, stream).await {
+        None | Some((_, End::Closed)) => {}
+        // Boxed, so that a connection which comes to neither has no room for them.
+        Some((stream, End::Refused)) => Box::pin(linger(stream)).await,
+        Some((stream, End::Upgrade(upgrade, input))) => {
+            Box::pin(upgraded(&shared, index, (stream, input), upgrade, stopping)).await;
         }
-        return;
     }
 }
 
@@ -113,7 +116,7 @@ async fn connection(shared: Arc<Shared>, index: usize, handover: Handover, stopp
 async fn upgraded(
     shared: &Shared,
     worker: usize,
-    (stream, input): (tokio::net::TcpStream, Vec<u8>),
+    (stream, input): (TcpStream, Bytes),
     upgrade: Box<dyn Upgrade>,
     stopping: &Stopping,
 ) {
@@ -124,7 +127,8 @@ async fn upgraded(
             stop.await;
         }
     };
-    let held = Held::new(&shared.counts.budget);
+    let held = Held::new(shared.counts.budget.clone());
+    let input = input.to_vec();
     let silence_max = shared.limits.head_timeout;
     let connection = Upgraded { stream, input, worker, held, silence_max, stop: Box::pin(stop) };
     linger(upgrade.run(connection).await).await;
@@ -132,7 +136,7 @@ async fn upgraded(
 
 /// Takes in, for a moment, what a client is still sending that has already been refused. Closing at once would
 /// make the kernel reset the connection, and the client would lose the answer that says why.
-async fn linger(mut stream: tokio::net::TcpStream) {
+async fn linger(mut stream: TcpStream) {
     let draining = async {
         let _ = stream.shutdown().await;
         let mut scratch = [0; 4096];

@@ -66,7 +66,7 @@ fn a_body_that_is_too_large_is_413() {
 fn a_head_that_is_too_large_is_431() {
     let serving = serve(Limits { head_bytes_max: 8192, headers_max: 20, ..Limits::default() });
     let mut client = Client::new(serving.0);
-    client.send(format!("GET /health HTTP/1.1\r\nHost: x\r\nX: {}\r\n", "x".repeat(8192)).as_bytes());
+    client.send(format!("GET /health HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(8192)).as_bytes());
     assert_eq!(client.reply(false).status, 431);
     let mut client = Client::new(serving.0);
     client.send(format!("GET /health HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(21)).as_bytes());

@@ -111,7 +111,7 @@ fn a_body_of_unknown_length_comes_in_chunks_or_until_the_end_of_the_connection()
         "{head}"
     );
     assert!(head.contains("\r\nconnection: close") && !head.contains("content-length"), "{head}");
-    assert_eq!(body, format!("3e8\r\n{}\r\n", "x".repeat(1000)).repeat(3) + "0\r\n\r\n");
+    assert_eq!(body, format!("3E8\r\n{}\r\n", "x".repeat(1000)).repeat(3) + "0\r\n\r\n");
     let plain = running.all(b"GET /pieces HTTP/1.0\r\n\r\n");
     let (head, body) = plain.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.0 200 OK\r\n") && !head.contains("chunked"), "{head}");
@@ -129,7 +129,7 @@ fn a_client_of_http_1_0_may_keep_its_connection() {
         assert_eq!((reply.text(), reply.header("connection")), ("/uri", Some("keep-alive")));
     }
     client.send(b"GET /uri HTTP/1.0\r\n\r\n");
-    assert_eq!(client.reply(false).header("connection"), Some("close"));
+    assert_eq!(client.reply(false).header("connection"), None);
     assert!(client.is_closed());
     running.end();
 }
@@ -161,8 +161,8 @@ fn targets_and_headers_come_as_they_were_sent() {
     assert_eq!(client.get("http://elsewhere:1/uri?a").text(), "http://elsewhere:1/uri?a");
     let headers = [("X-Value", "one"), ("x-other", "?"), ("X-VALUE", ""), ("x-value", "a \u{e4} b")];
     assert_eq!(client.request("GET", "/headers", &headers, b"").body, "one||a \u{e4} b".as_bytes());
-    let pair = client.request("POST", "/echo", &[("Expect", "100-continue")], b"at once");
-    assert_eq!(pair.text(), "at once", "who does not wait for it is not told to go on");
+    let goes_on = client.request("POST", "/echo", &[("Expect", "100-continue")], b"at once");
+    assert_eq!((goes_on.status, client.reply(false).text()), (100, "at once"));
     for target in ["/\u{e4}", "/a\u{80}b"] {
         assert!([400, 404].contains(&client.get(target).status), "{target}");
     }
@@ -172,19 +172,26 @@ fn targets_and_headers_come_as_they_were_sent() {
 #[test]
 fn what_two_could_read_differently_is_refused() {
     let running = serve(Limits::default());
-    for head in [
-        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n",
-        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n",
-        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n",
-        "GET /uri HTTP/1.1\r\nHost: x\r\nHost: y\r\n",
-        "GET /uri HTTP/1.1\r\n",
-        "GET /uri HTTP/1.1\r\nHost : x\r\n",
-        "GET /uri HTTP/1.1\r\nHost: x\r\n folded\r\n",
+    // those that hyper refuses by itself have no reason with them
+    for (head, has_reason) in [
+        ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n", false),
+        ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n", true),
+        ("GET /uri HTTP/1.1\r\nHost: x\r\nHost: y\r\n", true),
+        ("GET /uri HTTP/1.1\r\n", true),
+        ("GET /uri HTTP/1.1\r\nHost : x\r\n", false),
+        ("GET /uri HTTP/1.1\r\nHost: x\r\n folded\r\n", false),
     ] {
         let answer = running.all(format!("{head}\r\n").as_bytes());
-        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"reason\""), "{head}: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{head}: {answer}");
+        assert_eq!(answer.contains("\"reason\""), has_reason, "{head}: {answer}");
         assert!(answer.contains("connection: close"), "{answer}");
     }
+    // chunks count, not the length, and nothing is read behind them
+    let both = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let answer =
+        running.all(format!("{both}2\r\nhi\r\n0\r\n\r\nGET /uri HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nhi"), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
     running.end();
 }
 
@@ -262,9 +269,8 @@ fn a_head_that_is_refused_has_no_body() {
     let target = format!("HEAD /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(9000));
     for (request, status) in [
         ("HEAD /uri HTTP/1.1\r\nHost: u@h\r\n\r\n", 400),
-        ("HEAD /uri HTTP/1.1\r\nHost : x\r\n\r\n", 400),
         ("\r\nHEAD /uri HTTP/1.1\r\n\r\n", 400),
-        ("HEAD http:///x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400),
+        ("HEAD http://u@h/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400),
         ("HEAD /uri HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", 413),
         (&long, 431),
         (&target, 414),
@@ -285,15 +291,13 @@ fn a_head_that_is_refused_has_no_body() {
 }
 
 #[test]
-fn chunk_sizes_beyond_all_measure_are_refused_at_once() {
+fn a_chunk_size_that_is_no_number_of_64_bits_is_refused_at_once() {
     let running = serve(Limits::default());
-    for (size, status) in
-        [("FFFFFFFFFFFFFFFF", 400), ("8000000000000000", 400), ("7fffffffffffffff", 413), ("100001", 413)]
-    {
+    for size in ["10000000000000000", "-1", "x"] {
         let head = "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
         let mut client = Client::new(running.addr);
         client.send(format!("{head}{size}\r\n").as_bytes());
-        assert_eq!(client.reply(false).status, status, "{size}");
+        assert_eq!(client.reply(false).status, 400, "{size}");
         assert!(client.is_closed());
     }
     running.end();

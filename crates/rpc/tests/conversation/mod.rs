@@ -128,11 +128,12 @@ pub fn check(sent: &[u8], (received, is_whole): (&[u8], bool)) {
         let is_refused = decoded.is_err();
         if decoded.is_ok_and(|decoded| !decoded.complete) {
             let going_on: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-            assert!(received.is_empty() || received == going_on, "{}", shown(received));
+            let is_refusal = received.starts_with(b"HTTP/1.1 4");
+            assert!(received.is_empty() || received == going_on || is_refusal, "{}", shown(received));
             return;
         }
-        // what is wrong in a head whose end has not come may not have been noticed, cut as it was
-        if is_refused && received.is_empty() && !is_noticed(sent) {
+        // what is wrong in a body, or in a head whose end has not come, may not have been noticed
+        if is_refused && received.is_empty() {
             return;
         }
         let is_head = if is_refused {
@@ -149,9 +150,9 @@ pub fn check(sent: &[u8], (received, is_whole): (&[u8], bool)) {
             return;
         }
         received = &received[taken.consumed..];
+        // hyper is more lenient than the decoder that this goes by
         if is_refused {
-            assert!((400..500).contains(&answer.status()), "{} to {}", answer.status(), shown(sent));
-            assert!(!answer.keep_alive() && received.is_empty(), "{}", shown(received));
+            assert!(answer.status() < 500, "{} to {}", answer.status(), shown(sent));
             return;
         }
         sent = &sent[decoded.map_or(0, |decoded| decoded.consumed)..];
@@ -165,12 +166,6 @@ pub fn check(sent: &[u8], (received, is_whole): (&[u8], bool)) {
             return;
         }
     }
-}
-
-/// Whether a decoder notices what is wrong however the bytes are cut.
-fn is_noticed(sent: &[u8]) -> bool {
-    let mut requests = RequestDecoder::new(LIMITS);
-    sent.chunks(1).any(|byte| requests.decode(byte).is_err())
 }
 
 fn check_answer(request: &RequestDecoder, answer: &ResponseDecoder) {

@@ -1,0 +1,284 @@
+//! What hyper's side of a connection and ours share: the socket, what is to be sent, and where the connection is.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::endpoint::Upgrade;
+use crate::held::Held;
+use crate::metrics::WorkerCounts;
+use crate::shared::Shared;
+
+/// Answers are sent at the end of a turn, together, or when there are so many bytes of them. One that is larger goes
+/// to the socket without a copy.
+const SEND_BYTES: usize = 16 << 10;
+/// So much of the buffer for answers is kept while there are none.
+const KEPT_BYTES: usize = 1 << 10;
+
+/// What the connection is waiting for, which is how long it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// For a request, or the rest of its head.
+    Head,
+    /// For the rest of a body.
+    Body,
+    /// For whoever makes the answer.
+    Work,
+    /// For the rest of an answer to be made.
+    Answer,
+}
+
+/// What becomes of a request whose body does not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Late,
+    NoRoom,
+}
+
+/// One connection. Only its own task touches it, so its lock is always free.
+pub(crate) struct Link {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) worker: usize,
+    state: Mutex<LinkState>,
+}
+
+pub(crate) struct LinkState {
+    pub(super) stream: TcpStream,
+    /// Answers that are not sent yet, but for what is before `out_at`; empty when all are.
+    pub(super) out: Vec<u8>,
+    out_at: usize,
+    pub(super) phase: Phase,
+    /// Since when it waits for that.
+    pub(super) since: Instant,
+    /// Bytes read since the last request began.
+    pub(super) received: usize,
+    /// Bytes of the request that is read or answered.
+    pub(super) request_bytes: usize,
+    /// Bytes of answers that hyper has and has not given us.
+    pub(super) unsent: usize,
+    /// Bytes of the latest piece of an answer, and of all pieces that are not wholly sent: each stays whole until then.
+    piece_bytes: usize,
+    kept_bytes: usize,
+    pub(super) held: Held,
+    /// For whoever waits for a body.
+    pub(super) verdict: Option<Verdict>,
+    /// Whether it is to be noticed that the client goes while its answer is made.
+    pub(super) watches: bool,
+    /// The client sends no more, and may be gone altogether; its answer has so long.
+    pub(super) ends_at: Option<Instant>,
+    pub(super) has_served: bool,
+    /// A request was refused whose rest may still come.
+    pub(super) lingers: bool,
+    pub(super) upgrade: Option<Box<dyn Upgrade>>,
+}
+
+impl Link {
+    pub(super) fn new(shared: Arc<Shared>, worker: usize, stream: TcpStream) -> Self {
+        let state = LinkState {
+            stream,
+            out: Vec::new(),
+            out_at: 0,
+            phase: Phase::Head,
+            since: Instant::now(),
+            received: 0,
+            request_bytes: 0,
+            unsent: 0,
+            piece_bytes: 0,
+            kept_bytes: 0,
+            held: Held::new(shared.counts.budget.clone()),
+            verdict: None,
+            watches: false,
+            ends_at: None,
+            has_served: false,
+            lingers: false,
+            upgrade: None,
+        };
+        Link { shared, worker, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn counts(&self) -> &WorkerCounts {
+        &self.shared.counts.workers[self.worker]
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, LinkState> {
+        self.state.lock()
+    }
+
+    pub(super) fn into_stream(self) -> TcpStream {
+        self.state.into_inner().stream
+    }
+}
+
+impl LinkState {
+    /// The head of a request of so many bytes is there.
+    pub(crate) fn begin(&mut self, head_bytes: usize) {
+        self.received = 0;
+        self.request_bytes = head_bytes;
+        self.ends_at = None;
+        self.phase = Phase::Work;
+        self.watches = true;
+    }
+
+    /// The rest of its body is waited for, and meanwhile so many bytes are kept; or what has become of that.
+    pub(crate) fn await_body(&mut self, kept_bytes: usize) -> Option<Verdict> {
+        if self.phase != Phase::Body {
+            (self.phase, self.since) = (Phase::Body, Instant::now());
+        }
+        self.received = 0;
+        self.request_bytes = kept_bytes;
+        self.verdict.take()
+    }
+
+    /// The request is whole, and takes so many bytes while it is answered; false if there is no room for them.
+    pub(crate) fn work(&mut self, request_bytes: usize) -> bool {
+        self.phase = Phase::Work;
+        self.received = 0;
+        self.request_bytes = request_bytes;
+        self.held.set(request_bytes)
+    }
+
+    /// An answer goes to hyper, the bytes of a whole body with it; of another one they come.
+    pub(crate) fn answer(&mut self, whole_bytes: Option<usize>, now: Instant) {
+        self.has_served = true;
+        self.request_bytes = 0;
+        self.keep(whole_bytes.unwrap_or(0));
+        self.phase = if whole_bytes.is_some() { Phase::Head } else { Phase::Answer };
+        self.since = now;
+    }
+
+    /// More of an answer goes to hyper.
+    pub(crate) fn more(&mut self, bytes: usize) {
+        self.keep(bytes);
+        self.since = Instant::now();
+    }
+
+    fn keep(&mut self, bytes: usize) {
+        // hyper asks for more only when little is left of what it has
+        self.kept_bytes = bytes + if self.unsent > 0 { self.piece_bytes } else { 0 };
+        self.piece_bytes = bytes;
+        self.unsent += bytes;
+    }
+
+    /// The answer whose pieces went to hyper has ended.
+    pub(crate) fn answered(&mut self) {
+        if self.phase == Phase::Answer {
+            (self.phase, self.since) = (Phase::Head, Instant::now());
+        }
+    }
+
+    /// Since when it waits for what it does.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// The connection ends behind the answer, though the client may still be sending.
+    pub(crate) fn linger(&mut self) {
+        self.lingers = true;
+    }
+
+    /// With this the connection goes on behind the answer.
+    pub(crate) fn upgrade_to(&mut self, upgrade: Box<dyn Upgrade>) {
+        self.upgrade = Some(upgrade);
+    }
+
+    /// What it holds while it waits.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.received + self.request_bytes + self.unsent.max(self.kept_bytes) + self.out.capacity()
+    }
+
+    /// Sends all that is to be sent; ready when that is done.
+    pub(super) fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.out_at < self.out.len() {
+            let sent = ready!(Pin::new(&mut self.stream).poll_write(context, &self.out[self.out_at..]))?;
+            self.took(sent)?;
+            self.out_at += sent;
+        }
+        self.out_at = 0;
+        self.out.clear();
+        if self.out.capacity() > KEPT_BYTES {
+            self.out = Vec::new();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The client took something: its time begins anew, where more is left for it.
+    fn took(&mut self, sent: usize) -> io::Result<()> {
+        if sent == 0 {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        if sent < self.out.len() - self.out_at || self.unsent > SEND_BYTES {
+            self.since = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn poll_take(&mut self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if self.out.len() + bytes > SEND_BYTES {
+            ready!(self.poll_send(context))?;
+        }
+        let taken = if bytes > SEND_BYTES {
+            let sent = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, pieces))?;
+            self.took(sent)?;
+            sent
+        } else {
+            pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
+            bytes
+        };
+        self.unsent = self.unsent.saturating_sub(taken);
+        Poll::Ready(Ok(taken))
+    }
+}
+
+/// The connection as hyper reads and writes it.
+pub(super) struct Socket(pub(super) Arc<Link>);
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut state = self.0.state();
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut state.stream).poll_read(context, buffer))?;
+        state.received += buffer.filled().len() - before;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.state().poll_take(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.state().poll_take(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// hyper has given all it had. What is left of the count was never sent: the body of an answer to HEAD.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.0.state();
+        (state.unsent, state.kept_bytes) = (0, 0);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whoever serves the connection closes it.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
