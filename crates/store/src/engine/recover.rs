@@ -154,10 +154,10 @@ impl Found {
                 if !self.manifest.logs.iter().any(|line| line.id == id) {
                     self.rests.push(name);
                 }
-            } else if let Some(id) = snapshot::id_of(name.trim_end_matches(".new")) {
-                if name.ends_with(".new") || self.manifest.snapshot.is_none_or(|snapshot| snapshot.id != id) {
-                    self.rests.push(name);
-                }
+            } else if let Some(id) = snapshot::id_of(name.trim_end_matches(".new"))
+                && (name.ends_with(".new") || self.manifest.snapshot.is_none_or(|snapshot| snapshot.id != id))
+            {
+                self.rests.push(name);
             }
         }
         Ok(())

@@ -231,7 +231,7 @@ fn a_full_queue_makes_writers_wait_and_is_counted() {
     let metrics = feeds.engine.metrics();
     assert_eq!((metrics.queue_waits, metrics.queue_depth, metrics.queue_depth_max), (1, 3, 3));
     drop(gate); // syncs go through from now on
-    answers.into_iter().for_each(|answer| drop(wait(answer).unwrap()));
+    answers.into_iter().for_each(|answer| assert_eq!(wait(answer).unwrap(), 1));
     wait(late).unwrap();
     assert!(feeds.has(3));
     assert!(!feeds.has(4), "what nobody waits for is left out when there is no room");
