@@ -73,7 +73,7 @@ use self::table::Tables;
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::metrics::{OwnMetric, StoreMetrics};
+use crate::metrics::StoreMetrics;
 
 /// Below this no snapshot is worth its while.
 pub(crate) const LOG_BYTES: u64 = if cfg!(fuzzing) { 4096 } else { 64 * 1024 * 1024 };
@@ -291,22 +291,8 @@ impl Engine {
     }
 
     /// What is counted of the work in the background.
-    pub(crate) fn own_metrics(&self) -> Vec<OwnMetric> {
-        let own = |name, help, counter: &AtomicU64| {
-            let value = counter.load(Ordering::Relaxed);
-            OwnMetric { name, help, is_counter: true, value }
-        };
-        let counters = &self.shared.counters;
-        let mut metrics = vec![
-            own("flushes", "Tables written as runs", &counters.flushes),
-            own("merges", "Times that runs were made one", &counters.merges),
-            own("merged_messages", "Messages written again by that", &counters.merged_rows),
-            own("stalls", "Times that the committer waited for room in memory", &counters.stalls),
-            own("stall_us", "Microseconds that it waited", &counters.stall_sum_us),
-        ];
-        let help = "Messages that damaged logs no longer had at the start, at least";
-        metrics.push(OwnMetric { name: "missing", help, is_counter: false, value: self.opened.missing });
-        metrics
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.shared.counters
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
@@ -191,10 +192,14 @@ impl Messages for Tree {
     }
 
     fn metrics(&self) -> MessagesMetrics {
-        let now = self.engine.metrics();
-        let view = self.messages.view();
+        let (now, counters, view) = (self.engine.metrics(), self.engine.counters(), self.messages.view());
         let own = |name, help, value| OwnMetric { name, help, is_counter: false, value };
-        let mut metrics = MessagesMetrics {
+        let counter = |name, help, counter: &AtomicU64| OwnMetric {
+            is_counter: true,
+            ..own(name, help, counter.load(Ordering::Relaxed))
+        };
+        let missing = "Messages that damaged logs no longer had at the start, at least";
+        MessagesMetrics {
             written: now.writes,
             failed: now.failed,
             refused: now.refused,
@@ -210,9 +215,13 @@ impl Messages for Tree {
                 own("tables", "Tables of messages in memory", view.tables.len() as u64),
                 own("table_bytes", "Bytes of those tables, roughly", view.table_bytes() as u64),
                 own("runs", "Ordered files of messages", view.runs.len() as u64),
+                own("missing", missing, self.engine.opened.missing),
+                counter("stalls", "Times that the committer waited for room in memory", &counters.stalls),
+                counter("stall_us", "Microseconds that it waited", &counters.stall_sum_us),
+                counter("flushes", "Tables written as runs", &counters.flushes),
+                counter("merges", "Times that runs were made one", &counters.merges),
+                counter("merged_messages", "Messages written again by that", &counters.merged_rows),
             ],
-        };
-        metrics.own.extend(self.engine.own_metrics());
-        metrics
+        }
     }
 }
