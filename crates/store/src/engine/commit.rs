@@ -1,7 +1,7 @@
 //! Group commit: writers put their entries into one shared buffer and wait; a thread of its own takes the buffer as it
 //! is, appends it to the log as one group, syncs once, carries the entries out and wakes the writers. While it syncs, the
-//! next group gathers: under load the groups grow by themselves, and a lone writer waits for nobody. The thread takes no
-//! core from those who gather the next group: where all are busy, groups are larger.
+//! next group gathers: under load the groups grow by themselves, and a lone writer waits for nobody. Where nothing
+//! is synced, the thread takes no core from those who gather the next group: where all are busy, groups are larger.
 
 use std::io;
 use std::sync::Arc;
@@ -287,7 +287,10 @@ impl Drop for StopOnPanic {
 
 impl Committer {
     fn run(mut self) {
-        take_no_core_from_others();
+        if self.shared.options.durability != Durability::Synced {
+            // While a sync goes on the next group gathers by itself, and who waits for it waits for a core besides.
+            take_no_core_from_others();
+        }
         let _stop_on_panic = StopOnPanic(self.shared.clone(), self.gate.clone());
         let (mut group, mut outcomes) = (Group::default(), Vec::new());
         while self.next_group(&mut group) {
