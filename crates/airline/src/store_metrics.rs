@@ -28,7 +28,7 @@ pub(crate) fn encode(e: &mut DescriptorEncoder<'_>, opened: &Opened) -> fmt::Res
 }
 
 fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> fmt::Result {
-    let now = store.metrics();
+    let (now, recovered) = (store.metrics(), store.recovered());
     counter(e, "airline_store_commits", "Groups of writes made durable", now.commits)?;
     counter(e, "airline_store_writes", "Writes in those groups", now.writes)?;
     let help = "Writes that found the queue full and waited for room";
@@ -38,9 +38,9 @@ fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> fmt::Resu
     let help = "1 after a write has failed: the store takes no more";
     gauge(e, "airline_store_stopped", help, u64::from(now.stopped))?;
     let help = "1 if files were damaged or missing when the store was opened (only as buffered)";
-    gauge(e, "airline_store_damaged", help, u64::from(now.recovered.is_damaged))?;
-    let help = "Acknowledged groups of writes that could not be read back then, as far as that is known";
-    gauge(e, "airline_store_lost_groups", help, now.recovered.lost_groups)?;
+    gauge(e, "airline_store_damaged", help, u64::from(recovered.is_damaged))?;
+    let help = "Acknowledged changes that could not be read back then, at least";
+    gauge(e, "airline_store_missing", help, recovered.missing)?;
     let name = "airline_store_sync_seconds";
     let help = "Time to make a group of writes durable, in seconds";
     syncs(e, name, help, (&now.sync_buckets, now.sync_sum_us))

@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop(runtime);
     drop(store);
     if options.durability != Durability::Memory {
-        let recovered = Embedded::open(dir.path(), options.durability)?.metrics().recovered;
+        let recovered = Embedded::open(dir.path(), options.durability)?.recovered();
         println!(
             "reopened          {} customers, {} sessions, {} bookings in {:?}",
             recovered.customers, recovered.sessions, recovered.bookings, recovered.took

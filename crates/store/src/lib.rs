@@ -33,20 +33,25 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # How the embedded store works
+//! # The embedded engine
+//!
+//! [`Embedded`] and [`messages::Tree`] are tables of one engine (`engine`): one log, one committer, one recovery.
 //!
 //! ```text
-//! write ─▶ bounded queue ─▶ committer: append to the log, persist once ─▶ index ─▶ wake the writers
-//! read ──────────────────────────────────────────────────────────────────▶ index ─▶ now and then a snapshot
+//! write ─▶ bounded queue ─▶ committer: append to the log, sync once ─▶ tables ─▶ wake the writers
+//!                           log or tables full ─▶ snapshot of tables in memory, sorted runs of ordered ones
+//! read ─▶ tables in memory: a hash lookup; ordered tables: memory and runs, merged
 //! ```
 //!
-//! All state is in memory; the log exists to be read at the next start. The reason is the mix: most requests of an
-//! airline read its store, and where a lookup in a log-structured tree goes through several tables while these are
-//! being compacted, here it is one hash lookup, whatever the disk does. The price is memory: 163 bytes for each
-//! customer of the reference data, measured with a million.
+//! A table is a type. One in memory is a `Row` (key, `encode`, `decode`): most requests of an airline read its store,
+//! and where a lookup in a log-structured tree goes through several tables while these are being compacted, here it is
+//! one hash lookup, whatever the disk does. The price is memory: 163 bytes for each customer of the reference data,
+//! measured with a million. One that may be larger than memory is an `OrderedRow`: tens of millions of messages are
+//! written once each and read in bulk at most, so a group costs one write and one sync and nothing else, the number of
+//! different messages is exact without looking each one up, and memory stays within a bound whatever comes.
 //!
-//! A write costs its share of one sync. A change becomes visible only after it is as durable as was promised, so
-//! nobody reads what a crash could take back; then it is acknowledged, so every writer reads its own writes.
+//! A write costs its share of one sync. It becomes visible only after it is as durable as was promised, so nobody reads
+//! what a crash could take back; then it is acknowledged, so every writer reads its own writes.
 //!
 //! Figures of `examples/write_speed.rs` on a virtual machine with 2 cores that other work kept busy (load 20 to 27),
 //! so that seconds vary by a factor of ten; 2 threads of writers, each write awaited; CPU is that of the whole process:
@@ -59,13 +64,6 @@
 //!
 //! The sync decides. So run it on your own disk, and beside the thing that you compare it with.
 //!
-//! # Messages
-//!
-//! Tens of millions of messages do not fit into memory, and each is written once and read in bulk at most: their
-//! store, [`messages::Tree`], is a log with ordered runs, made for that: a group costs one write and one sync and
-//! nothing else, the number of different messages is exact without looking each one up, and memory stays within a
-//! bound whatever comes.
-//!
 //! `examples/message_speed.rs`, 30 million messages of 10,000 users, 2,000 senders on 2 threads, each write awaited,
 //! `synced`, on the same machine while it was busier still (load 14 to 25, so seconds vary between 29,000/s and
 //! 303,000/s): 126,000/s, 2.5 us of CPU for each message, mean sync 4.8 ms, peak memory of the process 103 MB; opened
@@ -75,20 +73,15 @@ mod answer;
 pub mod bookings;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
-mod change;
-mod commit;
 pub mod customers;
-mod disk;
 mod durability;
 mod embedded;
+mod engine;
 mod error;
-mod files;
-mod index;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod links;
-mod log;
 pub mod messages;
 mod metrics;
 #[cfg(feature = "postgres")]
@@ -99,11 +92,10 @@ pub mod redis;
 #[cfg(any(feature = "cassandra", feature = "kafka"))]
 mod remote;
 pub mod scheduling;
-mod sector;
 pub mod sessions;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};
-pub use embedded::Embedded;
+pub use embedded::{Embedded, Recovered};
 pub use error::StoreError;
-pub use metrics::{OwnMetric, Recovered, SYNC_BOUNDS_US, StoreMetrics};
+pub use metrics::{OwnMetric, SYNC_BOUNDS_US, StoreMetrics};

@@ -5,7 +5,8 @@
 //! order of time, page by page.
 
 mod memory;
-mod tree;
+mod reader;
+pub(crate) mod tree;
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use crate::metrics::SYNC_BOUNDS_US;
 
 pub use crate::metrics::OwnMetric;
 pub use memory::Memory;
-pub use tree::{Tree, TreeOptions, TreeReader};
+pub use reader::TreeReader;
+pub use tree::{Tree, TreeOptions};
 
 /// The longest payload that a store takes.
 pub const PAYLOAD_BYTES_MAX: usize = 4096;

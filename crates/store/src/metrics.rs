@@ -7,24 +7,6 @@ use std::time::Duration;
 pub const SYNC_BOUNDS_US: [u64; 14] =
     [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000];
 
-/// How much was there when the store was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Recovered {
-    /// Sessions read back, expired ones included.
-    pub sessions: u64,
-    /// Customers read back.
-    pub customers: u64,
-    /// Bookings read back.
-    pub bookings: u64,
-    /// Something was damaged or is missing, so that acknowledged writes may be lost; the log says what. Only with
-    /// `buffered`, which a power cut may do this to: with `synced` such a store is not opened.
-    pub is_damaged: bool,
-    /// Groups of writes that were acknowledged and could not be read back, as far as that is known.
-    pub lost_groups: u64,
-    /// How long opening and reading took.
-    pub took: Duration,
-}
-
 /// Something that only one product counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnMetric {
@@ -59,16 +41,18 @@ pub struct StoreMetrics {
     pub committer_sum_us: u64,
     /// The longest such time for one group in microseconds: shows when the log held the committer up.
     pub committer_us_max: u64,
-    /// Writes that are waiting to enter a group, now.
+    /// Writes taken and not answered yet.
     pub queue_depth: u64,
     /// The bound of `queue_depth`.
     pub queue_depth_max: u64,
     /// Writes that found the queue full and had to wait for room.
     pub queue_waits: u64,
+    /// Writes that failed: not acknowledged, whether they are kept or not.
+    pub failed: u64,
+    /// Writes refused at once, because there was too much to do.
+    pub refused: u64,
     /// Whether a write failed, so that the store refuses all further ones.
     pub stopped: bool,
-    /// What was there at the start.
-    pub recovered: Recovered,
 }
 
 /// The live counters behind [`StoreMetrics`]. Written by the committer, but for `queue_waits`.

@@ -3,12 +3,10 @@
 //! Every record begins with the byte of its format, so that a later version can tell old records from its own.
 //! Integers are little-endian.
 
-use std::borrow::Borrow;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
-
 use crate::bookings::Booking;
 use crate::customers::{Address, Customer, CustomerStatus, PhoneNumberType};
+use crate::engine::bytes::{Malformed, Reader, write_optional_text};
+use crate::engine::rows::{Keyed, Row};
 use crate::error::StoreError;
 
 /// First byte of every record.
@@ -19,11 +17,6 @@ pub(crate) const ID_BYTES_MAX: usize = 1024;
 pub(crate) const TEXT_BYTES_MAX: usize = 4096;
 /// Bookings in one write: all or none are kept.
 const BOOKINGS_PER_WRITE_MAX: usize = 4096;
-/// Length that stands for "no text".
-const ABSENT: u16 = u16::MAX;
-
-/// What is wrong with a record that was read back.
-pub(crate) type Malformed = &'static str;
 
 /// Refuses ids that cannot be a key.
 pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
@@ -62,54 +55,8 @@ pub(crate) fn check_bookings(bookings: &[Booking]) -> Result<(), StoreError> {
     })
 }
 
-/// Takes bytes apart from the front.
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
-
-impl<'a> Reader<'a> {
-    /// Starts behind the format byte.
-    fn begin(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        match bytes.split_first() {
-            Some((&FORMAT, rest)) => Ok(Reader(rest)),
-            Some(_) => Err("it was written by another version"),
-            None => Err("it is empty"),
-        }
-    }
-
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let (head, rest) = self.0.split_first_chunk::<N>().ok_or("it is too short")?;
-        self.0 = rest;
-        Ok(*head)
-    }
-
-    /// So many bytes.
-    pub(crate) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
-        let (head, rest) = self.0.split_at_checked(length).ok_or("it is too short")?;
-        self.0 = rest;
-        Ok(head)
-    }
-
-    fn optional_text(&mut self) -> Result<Option<&'a str>, Malformed> {
-        let length = u16::from_le_bytes(self.array()?);
-        if length == ABSENT {
-            return Ok(None);
-        }
-        std::str::from_utf8(self.bytes(length.into())?).map(Some).map_err(|_| "a text in it is not UTF-8")
-    }
-
-    pub(crate) fn text(&mut self) -> Result<&'a str, Malformed> {
-        self.optional_text()?.ok_or("a text that it needs is absent")
-    }
-}
-
-/// Writes a text down as [`Reader::text`] reads it.
-pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
-    debug_assert!(text.len() < ABSENT.into());
-    out.extend_from_slice(&(text.len() as u16).to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
 /// A customer as one block of bytes: what the log keeps, and also what memory keeps, because a dozen `String`s
-/// each would cost several times as much with millions of customers. Equal and hashed by the id alone.
+/// each would cost several times as much with millions of customers. The row of the table of customers.
 #[derive(Debug, Clone)]
 pub(crate) struct CustomerRecord(Box<[u8]>);
 
@@ -133,10 +80,7 @@ impl CustomerRecord {
         bytes.extend_from_slice(&customer.total_miles.to_le_bytes());
         bytes.extend_from_slice(&customer.miles_ytd.to_le_bytes());
         for (_, text) in texts {
-            match text {
-                Some(text) => write_text(text, &mut bytes),
-                None => bytes.extend_from_slice(&ABSENT.to_le_bytes()),
-            }
+            write_optional_text(text, &mut bytes);
         }
         debug_assert_eq!(bytes.len(), length);
         Ok(CustomerRecord(bytes.into_boxed_slice()))
@@ -162,25 +106,39 @@ impl CustomerRecord {
     }
 }
 
-impl Borrow<[u8]> for CustomerRecord {
-    fn borrow(&self) -> &[u8] {
+impl Keyed for CustomerRecord {
+    type Key = [u8];
+
+    fn key(&self) -> &[u8] {
         self.id_bytes()
     }
 }
 
-impl Hash for CustomerRecord {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.id_bytes().hash(state);
+impl Row for CustomerRecord {
+    const TABLE: u8 = 2;
+    const NAME: &'static str = "customers";
+    type Index = ();
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.0.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.0);
+    }
+
+    fn decode(entry: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let length = u32::from_le_bytes(entry.array()?) as usize;
+        CustomerRecord::from_log(entry.bytes(length)?)
+    }
+
+    fn encode_key(id: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&(id.len() as u16).to_le_bytes());
+        out.extend_from_slice(id);
+    }
+
+    fn decode_key(entry: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+        let length = u16::from_le_bytes(entry.array()?);
+        Ok(entry.bytes(length.into())?.to_vec())
     }
 }
-
-impl PartialEq for CustomerRecord {
-    fn eq(&self, other: &Self) -> bool {
-        self.id_bytes() == other.id_bytes()
-    }
-}
-
-impl Eq for CustomerRecord {}
 
 /// The texts of a customer in the order in which they are written down.
 fn texts_of(customer: &Customer) -> [(&'static str, Option<&str>); 8] {
@@ -198,7 +156,11 @@ fn texts_of(customer: &Customer) -> [(&'static str, Option<&str>); 8] {
 }
 
 fn decode_customer(bytes: &[u8]) -> Result<Customer, Malformed> {
-    let mut reader = Reader::begin(bytes)?;
+    let mut reader = Reader(bytes);
+    match reader.array()? {
+        [FORMAT] => {}
+        _ => return Err("it was written by another version"),
+    }
     let id = reader.text()?.to_owned();
     let [status, phone] = reader.array()?;
     let total_miles = i64::from_le_bytes(reader.array()?);
@@ -226,23 +188,6 @@ fn decode_customer(bytes: &[u8]) -> Result<Customer, Malformed> {
         phone_number,
         phone_number_type: PhoneNumberType::of_number(phone).ok_or("its phone number type is unknown")?,
     })
-}
-
-/// One `Arc` for each different text: bookings name few segments, many times.
-#[derive(Default)]
-pub(crate) struct Interned(std::collections::HashSet<Arc<str>>);
-
-impl Interned {
-    pub(crate) fn get(&mut self, text: &str) -> Arc<str> {
-        match self.0.get(text) {
-            Some(known) => known.clone(),
-            None => {
-                let text: Arc<str> = text.into();
-                self.0.insert(text.clone());
-                text
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -297,13 +242,6 @@ mod tests {
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let _ = CustomerRecord::from_log(&bytes);
         }
-    }
-
-    #[test]
-    fn the_same_text_is_kept_once() {
-        let mut interned = Interned::default();
-        let first = interned.get("AA280");
-        assert!(Arc::ptr_eq(&first, &interned.get("AA280")));
     }
 
     #[test]

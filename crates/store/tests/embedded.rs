@@ -55,7 +55,7 @@ fn everything_is_there_after_a_reopen_and_counted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("made/on/the/way");
         let store = Embedded::open(&path, durability).unwrap();
-        assert_eq!(store.metrics().recovered.customers, 0);
+        assert_eq!(store.recovered().customers, 0);
         wait(store.create(session(1, 1000))).unwrap();
         wait(store.put(customer("uid0", 1))).unwrap();
         wait(store.add(&[booking("uid0", 5, 1), booking("uid0", 4, 2)])).unwrap();
@@ -63,7 +63,7 @@ fn everything_is_there_after_a_reopen_and_counted() {
         drop(store);
 
         let store = Embedded::open(&path, durability).unwrap();
-        let recovered = store.metrics().recovered;
+        let recovered = store.recovered();
         assert_eq!((recovered.sessions, recovered.customers, recovered.bookings), (1, 1, 2));
         assert_eq!(wait(Sessions::find(&*store, 1, 0)).unwrap(), Some(session(1, 1000)));
         assert_eq!(wait(Customers::find(&*store, "uid0")).unwrap(), Some(customer("uid0", 1)));
