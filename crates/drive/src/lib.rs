@@ -7,7 +7,7 @@
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
 //! the `io` back end out and back, is read by the `codec` of its protocol (`http1`, `redis`), looked at in `answer`, and
 //! leaves its mark in `record`. The loop around it is
-//! `thread`; what differs for a session's WebSocket is in `websocket` and `messages`. Over HTTP/2 (`http2`) a
+//! `thread`. Over HTTP/2 (`http2`) a
 //! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
 //! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
@@ -78,7 +78,6 @@ mod io;
 mod jar;
 mod ledger;
 mod machine;
-mod messages;
 mod protocol;
 mod record;
 mod redis;
@@ -96,7 +95,6 @@ mod timers;
 mod tls;
 mod transport;
 mod waiting;
-mod websocket;
 
 use std::time::{Instant, SystemTime};
 

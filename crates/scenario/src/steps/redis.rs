@@ -7,7 +7,7 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
-use crate::plan::{Ask, Op, SystemOrigin};
+use crate::plan::{Ask, SystemOrigin};
 use crate::reader::Reader;
 use crate::store_facts::store_facts;
 use crate::template::Encoding;
@@ -73,7 +73,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     });
     let plan = session.request(step, label, sent, step.get("check"));
     session.check_headless(step, &plan, "the reply to a command has neither headers nor cookies");
-    session.push_request(step, plan, Op::Request);
+    session.push_request(step, plan);
 }
 
 /// Reports a command whose replies could not be told from those to others.
