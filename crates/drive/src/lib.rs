@@ -108,7 +108,7 @@ pub use protocol::Protocol;
 pub use redis::Redis;
 pub use room::Bound;
 pub use rpc::Rpc;
-pub use target::Target;
+pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]
