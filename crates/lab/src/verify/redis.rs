@@ -172,6 +172,9 @@ fn texts(path: &Path, reply: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), 
     found.map_err(|error| failed("a reply of another form", error))
 }
 
+/// Takes the reply to the command of this index.
+type OnReply<'a> = dyn FnMut(usize, Kind, &[u8]) -> Result<(), Unfinished> + 'a;
+
 struct Connection<'a> {
     stream: &'a mut dyn Stream,
     decoder: ReplyDecoder,
@@ -187,7 +190,7 @@ impl Connection<'_> {
         &mut self,
         commands: &[&[&[u8]]],
         bounds: &Bounds,
-        each: &mut dyn FnMut(usize, Kind, &[u8]) -> Result<(), Unfinished>,
+        each: &mut OnReply<'_>,
     ) -> Result<(), Unfinished> {
         self.out.clear();
         commands.iter().for_each(|words| write_command(words, &mut self.out));
