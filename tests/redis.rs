@@ -266,3 +266,83 @@ fn a_command_without_exactly_one_reply_is_refused() {
         assert!(output.status.code() == Some(2) && told.contains("exactly one reply"), "{command}: {told}");
     }
 }
+
+/// Writes under keys that are never the same, in several forms.
+const ENTERED: &str = r#"
+sessions:
+  a:
+    steps:
+      - set: {k: "${count(n)}"}
+      - redis: [SET, "m:${k}", "${note}"]
+        ledger: {content: "note ${entry}|${check}|", as: note}
+        check: {body: OK}
+      - redis: [RPUSH, "m:list:${k % 3}", "${note}"]
+        ledger: {content: "\"listed\" ${entry}|${check}|", as: note}
+      - redis: [XADD, "m:stream", "*", text, "${note}"]
+        ledger: {content: "ünsent ${entry}|${check}|", as: note}
+      - redis: [HSET, "m:hash", "f${k}", "${note}"]
+        ledger: {content: "field ${entry}|${check}|", as: note}
+objectives: [lost = 0]
+verify: {store: redis, keys: "m:*"}
+"#;
+
+#[test]
+fn what_was_acknowledged_is_read_back_also_later_and_the_password_is_kept_nowhere() {
+    const PASSWORD: &str = "not-for-everyone";
+    let redis = Redis::start(&["--requirepass", PASSWORD]);
+    redis.says(&format!("AUTH {PASSWORD}\r\nSET other x"));
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = format!(
+        "system: {{url: \"redis://:{PASSWORD}@127.0.0.1:{}\"}}{ENTERED}load: {{users: 16, hold: 10s}}\n\
+         limits: {{connections: 2, pipeline: 8, sessions: 2000}}\n",
+        redis.port
+    );
+    fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
+    let tidemark = |arguments: &[&str]| {
+        let output = tidemark().current_dir(folder.path()).args(arguments).output().expect("tidemark runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &told)
+    };
+    let (status, told) = tidemark(&["run", "s.yaml", "--out", "run"]);
+    assert_eq!(status, Some(0), "{told}");
+    assert!(told.contains("0 lost of 8,000 acknowledged"), "{told}");
+    let recipe = fs::read_to_string(folder.path().join("run/ledger/verify.json")).expect("a recipe");
+    assert!(!recipe.contains(PASSWORD) && recipe.contains("m:*"), "{recipe}");
+
+    let (status, told) = tidemark(&["verify", "run"]);
+    assert!(status == Some(2) && told.contains("--set password="), "{status:?} {told}");
+    let given = format!("password={PASSWORD}");
+    let (status, told) = tidemark(&["verify", "run", "--set", &given]);
+    assert_eq!(status, Some(0), "{told}");
+    let gone = redis.says(&format!("AUTH {PASSWORD}\r\nDEL m:7 m:8\r\nSET m:9 changed"));
+    assert!(gone.contains(":2"), "{gone}");
+    let (status, told) = tidemark(&["verify", "run", "--set", &given]);
+    assert!(status == Some(1) && told.contains("3 lost"), "{status:?} {told}");
+}
+
+/// A Redis that the run starts, killed in the midst of the load and started again.
+#[test]
+fn what_a_killed_redis_did_not_keep_is_lost_and_told() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for durability in ["memory", "buffered", "synced"] {
+        let text = format!(
+            "stores: {{cache: {{product: redis, durability: {durability}}}}}\nsystem: {{store: cache}}{ENTERED}\
+             load: {{users: 8, hold: 4s}}\nfaults: [{{at: 2s, kill: cache, restart after: 500ms}}]\n\
+             limits: {{connections: 8}}\n"
+        );
+        let (output, result) = run(folder.path(), &text);
+        let (ledger, told) = (&result["ledger"], String::from_utf8_lossy(&output.stderr));
+        let number = |name: &str| ledger[name].as_u64().unwrap_or_else(|| panic!("{name}: {result:#}{told}"));
+        assert!(number("acknowledged") > 0, "{result:#}");
+        assert_eq!(number("found") + number("lost"), number("acknowledged"), "{durability}: {ledger:#}");
+        match durability {
+            "memory" => {
+                assert!(number("lost") > 0, "{ledger:#}");
+                assert_eq!((&result["verdict"]["status"], output.status.code()), (&"fail".into(), Some(1)));
+            }
+            "synced" => assert_eq!(number("lost"), 0, "{ledger:#}"),
+            // what is not in the file yet when the process dies may be gone
+            _ => {}
+        }
+    }
+}

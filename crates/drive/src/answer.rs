@@ -9,7 +9,7 @@ use tidemark_scenario::{Context, Slot, Unmet};
 use tidemark_wire::json;
 
 use crate::jar::Jar;
-use crate::session::World;
+use crate::session::Environment;
 
 /// Bytes of a body that an example of a failure shows.
 const EXAMPLE_BODY_BYTES: usize = 120;
@@ -55,7 +55,7 @@ pub(crate) struct Probe {
 
 /// What is judged: an answer of any protocol, or a message.
 pub(crate) trait Answer {
-    /// The status, or what stands for it: from 400 on it is wrong unless a check allows it.
+    /// The status, or what stands for it: from 400 on it is wrong unless a check allows it. 0 where there is none.
     fn status(&self) -> u16;
     /// The status for a person.
     fn status_words(&self) -> String {
@@ -79,25 +79,9 @@ pub(crate) trait Answer {
     }
 }
 
-/// A message of a WebSocket, which is nothing but a body.
-#[derive(Debug)]
-pub(crate) struct Message<'a>(pub &'a [u8]);
-
-impl Answer for Message<'_> {
-    fn status(&self) -> u16 {
-        0
-    }
-
-    fn body(&self) -> &[u8] {
-        self.0
-    }
-}
-
 /// Buffers that are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// A request's body.
-    pub body: Vec<u8>,
     /// A new value while the old one may still be read.
     pub slot: Slot,
     text: Vec<u8>,
@@ -138,7 +122,7 @@ impl Probe {
         &mut self,
         answer: &dyn Answer,
         slots: &mut [Slot],
-        world: &mut World<'_>,
+        environment: &mut Environment<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
         let status = answer.status();
@@ -165,7 +149,7 @@ impl Probe {
             }
         }
         for index in 0..self.checks.len() {
-            self.check(index, answer, &mut world.context(slots), scratch)?;
+            self.check(index, answer, &mut environment.context(slots), scratch)?;
         }
         for (count, missed) in &mut self.not_found {
             *count += u64::from(*missed);
@@ -178,12 +162,12 @@ impl Probe {
         &self,
         answer: &dyn Answer,
         slots: &[Slot],
-        world: &mut World<'_>,
+        environment: &mut Environment<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
         let of_answer = |index: &usize| !matches!(self.checks[*index], Check::Holds(..));
         let mut indices = (0..self.checks.len()).filter(of_answer);
-        indices.try_for_each(|index| self.check(index, answer, &mut world.context(slots), scratch))
+        indices.try_for_each(|index| self.check(index, answer, &mut environment.context(slots), scratch))
     }
 
     fn check(

@@ -13,7 +13,7 @@ use crate::fault::{Fault, Violation};
 use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
-use crate::transport::{Event, Setup, Transport};
+use crate::transport::{Event, Sent, Setup, Transport};
 
 /// What a call to [`Codec::decode`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,36 +64,25 @@ pub(crate) trait Codec {
     fn keeps_open(&self) -> bool;
     /// The answer, once it is whole.
     fn answer(&self) -> &dyn Answer;
-    /// Whether the connection is a WebSocket from this answer on, or why it is none, where the request asked for one.
-    fn upgraded(&self) -> Option<Result<(), Fault>> {
-        None
-    }
-}
-
-/// What a connection's bytes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// Nothing that was asked for.
-    Nothing,
-    /// An answer.
-    Answer,
-    /// Frames of a WebSocket.
-    Frames,
 }
 
 struct Connection<C> {
     codec: C,
-    reading: Reading,
+    /// Whether an answer is to come; what comes otherwise is nothing that was asked for.
+    is_awaited: bool,
 }
 
 /// Carries the requests of a codec.
 pub(crate) struct ByteTransport<I, C: Codec> {
-    io: I,
+    /// Sockets.
+    pub io: I,
     requests: Vec<C::Request>,
     /// Most bytes of an answer's body.
     body_bytes: usize,
     /// Those that have been opened at least once.
     connections: Vec<Connection<C>>,
+    /// Where the last answer ends in what was received.
+    pub answer_end: usize,
     scratch: Vec<u8>,
 }
 
@@ -114,8 +103,28 @@ pub(crate) fn byte_transport<I: Io + 'static, C: Codec + 'static>(
 }
 
 impl<I: Io, C: Codec> ByteTransport<I, C> {
-    fn new(io: I, requests: Vec<C::Request>, body_bytes: usize) -> Self {
-        ByteTransport { io, requests, body_bytes, connections: Vec::new(), scratch: Vec::new() }
+    /// For answers whose bodies have so many bytes at most.
+    pub fn new(io: I, requests: Vec<C::Request>, body_bytes: usize) -> Self {
+        let connections = Vec::new();
+        ByteTransport { io, requests, body_bytes, connections, answer_end: 0, scratch: Vec::new() }
+    }
+
+    /// What a connection's requests and answers are.
+    pub fn codec(&self, c: usize) -> &C {
+        &self.connections[c].codec
+    }
+
+    /// What something that happened on a socket means; nothing yet where an answer is not whole by it.
+    pub fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
+        let is_awaited = self.connections[c].is_awaited;
+        Some(match event {
+            back_end::Event::Opened => Event::Opened,
+            back_end::Event::Received { closing } if is_awaited => return self.read(c, closing),
+            back_end::Event::Ended if is_awaited => self.finish(c),
+            back_end::Event::Received { .. } | back_end::Event::Ended => Event::Ended { within: false },
+            back_end::Event::Unsent(error) => Event::Unsent(error),
+            back_end::Event::Failed(error) => Event::Failed(error),
+        })
     }
 
     /// Bytes of an answer came; nothing if it is not whole by them.
@@ -124,33 +133,23 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         let decoded = match connection.codec.decode(self.io.received()) {
             Ok(decoded) if decoded.complete => decoded,
             Ok(_) => return None,
-            Err(violation) => return Some(Event::Wrong(violation)),
+            Err(violation) => return Some(Event::Wrong(Fault::Protocol(violation))),
         };
-        connection.reading = Reading::Nothing;
-        match connection.codec.upgraded() {
-            None => {
-                // Bytes behind the answer, or a part of the request that the server did not want: out of step.
-                let is_sent = !self.io.is_sending(c);
-                let in_step = self.io.answered(c, decoded.consumed) && is_sent;
-                let keeps_open = in_step && !closing && connection.codec.keeps_open();
-                Some(Event::Answered { keeps_open })
-            }
-            Some(Ok(())) => {
-                connection.reading = Reading::Frames;
-                Some(Event::Upgraded { answer_bytes: decoded.consumed })
-            }
-            Some(Err(fault)) => Some(Event::Refused(fault)),
-        }
+        connection.is_awaited = false;
+        self.answer_end = decoded.consumed;
+        // Bytes behind the answer, or a part of the request that the server did not want: out of step.
+        let is_sent = !self.io.is_sending(c);
+        let in_step = self.io.answered(c, decoded.consumed) && is_sent;
+        Some(Event::Answered { keeps_open: in_step && !closing && connection.codec.keeps_open() })
     }
 
     /// The peer closed a connection of which an answer was to come.
     fn finish(&mut self, c: usize) -> Event {
         let connection = &mut self.connections[c];
-        connection.reading = Reading::Nothing;
-        match (connection.codec.finish(), connection.codec.upgraded()) {
-            (Ok(()), Some(Err(fault))) => Event::Refused(fault),
-            (Ok(()), _) => Event::Answered { keeps_open: false },
-            (Err(closed), _) => Event::Ended { within: closed == Closed::Within },
+        connection.is_awaited = false;
+        match connection.codec.finish() {
+            Ok(()) => Event::Answered { keeps_open: false },
+            Err(closed) => Event::Ended { within: closed == Closed::Within },
         }
     }
 }
@@ -158,9 +157,9 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
 impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn open(&mut self, c: usize) -> io::Result<()> {
         while self.connections.len() <= c {
-            self.connections.push(Connection { codec: C::new(self.body_bytes), reading: Reading::Nothing });
+            self.connections.push(Connection { codec: C::new(self.body_bytes), is_awaited: false });
         }
-        self.connections[c].reading = Reading::Nothing;
+        self.connections[c].is_awaited = false;
         self.io.open(c)
     }
 
@@ -169,15 +168,15 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         self.connections[c].codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)
     }
 
-    fn send(&mut self, c: usize) -> io::Result<()> {
+    fn send(&mut self, c: usize) -> io::Result<Sent> {
         self.io.send(c)?;
-        self.connections[c].reading = Reading::Answer;
-        Ok(())
+        self.connections[c].is_awaited = true;
+        Ok(Sent::Awaiting)
     }
 
     fn close(&mut self, c: usize) {
         if let Some(connection) = self.connections.get_mut(c) {
-            connection.reading = Reading::Nothing;
+            connection.is_awaited = false;
         }
         self.io.close(c);
     }
@@ -193,22 +192,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
             let (c, event) = self.io.next()?;
-            let reading = self.connections[c].reading;
-            let event = match event {
-                back_end::Event::Opened => Event::Opened,
-                back_end::Event::Received { closing } if reading == Reading::Answer => {
-                    match self.read(c, closing) {
-                        Some(event) => event,
-                        None => continue,
-                    }
-                }
-                back_end::Event::Received { .. } if reading == Reading::Frames => Event::Received,
-                back_end::Event::Ended if reading == Reading::Answer => self.finish(c),
-                back_end::Event::Received { .. } | back_end::Event::Ended => Event::Ended { within: false },
-                back_end::Event::Unsent(error) => Event::Unsent(error),
-                back_end::Event::Failed(error) => Event::Failed(error),
-            };
-            return Some((c, event));
+            if let Some(event) = self.on_io(c, event) {
+                return Some((c, event));
+            }
         }
     }
 
@@ -230,18 +216,5 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn sockets(&self) -> &dyn Io {
         &self.io
-    }
-
-    fn send_frames(&mut self, c: usize, frames: &[u8]) -> io::Result<()> {
-        self.io.output(c).extend_from_slice(frames);
-        self.io.send(c)
-    }
-
-    fn push(&mut self, c: usize) -> io::Result<()> {
-        self.io.push(c)
-    }
-
-    fn is_sending(&self, c: usize) -> bool {
-        self.io.is_sending(c)
     }
 }

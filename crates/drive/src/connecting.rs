@@ -1,9 +1,9 @@
 //! Connections of a thread: made for a session or ahead of all, handed on, closed.
 
-use crate::connection::State;
+use crate::connection::ConnectionState;
 use crate::exchange::Placed;
 use crate::fault::Fault;
-use crate::session::Stand;
+use crate::session::SessionState;
 use crate::thread::Thread;
 use crate::timers::Alarm;
 
@@ -12,9 +12,9 @@ impl Thread<'_> {
     pub fn connect(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
         match self.transport.open(c) {
             Ok(()) => {
-                self.pool.get(c).state = State::Connecting;
+                self.pool.get(c).state = ConnectionState::Connecting;
                 let session = &mut self.flow.sessions[s];
-                session.stand = Stand::Connecting;
+                session.state = SessionState::Connecting;
                 let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
                 self.timers.set(s, Alarm::Timeout, session.deadline_ns.min(connect_by_ns));
                 Placed::UnderWay
@@ -47,7 +47,7 @@ impl Thread<'_> {
     /// Closes the connection that a session holds; it keeps the right to make it again.
     pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
         if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
-            if self.pool.get(c).state == State::Connecting {
+            if self.pool.get(c).state == ConnectionState::Connecting {
                 self.pool.get(c).refused(now_ns);
             }
             self.close(c);
@@ -57,14 +57,11 @@ impl Thread<'_> {
     /// Closes a connection.
     pub fn close(&mut self, c: usize) {
         let connection = self.pool.get(c);
-        if connection.state == State::Open && self.transport.is_first(c) {
+        if connection.state == ConnectionState::Open && self.transport.is_first(c) {
             self.flow.open -= 1;
         }
-        connection.state = State::Closed;
+        connection.state = ConnectionState::Closed;
         connection.exchanging = false;
-        if let Some(websocket) = connection.websocket.take() {
-            self.flow.unexpected_messages += websocket.kept() as u64;
-        }
         self.transport.close(c);
     }
 
@@ -79,7 +76,7 @@ impl Thread<'_> {
         while let Some(c) = self.ahead.next(&mut self.pool, now_ns) {
             match self.transport.open(c) {
                 Ok(()) => {
-                    self.pool.get(c).state = State::Connecting;
+                    self.pool.get(c).state = ConnectionState::Connecting;
                     self.ahead.began(c, now_ns.saturating_add(self.bounds.connect_timeout_ns));
                 }
                 Err(error) => return self.not_made(c, &Fault::Connect(error), now_ns),

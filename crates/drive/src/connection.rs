@@ -6,7 +6,6 @@ use std::collections::{BinaryHeap, VecDeque};
 use tidemark_scenario::plan::Choose;
 
 use crate::clock::MILLISECOND_NS;
-use crate::websocket::WebSocket;
 
 /// Back-off after the first failure to connect; doubles with each further one.
 const FIRST_BACK_OFF_NS: u64 = MILLISECOND_NS;
@@ -15,7 +14,7 @@ const LONGEST_BACK_OFF_NS: u64 = 100 * MILLISECOND_NS;
 
 /// What a connection is good for right now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ConnectionState {
     /// There is no socket.
     #[default]
     Closed,
@@ -29,15 +28,13 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Connection {
     /// Its state.
-    pub state: State,
+    pub state: ConnectionState,
     /// The session that holds it.
     pub session: Option<u32>,
     /// Whether a request is under way on it.
     pub exchanging: bool,
     /// Whether it has not brought an answer yet.
     pub fresh: bool,
-    /// The WebSocket that it is.
-    pub websocket: Option<Box<WebSocket>>,
     /// Which taking was its last.
     turn: u64,
     /// Not to be tried again before.
@@ -48,20 +45,14 @@ pub(crate) struct Connection {
 impl Connection {
     fn new() -> Self {
         Connection {
-            state: State::Closed,
+            state: ConnectionState::Closed,
             session: None,
             exchanging: false,
             fresh: true,
-            websocket: None,
             turn: 0,
             retry_ns: 0,
             back_off_ns: 0,
         }
-    }
-
-    /// Whether it is a WebSocket; then it carries no requests.
-    pub fn is_websocket(&self) -> bool {
-        self.websocket.is_some()
     }
 
     /// It could not be made: the next try waits, longer each time.
@@ -72,7 +63,7 @@ impl Connection {
 
     /// It is made.
     pub fn made(&mut self) {
-        self.state = State::Open;
+        self.state = ConnectionState::Open;
         self.fresh = true;
         self.back_off_ns = 0;
         self.retry_ns = 0;
@@ -167,7 +158,7 @@ impl Pool {
 
     fn take_open(&mut self) -> Option<u32> {
         while let Some(Reverse((.., index))) = self.free_open.pop() {
-            if self.connections[index as usize].state == State::Open {
+            if self.connections[index as usize].state == ConnectionState::Open {
                 return Some(index);
             }
             // The peer closed it while nobody held it.
@@ -180,12 +171,12 @@ impl Pool {
     pub fn give(&mut self, connection: u32) {
         let freed = &mut self.connections[connection as usize];
         debug_assert!(
-            !freed.exchanging && freed.state != State::Connecting,
+            !freed.exchanging && freed.state != ConnectionState::Connecting,
             "only idle connections are given back"
         );
         freed.session = None;
         match freed.state {
-            State::Open => {
+            ConnectionState::Open => {
                 let order = match self.choose {
                     Choose::InTurn => freed.turn,
                     Choose::FirstFree => connection.into(),
@@ -193,7 +184,7 @@ impl Pool {
                 let rank = connection / self.sockets as u32;
                 self.free_open.push(Reverse((rank, order, connection)));
             }
-            State::Closed | State::Connecting => self.free_closed.push_back(connection),
+            ConnectionState::Closed | ConnectionState::Connecting => self.free_closed.push_back(connection),
         }
     }
 }
@@ -211,7 +202,7 @@ mod tests {
         pool.get(2).made();
         all.iter().for_each(|index| pool.give(*index));
         assert_eq!(pool.take(0), Some(1), "an open one");
-        pool.get(2).state = State::Closed;
+        pool.get(2).state = ConnectionState::Closed;
         assert_eq!(pool.take(0), Some(0), "longest closed");
         assert_eq!(pool.take(0), Some(2));
         assert_eq!(pool.take(0), None);
@@ -296,7 +287,7 @@ mod tests {
             .collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100, 100, 100, 100]);
         connection.made();
-        connection.state = State::Closed;
+        connection.state = ConnectionState::Closed;
         connection.refused(0);
         assert_eq!(connection.retry_ns, MILLISECOND_NS);
     }

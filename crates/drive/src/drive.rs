@@ -18,7 +18,7 @@ use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::connection::Pool;
 use crate::error::{DriveError, OnceError};
-use crate::io::{Handshakes, Io, IoChoice, Seat, Timestamps, Waker};
+use crate::io::{Handshakes, Io, IoChoice, Poller, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
@@ -242,7 +242,7 @@ impl Drive {
 
 fn add_not_found(plan: &Plan, request: usize, slot: SlotIndex, answers: u64, all: &mut Vec<NotFound>) {
     let makes = |op: &Op| match op {
-        Op::Request(made) | Op::WebSocket { request: made, .. } => usize::from(*made) == request,
+        Op::Request(made) => usize::from(*made) == request,
         _ => false,
     };
     let kind = plan.sessions.iter().find(|kind| kind.ops.iter().any(makes));
@@ -294,12 +294,12 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         })
         .collect();
     let allowed: usize = shares.iter().sum();
-    let (io, seats) = Seat::all(options.io, &shares).map_err(no_seat(options.io))?;
-    for (seat, share) in seats.into_iter().zip(shares) {
-        parts.push((seat, share, Prepared::all(&plan)));
+    let (io, pollers) = Poller::all(options.io, &shares).map_err(no_poller(options.io))?;
+    for (poller, share) in pollers.into_iter().zip(shares) {
+        parts.push((poller, share, Prepared::all(&plan)));
     }
     let control = Arc::new(Control::default());
-    let wakers = parts.iter().map(|(seat, ..)| seat.waker()).collect();
+    let wakers = parts.iter().map(|(poller, ..)| poller.waker()).collect();
     let stopper = Stopper { control: control.clone(), wakers };
     let (sink, intervals) = sync_channel(UNTAKEN_INTERVALS * options.threads);
     let ahead = makes_ahead(&plan);
@@ -319,7 +319,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         places: (!fits).then_some((users, allowed * depth)),
     };
     let limits = Limits { waiting: Some(most_waiting(&plan)), ..plan.limits.clone() };
-    for (index, (seat, connections, prepared)) in parts.into_iter().enumerate() {
+    for (index, (poller, connections, prepared)) in parts.into_iter().enumerate() {
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
         drive.back.push(back);
         let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
@@ -336,13 +336,12 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let all_stamped = is_open || options.timestamps == Timestamps::Kernel;
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
-            let io = match seat.sit(Dialer::new(&address, room.sources), connections, all_stamped) {
+            let io = match poller.into_io(Dialer::new(&address, room.sources), connections, all_stamped) {
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
             let setup = Setup {
                 plan: &plan,
-                kinds: &plan.sessions,
                 origin: target.origin(),
                 sockets: connections,
                 depth,
@@ -387,8 +386,9 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
-    let seat = Seat::new(options.io, 1).map_err(no_seat(options.io))?;
-    let io = seat.sit(Dialer::new(&options.target.address, 1), 1, false).map_err(no_seat(options.io))?;
+    let poller = Poller::new(options.io, 1).map_err(no_poller(options.io))?;
+    let io =
+        poller.into_io(Dialer::new(&options.target.address, 1), 1, false).map_err(no_poller(options.io))?;
     let thread = once(plan, kind, shared, options, io)?;
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
@@ -419,8 +419,7 @@ fn once<'a>(
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
     let mut random = fastrand::Rng::with_seed(options.seed);
-    let setup =
-        Setup { plan, kinds, origin: options.target.origin(), sockets: 1, depth: 1, random: &mut random };
+    let setup = Setup { plan, origin: options.target.origin(), sockets: 1, depth: 1, random: &mut random };
     Ok(Thread {
         clock,
         transport: options.target.transport(io, setup),
@@ -444,7 +443,7 @@ fn once<'a>(
     })
 }
 
-fn no_seat(io: IoChoice) -> impl Fn(std::io::Error) -> DriveError {
+fn no_poller(io: IoChoice) -> impl Fn(std::io::Error) -> DriveError {
     move |error| DriveError::Io { io, error }
 }
 
@@ -464,7 +463,6 @@ fn bounds(plan: &Plan, thread: usize, threads: usize) -> Bounds {
         waiting: share(most_waiting(plan).max(plan.load.most_users()), thread, threads),
         connect_timeout_ns: nanoseconds(plan.limits.connect_timeout),
         drain_ns: nanoseconds(plan.limits.drain),
-        message_bytes: plan.limits.body_bytes,
     }
 }
 

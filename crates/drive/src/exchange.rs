@@ -1,26 +1,23 @@
-//! What happens to a request: due, on its way, answered or failed, written down; then the session goes on.
+//! What happens to a request: due, on its way, answered or failed; then the session goes on.
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
 
-use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
-use crate::connection::State;
+use crate::connection::ConnectionState;
 use crate::fault::Fault;
-use crate::io::Timestamps;
 use crate::ledger;
-use crate::record::Times;
-use crate::session::{Session, Stand, Turn, World};
+use crate::session::{Environment, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
-use crate::transport::Event;
+use crate::transport::{Event, Sent};
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
 const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
 
-/// Most steps that are over without a wait (messages that nothing answers) which a session does in one turn.
+/// Most requests that are over without a wait (what nothing answers, or is never sent) which a session makes in one turn.
 const STEPS_PER_TURN: u32 = 64;
 
 /// What came of an attempt to get a request on its way.
@@ -56,7 +53,7 @@ impl Thread<'_> {
         session.begun_due_ns = due_ns;
         session.is_users_first = !again && session.origin.is_user();
         session.is_new_user = session.is_users_first;
-        session.stand = Stand::Thinking;
+        session.state = SessionState::Thinking;
     }
 
     /// Goes on with a session until it waits for something.
@@ -65,11 +62,11 @@ impl Thread<'_> {
         loop {
             let session = &mut self.flow.sessions[s];
             let epoch_ms = self.clock.wall_ms(now_ns);
-            let mut world = World { shared: self.shared, random: &mut self.random, epoch_ms };
+            let mut environment = Environment { shared: self.shared, random: &mut self.random, epoch_ms };
             let ops = &self.kinds[session.kind].ops;
             let turn = match self.flow.draining {
                 true => Turn::End, // the load is over: nothing new becomes due
-                false => session.advance(ops, &mut world, &mut self.flow.scratch.slot),
+                false => session.advance(ops, &mut environment, &mut self.flow.scratch.slot),
             };
             match turn {
                 Turn::Request(request) => {
@@ -87,14 +84,14 @@ impl Thread<'_> {
                 Turn::Think(time_us) => {
                     session.due_ns = session.due_ns.saturating_add(time_us.saturating_mul(1_000));
                     if session.due_ns > now_ns {
-                        session.stand = Stand::Thinking;
+                        session.state = SessionState::Thinking;
                         self.timers.set(s, Alarm::Wake, session.due_ns);
                         return;
                     }
                 }
                 Turn::Spent => {
                     self.flow.spent_turns += 1;
-                    session.stand = Stand::Thinking;
+                    session.state = SessionState::Thinking;
                     session.due_ns = now_ns;
                     self.timers.set(s, Alarm::Wake, now_ns);
                     return;
@@ -123,10 +120,13 @@ impl Thread<'_> {
             self.left(s, now_ns);
             return Placed::Failed(Fault::Timeout);
         }
-        if let Some(fault) = self.websocket_refusal(s) {
-            return Placed::Failed(fault);
+        if let Some(refusal) = self.transport.refusal(session.connection, session.request.into()) {
+            if refusal.ends_session {
+                self.flow.sessions[s].finish();
+            }
+            return Placed::Failed(refusal.fault);
         }
-        if self.flow.sessions[s].connection.is_none() {
+        if session.connection.is_none() {
             let free = match std::mem::take(&mut self.flow.sessions[s].is_new_user) {
                 true => self.pool.take_for_new_user(now_ns),
                 false => self.pool.take(now_ns),
@@ -136,7 +136,7 @@ impl Thread<'_> {
             self.flow.sessions[s].connection = Some(connection);
         }
         let placed = self.go(s, now_ns);
-        if matches!(placed, Placed::UnderWay) && self.flow.sessions[s].stand != Stand::Connecting {
+        if matches!(placed, Placed::UnderWay) && self.flow.sessions[s].state != SessionState::Connecting {
             self.timers.set(s, Alarm::Timeout, self.flow.sessions[s].deadline_ns);
         }
         placed
@@ -156,10 +156,13 @@ impl Thread<'_> {
     pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {
         let session = &mut self.flow.sessions[s];
         let Some(ledger) = &self.prepared[session.request as usize].ledger else { return Ok(()) };
-        let mut world =
-            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
+        let mut environment = Environment {
+            shared: self.shared,
+            random: &mut self.random,
+            epoch_ms: self.clock.wall_ms(now_ns),
+        };
         let content = &mut self.flow.scratch.slot;
-        ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut world, content)
+        ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut environment, content)
     }
 
     /// What was entered just now is not sent after all.
@@ -177,50 +180,72 @@ impl Thread<'_> {
         };
         let connection = self.pool.get(c);
         match connection.state {
-            State::Open => self.transmit(s, c, now_ns),
-            State::Closed if connection.retry_ns > now_ns => {
-                self.flow.sessions[s].stand = Stand::BackingOff;
+            ConnectionState::Open => self.transmit(s, c, now_ns),
+            ConnectionState::Closed if connection.retry_ns > now_ns => {
+                self.flow.sessions[s].state = SessionState::BackingOff;
                 self.timers.set(s, Alarm::Wake, connection.retry_ns);
                 Placed::UnderWay
             }
-            State::Closed | State::Connecting => self.connect(s, c, now_ns),
+            ConnectionState::Closed | ConnectionState::Connecting => self.connect(s, c, now_ns),
         }
     }
 
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
-        if let Some(step) = self.websocket_step(s)
-            && self.pool.get(c).is_websocket()
-        {
-            return self.transmit_frame(s, c, step);
-        }
         let was_entered = self.flow.sessions[s].entered.is_some();
         if let Err(unmet) = self.enter(s, now_ns) {
             return Placed::Failed(Fault::Unmet(unmet));
         }
         let session = &mut self.flow.sessions[s];
-        let mut world =
-            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
-        let mut cx = world.context(&session.slots);
+        let mut environment = Environment {
+            shared: self.shared,
+            random: &mut self.random,
+            epoch_ms: self.clock.wall_ms(now_ns),
+        };
+        let mut cx = environment.context(&session.slots);
         if let Err(fault) = self.transport.write(c, session.request.into(), &mut cx, &session.jar) {
             self.withdraw(s, was_entered);
             return Placed::Failed(fault);
         }
         let connection = self.pool.get(c);
         let sent_ns = self.clock.now_ns();
-        if let Err(error) = self.transport.send(c) {
-            let fresh = connection.fresh;
-            self.close(c);
+        let sent = match self.transport.send(c) {
+            Ok(sent) => sent,
             // Nothing was taken, so nothing can have been done twice: it was closed before this request.
-            return if fresh { Placed::Failed(Fault::Broken(error)) } else { self.connect(s, c, now_ns) };
-        }
+            Err(_) if self.may_go_again(c) => {
+                self.close(c);
+                return self.connect(s, c, now_ns);
+            }
+            Err(error) => {
+                self.close(c);
+                return Placed::Failed(Fault::Broken(error));
+            }
+        };
         connection.exchanging = true;
-        session.stand = Stand::Exchanging;
+        session.state = SessionState::Exchanging;
         session.sent_ns = Some(sent_ns);
         let due_ns = session.due_ns;
         self.left(s, sent_ns);
         self.recorder.used(self.transport.socket_of(c), due_ns);
-        Placed::UnderWay
+        let judged = match sent {
+            Sent::Awaiting => None,
+            Sent::Offered => self.judge_offered(s, c),
+            Sent::Whole => Some(Ok(())),
+        };
+        let Some(judged) = judged else { return Placed::UnderWay };
+        self.pool.get(c).exchanging = false;
+        if sent == Sent::Offered && !self.transport.accept(c) {
+            self.close(c);
+        }
+        match judged {
+            Ok(()) => Placed::Done,
+            Err(flaw) => Placed::Failed(Fault::Flawed(flaw)),
+        }
+    }
+
+    /// Whether a request that was not taken by a connection may go over a new one: not where that was new, too.
+    fn may_go_again(&mut self, c: usize) -> bool {
+        !self.pool.get(c).fresh && !self.transport.is_bound(c)
     }
 
     /// A session's request has left, or never will: how late that was by the driver's own doing is known.
@@ -254,7 +279,9 @@ impl Thread<'_> {
     /// Ends a session; true if its user begins the next one at once.
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
         if let Some(connection) = self.flow.sessions[s].connection.take() {
-            self.leave_websocket(connection as usize);
+            if !self.transport.leave(connection as usize) {
+                self.close(connection as usize);
+            }
             self.release(connection, now_ns);
         }
         self.timers.clear(s, Alarm::Timeout);
@@ -272,7 +299,7 @@ impl Thread<'_> {
         };
         match again {
             None => {
-                session.stand = Stand::Free;
+                session.state = SessionState::Free;
                 self.flow.free.push(s as u32);
                 let origin = session.origin;
                 self.schedule.leave(origin, now_ns);
@@ -280,7 +307,7 @@ impl Thread<'_> {
                 false
             }
             Some(Again { due_ns, ready_ns, at_ns }) if at_ns > now_ns => {
-                session.stand = Stand::Parked;
+                session.state = SessionState::Parked;
                 session.due_ns = due_ns;
                 session.ready_ns = ready_ns.max(at_ns);
                 self.timers.set(s, Alarm::Wake, at_ns);
@@ -296,7 +323,7 @@ impl Thread<'_> {
     /// Goes on with a session that was given its connection.
     pub fn go_granted(&mut self, s: usize) {
         let now_ns = self.clock.now_ns();
-        debug_assert_eq!(self.flow.sessions[s].stand, Stand::Granted);
+        debug_assert_eq!(self.flow.sessions[s].state, SessionState::Granted);
         self.go_on(s, now_ns);
     }
 
@@ -310,44 +337,49 @@ impl Thread<'_> {
 
     /// A think time, a back-off or a pause between sessions is over.
     pub fn on_wake(&mut self, s: usize, now_ns: u64) {
-        match self.flow.sessions[s].stand {
+        match self.flow.sessions[s].state {
             // the load is over: what its user did not come to is counted at the end
-            Stand::Parked if self.flow.draining => {}
-            Stand::Parked => {
+            SessionState::Parked if self.flow.draining => {}
+            SessionState::Parked => {
                 let Session { due_ns, ready_ns, .. } = self.flow.sessions[s];
                 self.begin_session(s, due_ns, ready_ns, true);
                 self.run_session(s, now_ns);
             }
-            Stand::Thinking => self.run_session(s, now_ns),
-            Stand::BackingOff => {
+            SessionState::Thinking => self.run_session(s, now_ns),
+            SessionState::BackingOff => {
                 self.flow.sessions[s].held_until(now_ns);
                 self.go_on(s, now_ns);
             }
-            Stand::Exchanging => self.on_flush(s, now_ns),
-            Stand::Free | Stand::Waiting | Stand::Granted | Stand::Connecting => {}
+            SessionState::Free
+            | SessionState::Waiting
+            | SessionState::Granted
+            | SessionState::Connecting
+            | SessionState::Exchanging => {}
         }
     }
 
     /// A request has had its time, or its connection has.
     pub fn on_timeout(&mut self, s: usize, now_ns: u64) {
-        let fault = match self.flow.sessions[s].stand {
-            Stand::Waiting => {
+        let fault = match self.flow.sessions[s].state {
+            SessionState::Waiting => {
                 self.flow.queue.leave(s, &mut self.flow.sessions);
                 Fault::Timeout
             }
-            Stand::BackingOff => {
+            SessionState::BackingOff => {
                 self.timers.clear(s, Alarm::Wake);
                 Fault::ConnectTimeout
             }
-            Stand::Connecting => {
+            SessionState::Connecting => {
                 self.drop_connection(s, now_ns);
                 Fault::ConnectTimeout
             }
-            Stand::Exchanging => {
+            SessionState::Exchanging => {
                 self.drop_connection(s, now_ns);
                 Fault::Timeout
             }
-            Stand::Free | Stand::Parked | Stand::Thinking | Stand::Granted => return,
+            SessionState::Free | SessionState::Parked | SessionState::Thinking | SessionState::Granted => {
+                return;
+            }
         };
         self.fail(s, fault, now_ns);
         self.run_session(s, now_ns);
@@ -355,7 +387,7 @@ impl Thread<'_> {
 
     /// The run is over and the request is not.
     pub fn give_up(&mut self, s: usize, now_ns: u64) {
-        if self.flow.sessions[s].stand == Stand::Waiting {
+        if self.flow.sessions[s].state == SessionState::Waiting {
             self.flow.queue.leave(s, &mut self.flow.sessions);
         } else {
             self.drop_connection(s, now_ns);
@@ -367,9 +399,6 @@ impl Thread<'_> {
     pub fn on_event(&mut self, c: usize, event: Event) {
         let now_ns = self.clock.now_ns();
         let connection = self.pool.get(c);
-        if connection.is_websocket() {
-            return self.on_websocket_event(c, event, now_ns);
-        }
         let session = connection.session.map(|s| s as usize);
         match (event, session) {
             (Event::Opened, Some(s)) => {
@@ -380,30 +409,35 @@ impl Thread<'_> {
             (Event::Answered { keeps_open }, Some(s)) if connection.exchanging => {
                 self.answered(s, c, keeps_open, now_ns);
             }
-            (Event::Upgraded { answer_bytes }, Some(s)) if connection.exchanging => {
-                self.upgraded(s, c, answer_bytes, now_ns);
+            (Event::Offered, Some(s)) if connection.exchanging => self.offered(s, c, now_ns),
+            (Event::Sent, Some(s)) if connection.exchanging => {
+                self.conclude(s, c, Ok(()), now_ns);
+                self.run_session(s, now_ns);
             }
-            (Event::Refused(fault), Some(s)) if connection.exchanging => self.refused(s, c, fault, now_ns),
-            (Event::Wrong(violation), Some(s)) if connection.exchanging => {
-                self.broke(s, c, Fault::Protocol(violation), now_ns);
+            (Event::Refused(fault), Some(s)) if connection.exchanging => {
+                self.transport.answer(c).keep_cookies(&mut self.flow.sessions[s].jar);
+                self.broke(s, c, fault, now_ns);
             }
+            (Event::Wrong(fault), Some(s)) if connection.exchanging => self.broke(s, c, fault, now_ns),
             (Event::Ended { within }, Some(s)) if connection.exchanging => {
                 let fault = if within { Fault::ClosedWithin } else { Fault::ClosedBefore };
                 self.broke(s, c, fault, now_ns);
             }
             (Event::Unsent(error), Some(s)) if connection.exchanging => self.unsent(s, c, error, now_ns),
-            (Event::Failed(error), Some(s)) if connection.state == State::Connecting => {
+            (Event::Failed(error), Some(s)) if connection.state == ConnectionState::Connecting => {
                 connection.refused(now_ns);
                 self.broke(s, c, Fault::Connect(error), now_ns);
             }
             (Event::Failed(error), Some(s)) if connection.exchanging => {
                 self.broke(s, c, Fault::Broken(error), now_ns);
             }
-            (Event::Opened, None) if connection.state == State::Connecting => self.made_ahead(c, now_ns),
-            (Event::Failed(error), None) if connection.state == State::Connecting => {
+            (Event::Opened, None) if connection.state == ConnectionState::Connecting => {
+                self.made_ahead(c, now_ns)
+            }
+            (Event::Failed(error), None) if connection.state == ConnectionState::Connecting => {
                 self.not_made(c, &Fault::Connect(error), now_ns);
             }
-            (_, None) if connection.state == State::Connecting => {
+            (_, None) if connection.state == ConnectionState::Connecting => {
                 self.not_made(c, &Fault::ClosedBefore, now_ns);
             }
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
@@ -413,7 +447,7 @@ impl Thread<'_> {
 
     /// As where [`Transport::send`](crate::transport::Transport::send) itself says that nothing was taken.
     fn unsent(&mut self, s: usize, c: usize, error: std::io::Error, now_ns: u64) {
-        if self.pool.get(c).fresh {
+        if !self.may_go_again(c) {
             return self.broke(s, c, Fault::Broken(error), now_ns);
         }
         self.close(c);
@@ -428,98 +462,5 @@ impl Thread<'_> {
         self.close(c);
         self.fail(s, fault, now_ns);
         self.run_session(s, now_ns);
-    }
-
-    /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
-    /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
-    pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
-        let Some(late_ns) = self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at))
-        else {
-            return now_ns;
-        };
-        let session = &mut self.flow.sessions[s];
-        let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns.unwrap_or(now_ns)));
-        self.recorder.read_lag(session.due_ns, late_ns);
-        match self.timestamps {
-            Timestamps::Kernel => now_ns - late_ns,
-            Timestamps::Read => {
-                session.own_ns += late_ns;
-                now_ns
-            }
-        }
-    }
-
-    /// The answer is whole.
-    fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
-        let connection = self.pool.get(c);
-        connection.exchanging = false;
-        connection.fresh = false;
-        let end_ns = self.read(s, now_ns);
-        let session = &mut self.flow.sessions[s];
-        let keep = keeps_open && self.keep_alive;
-        // Sockets have their turn before alarms: it came in all the same when its time was over.
-        if end_ns > session.deadline_ns {
-            if !keep {
-                self.close(c);
-            }
-            self.fail(s, Fault::Timeout, end_ns);
-            return self.run_session(s, now_ns);
-        }
-        let answer = self.transport.answer(c);
-        answer.keep_cookies(&mut session.jar);
-        self.recorder.answered(answer.status(), session.due_ns);
-        let mut world =
-            World { shared: self.shared, random: &mut self.random, epoch_ms: self.clock.wall_ms(now_ns) };
-        let probe = &mut self.prepared[session.request as usize].probe;
-        let judged = probe.judge(answer, &mut session.slots, &mut world, &mut self.flow.scratch);
-        if !keep {
-            self.close(c);
-        }
-        match judged {
-            Ok(()) => self.write_down(s, Outcome::Ok, end_ns),
-            Err(flaw) => self.fail(s, Fault::Flawed(flaw), end_ns),
-        }
-        self.run_session(s, now_ns);
-    }
-
-    /// A request failed: it is written down, and what it should have brought is missing.
-    pub fn fail(&mut self, s: usize, fault: Fault, now_ns: u64) {
-        self.cut(now_ns);
-        let session = &mut self.flow.sessions[s];
-        let request = &self.prepared[session.request as usize];
-        let outcome = fault.outcome();
-        if self.recorder.wants_example(request.label, outcome) {
-            let names = &self.kinds[session.kind].slot_names;
-            let detail = match (&fault, session.connection) {
-                (Fault::Flawed(flaw), Some(c)) => {
-                    let answer = self.transport.answer(c as usize);
-                    let variables = Variables { slots: &session.slots, names };
-                    let scratch = &self.flow.scratch;
-                    request.probe.describe(*flaw, answer, self.transport.received(), variables, scratch)
-                }
-                (Fault::Unmet(unmet), _) => unmet.describe(names),
-                _ => fault.to_string(),
-            };
-            self.recorder.example(now_ns, request.label, outcome, detail);
-        }
-        request.probe.clear(&mut session.slots);
-        self.write_down(s, outcome, now_ns);
-    }
-
-    /// A request has ended; the session's next step is due.
-    pub fn write_down(&mut self, s: usize, outcome: Outcome, end_ns: u64) {
-        self.cut(end_ns);
-        let session = &mut self.flow.sessions[s];
-        let label = self.prepared[session.request as usize].label;
-        let times =
-            Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
-        self.recorder.ended(label, outcome, times);
-        if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
-            self.recorder.acknowledge(number);
-        }
-        session.due_ns = end_ns;
-        session.ready_ns = end_ns;
-        session.stand = Stand::Thinking;
-        self.timers.clear(s, Alarm::Timeout);
     }
 }

@@ -54,8 +54,8 @@ pub(crate) enum Fault {
     Unmet(Unmet),
     /// It could not be sent, because the protocol cannot say it; in words.
     Unsendable(String),
-    /// What went wrong with a WebSocket, as what it counts and in words.
-    WebSocket(Outcome, Cow<'static, str>),
+    /// Something else that a protocol knows of, as what it counts and in words.
+    Other(Outcome, Cow<'static, str>),
 }
 
 impl Fault {
@@ -77,7 +77,7 @@ impl Fault {
             Fault::Protocol(_) | Fault::Unsendable(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
             Fault::Unmet(_) => Outcome::Variable,
-            Fault::WebSocket(outcome, _) => *outcome,
+            Fault::Other(outcome, _) => *outcome,
         }
     }
 }
@@ -102,7 +102,7 @@ impl fmt::Display for Fault {
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
             Fault::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
             Fault::Unsendable(words) => f.write_str(words),
-            Fault::WebSocket(_, words) => f.write_str(words),
+            Fault::Other(_, words) => f.write_str(words),
         }
     }
 }

@@ -1,26 +1,17 @@
-//! HTTP/1.1: how a request is written, and its answers; a request may ask for a WebSocket.
+//! HTTP/1.1, and the WebSockets that begin with a request of it.
 
-use std::ops::Range;
-use std::rc::Rc;
+mod codec;
+mod messages;
+mod websocket;
 
-use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Ask, HttpRequest, Limits, Op, WebSocketStep};
-use tidemark_scenario::{Context, Template, Unmet};
-use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder, cookie};
-use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
+use tidemark_scenario::plan::{Ask, Limits, WebSocketStep};
 
-use crate::answer::Answer;
-use crate::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::fault::{Fault, Violation};
-use crate::http::{HEADERS, has_header, says_no_body};
+use crate::codec::{ByteTransport, byte_transport};
 use crate::io::Io;
-use crate::jar::Jar;
-use crate::transport::{Client, Origin, Setup, Transport};
+use crate::transport::{Client, Setup, Transport};
+use codec::{Answers, Request};
+use messages::Messages;
 
-/// Most bytes of an answer's head.
-const HEAD_BYTES: usize = 64 << 10;
-/// The status by which a server goes over to another protocol.
-const SWITCHING: u16 = 101;
 /// HTTP/1.1 as a client speaks it.
 #[derive(Debug)]
 pub(crate) struct Http1;
@@ -31,7 +22,7 @@ impl Client for Http1 {
     }
 
     fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Http(_) | Ask::Message(_))
+        matches!(ask, Ask::Http(_) | Ask::WebSocket(_))
     }
 
     fn depth(&self, limits: &Limits) -> usize {
@@ -39,334 +30,19 @@ impl Client for Http1 {
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
-        let requests = setup.plan.requests.iter().enumerate().map(|(index, request)| {
-            let needs_body = request.needs_body();
-            request.http().map(|http| Request::new(http, needs_body, protocols(&setup, index), &setup))
+        let requests = setup.plan.requests.iter().map(|request| {
+            let protocols = match &request.ask {
+                Ask::WebSocket(WebSocketStep::Connect { protocols, .. }) => Some(protocols.as_slice().into()),
+                _ => None,
+            };
+            request.http().map(|http| Request::new(http, request.needs_body(), protocols, &setup))
         });
         let requests = requests.collect();
-        byte_transport::<I, Answers>(io, &setup, requests)
-    }
-}
-
-/// The subprotocols that the request of this index offers, where it asks for a WebSocket.
-fn protocols(setup: &Setup<'_>, index: usize) -> Option<Rc<[String]>> {
-    setup.kinds.iter().flat_map(|kind| &kind.ops).find_map(|op| match op {
-        Op::WebSocket { request, step: WebSocketStep::Connect { protocols } }
-            if usize::from(*request) == index =>
-        {
-            Some(protocols.as_slice().into())
+        // The connections of sessions with WebSockets are not pipelined: a scenario that wants both is refused.
+        if setup.depth > 1 || !setup.plan.has_websockets() {
+            return byte_transport::<I, Answers>(io, &setup, requests);
         }
-        _ => None,
-    })
-}
-
-/// A connection's answers.
-#[derive(Debug)]
-pub(crate) struct Answers {
-    decoder: ResponseDecoder,
-    asks_upgrade: bool,
-    /// The key of the WebSocket that was asked for, and the subprotocols that were offered.
-    handshake: Option<(Key, Rc<[String]>)>,
-}
-
-impl Codec for Answers {
-    /// None where a step of this index has no request of its own: a message over a WebSocket.
-    type Request = Option<Request>;
-
-    fn new(body_bytes: usize) -> Self {
-        let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
-        Answers { decoder: ResponseDecoder::new(limits), asks_upgrade: false, handshake: None }
-    }
-
-    fn write(
-        &mut self,
-        request: &Option<Request>,
-        cx: &mut Context<'_>,
-        jar: &Jar,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
-        let Some(request) = request else { return Ok(()) };
-        let key = request.protocols.as_ref().map(|_| handshake::key(cx.random.u128(..).to_ne_bytes()));
-        request.write(key.as_ref(), cx, jar, out, scratch)?;
-        self.handshake = key.zip(request.protocols.clone());
-        self.asks_upgrade = request.asks_upgrade;
-        self.decoder.start(request.is_head, request.needs_body);
-        Ok(())
-    }
-
-    fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        let decoded = self.decoder.decode(received)?;
-        if decoded.complete && self.decoder.status() == SWITCHING && !self.asks_upgrade {
-            let words = "the server switched protocols (status 101), for which nobody had asked";
-            return Err(Violation(words.into()));
-        }
-        Ok(decoded.into())
-    }
-
-    fn finish(&mut self) -> Result<(), Closed> {
-        self.decoder.finish().map_err(|error| match error {
-            HttpError::Empty => Closed::Before,
-            _ => Closed::Within,
-        })
-    }
-
-    fn keeps_open(&self) -> bool {
-        self.decoder.keep_alive()
-    }
-
-    fn answer(&self) -> &dyn Answer {
-        &self.decoder
-    }
-
-    fn upgraded(&self) -> Option<Result<(), Fault>> {
-        let (key, protocols) = self.handshake.as_ref()?;
-        let checked = handshake::check_answer(&self.decoder, key, protocols);
-        Some(checked.map(|_| ()).map_err(|error| {
-            let outcome =
-                if matches!(error, HandshakeError::Status(_)) { Outcome::Status } else { Outcome::Protocol };
-            Fault::WebSocket(outcome, error.to_string().into())
-        }))
-    }
-}
-
-impl Answer for ResponseDecoder {
-    fn status(&self) -> u16 {
-        self.status()
-    }
-
-    fn header(&self, name: &str) -> Option<&[u8]> {
-        self.header(name)
-    }
-
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
-        let set = self.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
-        let set = set.filter_map(|(_, value)| cookie::parse(value));
-        set.filter(|c| c.name == name.as_bytes() && !c.removed).last().map(|cookie| cookie.value)
-    }
-
-    fn keep_cookies(&self, jar: &mut Jar) {
-        for (name, value) in self.headers() {
-            if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {
-                jar.take(value);
-            }
-        }
-    }
-
-    fn body(&self) -> &[u8] {
-        self.body()
-    }
-
-    /// What stands behind the blank line, if it is there.
-    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
-        memchr::memmem::find(received, b"\r\n\r\n").map_or(received, |at| &received[at + 4..])
-    }
-}
-
-/// A request made ready: what does not vary is put together once.
-#[derive(Debug)]
-pub(crate) struct Request {
-    /// Request line with the base path in it, Host, and the other headers.
-    head: Template,
-    /// Whether the head has its own cookies, which stand in place of the session's.
-    own_cookies: bool,
-    body: Option<Template>,
-    /// What stands for an absent body: `Content-Length: 0` where one is expected, and the blank line.
-    bare_end: &'static [u8],
-    /// The whole request, where nothing varies but cookies.
-    whole: Option<Box<[u8]>>,
-    /// The subprotocols that it offers, where it asks for a WebSocket.
-    protocols: Option<Rc<[String]>>,
-    /// Whether the server may go over to another protocol.
-    asks_upgrade: bool,
-    is_head: bool,
-    /// Whether the answer's body is kept.
-    needs_body: bool,
-}
-
-impl Request {
-    fn new(
-        request: &HttpRequest,
-        needs_body: bool,
-        protocols: Option<Rc<[String]>>,
-        setup: &Setup<'_>,
-    ) -> Self {
-        let Origin { authority, base_path, .. } = setup.origin;
-        // Where connections are not kept, a WebSocket's is all the same.
-        let is_kept = setup.plan.limits.keep_alive || protocols.is_some();
-        let close = if is_kept { "" } else { "Connection: close\r\n" };
-        let head = request.head(base_path, &format!("Host: {authority}\r\n{close}"));
-        let bare_end: &[u8] = if says_no_body(request) { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" };
-        let whole = head.as_literal().filter(|_| protocols.is_none()).and_then(|head| {
-            let mut whole = head.to_vec();
-            match &request.body {
-                None => whole.extend_from_slice(bare_end),
-                Some(body) => append_body(&mut whole, body.as_literal()?),
-            }
-            Some(whole.into_boxed_slice())
-        });
-        Request {
-            head,
-            own_cookies: has_header(request, "cookie"),
-            body: request.body.clone(),
-            bare_end,
-            whole,
-            asks_upgrade: protocols.is_some() || has_header(request, "upgrade"),
-            protocols,
-            is_head: request.method == "HEAD",
-            needs_body,
-        }
-    }
-
-    /// Appends the request to `out`; nothing of it where something that it needs is not there. With a key it asks for a
-    /// WebSocket.
-    fn write(
-        &self,
-        key: Option<&Key>,
-        cx: &mut Context<'_>,
-        jar: &Jar,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
-        if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
-            out.extend_from_slice(whole);
-            return Ok(());
-        }
-        let head_start = out.len();
-        self.head.render(cx, out)?;
-        if !self.own_cookies {
-            append_cookies(out, head_start, jar);
-        }
-        if let Some(key) = key {
-            handshake::write_upgrade_headers(out, key);
-        }
-        match &self.body {
-            None => out.extend_from_slice(self.bare_end),
-            Some(body) => {
-                scratch.clear();
-                if let Err(unmet) = body.render(cx, scratch) {
-                    out.truncate(head_start);
-                    return Err(unmet);
-                }
-                append_body(out, scratch);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Appends the cookies for the request that begins at `head_start`, if there are any.
-fn append_cookies(out: &mut Vec<u8>, head_start: usize, jar: &Jar) {
-    if jar.is_empty() {
-        return;
-    }
-    let (before, target) = (out.len(), target(out, head_start));
-    out.extend_from_slice(b"Cookie: ");
-    if jar.write(out, target) { out.extend_from_slice(b"\r\n") } else { out.truncate(before) }
-}
-
-/// Where the target of a request line is: between its first two blanks.
-fn target(out: &[u8], head_start: usize) -> Range<usize> {
-    let blank = |from: usize| memchr::memchr(b' ', &out[from..]).map_or(out.len(), |at| from + at);
-    let begin = (blank(head_start) + 1).min(out.len());
-    begin..blank(begin)
-}
-
-fn append_body(out: &mut Vec<u8>, body: &[u8]) {
-    out.extend_from_slice(b"Content-Length: ");
-    out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
-    out.extend_from_slice(b"\r\n\r\n");
-    out.extend_from_slice(body);
-}
-
-#[cfg(test)]
-mod tests {
-    use tidemark_scenario::template::{Encoding, Part};
-    use tidemark_scenario::{Expr, Shared};
-
-    use super::*;
-
-    fn request(method: &str, path: Template, body: Option<Template>) -> HttpRequest {
-        HttpRequest { method: method.to_owned(), target: path, headers: Vec::new(), body }
-    }
-
-    fn rendered(request: &HttpRequest, base_path: &str, cookie: Option<&str>) -> String {
-        written(request, base_path, cookie, None)
-    }
-
-    fn written(
-        request: &HttpRequest,
-        base_path: &str,
-        cookie: Option<&str>,
-        protocols: Option<Rc<[String]>>,
-    ) -> String {
-        let origin = Origin { authority: "h:80", base_path, is_secured: false };
-        let mut plan = crate::testing::plan(Vec::new());
-        plan.limits.keep_alive = protocols.is_none();
-        let mut random = fastrand::Rng::with_seed(1);
-        let setup = Setup { plan: &plan, kinds: &[], origin, sockets: 1, depth: 1, random: &mut random };
-        let request = Some(Request::new(request, false, protocols, &setup));
-        let mut jar = Jar::default();
-        if let Some(cookie) = cookie {
-            jar.take(cookie.as_bytes());
-        }
-        let shared = Shared::new(0, Vec::new());
-        let mut random = fastrand::Rng::with_seed(1);
-        let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
-        let mut out = Vec::new();
-        let mut answers = Answers::new(1_000);
-        answers.write(&request, &mut cx, &jar, &mut out, &mut Vec::new()).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    fn hole() -> Part {
-        Part::Hole(Expr::int(42), Encoding::Url)
-    }
-
-    fn literal(text: &str) -> Part {
-        Part::Literal(text.as_bytes().into())
-    }
-
-    #[test]
-    fn a_plain_get_has_the_base_path_and_the_cookies() {
-        let mut get = request("GET", Template::literal("/a?b=c"), None);
-        get.headers.push(("Accept".into(), Template::literal("*/*")));
-        let expected = "GET /base/a?b=c HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\n\r\n";
-        assert_eq!(rendered(&get, "/base", None), expected);
-        let expected = "GET /a?b=c HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nCookie: id=7\r\n\r\n";
-        assert_eq!(rendered(&get, "", Some("id=7")), expected);
-        get.headers.push(("cookie".into(), Template::literal("own=1")));
-        let expected = "GET /a?b=c HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\ncookie: own=1\r\n\r\n";
-        assert_eq!(rendered(&get, "", Some("id=7")), expected);
-    }
-
-    #[test]
-    fn bodies_have_their_length() {
-        let post = request("POST", Template::literal("/a"), Some(Template::literal("x=1&y")));
-        let expected = "POST /a HTTP/1.1\r\nHost: h:80\r\nContent-Length: 5\r\n\r\nx=1&y";
-        assert_eq!(rendered(&post, "", None), expected);
-        let bare = request("POST", Template::literal("/a"), None);
-        let expected = "POST /a HTTP/1.1\r\nHost: h:80\r\nContent-Length: 0\r\n\r\n";
-        assert_eq!(rendered(&bare, "", None), expected);
-    }
-
-    #[test]
-    fn holes_in_path_header_and_body() {
-        let body = Some(Template { parts: vec![literal("n="), hole()] });
-        let mut put = request("PUT", Template { parts: vec![literal("/a/"), hole()] }, body);
-        put.headers.push(("X".into(), Template { parts: vec![hole()] }));
-        let expected = "PUT /v1/a/42 HTTP/1.1\r\nHost: h:80\r\nX: 42\r\nContent-Length: 4\r\n\r\nn=42";
-        assert_eq!(rendered(&put, "/v1", None), expected);
-    }
-
-    #[test]
-    fn a_handshake_is_a_request_whose_connection_is_kept() {
-        let connect = request("GET", Template::literal("/ws"), None);
-        let asked = written(&connect, "", Some("id=7"), Some(["chat".to_owned()].into()));
-        let (before, key) = asked.split_once("Sec-WebSocket-Key: ").unwrap();
-        let expected = "GET /ws HTTP/1.1\r\nHost: h:80\r\nCookie: id=7\r\nUpgrade: websocket\r\nConnection: \
-                        Upgrade\r\nSec-WebSocket-Version: 13\r\n";
-        assert_eq!(before, expected);
-        assert!(key.len() == 24 + 4 && key.ends_with("\r\n\r\n"), "{key}");
+        let http = ByteTransport::new(io, requests, setup.plan.limits.body_bytes);
+        Box::new(Messages::new(http, setup))
     }
 }

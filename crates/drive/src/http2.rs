@@ -27,12 +27,13 @@ use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, Limits};
 
 use crate::error::DriveError;
+use crate::fault::Fault;
 use crate::io::{self as back_end, Io};
 use crate::stream_fault;
 use crate::transport::{Client, Event, Setup, Transport};
 use bell::{Rung, bells};
 use greet::greet;
-use link::{CONNECTION_WINDOW_BYTES, Link, State};
+use link::{CONNECTION_WINDOW_BYTES, Link, LinkState};
 use pipe::{OUTPUT_BYTES, Pipe};
 use request::Prepared;
 use stream::{Exchange, Stream, Unanswered};
@@ -107,7 +108,7 @@ struct Streams<I> {
     /// Links whose socket had no room.
     unsent: Vec<u32>,
     /// What is to be told, and whether it is of a new connection.
-    told: VecDeque<(u32, Event, bool)>,
+    notices: VecDeque<(u32, Event, bool)>,
     /// Streams that were to be opened while no connection had room.
     waiting: VecDeque<u32>,
     open: u64,
@@ -138,7 +139,7 @@ impl<I: Io> Streams<I> {
             woken: VecDeque::new(),
             dirty: Vec::new(),
             unsent: Vec::new(),
-            told: VecDeque::new(),
+            notices: VecDeque::new(),
             waiting: VecDeque::new(),
             open: 0,
             held: 0,
@@ -149,9 +150,9 @@ impl<I: Io> Streams<I> {
     /// the one with the fewest.
     fn attach(&mut self, s: usize) -> io::Result<()> {
         let rank = |link: &Link| match link.state {
-            State::Open if link.attached.is_empty() => Some(0),
-            State::Closed => Some(1),
-            State::Connecting | State::Open if link.attached.len() < self.each => {
+            LinkState::Open if link.attached.is_empty() => Some(0),
+            LinkState::Closed => Some(1),
+            LinkState::Connecting | LinkState::Open if link.attached.len() < self.each => {
                 Some(1 + link.attached.len())
             }
             _ => None,
@@ -163,11 +164,11 @@ impl<I: Io> Streams<I> {
             return Ok(());
         };
         match self.links[l].state {
-            State::Closed => {
+            LinkState::Closed => {
                 self.inner.open(l)?;
-                self.links[l].state = State::Connecting;
+                self.links[l].state = LinkState::Connecting;
             }
-            State::Open => self.told.push_back((s as u32, Event::Opened, false)),
+            LinkState::Open => self.notices.push_back((s as u32, Event::Opened, false)),
             _ => {}
         }
         self.links[l].attached.push(s as u32);
@@ -176,11 +177,11 @@ impl<I: Io> Streams<I> {
     }
 
     /// Gives those that wait a place, as far as there is one.
-    fn seat_waiting(&mut self) {
+    fn attach_waiting(&mut self) {
         for _ in 0..self.waiting.len() {
             let Some(s) = self.waiting.pop_front() else { return };
             if let Err(error) = self.attach(s as usize) {
-                self.told.push_back((s, Event::Failed(error), false));
+                self.notices.push_back((s, Event::Failed(error), false));
             } else if self.streams[s as usize].link.is_none() {
                 // It stands at the end again; the others find no place either.
                 self.waiting.rotate_right(1);
@@ -209,7 +210,7 @@ impl<I: Io> Streams<I> {
                 // Looked at once, so that it can ring.
                 self.woken.push_back(s as u32);
             }
-            Err(error) => self.told.push_back((s as u32, Event::Failed(fault::told(error)), false)),
+            Err(error) => self.notices.push_back((s as u32, Event::Failed(fault::told(error)), false)),
         }
         self.dirty.push(l as u32);
     }
@@ -232,13 +233,15 @@ impl<I: Io> Streams<I> {
         let link = &self.links[l];
         let event = match exchange.poll(cx, &mut stream.reply, self.body_bytes) {
             // Its connection is lost, and it will hear nothing more.
-            Poll::Pending if link.state == State::Lost => Event::Failed(link.lost()),
+            Poll::Pending if link.state == LinkState::Lost => Event::Failed(link.lost()),
             Poll::Pending => return None,
             // The stream goes on until it is closed, which cancels it.
-            Poll::Ready(Err(Unanswered::Violation(violation))) => return Some(Event::Wrong(violation)),
+            Poll::Ready(Err(Unanswered::Violation(violation))) => {
+                return Some(Event::Wrong(Fault::Protocol(violation)));
+            }
             Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
             Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(fault::told(error)),
-            Poll::Ready(Ok(())) => Event::Answered { keeps_open: link.state == State::Open },
+            Poll::Ready(Ok(())) => Event::Answered { keeps_open: link.state == LinkState::Open },
         };
         stream.exchange = None;
         self.over(l);
@@ -255,7 +258,7 @@ impl<I: Io> Streams<I> {
                 }
                 self.open += 1;
                 let attached = self.links[l].attached.iter().enumerate();
-                self.told.extend(attached.map(|(index, s)| (*s, Event::Opened, index == 0)));
+                self.notices.extend(attached.map(|(index, s)| (*s, Event::Opened, index == 0)));
                 self.dirty.push(l as u32);
             }
             back_end::Event::Received { .. } => {
@@ -304,7 +307,7 @@ impl<I: Io> Streams<I> {
                 self.lose(l, error.into_io().unwrap_or_else(ended));
             }
             Some(Err(error)) => self.lose(l, fault::told(error)),
-            None if link.state == State::Open && link.is_going_away(cx) => self.retire(l),
+            None if link.state == LinkState::Open && link.is_going_away(cx) => self.retire(l),
             None => {}
         }
         if !self.links[l].pipe.0.borrow().output.is_empty() {
@@ -315,25 +318,25 @@ impl<I: Io> Streams<I> {
     /// It takes no further request.
     fn retire(&mut self, l: usize) {
         let link = &mut self.links[l];
-        link.state = State::Retired;
+        link.state = LinkState::Retired;
         self.open -= 1;
         for s in &link.attached {
             if self.streams[*s as usize].exchange.is_none() && !link.held.contains(s) {
-                self.told.push_back((*s, Event::Ended { within: false }, false));
+                self.notices.push_back((*s, Event::Ended { within: false }, false));
             }
         }
         for s in std::mem::take(&mut link.held) {
             let words = "the connection takes no further request";
             let error = io::Error::new(ErrorKind::ConnectionReset, words);
-            self.told.push_back((s, Event::Failed(error), false));
+            self.notices.push_back((s, Event::Failed(error), false));
         }
     }
 
     /// It is gone; those on it are told, behind what they have already got.
     fn lose(&mut self, l: usize, why: io::Error) {
         let link = &mut self.links[l];
-        let was = std::mem::replace(&mut link.state, State::Lost);
-        if was == State::Open {
+        let was = std::mem::replace(&mut link.state, LinkState::Lost);
+        if was == LinkState::Open {
             self.open -= 1;
         }
         let held = std::mem::take(&mut link.held);
@@ -343,19 +346,19 @@ impl<I: Io> Streams<I> {
                     self.woken.push_back(*s);
                     continue;
                 }
-                None if was == State::Connecting || held.contains(s) => {
+                None if was == LinkState::Connecting || held.contains(s) => {
                     Event::Failed(stream_fault::again(&why))
                 }
                 None => Event::Ended { within: false },
             };
-            self.told.push_back((*s, event, false));
+            self.notices.push_back((*s, event, false));
         }
         link.loss = Some(why);
         let last_words = std::mem::take(&mut link.pipe.0.borrow_mut().output);
         link.client = None;
         // what it still had to say is of no use
         link.pipe = Pipe::default();
-        if was != State::Connecting && !last_words.is_empty() && !self.inner.is_sending(l) {
+        if was != LinkState::Connecting && !last_words.is_empty() && !self.inner.is_sending(l) {
             self.inner.output(l).extend_from_slice(&last_words);
             // Whether anybody still hears them does not matter.
             let _ = self.inner.send(l);
@@ -371,15 +374,15 @@ impl<I: Io> Streams<I> {
             return;
         }
         let useless = match link.state {
-            State::Closed => return,
-            State::Open => !self.keep_alive,
-            State::Connecting | State::Retired | State::Lost => true,
+            LinkState::Closed => return,
+            LinkState::Open => !self.keep_alive,
+            LinkState::Connecting | LinkState::Retired | LinkState::Lost => true,
         };
         if useless {
-            if link.state == State::Open {
+            if link.state == LinkState::Open {
                 self.open -= 1;
             }
-            if link.state != State::Lost {
+            if link.state != LinkState::Lost {
                 self.inner.close(l);
             }
             *link = Link::default();

@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::address::Dialer;
 pub use tls::Handshakes;
 
-pub(crate) use system::Seat;
+pub(crate) use system::Poller;
 #[cfg(test)]
 pub(crate) use system::SystemIo;
 pub use system::{IoChoice, Timestamps};

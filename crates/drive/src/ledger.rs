@@ -6,7 +6,7 @@ use tidemark_scenario::template::Part;
 use tidemark_scenario::{Context, Plan, Slot, Template, Unmet};
 
 use crate::record::Recorder;
-use crate::session::{Session, World};
+use crate::session::{Environment, Session};
 
 /// The thread whose entries are those of a session that is run once; driving threads are below it.
 pub const ONCE_THREAD: u16 = 999;
@@ -65,14 +65,14 @@ pub(crate) fn enter(
     seed: u64,
     recorder: &mut Recorder,
     session: &mut Session,
-    world: &mut World<'_>,
+    environment: &mut Environment<'_>,
     content: &mut Slot,
 ) -> Result<(), Unmet> {
     if session.entered.is_some() {
         return Ok(());
     }
     let entry = recorder.enter();
-    let cx = &mut world.context(&session.slots);
+    let cx = &mut environment.context(&session.slots);
     if let Err(unmet) = render(ledger, seed, entry, cx, content.text_mut()) {
         recorder.withdraw(entry.number);
         return Err(unmet);

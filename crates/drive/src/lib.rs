@@ -5,10 +5,9 @@
 //! second it hands a [`ThreadInterval`] over, which [`Drive::intervals`] receives.
 //!
 //! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
-//! the `io` back end out and back, is read by the `codec` of its protocol (`http1`, `redis`), looked at in `answer`, and
-//! leaves its mark in `record`. The loop around it is
-//! `thread`; what differs for a session's WebSocket is in `websocket` and `messages`. Over HTTP/2 (`http2`) a
-//! stream is what a connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
+//! the `io` back end out and back, is read by the `codec` of its protocol (`http1`, `redis`), looked at in `answer` and
+//! `judging`, and leaves its mark in `record`. The loop around it is `thread`. Over HTTP/2 (`http2`) a stream is what a
+//! connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
 //! Response times count from when a request was *due*, so that a system that stands still cannot hide it;
 //! arrivals that find no connection wait, and the wait counts; where a bound is reached they are dropped and counted.
 //! Of several free connections the one that was taken least recently is taken, unless the plan wants the one that was
@@ -76,9 +75,9 @@ mod http1;
 mod http2;
 mod io;
 mod jar;
+mod judging;
 mod ledger;
 mod machine;
-mod messages;
 mod protocol;
 mod record;
 mod redis;
@@ -96,7 +95,6 @@ mod timers;
 mod tls;
 mod transport;
 mod waiting;
-mod websocket;
 
 use std::time::{Instant, SystemTime};
 
@@ -110,7 +108,7 @@ pub use protocol::Protocol;
 pub use redis::Redis;
 pub use room::Bound;
 pub use rpc::Rpc;
-pub use target::Target;
+pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
 // Named in the prose above.
 #[cfg(doc)]

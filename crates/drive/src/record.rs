@@ -264,9 +264,10 @@ impl Recorder {
         }
     }
 
-    /// A whole answer came, right or wrong, to a request that was due then.
+    /// A whole answer came, right or wrong, to a request that was due then; its status is 0 if it has none.
     pub fn answered(&mut self, status: u16, due_ns: u64) {
-        if self.is_measured(due_ns)
+        if status > 0
+            && self.is_measured(due_ns)
             && let Some(count) = self.statuses.get_mut(usize::from(status))
         {
             *count += 1;

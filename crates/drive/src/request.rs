@@ -1,7 +1,7 @@
 //! Requests made ready: what the loop knows of each.
 
-use tidemark_scenario::plan::{Ask, LedgerPlan, RequestPlan};
-use tidemark_scenario::{Context, Plan, Template, Unmet};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{LedgerPlan, RequestPlan};
 
 use crate::answer::Probe;
 use crate::clock::nanoseconds;
@@ -17,8 +17,6 @@ pub(crate) struct Prepared {
     pub probe: Probe,
     /// How its write is entered, if it is.
     pub ledger: Option<LedgerPlan>,
-    /// What it sends over a WebSocket.
-    message: Option<Template>,
 }
 
 impl Prepared {
@@ -33,15 +31,6 @@ impl Prepared {
             timeout_ns: nanoseconds(request.timeout),
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
-            message: match &request.ask {
-                Ask::Message(message) => message.clone(),
-                _ => None,
-            },
         }
-    }
-
-    /// Appends what a message over a WebSocket holds.
-    pub fn render_message(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
-        self.message.as_ref().map_or(Ok(()), |message| message.render(cx, out))
     }
 }

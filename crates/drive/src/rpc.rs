@@ -26,7 +26,7 @@ use crate::stream_fault::{self, broken, violation};
 use crate::transport::{Client, Event, Setup, Transport};
 use call::{Call, Calls, Reply};
 pub(crate) use greet::greet;
-use link::{Link, Loss, News, Place, State};
+use link::{Endpoint, Link, LinkState, Loss, News};
 
 /// What is known of a server that takes remote calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,13 +51,13 @@ impl Client for Rpc {
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
-        Box::new(Places::new(io, self.path.clone(), setup))
+        Box::new(CallStreams::new(io, self.path.clone(), setup))
     }
 }
 
 /// What a stream is at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Stand {
+enum StreamState {
     /// Nobody uses it, or its connection is gone.
     #[default]
     Closed,
@@ -74,7 +74,7 @@ enum Stand {
 /// What stands above takes it for a connection.
 #[derive(Default)]
 struct Stream {
-    stand: Stand,
+    state: StreamState,
     /// Whether its connection was made for it; others came to it later.
     is_first: bool,
     /// Counts its openings, so that news of an earlier one are passed over.
@@ -86,7 +86,7 @@ struct Stream {
 }
 
 /// What is to be told to a stream.
-struct Told {
+struct Notice {
     stream: u32,
     opening: u32,
     event: Event,
@@ -95,9 +95,9 @@ struct Told {
 }
 
 /// Calls over a back end's connections.
-struct Places<I> {
+struct CallStreams<I> {
     inner: I,
-    place: Place,
+    endpoint: Endpoint,
     random: fastrand::Rng,
     calls: Calls,
     links: Vec<Link>,
@@ -105,7 +105,7 @@ struct Places<I> {
     each: usize,
     /// Stream `s` has slot `s / links` of link `s % links`.
     streams: Vec<Stream>,
-    told: VecDeque<Told>,
+    notices: VecDeque<Notice>,
     /// The link whose bytes are being read, and how far they are.
     reading: Option<(usize, usize)>,
     /// Links with something to be sent.
@@ -120,19 +120,19 @@ struct Places<I> {
     held: u64,
 }
 
-impl<I: Io> Places<I> {
+impl<I: Io> CallStreams<I> {
     fn new(inner: I, path: String, setup: Setup<'_>) -> Self {
         let Setup { plan, origin, sockets: connections, depth: each, random, .. } = setup;
         let payload_bytes = plan.limits.body_bytes;
-        Places {
+        CallStreams {
             inner,
-            place: Place { authority: origin.authority.to_owned(), path },
+            endpoint: Endpoint { authority: origin.authority.to_owned(), path },
             random: random.fork(),
             calls: Calls::new(&plan.requests),
             links: (0..connections).map(|_| Link::new(payload_bytes)).collect(),
             each,
             streams: (0..connections * each).map(|_| Stream::default()).collect(),
-            told: VecDeque::new(),
+            notices: VecDeque::new(),
             reading: None,
             dirty: Vec::new(),
             unsent: Vec::new(),
@@ -154,7 +154,7 @@ impl<I: Io> Places<I> {
 
     fn tell(&mut self, s: usize, event: Event, made: bool) {
         let opening = self.streams[s].opening;
-        self.told.push_back(Told { stream: s as u32, opening, event, made });
+        self.notices.push_back(Notice { stream: s as u32, opening, event, made });
     }
 
     fn mark(&mut self, l: usize) {
@@ -176,12 +176,12 @@ impl<I: Io> Places<I> {
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
         match link.call(id, &self.written, &self.calls, &mut self.random) {
             Ok(()) => {
-                stream.stand = Stand::Calling { receptions: link.receptions };
+                stream.state = StreamState::Calling { receptions: link.receptions };
                 link.active += 1;
                 self.mark(l);
             }
             Err(error) => {
-                stream.stand = Stand::Idle;
+                stream.state = StreamState::Idle;
                 self.tell(s, Event::Failed(error), false);
             }
         }
@@ -192,7 +192,7 @@ impl<I: Io> Places<I> {
         while !self.links[l].held.is_empty() && self.links[l].has_room() {
             let Some((s, opening)) = self.links[l].held.pop_front() else { return };
             let stream = &mut self.streams[s as usize];
-            if stream.opening == opening && stream.stand == Stand::Held {
+            if stream.opening == opening && stream.state == StreamState::Held {
                 std::mem::swap(&mut self.written, &mut stream.held);
                 self.begin(s as usize, l);
             }
@@ -202,7 +202,7 @@ impl<I: Io> Places<I> {
     /// Lets a call wait until the server takes one more.
     fn hold(&mut self, s: usize, l: usize) {
         self.held += 1;
-        self.streams[s].stand = Stand::Held;
+        self.streams[s].state = StreamState::Held;
         std::mem::swap(&mut self.written, &mut self.streams[s].held);
         let (links, streams) = (&mut self.links, &self.streams);
         let held = &mut links[l].held;
@@ -217,8 +217,8 @@ impl<I: Io> Places<I> {
         let (slot, calls) = (id % self.each as u64, id / self.each as u64);
         let s = slot as usize * self.links.len() + l;
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
-        if stream.calls == calls && matches!(stream.stand, Stand::Calling { .. }) {
-            stream.stand = Stand::Idle;
+        if stream.calls == calls && matches!(stream.state, StreamState::Calling { .. }) {
+            stream.state = StreamState::Idle;
             link.active -= 1;
             self.release(l);
             return Ok(Some(s));
@@ -247,7 +247,7 @@ impl<I: Io> Places<I> {
                 Ok(Some(News::Opened)) => self.opened(l),
                 Ok(Some(News::Answered(id))) => match self.answered(l, id) {
                     Ok(Some(s)) => {
-                        let keeps_open = self.links[l].state != State::Retired;
+                        let keeps_open = self.links[l].state != LinkState::Retired;
                         return Some((s, Event::Answered { keeps_open }));
                     }
                     Ok(None) => {}
@@ -265,8 +265,8 @@ impl<I: Io> Places<I> {
         self.links[l].opening = 0;
         let mut made = true;
         for s in self.streams_of(l) {
-            if self.streams[s].stand == Stand::Opening {
-                self.streams[s].stand = Stand::Idle;
+            if self.streams[s].state == StreamState::Opening {
+                self.streams[s].state = StreamState::Idle;
                 self.tell(s, Event::Opened, std::mem::take(&mut made));
             }
         }
@@ -275,7 +275,7 @@ impl<I: Io> Places<I> {
     /// Something happened to a connection.
     fn on_inner(&mut self, l: usize, event: back_end::Event) {
         match event {
-            back_end::Event::Opened => match self.links[l].ask(&self.place, &mut self.random) {
+            back_end::Event::Opened => match self.links[l].ask(&self.endpoint, &mut self.random) {
                 Ok(()) => self.mark(l),
                 Err(loss) => self.lose(l, loss),
             },
@@ -292,15 +292,15 @@ impl<I: Io> Places<I> {
 
     /// It takes no further call; those under way go on.
     fn retire(&mut self, l: usize) {
-        self.links[l].state = State::Retired;
+        self.links[l].state = LinkState::Retired;
         self.links[l].held.clear();
         for s in self.streams_of(l) {
-            let event = match self.streams[s].stand {
-                Stand::Idle => Event::Ended { within: false },
-                Stand::Held => Event::Failed(broken("the connection takes no further call")),
-                Stand::Closed | Stand::Opening | Stand::Calling { .. } => continue,
+            let event = match self.streams[s].state {
+                StreamState::Idle => Event::Ended { within: false },
+                StreamState::Held => Event::Failed(broken("the connection takes no further call")),
+                StreamState::Closed | StreamState::Opening | StreamState::Calling { .. } => continue,
             };
-            self.streams[s].stand = Stand::Closed;
+            self.streams[s].state = StreamState::Closed;
             self.tell(s, event, false);
         }
     }
@@ -308,10 +308,10 @@ impl<I: Io> Places<I> {
     /// It is gone; those on it are told, behind what they have already got.
     fn lose(&mut self, l: usize, loss: Loss) {
         for s in self.streams_of(l) {
-            let event = match std::mem::take(&mut self.streams[s].stand) {
-                Stand::Closed => continue,
-                Stand::Idle => Event::Ended { within: false },
-                Stand::Opening | Stand::Held | Stand::Calling { .. } => {
+            let event = match std::mem::take(&mut self.streams[s].state) {
+                StreamState::Closed => continue,
+                StreamState::Idle => Event::Ended { within: false },
+                StreamState::Opening | StreamState::Held | StreamState::Calling { .. } => {
                     Event::Failed(stream_fault::again(&loss.error))
                 }
             };
@@ -329,7 +329,7 @@ impl<I: Io> Places<I> {
 
     /// Closes a connection on which nobody is any more.
     fn drop_link(&mut self, l: usize) {
-        if matches!(self.links[l].state, State::Open | State::Retired) {
+        if matches!(self.links[l].state, LinkState::Open | LinkState::Retired) {
             self.open -= 1;
         }
         self.reading = self.reading.filter(|(reading, _)| *reading != l);
@@ -341,8 +341,10 @@ impl<I: Io> Places<I> {
     fn drop_if_left(&mut self, l: usize) {
         let link = &self.links[l];
         match link.state {
-            State::Connecting | State::Upgrading | State::Greeting if link.opening == 0 => self.drop_link(l),
-            State::Retired if link.active == 0 => {
+            LinkState::Connecting | LinkState::Upgrading | LinkState::Greeting if link.opening == 0 => {
+                self.drop_link(l)
+            }
+            LinkState::Retired if link.active == 0 => {
                 let opening = link.opening;
                 self.drop_link(l);
                 if opening > 0
@@ -358,7 +360,7 @@ impl<I: Io> Places<I> {
     /// Begins to make a connection, for so many streams.
     fn connect(&mut self, l: usize, opening: usize) -> io::Result<()> {
         self.inner.open(l)?;
-        self.links[l].state = State::Connecting;
+        self.links[l].state = LinkState::Connecting;
         self.links[l].opening = opening;
         Ok(())
     }
@@ -408,7 +410,7 @@ impl<I: Io> Places<I> {
         let is_silent = link.receptions == receptions;
         link.cancel(id, &mut self.random);
         self.mark(l);
-        if is_silent && self.links[l].state == State::Open {
+        if is_silent && self.links[l].state == LinkState::Open {
             self.retire(l);
         }
     }

@@ -13,7 +13,7 @@ const OPS_PER_TURN: u32 = 4_096;
 
 /// What sessions of a thread look at beside their own variables.
 #[derive(Debug)]
-pub(crate) struct World<'a> {
+pub(crate) struct Environment<'a> {
     /// Counters and feeders.
     pub shared: &'a Shared,
     /// The thread's random numbers.
@@ -22,16 +22,16 @@ pub(crate) struct World<'a> {
     pub epoch_ms: i64,
 }
 
-impl World<'_> {
+impl Environment<'_> {
     /// With a session's variables: all that an expression may look at.
     pub fn context<'b>(&'b mut self, slots: &'b [Slot]) -> Context<'b> {
         Context { slots, shared: self.shared, random: self.random, epoch_ms: self.epoch_ms }
     }
 }
 
-/// Where a session stands.
+/// What a session waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Stand {
+pub(crate) enum SessionState {
     /// Nobody's: free for the next arrival.
     #[default]
     Free,
@@ -51,18 +51,18 @@ pub(crate) enum Stand {
     Exchanging,
 }
 
-impl Stand {
+impl SessionState {
     /// Whether a request is due and not ended.
     pub fn is_due(self) -> bool {
-        !matches!(self, Stand::Free | Stand::Parked | Stand::Thinking)
+        !matches!(self, SessionState::Free | SessionState::Parked | SessionState::Thinking)
     }
 }
 
 /// One virtual user's session.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    /// Where it stands.
-    pub stand: Stand,
+    /// What it waits for.
+    pub state: SessionState,
     /// Index of its kind.
     pub kind: usize,
     /// Where it came from.
@@ -158,45 +158,40 @@ impl Session {
         now_ns.saturating_sub(self.due_ns.max(self.ready_ns))
     }
 
-    /// The operation that it is at.
-    pub fn op<'a>(&self, ops: &'a [Op]) -> Option<&'a Op> {
-        ops.get((self.next_op as usize).checked_sub(1)?)
-    }
-
     /// Nothing more is to be done.
     pub fn finish(&mut self) {
         self.next_op = u32::MAX;
     }
 
     /// Goes on until it needs something that is not there at once.
-    pub fn advance(&mut self, ops: &[Op], world: &mut World<'_>, fresh: &mut Slot) -> Turn {
+    pub fn advance(&mut self, ops: &[Op], environment: &mut Environment<'_>, fresh: &mut Slot) -> Turn {
         for _ in 0..OPS_PER_TURN {
             let Some(op) = ops.get(self.next_op as usize) else { return Turn::End };
             self.next_op += 1;
             match op {
-                Op::Request(request) | Op::WebSocket { request, .. } => return Turn::Request(*request),
+                Op::Request(request) => return Turn::Request(*request),
                 Op::Set { slot, value } => {
-                    value.eval_into(&mut world.context(&self.slots), fresh);
+                    value.eval_into(&mut environment.context(&self.slots), fresh);
                     std::mem::swap(&mut self.slots[*slot as usize], fresh);
                 }
                 Op::Take { feeder, row } => {
-                    let taken = self.rows.take(*feeder, world.shared);
+                    let taken = self.rows.take(*feeder, environment.shared);
                     self.slots[*row as usize].set_int(taken as i64);
                 }
                 Op::Jump(to) => self.next_op = *to,
                 Op::JumpUnless { condition, to } => {
-                    if !condition.is_true(&mut world.context(&self.slots)) {
+                    if !condition.is_true(&mut environment.context(&self.slots)) {
                         self.next_op = *to;
                     }
                 }
                 Op::Choose { ways, total } => {
-                    let draw = world.random.u32(0..(*total).max(1));
+                    let draw = environment.random.u32(0..(*total).max(1));
                     if let Some((_, to)) = ways.iter().find(|(bound, _)| draw < *bound) {
                         self.next_op = *to;
                     }
                 }
                 Op::Think(time) => {
-                    let time_us = time.duration_us(&mut world.context(&self.slots));
+                    let time_us = time.duration_us(&mut environment.context(&self.slots));
                     if time_us > 0 {
                         return Turn::Think(time_us);
                     }
@@ -277,8 +272,8 @@ mod tests {
 
     fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {
         let shared = Shared::new(0, Vec::new());
-        let mut world = World { shared: &shared, random, epoch_ms: 0 };
-        session.advance(ops, &mut world, &mut Slot::default())
+        let mut environment = Environment { shared: &shared, random, epoch_ms: 0 };
+        session.advance(ops, &mut environment, &mut Slot::default())
     }
 
     #[test]

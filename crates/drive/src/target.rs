@@ -13,6 +13,11 @@ use crate::rpc::{self, Rpc};
 use crate::tls::{ALPN_2, Tls};
 use crate::transport::{Origin, Setup, Transport};
 
+/// A connection that blocks.
+pub trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
+
 /// Where the requests go.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -49,13 +54,7 @@ impl Target {
     /// What a person has to know who wants to drive this server.
     pub fn greet(&mut self, version: HttpVersion, stream: &mut (impl Read + Write)) -> io::Result<()> {
         if !matches!(self.protocol, Protocol::Http1 | Protocol::Http2(_)) {
-            let Some(tls) = &mut self.tls else { return self.protocol.greet(stream) };
-            let mut session = tls.greet(HttpVersion::One, stream)?;
-            self.protocol.greet(&mut rustls::Stream::new(&mut session, stream))?;
-            tls.offer_nothing();
-            session.send_close_notify();
-            let _ = session.complete_io(stream);
-            return Ok(());
+            return self.speak(stream, |_| ());
         }
         let Some(tls) = &mut self.tls else {
             let speaks_2 = version == HttpVersion::Two;
@@ -75,6 +74,29 @@ impl Target {
         // A last word; whether anybody still hears it does not matter.
         let _ = session.complete_io(stream);
         Ok(())
+    }
+
+    /// Begins to speak with a server that speaks no HTTP, over a connection that blocks, and goes on over it with `with`.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to drive this server.
+    pub fn speak<R>(
+        &mut self,
+        stream: &mut (impl Read + Write),
+        with: impl FnOnce(&mut dyn Stream) -> R,
+    ) -> io::Result<R> {
+        let Some(tls) = &mut self.tls else {
+            self.protocol.greet(stream)?;
+            return Ok(with(stream));
+        };
+        let mut session = tls.greet(HttpVersion::One, stream)?;
+        let mut secured = rustls::Stream::new(&mut session, stream);
+        self.protocol.greet(&mut secured)?;
+        let result = with(&mut secured);
+        tls.offer_nothing();
+        session.send_close_notify();
+        let _ = session.complete_io(stream);
+        Ok(result)
     }
 
     /// Begins to speak with a server that takes remote calls at `path`, over a connection that blocks. It must have

@@ -20,7 +20,7 @@ use crate::connection::Pool;
 use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
-use crate::session::{Session, Stand, Weights};
+use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
 use crate::transport::Transport;
 use crate::waiting::Queue;
@@ -77,7 +77,7 @@ pub(crate) struct ThreadEnd {
     pub handshakes: Handshakes,
     /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
     pub limited: (u64, u64),
-    /// Messages of WebSockets that no step took.
+    /// Messages that no step took.
     pub unexpected_messages: u64,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
@@ -100,8 +100,6 @@ pub(crate) struct Bounds {
     pub connect_timeout_ns: u64,
     /// Longest wait for requests under way at the end.
     pub drain_ns: u64,
-    /// Most bytes of a message over a WebSocket.
-    pub message_bytes: usize,
 }
 
 /// Everything that a thread owns.
@@ -146,8 +144,6 @@ pub(crate) struct Flow {
     pub draining: bool,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
-    /// Messages of WebSockets that no step took.
-    pub unexpected_messages: u64,
     /// Buffers.
     pub scratch: Scratch,
 }
@@ -207,7 +203,7 @@ impl Thread<'_> {
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
-        end.unexpected_messages = self.flow.unexpected_messages;
+        end.unexpected_messages = self.transport.unclaimed();
         (end, self.recorder)
     }
 
@@ -336,11 +332,11 @@ impl Thread<'_> {
             self.give_up_arrivals(now_ns);
         }
         for session in 0..self.flow.sessions.len() {
-            let Session { stand, origin, begun_due_ns, .. } = self.flow.sessions[session];
-            if stand.is_due() {
+            let Session { state, origin, begun_due_ns, .. } = self.flow.sessions[session];
+            if state.is_due() {
                 self.give_up(session, now_ns);
             }
-            if stand != Stand::Free {
+            if state != SessionState::Free {
                 self.give_up_missed(origin, begun_due_ns);
             }
         }

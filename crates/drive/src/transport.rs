@@ -7,12 +7,12 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use tidemark_scenario::plan::{Ask, Limits, SessionKind};
+use tidemark_scenario::plan::{Ask, Limits};
 use tidemark_scenario::{Context, Plan};
 
 use crate::answer::Answer;
 use crate::error::DriveError;
-use crate::fault::{Fault, Violation};
+use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
 
@@ -26,17 +26,15 @@ pub(crate) enum Event {
         /// Whether the connection can carry another request.
         keeps_open: bool,
     },
-    /// It is a WebSocket now, as was asked for.
-    Upgraded {
-        /// How many of the bytes that came belong to the answer; messages may stand behind them.
-        answer_bytes: usize,
-    },
-    /// It is no WebSocket, though one was asked for.
+    /// All of the request is sent, which nothing answers.
+    Sent,
+    /// Something came that may be the answer: [`Transport::answer`] has it, and it is to be
+    /// [accepted](Transport::accept) or [declined](Transport::decline).
+    Offered,
+    /// The answer is whole and refuses what was asked for; its connection is of no more use.
     Refused(Fault),
-    /// Bytes came over a WebSocket; [`Transport::received`] has them.
-    Received,
-    /// What came is no answer.
-    Wrong(Violation),
+    /// What came is no answer; its connection is of no more use.
+    Wrong(Fault),
     /// The peer closed it in order, or said something that nobody had asked for.
     Ended {
         /// Whether a part of an answer had come.
@@ -46,6 +44,26 @@ pub(crate) enum Event {
     Unsent(io::Error),
     /// It could not be made, or broke.
     Failed(io::Error),
+}
+
+/// What became of a request as it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// Its answer is awaited.
+    Awaiting,
+    /// What may be its answer is there already, as where [`Event::Offered`] tells so.
+    Offered,
+    /// All of it is sent, which nothing answers.
+    Whole,
+}
+
+/// Why a request cannot go over the connection that its session holds.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// In words.
+    pub fault: Fault,
+    /// Whether the session has nothing more to do, lest it fails as fast as it can.
+    pub ends_session: bool,
 }
 
 /// Carries the requests of one thread to one address, over connections that have numbers.
@@ -62,7 +80,7 @@ pub(crate) trait Transport {
         jar: &Jar,
     ) -> Result<(), Fault>;
     /// Sends what was written, now or as soon as there is room. An error means that nothing was taken.
-    fn send(&mut self, connection: usize) -> io::Result<()>;
+    fn send(&mut self, connection: usize) -> io::Result<Sent>;
     /// Closes a connection; no event of it follows.
     fn close(&mut self, connection: usize);
     /// Waits until something happens or the time is over (forever without one).
@@ -92,17 +110,30 @@ pub(crate) trait Transport {
         0
     }
 
-    /// Sends frames over a WebSocket; only while it is not [sending](Transport::is_sending).
-    fn send_frames(&mut self, _connection: usize, _frames: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    /// Why the request of this index cannot follow what its session has done so far, on the connection that it holds.
+    fn refusal(&self, _connection: Option<u32>, _request: usize) -> Option<Refusal> {
+        None
     }
-    /// What was sent over a WebSocket leaves now, where it is held back to go out together with more.
-    fn push(&mut self, _connection: usize) -> io::Result<()> {
-        Ok(())
-    }
-    /// Whether a part of what was sent over a WebSocket has not been taken yet.
-    fn is_sending(&self, _connection: usize) -> bool {
+    /// Whether a connection is bound to the session that holds it: what goes over it builds on what went before, so that
+    /// no request goes once more over another one.
+    fn is_bound(&self, _connection: usize) -> bool {
         false
+    }
+    /// The session that holds a connection is over: whether another one may have it.
+    fn leave(&mut self, _connection: usize) -> bool {
+        true
+    }
+    /// What was offered is the answer: whether the connection can carry another request.
+    fn accept(&mut self, _connection: usize) -> bool {
+        true
+    }
+    /// What was offered is not the answer: whether something else is offered at once.
+    fn decline(&mut self, _connection: usize) -> bool {
+        false
+    }
+    /// How much came so far that no request took as its answer, where that is no mistake.
+    fn unclaimed(&self) -> u64 {
+        0
     }
 }
 
@@ -146,8 +177,6 @@ pub(crate) struct Origin<'a> {
 pub(crate) struct Setup<'a> {
     /// Its requests and bounds.
     pub plan: &'a Plan,
-    /// The sessions that make the requests.
-    pub kinds: &'a [SessionKind],
     /// Where to.
     pub origin: Origin<'a>,
     /// Sockets.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::SessionKind;
 
-use crate::session::{Session, Stand};
+use crate::session::{Session, SessionState};
 
 /// Memory that sessions which wait take together, where the plan does not bound their number.
 const WAITING_BYTES: usize = 256 << 20;
@@ -53,7 +53,7 @@ impl Queue {
         if self.waiting >= most {
             return false;
         }
-        sessions[s].stand = Stand::Waiting;
+        sessions[s].state = SessionState::Waiting;
         self.line.push_back((s as u32, sessions[s].ticket));
         self.waiting += 1;
         true
@@ -61,7 +61,7 @@ impl Queue {
 
     /// A session waits no longer.
     pub fn leave(&mut self, s: usize, sessions: &mut [Session]) {
-        debug_assert!(sessions[s].stand == Stand::Waiting && self.waiting > 0);
+        debug_assert!(sessions[s].state == SessionState::Waiting && self.waiting > 0);
         sessions[s].ticket = sessions[s].ticket.wrapping_add(1);
         self.waiting -= 1;
         let has_left = |(s, ticket): &(u32, u32)| sessions[*s as usize].ticket != *ticket;
@@ -78,9 +78,9 @@ impl Queue {
     pub fn grant(&mut self, connection: u32, sessions: &mut [Session], now_ns: u64) -> Option<u32> {
         while let Some((next, ticket)) = self.line.pop_front() {
             let session = &mut sessions[next as usize];
-            if session.ticket == ticket && session.stand == Stand::Waiting {
+            if session.ticket == ticket && session.state == SessionState::Waiting {
                 session.ticket = ticket.wrapping_add(1);
-                session.stand = Stand::Granted;
+                session.state = SessionState::Granted;
                 session.held_until(now_ns);
                 session.connection = Some(connection);
                 self.waiting -= 1;
@@ -110,7 +110,7 @@ mod tests {
         assert!((0..2).all(|s| queue.join(s, &mut sessions, 2)));
         assert!(!queue.join(2, &mut sessions, 2), "as many wait as may");
         queue.leave(0, &mut sessions);
-        sessions[0].stand = Stand::Thinking;
+        sessions[0].state = SessionState::Thinking;
         assert!(queue.join(2, &mut sessions, 2));
         assert_eq!([(); 3].map(|()| queue.grant(7, &mut sessions, 0)), [Some(1), Some(2), None]);
         assert_eq!((queue.len(), queue.next_granted(), sessions[1].connection), (0, Some(1), Some(7)));

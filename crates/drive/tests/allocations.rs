@@ -9,13 +9,17 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::calls::{self, calling, offered};
+use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post};
-use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, start};
+use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, Redis, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
+use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::json;
+use tidemark_wire::resp::{ReplyDecoder, ReplyLimits};
+use tidemark_wire::websocket::{Event, Kind, handshake, write_message, write_pong};
 
 /// Counts what is allocated by threads that have not asked to be left out.
 struct Counting;
@@ -160,10 +164,83 @@ fn over_http2(address: SocketAddr) -> DriveOptions {
     options
 }
 
+fn speaking_redis(address: SocketAddr) -> DriveOptions {
+    let mut options = options(address, 1);
+    options.target.protocol = Protocol::Redis(Redis::default());
+    options
+}
+
 fn server_of_calls() -> calls::Server {
     calls::server(offered(), |call, writer, frame| {
         LEFT_OUT.with(|out| out.set(true));
         calls::well(call, writer, frame)
+    })
+}
+
+/// Commands of which one varies, several at once on each of two connections.
+fn commands() -> Plan {
+    let text = "system: {url: redis://127.0.0.1}\nsessions:\n  a:\n    steps:\n      - redis: [SET, \"k:${random(0, 99)}\", v]\n        \
+                check: {body: OK}\n      - redis: [GET, k]\n        extract: {got: body}\n        check: {that: got == 77}\n\
+                load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
+/// A server that answers commands as Redis does; these are arrays, as replies may be.
+fn server_of_commands() -> SocketAddr {
+    listen(None, |stream| {
+        LEFT_OUT.with(|out| out.set(true));
+        let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+        let (mut buffer, mut out) = ([0; 4096], Vec::new());
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            let mut received = &buffer[..bytes];
+            while !received.is_empty() {
+                let decoded = decoder.decode(received).unwrap();
+                received = &received[decoded.consumed..];
+                if decoded.complete {
+                    let is_get = decoder.body().starts_with(b"[\"GET\"");
+                    out.extend_from_slice(if is_get { b"$2\r\n77\r\n" } else { b"+OK\r\n" });
+                    decoder.start(true);
+                }
+            }
+            let _ = stream.write_all(&out);
+            out.clear();
+        }
+    })
+}
+
+/// Messages of long sessions: one with its answer, one that none answers, a ping, and one that came before.
+fn messages() -> Plan {
+    let text = "sessions:\n  a:\n    steps:\n      - ws connect: /\n      - repeat: 100000000\n        as: n\n        steps:\n          \
+                - ws send: {json: {n: \"${n}\"}}\n            expect: {json: {$.n: \"${n}\"}}\n            extract: {got: $.n}\n          \
+                - ws send: note ${got}\n          - ws ping: here\n          - ws expect: {body: \"note ${n}\"}\n\
+                load: {users: 8, hold: 1s}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
+/// A server of WebSockets that says everything back.
+fn server_of_messages() -> SocketAddr {
+    listen(None, |stream| {
+        LEFT_OUT.with(|out| out.set(true));
+        let mut request = RequestDecoder::new(DecoderLimits::default());
+        if receive(stream, &mut request).is_none() {
+            return;
+        }
+        let offer = handshake::check_request(&request).unwrap();
+        let mut answer = Vec::new();
+        handshake::write_answer(&mut answer, offer.key, None).unwrap();
+        let _ = stream.write_all(&answer);
+        converse(stream, |event, decoder, out| {
+            match event {
+                Event::Message(_) => write_message(out, Kind::Text, decoder.message(), None),
+                Event::Ping => write_pong(out, decoder.control(), None),
+                Event::Pong | Event::Close => return false,
+            }
+            true
+        });
     })
 }
 
@@ -195,6 +272,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
         return eprintln!("each back end has its turn where none is named");
     }
     let (server, server_of_calls) = (hello(), server_of_calls());
+    let (of_commands, of_messages) = (server_of_commands(), server_of_messages());
     let streams = frames::server("hello", || LEFT_OUT.with(|out| out.set(true)));
     for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
         let plans = [
@@ -203,12 +281,16 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("session", a_session()),
             ("entered", entered()),
             ("calls", called()),
+            ("commands", commands()),
+            ("messages", messages()),
             ("streams", streamed()),
             ("varying streams", streamed_varying()),
         ];
         for (name, plan) in plans {
             let options = match name {
                 "calls" => calling(server_of_calls.address, None, &plan),
+                "commands" => speaking_redis(of_commands),
+                "messages" => options(of_messages, 1),
                 "streams" | "varying streams" => over_http2(streams),
                 _ => options(server.address, 1),
             };

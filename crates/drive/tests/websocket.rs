@@ -15,7 +15,7 @@ use support::{Sum, begin, finish, options};
 use tidemark_drive::Tls;
 use tidemark_record::Outcome;
 use tidemark_record::ledger::{Entry, Ledger, LedgerWriter};
-use tidemark_scenario::plan::Ask;
+use tidemark_scenario::plan::{Ask, WebSocketStep};
 use tidemark_scenario::{Plan, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::websocket::{
@@ -349,7 +349,9 @@ fn messages_larger_than_what_a_socket_takes_at_once() {
     let mut plan = plan(steps, "{rate: 20/s, hold: 60s}");
     plan.limits.sessions = Some(2);
     for request in [1, 2] {
-        plan.requests[request].ask = Ask::Message(Some(Template::literal("x".repeat(8_000_000))));
+        let message = Template::literal("x".repeat(8_000_000));
+        let send = WebSocketStep::Send { message, kind: Kind::Text, expects: false };
+        plan.requests[request].ask = Ask::WebSocket(send);
     }
     let labels = plan.labels.clone();
     let sum = finish(begin(plan, options(server.address, 1)));

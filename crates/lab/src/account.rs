@@ -392,7 +392,7 @@ fn called(server: &Rpc, wanted: usize) -> String {
 pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     let ops = plan.sessions.iter().flat_map(|kind| &kind.ops);
     let requests = ops.filter_map(|op| match op {
-        Op::Request(request) | Op::WebSocket { request, .. } => plan.requests.get(usize::from(*request)),
+        Op::Request(request) => plan.requests.get(usize::from(*request)),
         Op::Set { .. }
         | Op::Take { .. }
         | Op::Jump(_)

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tidemark_drive::{Address, Protocol, Redis, Target, Tls};
+use tidemark_drive::{Address, Protocol, Redis, Stream, Target, Tls};
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 
 use crate::error::LabError;
@@ -139,23 +139,39 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
     preferred.or(addresses.first()).copied()
 }
 
+/// Makes a connection that blocks, for so long at most.
+fn dial(address: &Address, within: Duration) -> io::Result<Box<dyn Stream>> {
+    Ok(match address {
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect_timeout(address, within)?;
+            stream.set_read_timeout(Some(within))?;
+            stream.set_write_timeout(Some(within))?;
+            Box::new(stream)
+        }
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(within))?;
+            stream.set_write_timeout(Some(within))?;
+            Box::new(stream)
+        }
+    })
+}
+
 /// Whether somebody accepts connections there, and what became of the first words: a TLS handshake, the version of
 /// HTTP that is settled with it, or Redis' answer to a PING.
 pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io::Result<io::Result<()>> {
-    match target.address.clone() {
-        Address::Tcp(address) => {
-            let mut stream = TcpStream::connect_timeout(&address, within)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
-            Ok(target.greet(version, &mut stream))
-        }
-        Address::Unix(path) => {
-            let mut stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
-            Ok(target.greet(version, &mut stream))
-        }
-    }
+    let mut stream = dial(&target.address, within)?;
+    Ok(target.greet(version, &mut stream))
+}
+
+/// Speaks with a server that speaks no HTTP; each wait for it has an end.
+pub fn speak<R>(
+    target: &mut Target,
+    within: Duration,
+    with: impl FnOnce(&mut dyn Stream) -> R,
+) -> io::Result<R> {
+    let mut stream = dial(&target.address, within)?;
+    target.speak(&mut stream, with)
 }
 
 /// Asks a server that takes calls for its greeting.
@@ -165,20 +181,8 @@ pub fn greet_calls<'m>(
     methods: impl Iterator<Item = &'m str>,
     within: Duration,
 ) -> io::Result<()> {
-    match target.address.clone() {
-        Address::Tcp(address) => {
-            let mut stream = TcpStream::connect_timeout(&address, within)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
-            target.greet_calls(path, methods, &mut stream)
-        }
-        Address::Unix(path_of_socket) => {
-            let mut stream = UnixStream::connect(path_of_socket)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
-            target.greet_calls(path, methods, &mut stream)
-        }
-    }
+    let mut stream = dial(&target.address, within)?;
+    target.greet_calls(path, methods, &mut stream)
 }
 
 /// Where connections went, if the URL alone does not say it.

@@ -12,6 +12,7 @@ mod hidden;
 mod judge;
 mod pages;
 mod recipe;
+mod redis;
 mod search;
 mod straight;
 #[cfg(test)]
@@ -26,13 +27,12 @@ use tidemark_record::summary::{self, EntryExample, LOST_SECONDS, LostWhen, Verif
 use tidemark_record::{RecordError, Run, write_manifest};
 
 use client::Client;
-pub use client::Unfinished;
 pub use judge::judge;
 pub use pages::Pages;
 use pages::ask_number;
 pub use recipe::{Known, Recipe};
-pub use search::{Bounds, Holdings, Part};
-pub use straight::{Straight, can_read, straight};
+pub use search::{Bounds, Holdings, Part, Straight, Unfinished};
+pub use straight::{can_read, straight};
 
 use crate::LabError;
 use crate::interrupt::{Interrupt, Wish};
@@ -160,7 +160,7 @@ pub fn again(
     let mut search =
         |holdings: &dyn Holdings| verify(&run.dir, &recipe, holdings, &goes_on, progress).map_err(failed);
     let shrunk = shrunk(&run.dir, run.manifest.summary.ledger.as_ref()).map_err(failed)?;
-    let ledger = match (missing, straight(&recipe, &run.dir)) {
+    let ledger = match (missing, straight(&recipe, &run.dir, &target)) {
         _ if shrunk.is_some() => shrunk.unwrap_or_default(),
         (Some(reason), _) => {
             entered(&run.dir, &reason.to_string()).map_err(failed)?.unwrap_or_else(no_ledger)

@@ -8,6 +8,7 @@ use tidemark_record::{
 };
 
 use crate::heatmap::{HeatMap, HeatMapBuilder};
+use crate::units::round;
 
 /// Most bins on the time axis.
 const BINS_MAX: u64 = 2_000;
@@ -239,11 +240,6 @@ fn push_ended(
         values.push(per_s(failed.get(kind).copied().unwrap_or(0)));
     }
     Ok(())
-}
-
-/// To three decimals: a page needs no more, and grows with every digit.
-pub(crate) fn round(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl HeatMapBuilder {
         let count = (last + 1 - first).div_ceil(together);
         let bound = |i: usize| {
             let us = 10f64.powf((first + i * together) as f64 / ROWS_PER_DECADE);
-            crate::bins::round(us)
+            crate::units::round(us)
         };
         let mut cells = BTreeMap::<(usize, usize), u64>::new();
         for ((bin, row), requests) in self.cells {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use tidemark_record::{Run, Sample};
 
-use crate::bins::{Axis, Values, round};
+use crate::bins::{Axis, Values};
+use crate::units::round;
 
 /// One process over time. Counts are per second.
 #[derive(Debug, Default, Serialize)]

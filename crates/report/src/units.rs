@@ -75,6 +75,11 @@ pub fn bytes(bytes: u64) -> String {
     format!("{} {unit}", trim_zeros(&three_digits(value)))
 }
 
+/// To three decimals: a page needs no more, and grows with every digit.
+pub(crate) fn round(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

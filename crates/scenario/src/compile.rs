@@ -25,7 +25,7 @@ use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
-    AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
+    Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
     System,
 };
 use crate::reader::Reader;
@@ -38,6 +38,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let mut shared = feeder::read(root.get("feeders"), base, reader);
     let mut requests = Requests::new(root.get("defaults"), reader);
     let sessions = sessions(root, reader, &mut shared, &mut requests);
+    let has_websockets = requests.first(|ask| matches!(ask, Ask::WebSocket(_))).is_some();
     // After the sessions, so that their labels come first in the report.
     let prepare = root.get("prepare").map(|steps| {
         let mut kind = Session::new(reader, &mut shared, &mut requests).compile("prepare", steps, true);
@@ -52,7 +53,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let system = system::read(root.get("system"), base, reader);
     let load = load?;
     verify::warn_of_unentered(root, &requests, &objectives, reader);
-    let limits = limits(root.get("limits"), &load, &sessions, reader);
+    let limits = limits(root.get("limits"), &load, has_websockets, reader);
     let mut system = system.unwrap_or_default();
     steps::check_beside(&Whole { root, requests: &requests, system: &system, reader });
     let stores = store::read(root.get("stores"), reader);
@@ -106,9 +107,7 @@ fn sessions(
             continue;
         };
         let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0);
-        if weight > 0
-            && !kind.ops.iter().any(|op| matches!(op, Op::Request(_) | Op::WebSocket { .. }))
-            && !reader.sink.has_errors()
+        if weight > 0 && !kind.ops.iter().any(|op| matches!(op, Op::Request(_))) && !reader.sink.has_errors()
         {
             reader
                 .sink
@@ -147,14 +146,14 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
     objectives
 }
 
-fn limits(node: Option<&Node>, load: &Load, sessions: &[SessionKind], reader: &Reader<'_>) -> Limits {
+fn limits(node: Option<&Node>, load: &Load, has_websockets: bool, reader: &Reader<'_>) -> Limits {
     let get = |key: &str| node.and_then(|node| node.get(key));
     let whole = |key, least| get(key).and_then(|node| reader.whole(node, least)).map(|count| count as usize);
     let time = |key| get(key).and_then(|node| reader.duration(node));
     let usual = Limits::default();
     let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(usual.keep_alive);
     let pipeline =
-        get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, sessions, reader));
+        get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, has_websockets, reader));
     let streams = whole("streams", 1).unwrap_or(usual.streams);
     let needed = load.most_users().div_ceil(pipeline.max(streams));
     Limits {
@@ -184,14 +183,13 @@ fn choose(node: &Node, reader: &Reader<'_>) -> Option<Choose> {
 }
 
 /// How many requests a connection carries at once.
-fn pipeline(node: &Node, keep_alive: bool, sessions: &[SessionKind], reader: &Reader<'_>) -> usize {
+fn pipeline(node: &Node, keep_alive: bool, has_websockets: bool, reader: &Reader<'_>) -> usize {
     let Some(depth) = reader.whole(node, 1) else { return 1 };
     let depth = usize::try_from(depth).unwrap_or(usize::MAX);
     if depth > PIPELINE_MAX {
         reader.sink.error(node, format!("{depth} is too large; at most {PIPELINE_MAX}"));
     }
-    let is_websocket = |op: &Op| matches!(op, Op::WebSocket { .. });
-    if depth > 1 && sessions.iter().any(|kind| kind.ops.iter().any(is_websocket)) {
+    if depth > 1 && has_websockets {
         let reason =
             "sessions share connections where requests are pipelined, and a WebSocket has its own; leave out";
         reader.sink.error(node, format!("{reason} one of the two"));
@@ -270,7 +268,12 @@ impl<'a, 's> Session<'a, 's> {
             self.ops[jump] = Op::Jump(end);
         }
         self.ops.push(Op::End);
-        steps::websocket::check_paths(&self.ops, &self.connection_uses, self.reader.sink);
+        steps::websocket::check_paths(
+            &self.ops,
+            &self.requests.plans,
+            &self.connection_uses,
+            self.reader.sink,
+        );
         if self.scope.is_too_large() {
             self.reader.sink.error(steps, "this session has too many variables and loops");
         }

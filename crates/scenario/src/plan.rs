@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidemark_wire::{json, websocket};
+use tidemark_wire::json;
 
 use crate::expr::Expr;
 use crate::secrets::Secrets;
@@ -19,7 +19,7 @@ mod load;
 mod store;
 mod verify;
 
-pub use ask::{Ask, Call, HttpRequest};
+pub use ask::{Ask, Call, HttpRequest, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
@@ -126,8 +126,7 @@ impl Plan {
 
     /// Whether any session, or what prepares them, has a step over a WebSocket.
     pub fn has_websockets(&self) -> bool {
-        let kinds = self.sessions.iter().chain(&self.prepare);
-        kinds.flat_map(|kind| &kind.ops).any(|op| matches!(op, Op::WebSocket { .. }))
+        self.requests.iter().any(|request| matches!(request.ask, Ask::WebSocket(_)))
     }
 }
 
@@ -153,14 +152,6 @@ pub struct SessionKind {
 pub enum Op {
     /// Send a request and wait for its answer.
     Request(u16),
-    /// A step over a WebSocket.
-    WebSocket {
-        /// Label, time-out, extractions and checks are those of the request of this index: [`Ask::Http`] for
-        /// [`WebSocketStep::Connect`], [`Ask::Message`] for all others.
-        request: u16,
-        /// What is done.
-        step: WebSocketStep,
-    },
     /// Set a variable (the old value may be read by the expression).
     Set {
         /// Which variable.
@@ -197,32 +188,6 @@ pub enum Op {
     End,
 }
 
-/// What a step does over the session's WebSocket.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WebSocketStep {
-    /// Turn the session's connection into a WebSocket. The request's head asks for it.
-    Connect {
-        /// The subprotocols that the head offers.
-        protocols: Vec<String>,
-    },
-    /// Send the request's body as a message.
-    Send {
-        /// As what.
-        kind: websocket::Kind,
-        /// Whether a message that passes the request's checks is waited for, of those that come after it was sent.
-        expects: bool,
-    },
-    /// Wait for a message that passes the request's checks; those that nobody took before count, too.
-    Expect,
-    /// Send a ping with the request's body and wait for its pong.
-    Ping,
-    /// Close with the request's body as the reason, and wait until the peer has closed, too.
-    Close {
-        /// The close code.
-        code: u16,
-    },
-}
-
 /// One labelled request, its parts compiled.
 #[derive(Debug, Clone)]
 pub struct RequestPlan {
@@ -254,10 +219,10 @@ impl RequestPlan {
         }
     }
 
-    /// The request of HTTP, if it is one.
+    /// The request of HTTP, if it is one or begins with one.
     pub fn http(&self) -> Option<&HttpRequest> {
         match &self.ask {
-            Ask::Http(request) => Some(request),
+            Ask::Http(request) | Ask::WebSocket(WebSocketStep::Connect { request, .. }) => Some(request),
             _ => None,
         }
     }

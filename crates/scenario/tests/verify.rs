@@ -169,3 +169,29 @@ fn a_store_that_this_program_cannot_read_is_told_where_it_stands() {
     let (plan, told) = checker.text("t.yaml", &text, Path::new("."), &[]);
     assert!(plan.is_none() && told.to_string().contains("t.yaml:6:17: no client of cassandra"), "{told}");
 }
+
+#[test]
+fn a_redis_is_read_straight_where_it_is_itself_what_is_driven() {
+    let text = |system: &str, step: &str, verify: &str| {
+        format!(
+            "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\nverify: {verify}\n"
+        )
+    };
+    let load = |system: &str, step: &str, verify: &str| {
+        load_text("t.yaml", &text(system, step, verify), Path::new("."), &[])
+    };
+    let (redis, get) = ("{url: redis://a}", "{redis: [GET, k]}");
+    for (verify, pattern) in [("{store: redis, settle: 1s}", "*"), ("{store: redis, keys: 'm:*'}", "m:*")] {
+        let from = load(redis, get, verify).unwrap().verify.unwrap().from;
+        assert!(matches!(&from, ReadFrom::Redis { keys } if keys == pattern), "{from:?}");
+    }
+    for (system, step, verify, said) in [
+        (redis, get, "{store: redis, parallel: 2}", "read over one connection"),
+        (redis, get, "{store: embedded, keys: x}", "this belongs to \"store: redis\""),
+        (redis, get, "{contents: {GET: /, items: '$[*]'}}", "is read back with `store: redis`"),
+        ("{url: 'http://a'}", "{GET: /}", "{store: redis}", "only a Redis that is itself driven"),
+    ] {
+        let told = load(system, step, verify).unwrap_err().to_string();
+        assert!(told.contains(said), "{told}");
+    }
+}

@@ -42,9 +42,9 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
     slots.iter_mut().for_each(|slot| slot.set_text(b"before"));
     let shared = Shared::new(0, Vec::new());
     let mut random = fastrand::Rng::with_seed(1);
-    let mut world = World { shared: &shared, random: &mut random, epoch_ms: 0 };
+    let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
     let mut scratch = Scratch::default();
-    let result = probe.judge(&answer, &mut slots, &mut world, &mut scratch);
+    let result = probe.judge(&answer, &mut slots, &mut environment, &mut scratch);
     let variables = Variables { slots: &slots, names: &["it".to_owned()] };
     let detail = result.err().map(|flaw| probe.describe(flaw, &answer, bytes, variables, &scratch));
     Judged { result, slots, detail }

@@ -62,14 +62,11 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
     let jumps = |to: u32| (to as usize) < kind.ops.len();
     for (index, op) in kind.ops.iter().enumerate() {
         let right = match op {
-            Op::Request(request) | Op::WebSocket { request, .. } => {
-                plan.requests.get(*request as usize).is_some_and(|request| {
-                    let own = request.ledger.iter().map(|ledger| ledger.slot);
-                    let mut slots = request.extractions.iter().map(|e| e.slot).chain(own);
-                    slots.all(|slot| (slot as usize) < kind.slots)
-                        && (request.label as usize) < plan.labels.len()
-                })
-            }
+            Op::Request(request) => plan.requests.get(*request as usize).is_some_and(|request| {
+                let own = request.ledger.iter().map(|ledger| ledger.slot);
+                let mut slots = request.extractions.iter().map(|e| e.slot).chain(own);
+                slots.all(|slot| (slot as usize) < kind.slots) && (request.label as usize) < plan.labels.len()
+            }),
             Op::Set { slot, .. } => (*slot as usize) < kind.slots,
             Op::Take { feeder, row } => {
                 let known = plan.feeders.get(*feeder).is_some_and(|feeder| !feeder.rows.is_empty());

@@ -88,7 +88,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         wall_epoch: SystemTime::now(),
     };
     let shared = Shared::new(0, Vec::new());
-    let io = Seat::new(options.io, 1).unwrap().sit(Dialer::new(&address, 1), 1, false).unwrap();
+    let io = Poller::new(options.io, 1).unwrap().into_io(Dialer::new(&address, 1), 1, false).unwrap();
     let late = Late { inner: io, has_sent: false, held_up };
     let thread = once(&plan, &plan.sessions[0], &shared, &options, late).unwrap();
     let (_, recorder) = thread.run();

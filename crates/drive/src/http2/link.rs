@@ -25,7 +25,7 @@ const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
 
 /// What a connection is good for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum LinkState {
     /// There is none.
     #[default]
     Closed,
@@ -50,7 +50,7 @@ pub(super) struct Client {
 #[derive(Default)]
 pub(super) struct Link {
     /// What it is good for.
-    pub state: State,
+    pub state: LinkState,
     /// What goes between the library and the socket.
     pub pipe: Pipe,
     /// Looks through what comes.
@@ -90,7 +90,7 @@ impl Link {
         match shake.poll(cx) {
             Poll::Ready(Ok((sender, connection))) => {
                 self.client = Some(Client { sender, connection });
-                self.state = State::Open;
+                self.state = LinkState::Open;
                 Ok(())
             }
             Poll::Ready(Err(error)) => Err(error),

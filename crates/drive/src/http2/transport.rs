@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tidemark_scenario::Context;
 
-use super::link::State;
+use super::link::LinkState;
 use super::{Streams, bell};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
-use crate::transport::{Event, Transport};
+use crate::transport::{Event, Sent, Transport};
 
 impl<I: Io + 'static> Transport for Streams<I> {
     fn open(&mut self, s: usize) -> io::Result<()> {
@@ -28,27 +28,27 @@ impl<I: Io + 'static> Transport for Streams<I> {
         Ok(())
     }
 
-    fn send(&mut self, s: usize) -> io::Result<()> {
+    fn send(&mut self, s: usize) -> io::Result<Sent> {
         let l = self.streams[s].link.ok_or(ErrorKind::NotConnected)? as usize;
-        if self.links[l].state != State::Open {
+        if self.links[l].state != LinkState::Open {
             return Err(ErrorKind::NotConnected.into());
         }
         if !self.links[l].has_room() {
             self.held += 1;
             self.links[l].held.push_back(s as u32);
-            return Ok(());
+            return Ok(Sent::Awaiting);
         }
         self.begin(s, l);
         // With several streams, what is sent in one turn leaves together.
         if self.each == 1 {
             self.flush(l);
         }
-        Ok(())
+        Ok(Sent::Awaiting)
     }
 
     fn close(&mut self, s: usize) {
         let number = s as u32;
-        self.told.retain(|(told, ..)| *told != number);
+        self.notices.retain(|(told, ..)| *told != number);
         let stream = &mut self.streams[s];
         stream.is_first = false;
         stream.request = None;
@@ -64,20 +64,20 @@ impl<I: Io + 'static> Transport for Streams<I> {
             drop(exchange);
             self.dirty.push(l as u32);
             self.over(l);
-            if silent && self.links[l].state == State::Open {
+            if silent && self.links[l].state == LinkState::Open {
                 self.retire(l);
             }
         }
         self.free_if_left(l);
         if !self.waiting.is_empty() {
-            self.seat_waiting();
+            self.attach_waiting();
         }
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.flush_all();
         bell::take(&self.rung_streams, &mut self.woken);
-        let more = !self.told.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
+        let more = !self.notices.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
         self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
     }
 
@@ -88,7 +88,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
-            if let Some((s, event, made)) = self.told.pop_front() {
+            if let Some((s, event, made)) = self.notices.pop_front() {
                 self.streams[s as usize].is_first = made;
                 return Some((s as usize, event));
             }
@@ -112,7 +112,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
             self.dirty.extend(unsent);
             self.flush_all();
             bell::take(&self.rung_streams, &mut self.woken);
-            if self.told.is_empty() && self.woken.is_empty() {
+            if self.notices.is_empty() && self.woken.is_empty() {
                 return None;
             }
         }

@@ -19,12 +19,12 @@ use super::{Ready, Selector, WAKE_TOKEN, Waker};
 const EVENTS_PER_WAIT: usize = 512;
 
 /// An epoll instance with an event descriptor that wakes it, made before the thread that will use it.
-pub(crate) struct Seat {
+pub(crate) struct Poller {
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
 }
 
-impl Seat {
+impl Poller {
     /// A new one, watching nothing.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -36,7 +36,7 @@ impl Seat {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "Linux 5.11 or later is needed"))
             }
             Err(error) => Err(error.into()),
-            Ok(_) => Ok(Seat { epoll, wake: Arc::new(wake) }),
+            Ok(_) => Ok(Poller { epoll, wake: Arc::new(wake) }),
         }
     }
 
@@ -50,14 +50,14 @@ impl Seat {
     }
 
     /// For the thread itself.
-    pub fn sit(self, stamps: Stamps) -> Epoll {
-        Epoll { seat: self, events: Vec::with_capacity(EVENTS_PER_WAIT), stamps }
+    pub fn into_io(self, stamps: Stamps) -> Epoll {
+        Epoll { poller: self, events: Vec::with_capacity(EVENTS_PER_WAIT), stamps }
     }
 }
 
 /// The thread's view of it.
 pub(crate) struct Epoll {
-    seat: Seat,
+    poller: Poller,
     events: Vec<epoll::Event>,
     stamps: Stamps,
 }
@@ -97,7 +97,7 @@ impl Selector for Epoll {
 
     fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<Socket> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        epoll::add(&self.seat.epoll, &stream, EventData::new_u64(token), flags)?;
+        epoll::add(&self.poller.epoll, &stream, EventData::new_u64(token), flags)?;
         let is_stamped = self.stamps.ask((token & u64::from(u32::MAX)) as usize, &stream);
         Ok(Socket { stream, is_stamped, arrived: None })
     }
@@ -114,7 +114,7 @@ impl Selector for Epoll {
         let at_most =
             at_most.map(|d| Timespec { tv_sec: d.as_secs() as _, tv_nsec: d.subsec_nanos().into() });
         self.events.clear();
-        epoll::wait(&self.seat.epoll, spare_capacity(&mut self.events), at_most.as_ref())?;
+        epoll::wait(&self.poller.epoll, spare_capacity(&mut self.events), at_most.as_ref())?;
         Ok(())
     }
 

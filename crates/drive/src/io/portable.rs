@@ -13,17 +13,17 @@ use super::{Ready, Selector, WAKE_TOKEN, Waker};
 const EVENTS_PER_WAIT: usize = 512;
 
 /// The library's poll with its waker, made before the thread that will use it.
-pub(crate) struct Seat {
+pub(crate) struct Poller {
     poll: Poll,
     waker: Arc<mio::Waker>,
 }
 
-impl Seat {
+impl Poller {
     /// A new one, watching nothing.
     pub fn new() -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Arc::new(mio::Waker::new(poll.registry(), Token(WAKE_TOKEN as usize))?);
-        Ok(Seat { poll, waker })
+        Ok(Poller { poll, waker })
     }
 
     /// Wakes whoever sits on it.
@@ -36,15 +36,15 @@ impl Seat {
     }
 
     /// For the thread itself.
-    pub fn sit(self) -> Portable {
+    pub fn into_io(self) -> Portable {
         let events = Events::with_capacity(EVENTS_PER_WAIT);
-        Portable { seat: self, found: Vec::with_capacity(EVENTS_PER_WAIT), events }
+        Portable { poller: self, found: Vec::with_capacity(EVENTS_PER_WAIT), events }
     }
 }
 
 /// The thread's view of it.
 pub(crate) struct Portable {
-    seat: Seat,
+    poller: Poller,
     found: Vec<Ready>,
     events: Events,
 }
@@ -55,7 +55,7 @@ impl Selector for Portable {
     fn add(&mut self, stream: TcpStream, token: u64) -> io::Result<Self::Stream> {
         let mut stream = mio::net::TcpStream::from_std(stream);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        self.seat.poll.registry().register(&mut stream, Token(token as usize), interest)?;
+        self.poller.poll.registry().register(&mut stream, Token(token as usize), interest)?;
         Ok(stream)
     }
 
@@ -65,7 +65,7 @@ impl Selector for Portable {
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.found.clear();
-        self.seat.poll.poll(&mut self.events, at_most)?;
+        self.poller.poll.poll(&mut self.events, at_most)?;
         self.found.extend(self.events.iter().map(|event| Ready {
             token: event.token().0 as u64,
             readable: event.is_readable(),

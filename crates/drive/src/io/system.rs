@@ -99,58 +99,58 @@ impl FromStr for IoChoice {
 
 /// What a thread will wait on, made before it, where failing is still possible.
 #[allow(clippy::large_enum_variant, reason = "a thread has one, and it never moves far")]
-pub(crate) enum Seat {
+pub(crate) enum Poller {
     #[cfg(target_os = "linux")]
-    Uring(uring::Seat),
+    Uring(uring::Poller),
     #[cfg(target_os = "linux")]
-    Epoll(epoll::Seat),
-    Portable(portable::Seat),
+    Epoll(epoll::Poller),
+    Portable(portable::Poller),
 }
 
-impl Seat {
+impl Poller {
     /// As asked for; for `connections` connections.
-    pub fn new(choice: IoChoice, connections: usize) -> io::Result<Seat> {
+    pub fn new(choice: IoChoice, connections: usize) -> io::Result<Poller> {
         match choice {
             #[cfg(target_os = "linux")]
-            IoChoice::IoUring => uring::Seat::new(connections).map(Seat::Uring),
+            IoChoice::IoUring => uring::Poller::new(connections).map(Poller::Uring),
             #[cfg(target_os = "linux")]
-            IoChoice::Epoll => epoll::Seat::new().map(Seat::Epoll),
+            IoChoice::Epoll => epoll::Poller::new().map(Poller::Epoll),
             #[cfg(not(target_os = "linux"))]
             IoChoice::IoUring | IoChoice::Epoll => {
                 let _ = connections;
                 Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has it"))
             }
             IoChoice::Auto => {
-                let found = IoChoice::BY_SPEED.into_iter().find_map(|one| Seat::new(one, connections).ok());
-                found.map_or_else(|| Seat::new(IoChoice::Portable, connections), Ok)
+                let found = IoChoice::BY_SPEED.into_iter().find_map(|one| Poller::new(one, connections).ok());
+                found.map_or_else(|| Poller::new(IoChoice::Portable, connections), Ok)
             }
-            IoChoice::Portable => portable::Seat::new().map(Seat::Portable),
+            IoChoice::Portable => portable::Poller::new().map(Poller::Portable),
         }
     }
 
     /// One for each thread, all of the same kind, and which that is.
-    pub fn all(choice: IoChoice, connections: &[usize]) -> io::Result<(IoChoice, Vec<Seat>)> {
-        let seats = |choice| connections.iter().map(|share| Seat::new(choice, *share)).collect();
+    pub fn all(choice: IoChoice, connections: &[usize]) -> io::Result<(IoChoice, Vec<Poller>)> {
+        let pollers = |choice| connections.iter().map(|share| Poller::new(choice, *share)).collect();
         if choice == IoChoice::Auto {
             // The first may be had where the last is one too many.
             for better in IoChoice::BY_SPEED {
-                if let Ok(seats) = seats(better) {
-                    return Ok((better, seats));
+                if let Ok(pollers) = pollers(better) {
+                    return Ok((better, pollers));
                 }
             }
         }
-        let seats: Vec<Seat> = seats(choice)?;
-        Ok((seats.first().map_or(choice, Seat::choice), seats))
+        let pollers: Vec<Poller> = pollers(choice)?;
+        Ok((pollers.first().map_or(choice, Poller::choice), pollers))
     }
 
     /// What it came to be.
     pub fn choice(&self) -> IoChoice {
         match self {
             #[cfg(target_os = "linux")]
-            Seat::Uring(_) => IoChoice::IoUring,
+            Poller::Uring(_) => IoChoice::IoUring,
             #[cfg(target_os = "linux")]
-            Seat::Epoll(_) => IoChoice::Epoll,
-            Seat::Portable(_) => IoChoice::Portable,
+            Poller::Epoll(_) => IoChoice::Epoll,
+            Poller::Portable(_) => IoChoice::Portable,
         }
     }
 
@@ -158,26 +158,30 @@ impl Seat {
     pub fn waker(&self) -> Waker {
         match self {
             #[cfg(target_os = "linux")]
-            Seat::Uring(seat) => seat.waker(),
+            Poller::Uring(poller) => poller.waker(),
             #[cfg(target_os = "linux")]
-            Seat::Epoll(seat) => seat.waker(),
-            Seat::Portable(seat) => seat.waker(),
+            Poller::Epoll(poller) => poller.waker(),
+            Poller::Portable(poller) => poller.waker(),
         }
     }
 
     /// For the thread itself, and `connections` connections that are made by the dialer. `all_stamped`: the kernel is asked
     /// of all of them when what is read came, else of a sample.
-    pub fn sit(self, dialer: Dialer, connections: usize, all_stamped: bool) -> io::Result<SystemIo> {
+    pub fn into_io(self, dialer: Dialer, connections: usize, all_stamped: bool) -> io::Result<SystemIo> {
         #[cfg(target_os = "linux")]
         let stamps = if all_stamped { Stamps::All } else { Stamps::Some };
         #[cfg(not(target_os = "linux"))]
         let _ = all_stamped;
         Ok(match self {
             #[cfg(target_os = "linux")]
-            Seat::Uring(seat) => SystemIo::Uring(seat.sit(dialer, connections, stamps)?),
+            Poller::Uring(poller) => SystemIo::Uring(poller.into_io(dialer, connections, stamps)?),
             #[cfg(target_os = "linux")]
-            Seat::Epoll(seat) => SystemIo::Epoll(Readiness::new(seat.sit(stamps), dialer, connections)),
-            Seat::Portable(seat) => SystemIo::Portable(Readiness::new(seat.sit(), dialer, connections)),
+            Poller::Epoll(poller) => {
+                SystemIo::Epoll(Readiness::new(poller.into_io(stamps), dialer, connections))
+            }
+            Poller::Portable(poller) => {
+                SystemIo::Portable(Readiness::new(poller.into_io(), dialer, connections))
+            }
         })
     }
 }
@@ -274,10 +278,10 @@ mod tests {
 
     #[test]
     fn auto_is_what_works() {
-        let seat = Seat::new(IoChoice::Auto, 10).unwrap();
-        assert_ne!(seat.choice(), IoChoice::Auto);
-        let (choice, seats) = Seat::all(IoChoice::Auto, &[1, 2, 3]).unwrap();
-        assert!(seats.len() == 3 && seats.iter().all(|seat| seat.choice() == choice));
-        assert_eq!(Seat::new(IoChoice::Portable, 10).unwrap().choice(), IoChoice::Portable);
+        let poller = Poller::new(IoChoice::Auto, 10).unwrap();
+        assert_ne!(poller.choice(), IoChoice::Auto);
+        let (choice, pollers) = Poller::all(IoChoice::Auto, &[1, 2, 3]).unwrap();
+        assert!(pollers.len() == 3 && pollers.iter().all(|poller| poller.choice() == choice));
+        assert_eq!(Poller::new(IoChoice::Portable, 10).unwrap().choice(), IoChoice::Portable);
     }
 }

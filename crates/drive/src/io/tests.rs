@@ -33,10 +33,10 @@ fn each(connections: usize, address: Address, test: impl Fn(SystemIo, Waker)) {
     let choices = [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable];
     // what comes with timestamps is received in another form
     for (choice, stamped) in choices.into_iter().flat_map(|choice| [(choice, false), (choice, true)]) {
-        match Seat::new(choice, connections) {
-            Ok(seat) => {
-                let waker = seat.waker();
-                test(seat.sit(Dialer::new(&address, 1), connections, stamped).unwrap(), waker);
+        match Poller::new(choice, connections) {
+            Ok(poller) => {
+                let waker = poller.waker();
+                test(poller.into_io(Dialer::new(&address, 1), connections, stamped).unwrap(), waker);
             }
             Err(error) => {
                 assert!(choice != IoChoice::Portable, "{error}");

@@ -1,7 +1,7 @@
 //! Linux (6.1 or later): io_uring. What is to be done is queued and handed over with the wait, in one call.
 //!
-//! A socket lives in a place (`Place`) of its own until the kernel has done with it: closing a connection cancels
-//! what is under way, and only the last completion frees the descriptor, its output and the place. A place's
+//! A socket lives in a slot (`SocketSlot`) of its own until the kernel has done with it: closing a connection cancels
+//! what is under way, and only the last completion frees the descriptor, its output and the slot. A slot's
 //! generation tells the completions of its sockets apart.
 //!
 //! Receiving is one standing order for each socket; the kernel picks a buffer from [`Buffers`]. Sending is tried
@@ -11,7 +11,7 @@
 mod buffers;
 mod news;
 mod orders;
-mod place;
+mod slot;
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +29,7 @@ use super::{Event, Io, OUTPUT_KEPT_BYTES, Waker};
 use crate::address::Dialer;
 use buffers::Buffers;
 use orders::{enter, is_passing, length};
-use place::{CONNECT, GENERATIONS, Memory, Place, SEND, Sending, token};
+use slot::{CONNECT, GENERATIONS, Memory, SEND, Sending, SocketSlot, token};
 
 /// Room for orders.
 const ORDERS: u32 = 256;
@@ -42,13 +42,13 @@ const HELD_SENDS: usize = 8;
 const LETTING_GO: Duration = Duration::from_secs(2);
 
 /// A ring with its buffers, made before the thread that will use it.
-pub(crate) struct Seat {
+pub(crate) struct Poller {
     ring: IoUring,
     buffers: Buffers,
     wake: Arc<OwnedFd>,
 }
 
-impl Seat {
+impl Poller {
     /// A new one. Fails where the kernel is too old for it, or does not allow it.
     pub fn new(connections: usize) -> io::Result<Self> {
         let ring = IoUring::builder()
@@ -65,7 +65,7 @@ impl Seat {
         let buffers = Buffers::new(connections);
         buffers.register(&ring.submitter())?;
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok(Seat { ring, buffers, wake })
+        Ok(Poller { ring, buffers, wake })
     }
 
     /// Wakes whoever sits on it.
@@ -78,14 +78,14 @@ impl Seat {
     }
 
     /// For the thread itself, and `connections` connections that are made by the dialer.
-    pub fn sit(self, dialer: Dialer, connections: usize, stamps: Stamps) -> io::Result<Uring> {
+    pub fn into_io(self, dialer: Dialer, connections: usize, stamps: Stamps) -> io::Result<Uring> {
         self.ring.submitter().register_enable_rings()?;
         let mut uring = Uring {
             ring: self.ring,
             memory: Memory {
                 buffers: self.buffers,
                 dialer: Box::new(dialer),
-                places: Vec::new(),
+                slots: Vec::new(),
                 message: Box::new(libc::msghdr {
                     msg_controllen: CONTROL_BYTES as _,
                     ..stamps::empty_message()
@@ -93,7 +93,7 @@ impl Seat {
             },
             stamps,
             wake: self.wake,
-            places_of: vec![None; connections],
+            slots_of: vec![None; connections],
             free: Vec::new(),
             held: Vec::with_capacity(HELD_SENDS),
             starved: VecDeque::new(),
@@ -124,12 +124,12 @@ pub(crate) struct Uring {
     ring: IoUring,
     memory: Memory,
     wake: Arc<OwnedFd>,
-    /// The place of each connection.
-    places_of: Vec<Option<u32>>,
+    /// The slot of each connection.
+    slots_of: Vec<Option<u32>>,
     free: Vec<u32>,
-    /// Places whose send lies in the queue.
+    /// Slots whose send lies in the queue.
     held: Vec<u32>,
-    /// Places, with their generations, that found no buffer; the longest waiting in front.
+    /// Slots, with their generations, that found no buffer; the longest waiting in front.
     starved: VecDeque<(u32, u32)>,
     completed: Vec<cqueue::Entry>,
     cursor: usize,
@@ -149,11 +149,11 @@ impl Uring {
         }
         let mut held = std::mem::take(&mut self.held);
         for number in held.drain(..) {
-            let place = &mut self.memory.places[number as usize];
-            debug_assert_eq!(place.sending, Sending::Held);
-            place.sending = Sending::Idle;
-            self.traffic.0 += (place.output.len() - place.written) as u64;
-            place.written = place.output.len();
+            let slot = &mut self.memory.slots[number as usize];
+            debug_assert_eq!(slot.sending, Sending::Held);
+            slot.sending = Sending::Idle;
+            self.traffic.0 += (slot.output.len() - slot.written) as u64;
+            slot.written = slot.output.len();
             self.free_if_done(number);
         }
         self.held = held;
@@ -164,23 +164,23 @@ impl Uring {
         self.completed.extend(self.ring.completion());
     }
 
-    /// Frees a place that is closed and of which the kernel knows nothing any more.
+    /// Frees a slot that is closed and of which the kernel knows nothing any more.
     fn free_if_done(&mut self, number: u32) {
-        let place = &mut self.memory.places[number as usize];
-        if place.connection.is_none() && !place.is_engaged() && place.socket.take().is_some() {
-            place.generation = place.generation.wrapping_add(1) & GENERATIONS;
-            place.output.clear();
-            place.output.shrink_to(OUTPUT_KEPT_BYTES);
-            place.written = 0;
-            place.sending = Sending::Idle;
+        let slot = &mut self.memory.slots[number as usize];
+        if slot.connection.is_none() && !slot.is_engaged() && slot.socket.take().is_some() {
+            slot.generation = slot.generation.wrapping_add(1) & GENERATIONS;
+            slot.output.clear();
+            slot.output.shrink_to(OUTPUT_KEPT_BYTES);
+            slot.written = 0;
+            slot.sending = Sending::Idle;
             self.free.push(number);
         }
     }
 
-    fn new_place(&mut self) -> u32 {
+    fn new_slot(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.memory.places.push(Place::default());
-            self.memory.places.len() as u32 - 1
+            self.memory.slots.push(SocketSlot::default());
+            self.memory.slots.len() as u32 - 1
         })
     }
 
@@ -195,13 +195,13 @@ impl Uring {
 impl Io for Uring {
     fn open(&mut self, connection: usize) -> io::Result<()> {
         debug_assert!(
-            self.places_of[connection].is_none(),
+            self.slots_of[connection].is_none(),
             "a connection is closed before it is opened again"
         );
         let (socket, is_made) = self.memory.dialer.dial_blocking()?;
-        let number = self.new_place();
-        let place = &mut self.memory.places[number as usize];
-        debug_assert!(place.socket.is_none() && !place.is_engaged(), "a free place is empty");
+        let number = self.new_slot();
+        let slot = &mut self.memory.slots[number as usize];
+        debug_assert!(slot.socket.is_none() && !slot.is_engaged(), "a free slot is empty");
         let connect = match self.memory.dialer.address() {
             Some(address) if !is_made => {
                 opcode::Connect::new(Fd(socket.as_raw_fd()), address.as_ptr().cast(), address.len()).build()
@@ -209,47 +209,47 @@ impl Io for Uring {
             // It is made, and that is all that remains to be said.
             _ => opcode::Nop::new().build(),
         };
-        let connect = connect.user_data(token(CONNECT, place.generation, number));
-        place.is_stamped = self.stamps.ask(connection, &socket);
-        place.socket = Some(socket);
+        let connect = connect.user_data(token(CONNECT, slot.generation, number));
+        slot.is_stamped = self.stamps.ask(connection, &socket);
+        slot.socket = Some(socket);
         if let Err(error) = self.order(&connect) {
             self.free_if_done(number);
             return Err(error);
         }
-        let place = &mut self.memory.places[number as usize];
-        place.connection = Some(connection as u32);
-        place.connecting = true;
-        self.places_of[connection] = Some(number);
+        let slot = &mut self.memory.slots[number as usize];
+        slot.connection = Some(connection as u32);
+        slot.connecting = true;
+        self.slots_of[connection] = Some(number);
         Ok(())
     }
 
     fn output(&mut self, connection: usize) -> &mut Vec<u8> {
-        let Some(number) = self.places_of[connection] else {
+        let Some(number) = self.slots_of[connection] else {
             debug_assert!(false, "only an open connection has an output");
             self.nowhere.clear();
             return &mut self.nowhere;
         };
-        let place = &mut self.memory.places[number as usize];
-        assert_eq!(place.sending, Sending::Idle, "an output is filled again when all of it has been taken");
-        place.output.clear();
-        place.written = 0;
-        &mut place.output
+        let slot = &mut self.memory.slots[number as usize];
+        assert_eq!(slot.sending, Sending::Idle, "an output is filled again when all of it has been taken");
+        slot.output.clear();
+        slot.written = 0;
+        &mut slot.output
     }
 
     fn send(&mut self, connection: usize) -> io::Result<()> {
-        let Some(number) = self.places_of[connection] else {
+        let Some(number) = self.slots_of[connection] else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        let place = &mut self.memory.places[number as usize];
-        let Some(socket) = &place.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        let slot = &mut self.memory.slots[number as usize];
+        let Some(socket) = &slot.socket else { return Err(io::ErrorKind::NotConnected.into()) };
         // Without waiting, so that it is over when it has left the queue; `WAITALL` makes a part of it a failure,
         // which is reported, while success is not.
         let flags = SendFlags::NOSIGNAL.bits() | SendFlags::DONTWAIT.bits() | RecvFlags::WAITALL.bits();
-        let send = opcode::Send::new(Fd(socket.as_raw_fd()), place.output.as_ptr(), length(&place.output));
+        let send = opcode::Send::new(Fd(socket.as_raw_fd()), slot.output.as_ptr(), length(&slot.output));
         let send = send.flags(flags as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
-        let send = send.user_data(token(SEND, place.generation, number));
+        let send = send.user_data(token(SEND, slot.generation, number));
         self.order(&send)?;
-        self.memory.places[number as usize].sending = Sending::Held;
+        self.memory.slots[number as usize].sending = Sending::Held;
         self.held.push(number);
         if self.held.len() >= HELD_SENDS {
             self.submit()?;
@@ -258,29 +258,29 @@ impl Io for Uring {
     }
 
     fn is_sending(&self, connection: usize) -> bool {
-        let number = self.places_of[connection];
+        let number = self.slots_of[connection];
         number.is_some_and(|number| {
-            let place = &self.memory.places[number as usize];
-            place.sending != Sending::Idle || place.written < place.output.len()
+            let slot = &self.memory.slots[number as usize];
+            slot.sending != Sending::Idle || slot.written < slot.output.len()
         })
     }
 
     fn close(&mut self, connection: usize) {
-        let Some(number) = self.places_of[connection].take() else { return };
-        self.memory.places[number as usize].connection = None;
+        let Some(number) = self.slots_of[connection].take() else { return };
+        self.memory.slots[number as usize].connection = None;
         self.cancel(number);
         self.free_if_done(number);
     }
 
     fn push(&mut self, connection: usize) -> io::Result<()> {
-        let Some(number) = self.places_of[connection] else { return Ok(()) };
-        if self.memory.places[number as usize].sending == Sending::Held {
+        let Some(number) = self.slots_of[connection] else { return Ok(()) };
+        if self.memory.slots[number as usize].sending == Sending::Held {
             self.submit()?;
             self.fetch();
-            let place = &mut self.memory.places[number as usize];
-            let send = token(SEND, place.generation, number);
+            let slot = &mut self.memory.slots[number as usize];
+            let send = token(SEND, slot.generation, number);
             if self.completed[self.cursor..].iter().any(|entry| entry.user_data() == send) {
-                place.sending = Sending::Reported;
+                slot.sending = Sending::Reported;
             }
         }
         Ok(())
@@ -341,20 +341,20 @@ impl Drop for Uring {
     /// The kernel lets go of everything before its memory is freed; should it not, the memory is left to it.
     fn drop(&mut self) {
         while self.next().is_some() {} // nobody takes them any more
-        for connection in 0..self.places_of.len() {
+        for connection in 0..self.slots_of.len() {
             self.close(connection);
         }
         let by = Instant::now() + LETTING_GO;
-        while self.memory.places.iter().any(Place::is_engaged) && Instant::now() < by {
+        while self.memory.slots.iter().any(SocketSlot::is_engaged) && Instant::now() < by {
             if self.wait(Some(Duration::from_millis(10))).is_err() {
                 break;
             }
             while self.next().is_some() {}
         }
-        if self.memory.places.iter().any(Place::is_engaged) {
-            let places = std::mem::take(&mut self.memory.places);
+        if self.memory.slots.iter().any(SocketSlot::is_engaged) {
+            let slots = std::mem::take(&mut self.memory.slots);
             let buffers = std::mem::replace(&mut self.memory.buffers, Buffers::new(0));
-            std::mem::forget((places, buffers));
+            std::mem::forget((slots, buffers));
         }
     }
 }

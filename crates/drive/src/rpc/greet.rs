@@ -6,7 +6,7 @@ use tidemark_wire::rpc::Greeting;
 use tidemark_wire::websocket::NORMAL;
 
 use super::call::Reply;
-use super::link::{Link, Place, number_of};
+use super::link::{Endpoint, Link, number_of};
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 4 << 10;
@@ -23,9 +23,9 @@ pub(crate) fn greet<'m>(
     path: &str,
     mut methods: impl Iterator<Item = &'m str>,
 ) -> io::Result<Greeting> {
-    let place = Place { authority: authority.into(), path: path.into() };
+    let endpoint = Endpoint { authority: authority.into(), path: path.into() };
     let (mut link, mut random) = (Link::new(PAYLOAD_BYTES), fastrand::Rng::new());
-    link.ask(&place, &mut random).map_err(|loss| loss.error)?;
+    link.ask(&endpoint, &mut random).map_err(|loss| loss.error)?;
     stream.write_all(&link.out)?;
     stream.flush()?;
     let (mut bytes, mut reply) = ([0; RECEIVE_BYTES], Reply::default());

@@ -28,7 +28,7 @@ const FRAME_MORE_BYTES: usize = 1 << 20;
 
 /// What a connection is good for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum LinkState {
     /// There is none.
     #[default]
     Closed,
@@ -46,7 +46,7 @@ pub(super) enum State {
 
 /// Where calls are taken.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct Endpoint {
     /// The `Host` header.
     pub authority: String,
     /// The path of the WebSocket.
@@ -80,7 +80,7 @@ pub(super) enum News {
 /// A connection.
 pub(super) struct Link {
     /// What it is good for.
-    pub state: State,
+    pub state: LinkState,
     /// Calls sent and waited for.
     pub active: usize,
     /// Calls that were given up, and whose answers have not come yet.
@@ -116,7 +116,7 @@ impl Link {
         // An item has more than one byte, so the bytes of a frame bound its items.
         let limits = Limits { frame_bytes, items: usize::MAX, payload_bytes };
         Link {
-            state: State::Closed,
+            state: LinkState::Closed,
             active: 0,
             owed: 0,
             opening: 0,
@@ -138,7 +138,7 @@ impl Link {
 
     /// Forgets the connection; the buffers stay.
     pub fn reset(&mut self) {
-        self.state = State::Closed;
+        self.state = LinkState::Closed;
         (self.active, self.owed, self.opening, self.receptions) = (0, 0, 0, 0);
         self.held.clear();
         self.out.clear();
@@ -152,12 +152,12 @@ impl Link {
     }
 
     /// The socket is there: it is asked to become a WebSocket.
-    pub fn ask(&mut self, place: &Place, random: &mut fastrand::Rng) -> Result<(), Loss> {
+    pub fn ask(&mut self, endpoint: &Endpoint, random: &mut fastrand::Rng) -> Result<(), Loss> {
         self.key = handshake::key(random.u128(..).to_ne_bytes());
-        let (path, authority) = (place.path.as_bytes(), place.authority.as_bytes());
+        let (path, authority) = (endpoint.path.as_bytes(), endpoint.authority.as_bytes());
         handshake::write_request(&mut self.out, path, authority, &self.key, &[JSON])
             .map_err(|error| unsendable(format!("the handshake cannot be written: {error}")))?;
-        self.state = State::Upgrading;
+        self.state = LinkState::Upgrading;
         Ok(())
     }
 
@@ -248,7 +248,7 @@ impl Link {
                     Err(error) => return Err(wrong(&error, error.close_code())),
                 }
             }
-            if self.state == State::Upgrading && !self.upgrade(bytes, at)? {
+            if self.state == LinkState::Upgrading && !self.upgrade(bytes, at)? {
                 return Ok(None);
             }
             let decoded = self.decoder.decode(&bytes[*at..]);
@@ -256,10 +256,10 @@ impl Link {
             *at += decoded.consumed;
             match decoded.event {
                 None => return Ok(None),
-                Some(Event::Message(Kind::Binary)) if self.state == State::Greeting => {
+                Some(Event::Message(Kind::Binary)) if self.state == LinkState::Greeting => {
                     let greeting = Greeting::read(self.decoder.message());
                     self.greeting = Some(greeting.map_err(|error| wrong(&error, error.close_code()))?);
-                    self.state = State::Open;
+                    self.state = LinkState::Open;
                     return Ok(Some(News::Opened));
                 }
                 Some(Event::Message(Kind::Binary)) => {
@@ -288,7 +288,7 @@ impl Link {
         }
         match handshake::check_answer(&self.handshake, &self.key, &[JSON]) {
             Ok(Some(_)) => {
-                self.state = State::Greeting;
+                self.state = LinkState::Greeting;
                 Ok(true)
             }
             Ok(None) => {

@@ -5,29 +5,29 @@ use std::time::Duration;
 
 use tidemark_scenario::Context;
 
-use super::{Places, Stand, State, Told};
+use super::{CallStreams, LinkState, Notice, StreamState};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
-use crate::transport::{Event, Transport};
+use crate::transport::{Event, Sent, Transport};
 
-impl<I: Io + 'static> Transport for Places<I> {
+impl<I: Io + 'static> Transport for CallStreams<I> {
     fn open(&mut self, s: usize) -> io::Result<()> {
-        debug_assert_eq!(self.streams[s].stand, Stand::Closed, "closed before it is opened again");
+        debug_assert_eq!(self.streams[s].state, StreamState::Closed, "closed before it is opened again");
         let l = self.link_of(s);
         match self.links[l].state {
-            State::Closed => self.connect(l, 1)?,
-            State::Open => {
-                self.streams[s].stand = Stand::Idle;
+            LinkState::Closed => self.connect(l, 1)?,
+            LinkState::Open => {
+                self.streams[s].state = StreamState::Idle;
                 self.tell(s, Event::Opened, false);
                 return Ok(());
             }
-            State::Connecting | State::Upgrading | State::Greeting | State::Retired => {
+            LinkState::Connecting | LinkState::Upgrading | LinkState::Greeting | LinkState::Retired => {
                 self.links[l].opening += 1;
             }
         }
-        self.streams[s].stand = Stand::Opening;
+        self.streams[s].state = StreamState::Opening;
         Ok(())
     }
 
@@ -35,21 +35,21 @@ impl<I: Io + 'static> Transport for Places<I> {
         self.calls.write(request, cx, &mut self.written).map_err(Fault::Unmet)
     }
 
-    fn send(&mut self, s: usize) -> io::Result<()> {
-        if self.streams[s].stand != Stand::Idle {
+    fn send(&mut self, s: usize) -> io::Result<Sent> {
+        if self.streams[s].state != StreamState::Idle {
             return Err(ErrorKind::NotConnected.into());
         }
         let l = self.link_of(s);
         if !self.links[l].has_room() {
             self.hold(s, l);
-            return Ok(());
+            return Ok(Sent::Awaiting);
         }
         self.begin(s, l);
         // With several, what is sent in one turn leaves together.
         if self.each == 1 {
             self.flush(l);
         }
-        Ok(())
+        Ok(Sent::Awaiting)
     }
 
     fn close(&mut self, s: usize) {
@@ -57,18 +57,18 @@ impl<I: Io + 'static> Transport for Places<I> {
         let stream = &mut self.streams[s];
         stream.opening = stream.opening.wrapping_add(1);
         stream.is_first = false;
-        match std::mem::take(&mut stream.stand) {
-            Stand::Closed => return,
-            Stand::Opening => self.links[l].opening -= 1,
-            Stand::Idle | Stand::Held => {}
-            Stand::Calling { receptions } => self.give_up(s, l, receptions),
+        match std::mem::take(&mut stream.state) {
+            StreamState::Closed => return,
+            StreamState::Opening => self.links[l].opening -= 1,
+            StreamState::Idle | StreamState::Held => {}
+            StreamState::Calling { receptions } => self.give_up(s, l, receptions),
         }
         self.drop_if_left(l);
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.flush_all();
-        let more = !self.told.is_empty() || !self.dirty.is_empty();
+        let more = !self.notices.is_empty() || !self.dirty.is_empty();
         self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
     }
 
@@ -79,7 +79,7 @@ impl<I: Io + 'static> Transport for Places<I> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
-            while let Some(Told { stream, opening, event, made }) = self.told.pop_front() {
+            while let Some(Notice { stream, opening, event, made }) = self.notices.pop_front() {
                 let s = stream as usize;
                 if self.streams[s].opening == opening {
                     self.streams[s].is_first |= made;
@@ -89,7 +89,7 @@ impl<I: Io + 'static> Transport for Places<I> {
             if let Some(found) = self.read() {
                 return Some(found);
             }
-            if !self.told.is_empty() {
+            if !self.notices.is_empty() {
                 continue;
             }
             if !self.dirty.is_empty() {
@@ -105,7 +105,7 @@ impl<I: Io + 'static> Transport for Places<I> {
                 self.mark(l as usize);
             }
             self.flush_all();
-            if self.told.is_empty() {
+            if self.notices.is_empty() {
                 return None;
             }
         }

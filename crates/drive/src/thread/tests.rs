@@ -116,9 +116,7 @@ fn driven(spin: bool) -> Counts {
     let (window, _) = span(&plan.load, 0);
     let silent = Silent::default();
     let counts = silent.counts.clone();
-    let kinds = &plan.sessions;
-    let setup =
-        Setup { plan: &plan, kinds, origin: target.origin(), sockets: 200, depth: 1, random: &mut random };
+    let setup = Setup { plan: &plan, origin: target.origin(), sockets: 200, depth: 1, random: &mut random };
     let transport = target.transport(silent, setup);
     let mut thread = Thread {
         clock,
@@ -132,7 +130,7 @@ fn driven(spin: bool) -> Counts {
         timers: Timers::default(),
         recorder: Recorder::new(0, 1, 0, window, None),
         pool: Pool::new(200, 200, plan.limits.choose),
-        bounds: Bounds { waiting: 1_000, connect_timeout_ns: u64::MAX, drain_ns: 0, message_bytes: 1_000 },
+        bounds: Bounds { waiting: 1_000, connect_timeout_ns: u64::MAX, drain_ns: 0 },
         keep_alive: true,
         random,
         ledger_seed: 0,

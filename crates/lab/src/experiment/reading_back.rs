@@ -113,7 +113,7 @@ impl Experiment {
         let mut search = |holdings: &dyn Holdings| {
             verify::verify(&self.run_dir, recipe, holdings, &goes_on, &mut tell).map(Some).map_err(written)
         };
-        match verify::straight(recipe, &self.run_dir) {
+        match verify::straight(recipe, &self.run_dir, &system.target) {
             Some(store) => search(&*store),
             None => search(&Pages::new(recipe, &system.target)?),
         }

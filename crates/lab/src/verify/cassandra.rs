@@ -3,10 +3,8 @@
 use tidemark_store::StoreError;
 
 use self::client::Reader;
-use super::client::Unfinished;
 use super::recipe::Table;
-use super::search::{Bounds, Holdings, Part};
-use super::straight::Straight;
+use super::search::{Bounds, Holdings, Part, Straight, Unfinished};
 use crate::LabError;
 
 /// What a program without the client says.

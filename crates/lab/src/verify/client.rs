@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::header::HeaderValue;
 use tidemark_drive::Target;
 
-use super::search::Bounds;
+use super::search::{Bounds, Unfinished};
 use crate::http::{self, Answer, NoAnswer};
 
 /// Longest time without a byte of an answer, and its largest body.
@@ -17,27 +17,6 @@ const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Longest wait that a `Retry-After` is granted.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(10);
-
-/// Why not everything was read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfinished {
-    /// The user stopped it.
-    #[error("stopped by the user before everything was read")]
-    Stopped,
-    /// The time for it was over.
-    #[error(
-        "not everything was read within {0:?}; give it longer with verify: {{within: …}}, or less to read"
-    )]
-    OutOfTime(Duration),
-    /// What was taken could not be seen in time.
-    #[error(
-        "{0} of the writes that were taken could not be seen yet after {1:?}; give it longer with verify: {{within: …}}"
-    )]
-    Behind(u64, Duration),
-    /// A question stayed without an answer that can be used.
-    #[error("{0}")]
-    Failed(String),
-}
 
 /// Asks a system.
 pub struct Client<'a> {

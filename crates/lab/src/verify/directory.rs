@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use tidemark_store::Durability;
 use tidemark_store::messages::TreeReader;
 
-use super::client::Unfinished;
-use super::search::{Bounds, Holdings, Part};
-use super::straight::Straight;
+use super::search::{Bounds, Holdings, Part, Straight, Unfinished};
 use crate::LabError;
 
 /// Contents between two looks whether to go on.

@@ -37,6 +37,15 @@ pub fn kept(recipe: &impl Serialize, secrets: &Secrets) -> serde_json::Result<Va
             *text = take(name, Origin::Header, "");
         }
     }
+    let password =
+        value["url"].as_str().and_then(password_in).filter(|text| !text.contains(MASK)).map(str::to_owned);
+    if let (Some(password), Value::String(url)) = (password, &mut value["url"]) {
+        *url = url.replacen(
+            &format!(":{password}@"),
+            &format!(":{}@", take("password", Origin::Setting, "")),
+            1,
+        );
+    }
     let word =
         |origin: Origin| ORIGINS.iter().find(|(known, _)| *known == origin).map_or("", |(_, word)| *word);
     let taken: Vec<Value> =
@@ -91,6 +100,13 @@ pub fn given_back(mut kept: Value, given: &[(String, String)]) -> Result<(Value,
         }
     });
     Ok((kept, secrets))
+}
+
+/// The password in a URL, as it stands there.
+fn password_in(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let (login, _) = rest.split('/').next()?.rsplit_once('@')?;
+    login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 fn place(name: &str, form: &str) -> String {

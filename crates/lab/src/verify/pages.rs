@@ -4,9 +4,9 @@ use tidemark_drive::Target;
 use tidemark_scenario::plan::{CountQuestion, NextPage, NextSource};
 use tidemark_wire::json::write_text;
 
-use super::client::{Client, Unfinished, failed};
+use super::client::{Client, failed};
 use super::recipe::{Contents, Recipe};
-use super::search::{Bounds, Holdings, Part};
+use super::search::{Bounds, Holdings, Part, Unfinished};
 use crate::LabError;
 
 /// Digits of the largest count.

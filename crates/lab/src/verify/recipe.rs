@@ -62,6 +62,10 @@ pub(super) enum Store {
         durability: Durability,
     },
     Cassandra(Table),
+    /// The keys of the Redis that is the system.
+    Redis {
+        keys: String,
+    },
 }
 
 /// The intake's table in Cassandra.
@@ -104,7 +108,7 @@ impl Recipe {
         let now_ms = jiff::Timestamp::now().as_millisecond();
         let contents = match &verify.from {
             ReadFrom::Api(question) => Some(Contents::of(question, &shared, seed, now_ms)?),
-            ReadFrom::Embedded | ReadFrom::Cassandra(_) => None,
+            ReadFrom::Embedded | ReadFrom::Cassandra(_) | ReadFrom::Redis { .. } => None,
         };
         let store = Store::of(&verify.from, known.system.unwrap_or(&plan.system), known)?;
         let objectives = plan.objectives.iter().filter(|objective| objective.metric.is_of_the_ledger());
@@ -189,7 +193,7 @@ impl Recipe {
 
     /// Whether there is something that the system is asked: everything, or when its store has all of it.
     pub fn asks_the_system(&self) -> bool {
-        self.store.is_none() || self.behind.is_some()
+        matches!(self.store, None | Some(Store::Redis { .. })) || self.behind.is_some()
     }
 
     /// The store has all that it is to be read for: from now on nobody needs to be asked or waited for.
@@ -217,6 +221,7 @@ impl Store {
         let unknown = |reason: &str| Err(LabError::Usage(reason.into()));
         match from {
             ReadFrom::Api(_) => Ok(None),
+            ReadFrom::Redis { keys } => Ok(Some(Store::Redis { keys: keys.clone() })),
             ReadFrom::Embedded => match known.directory {
                 Some((dir, durability)) => Ok(Some(Store::Directory { dir: dir.to_owned(), durability })),
                 None => unknown(
@@ -327,6 +332,7 @@ mod tests {
         for store in [
             Store::Directory { dir: "data".into(), durability: Durability::Buffered },
             Store::Cassandra(table),
+            Store::Redis { keys: "k:*".into() },
         ] {
             let text = serde_json::to_string(&store).unwrap();
             let read: Store = serde_json::from_str(&text).unwrap();

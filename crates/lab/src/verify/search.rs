@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tidemark_record::ledger::{Forms, Ledger, Reading, Search};
 
 use super::TELL_EVERY;
-use super::client::Unfinished;
+use crate::LabError;
 
 /// Contents after which a reader says how many it has read.
 const TELL_CONTENTS: u64 = 1_000;
@@ -15,6 +15,27 @@ const TELL_CONTENTS: u64 = 1_000;
 const ASK_BEHIND_EVERY: Duration = Duration::from_millis(200);
 /// Longest sleep without a look whether to go on.
 const NAP: Duration = Duration::from_millis(50);
+
+/// Why not everything was read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfinished {
+    /// The user stopped it.
+    #[error("stopped by the user before everything was read")]
+    Stopped,
+    /// The time for it was over.
+    #[error(
+        "not everything was read within {0:?}; give it longer with verify: {{within: …}}, or less to read"
+    )]
+    OutOfTime(Duration),
+    /// What was taken could not be seen in time.
+    #[error(
+        "{0} of the writes that were taken could not be seen yet after {1:?}; give it longer with verify: {{within: …}}"
+    )]
+    Behind(u64, Duration),
+    /// A question stayed without an answer that can be used.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Everything that a store holds, in parts that can be read at the same time: the system's API, or the store itself
 /// through its own client.
@@ -41,6 +62,15 @@ pub trait Holdings: Sync {
     /// # Errors
     /// If it does not say.
     fn count(&self, bounds: &Bounds) -> Result<Option<u64>, Unfinished>;
+}
+
+/// A store, opened to be read. One that cannot be opened says so to whoever wants to read.
+pub trait Straight: Holdings {
+    /// Refuses to go on where nothing is left to be read after the run.
+    ///
+    /// # Errors
+    /// That it is gone, and what would have kept it.
+    fn must_be_there(&self) -> Result<(), LabError>;
 }
 
 /// Reads parts of a store.

@@ -2,26 +2,24 @@
 
 use std::path::Path;
 
+use tidemark_drive::Target;
+
 use super::cassandra::{Messages, NOT_BUILT_IN};
 use super::directory::Directory;
 use super::recipe::{Recipe, Store};
-use super::search::Holdings;
-use crate::LabError;
+use super::redis::Keys;
+use super::search::Straight;
 
-/// A store, opened to be read. One that cannot be opened says so to whoever wants to read.
-pub trait Straight: Holdings {
-    /// Refuses to go on where nothing is left to be read after the run.
-    ///
-    /// # Errors
-    /// That it is gone, and what would have kept it.
-    fn must_be_there(&self) -> Result<(), LabError>;
-}
-
-/// The store that a recipe names; none if the system is to be asked instead.
-pub fn straight(recipe: &Recipe, run_dir: &Path) -> Option<Box<dyn Straight>> {
+/// The store that a recipe names, or the system at this target as a store; none if the system's API is asked instead.
+pub fn straight<'a>(
+    recipe: &'a Recipe,
+    run_dir: &Path,
+    target: &'a Target,
+) -> Option<Box<dyn Straight + 'a>> {
     Some(match recipe.store.as_ref()? {
         Store::Directory { dir, durability } => Box::new(Directory::open(run_dir.join(dir), *durability)),
         Store::Cassandra(table) => Box::new(Messages::open(table)),
+        Store::Redis { keys } => Box::new(Keys { target, pattern: keys }),
     })
 }
 

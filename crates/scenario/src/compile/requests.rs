@@ -125,13 +125,13 @@ impl Session<'_, '_> {
     }
 
     /// Adds a request, and the operation that it is done with.
-    pub(crate) fn push_request(&mut self, step: &Step<'_>, plan: RequestPlan, op: impl FnOnce(u16) -> Op) {
+    pub(crate) fn push_request(&mut self, step: &Step<'_>, plan: RequestPlan) {
         let Ok(index) = u16::try_from(self.requests.plans.len()) else {
             return self.reader.sink.error(step.node, "this scenario has too many requests");
         };
         self.requests.plans.push(plan);
         self.requests.places.push(step.node.place);
         self.connection_uses.push((self.ops.len(), step.node.place));
-        self.ops.push(op(index));
+        self.ops.push(Op::Request(index));
     }
 }

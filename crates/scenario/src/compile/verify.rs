@@ -18,6 +18,7 @@ const PARALLEL: usize = 4;
 /// Stores that are read straight.
 const EMBEDDED: &str = "embedded";
 const CASSANDRA: &str = "cassandra";
+const REDIS: &str = "redis";
 /// Keys that say where Cassandra is.
 const OF_CASSANDRA: [&str; 3] = ["contact", "keyspace", "consistency"];
 /// Longest time for all questions where a scenario says nothing.
@@ -66,6 +67,9 @@ pub(super) fn read(
         for (key, _) in OF_CASSANDRA.iter().filter_map(|name| node.entry(name)) {
             reader.sink.error(key, "this belongs to \"store: cassandra\"");
         }
+        if let Some((key, _)) = node.entry("keys") {
+            reader.sink.error(key, "this belongs to \"store: redis\"");
+        }
     }
     Some(Verify {
         settle: time("settle").unwrap_or(Duration::ZERO),
@@ -80,20 +84,34 @@ pub(super) fn read(
 
 /// A store that is read past its system.
 fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
-    let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA])?;
+    let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS])?;
     if let Err(message) = (reader.checker.store)(word) {
         reader.sink.error(node.get("store")?, message);
     }
     let is_waited_for = node.entry("behind").is_some();
     let of_contents =
-        [("settle", word == CASSANDRA || is_waited_for), ("count", false), ("headers", is_waited_for)];
+        [("settle", word != EMBEDDED || is_waited_for), ("count", false), ("headers", is_waited_for)];
     for (key, _) in of_contents.iter().filter(|of| !of.1).filter_map(|(name, _)| node.entry(name)) {
         reader.sink.error(key, "this belongs to \"contents\": a store that is read straight is not asked");
+    }
+    let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
+    match (word, node.entry("keys")) {
+        (REDIS, _) => {
+            for (key, _) in
+                OF_CASSANDRA.iter().chain(&["behind", "parallel"]).filter_map(|name| node.entry(name))
+            {
+                reader
+                    .sink
+                    .error(key, "a Redis is read over one connection, by `keys` alone; leave this out");
+            }
+            return Some(ReadFrom::Redis { keys: text("keys").unwrap_or_else(|| "*".to_owned()) });
+        }
+        (_, Some((key, _))) => reader.sink.error(key, "this belongs to \"store: redis\""),
+        (_, None) => {}
     }
     if word == EMBEDDED {
         return Some(ReadFrom::Embedded);
     }
-    let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
     let consistency =
         node.get("consistency").and_then(|node| reader.word(node, &CassandraTable::CONSISTENCIES));
     Some(ReadFrom::Cassandra(CassandraTable {

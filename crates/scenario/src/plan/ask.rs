@@ -1,16 +1,18 @@
 //! What a request asks for, by protocol.
 
+use tidemark_wire::websocket;
+
 use crate::template::Template;
 
 /// What is sent, and by which protocol.
 #[derive(Debug, Clone)]
 pub enum Ask {
-    /// A request of HTTP; also the one that asks for a WebSocket.
+    /// A request of HTTP.
     Http(HttpRequest),
     /// A remote call.
     Call(Call),
-    /// A message over the session's WebSocket, or what goes with a step there; nothing where it only waits.
-    Message(Option<Template>),
+    /// A step over the session's WebSocket.
+    WebSocket(WebSocketStep),
     /// A command of Redis: its words.
     Redis(Vec<Template>),
 }
@@ -43,6 +45,38 @@ impl HttpRequest {
         }
         head
     }
+}
+
+/// What a step does over the session's WebSocket.
+#[derive(Debug, Clone)]
+pub enum WebSocketStep {
+    /// Turn the session's connection into a WebSocket.
+    Connect {
+        /// What asks for it.
+        request: HttpRequest,
+        /// The subprotocols that it offers.
+        protocols: Vec<String>,
+    },
+    /// Send a message.
+    Send {
+        /// What it holds.
+        message: Template,
+        /// As what it is sent.
+        kind: websocket::Kind,
+        /// Whether a message that passes the request's checks is waited for, of those that come after it was sent.
+        expects: bool,
+    },
+    /// Wait for a message that passes the request's checks; those that nobody took before count, too.
+    Expect,
+    /// Send a ping that holds this and wait for its pong.
+    Ping(Template),
+    /// Close and wait until the peer has closed, too.
+    Close {
+        /// The close code.
+        code: u16,
+        /// Words for the peer.
+        reason: Template,
+    },
 }
 
 /// A remote call.

@@ -43,6 +43,11 @@ pub enum ReadFrom {
     Embedded,
     /// In the shipped intake's table in Apache Cassandra.
     Cassandra(CassandraTable),
+    /// In the Redis that is the system: all values of its keys.
+    Redis {
+        /// Which, as SCAN's MATCH takes it.
+        keys: String,
+    },
 }
 
 /// Where the messages are in Apache Cassandra, as far as `verify` says it: what is not said there, the system's

@@ -9,7 +9,7 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Record as Of, Scalar, Tree};
 use crate::grammar::{Record, Rule, key};
-use crate::plan::{Ask, CALL, Call, HttpVersion, Op};
+use crate::plan::{Ask, CALL, Call, HttpVersion};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::{Content, Node};
@@ -58,7 +58,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     });
     let plan = session.request(step, label, sent, step.get("check"));
     session.check_headless(step, &plan, "the answer to a call has neither headers nor cookies");
-    session.push_request(step, plan, Op::Request);
+    session.push_request(step, plan);
 }
 
 /// A method's name; reports one that cannot be.

@@ -7,7 +7,7 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
-use crate::plan::{Ask, Op, SystemOrigin};
+use crate::plan::{Ask, SystemOrigin};
 use crate::reader::Reader;
 use crate::store_facts::store_facts;
 use crate::template::Encoding;
@@ -73,7 +73,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     });
     let plan = session.request(step, label, sent, step.get("check"));
     session.check_headless(step, &plan, "the reply to a command has neither headers nor cookies");
-    session.push_request(step, plan, Op::Request);
+    session.push_request(step, plan);
 }
 
 /// Reports a command whose replies could not be told from those to others.
@@ -106,8 +106,16 @@ fn check_beside(whole: &Whole<'_>) {
         let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://, or to a `store`";
         reader.sink.error_at(place, message.to_owned());
     }
+    let verify = |key: &str| root.get("verify").and_then(|verify| verify.entry(key));
+    if let Some((_, store)) = verify("store").filter(|(_, store)| store.text() == Some("redis") && !is_redis)
+    {
+        reader.sink.error(store, "only a Redis that is itself driven is read back so; use \"contents\"");
+    }
     if !is_redis {
         return;
+    }
+    if let Some((key, _)) = verify("contents") {
+        reader.sink.error(key, "a server of Redis is read back with `store: redis`");
     }
     if let Some(place) = requests.first(|ask| !matches!(ask, Ask::Redis(_))) {
         let message =

@@ -7,7 +7,7 @@ use crate::compile::Session;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, key};
-use crate::plan::{Ask, HttpRequest, Op};
+use crate::plan::{Ask, HttpRequest};
 use crate::template::{self, Encoding, Part};
 use crate::yaml::Node;
 
@@ -80,7 +80,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         Ask::Http(HttpRequest { body, ..session.http(step, method, content_type) })
     });
     let plan = session.request(step, label, sent, step.get("check"));
-    session.push_request(step, plan, Op::Request);
+    session.push_request(step, plan);
 }
 
 impl Session<'_, '_> {

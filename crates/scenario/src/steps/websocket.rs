@@ -8,22 +8,20 @@ pub(super) mod send;
 
 use super::Step;
 use crate::compile::Session;
-use crate::plan::{Ask, LedgerPlan, Op, Source, WebSocketStep};
+use crate::plan::{Ask, LedgerPlan, Op, RequestPlan, Source, WebSocketStep};
 use crate::sink::Sink;
-use crate::template::Template;
 use crate::yaml::{Node, Place};
 
 /// A step over a WebSocket that there is: what is sent, if anything, and what must hold of a message that comes.
 fn over(
     session: &mut Session<'_, '_>,
     step: &Step<'_>,
-    action: WebSocketStep,
-    (body, ledger): (Option<Template>, Option<LedgerPlan>),
+    (action, ledger): (WebSocketStep, Option<LedgerPlan>),
     expected: Option<&Node>,
 ) {
     let words = || step.verb.text().unwrap_or_default().to_owned();
     let Some(label) = session.label_or(step, step.node.place, words) else { return };
-    let plan = session.request(step, label, (Ask::Message(body), ledger), expected);
+    let plan = session.request(step, label, (Ask::WebSocket(action), ledger), expected);
     if let Some(extract) = step.get("extract") {
         let no_message =
             |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
@@ -34,7 +32,7 @@ fn over(
             sink.error(extract, "a message has neither status nor headers nor cookies");
         }
     }
-    session.push_request(step, plan, |request| Op::WebSocket { request, step: action });
+    session.push_request(step, plan);
 }
 
 /// There may be no WebSocket.
@@ -44,20 +42,21 @@ const OPEN: u8 = 2;
 
 /// Reports steps that cannot be right on any way that leads to them: a message without a WebSocket, a request or
 /// another connect while the connection is one.
-pub(crate) fn check_paths(ops: &[Op], uses: &[(usize, Place)], sink: &Sink<'_>) {
-    if !ops.iter().any(|op| matches!(op, Op::WebSocket { .. })) {
+pub(crate) fn check_paths(ops: &[Op], requests: &[RequestPlan], uses: &[(usize, Place)], sink: &Sink<'_>) {
+    let steps: Vec<Option<&WebSocketStep>> = ops.iter().map(|op| step_of(op, requests)).collect();
+    if steps.iter().all(Option::is_none) {
         return;
     }
-    let states = states_before(ops);
+    let states = states_before(ops, &steps);
     for (index, place) in uses {
-        let message = match (&ops[*index], states[*index]) {
-            (Op::WebSocket { step: WebSocketStep::Connect { .. }, .. }, OPEN) => {
+        let message = match (steps[*index], states[*index]) {
+            (Some(WebSocketStep::Connect { .. }), OPEN) => {
                 "there is a WebSocket already; a session has one at a time, so close it first with ws close"
             }
-            (Op::Request(_), OPEN) => {
+            (None, OPEN) => {
                 "the session's connection is a WebSocket here; requests can follow after a ws close"
             }
-            (Op::WebSocket { step, .. }, CLOSED) if !matches!(step, WebSocketStep::Connect { .. }) => {
+            (Some(step), CLOSED) if !matches!(step, WebSocketStep::Connect { .. }) => {
                 "there is no WebSocket here on any way; begin one with ws connect before"
             }
             _ => continue,
@@ -66,8 +65,17 @@ pub(crate) fn check_paths(ops: &[Op], uses: &[(usize, Place)], sink: &Sink<'_>) 
     }
 }
 
+/// What an operation does over a WebSocket.
+fn step_of<'a>(op: &Op, requests: &'a [RequestPlan]) -> Option<&'a WebSocketStep> {
+    let Op::Request(request) = op else { return None };
+    match &requests.get(usize::from(*request))?.ask {
+        Ask::WebSocket(step) => Some(step),
+        _ => None,
+    }
+}
+
 /// What there may be before each operation; 0 where none comes to.
-fn states_before(ops: &[Op]) -> Vec<u8> {
+fn states_before(ops: &[Op], steps: &[Option<&WebSocketStep>]) -> Vec<u8> {
     let mut states = vec![0; ops.len()];
     let mut open = vec![(0usize, CLOSED)];
     while let Some((index, state)) = open.pop() {
@@ -81,11 +89,14 @@ fn states_before(ops: &[Op]) -> Vec<u8> {
             Op::Jump(to) => open.push((*to as usize, state)),
             Op::JumpUnless { to, .. } => open.extend([(*to as usize, state), (index + 1, state)]),
             Op::Choose { ways, .. } => open.extend(ways.iter().map(|(_, to)| (*to as usize, state))),
-            Op::WebSocket { step: WebSocketStep::Connect { .. }, .. } => open.push((index + 1, OPEN)),
-            Op::WebSocket { step: WebSocketStep::Close { .. }, .. } => open.push((index + 1, CLOSED)),
             Op::End => {}
-            Op::Request(_) | Op::WebSocket { .. } | Op::Set { .. } | Op::Take { .. } | Op::Think(_) => {
-                open.push((index + 1, state))
+            Op::Request(_) | Op::Set { .. } | Op::Take { .. } | Op::Think(_) => {
+                let after = match steps[index] {
+                    Some(WebSocketStep::Connect { .. }) => OPEN,
+                    Some(WebSocketStep::Close { .. }) => CLOSED,
+                    _ => state,
+                };
+                open.push((index + 1, after));
             }
         }
     }

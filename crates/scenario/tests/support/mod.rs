@@ -66,7 +66,6 @@ impl<'p> User<'p> {
                     self.request(usize::from(*index), world, answer);
                     return true;
                 }
-                Op::WebSocket { .. } => panic!("this interpreter knows no WebSocket"),
                 Op::Set { slot, value } => {
                     value.eval_into(&mut cx, &mut self.spare);
                     std::mem::swap(&mut self.spare, &mut self.slots[usize::from(*slot)]);

@@ -5,9 +5,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::orders::{error, is, is_refused};
-use super::place::{
-    CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, STAMPED_HEAD_BYTES, Sending, WAKE, token,
-};
+use super::slot::{CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, STAMPED_HEAD_BYTES, Sending, WAKE, token};
 use super::{Received, Uring};
 use crate::io::Event;
 
@@ -26,8 +24,8 @@ impl Uring {
         let buffer = cqueue::buffer_select(entry.flags());
         let number = entry.user_data() as u32;
         let generation = (entry.user_data() >> 32) as u32 & GENERATIONS;
-        let found = match self.memory.places.get(number as usize) {
-            Some(place) if place.generation == generation => match entry.user_data() >> 60 {
+        let found = match self.memory.slots.get(number as usize) {
+            Some(slot) if slot.generation == generation => match entry.user_data() >> 60 {
                 CONNECT => self.connected(number, entry.result()),
                 RECEIVE => self.look_received(number, entry, buffer),
                 SEND => self.not_sent(number, entry.result()),
@@ -43,16 +41,16 @@ impl Uring {
         {
             self.memory.buffers.give_back(buffer);
         }
-        if (number as usize) < self.memory.places.len() {
+        if (number as usize) < self.memory.slots.len() {
             self.free_if_done(number);
         }
         found
     }
 
     fn connected(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
-        let place = &mut self.memory.places[number as usize];
-        place.connecting = false;
-        let connection = place.connection? as usize;
+        let slot = &mut self.memory.slots[number as usize];
+        slot.connecting = false;
+        let connection = slot.connection? as usize;
         if result < 0 {
             return Some((connection, Event::Failed(error(result))));
         }
@@ -65,12 +63,12 @@ impl Uring {
         entry: &cqueue::Entry,
         buffer: Option<u16>,
     ) -> Option<(usize, Event)> {
-        let place = &mut self.memory.places[number as usize];
+        let slot = &mut self.memory.slots[number as usize];
         let goes_on = cqueue::more(entry.flags());
-        place.receiving = goes_on;
-        let connection = place.connection? as usize;
-        let send = token(SEND, place.generation, number);
-        let result = place.received_bytes(entry.result());
+        slot.receiving = goes_on;
+        let connection = slot.connection? as usize;
+        let send = token(SEND, slot.generation, number);
+        let result = slot.received_bytes(entry.result());
         let is_end = result <= 0 && !is(result, Errno::NOBUFS);
         let behind = &self.completed[self.cursor..];
         if is_end
@@ -78,8 +76,8 @@ impl Uring {
         {
             // The same end met a send too; that nothing was taken is the better news.
             let event = Event::Unsent(error(unsent.result()));
-            self.traffic.0 -= place.output.len() as u64;
-            place.written = 0;
+            self.traffic.0 -= slot.output.len() as u64;
+            slot.written = 0;
             return Some((connection, event));
         }
         let event = match (result, buffer) {
@@ -87,9 +85,9 @@ impl Uring {
             (bytes @ 1.., Some(buffer)) => {
                 let next = self.completed.get(self.cursor);
                 let closing = next.is_some_and(|next| {
-                    next.user_data() == entry.user_data() && place.received_bytes(next.result()) <= 0
+                    next.user_data() == entry.user_data() && slot.received_bytes(next.result()) <= 0
                 });
-                let head_bytes = if place.is_stamped { STAMPED_HEAD_BYTES } else { 0 };
+                let head_bytes = if slot.is_stamped { STAMPED_HEAD_BYTES } else { 0 };
                 if !goes_on && let Err(error) = self.receive_from(number) {
                     return Some((connection, Event::Failed(error)));
                 }
@@ -100,10 +98,10 @@ impl Uring {
             (result, _) if is(result, Errno::NOBUFS) || result > 0 => {
                 // The buffers were all full. It has its turn when those have been read that were before it: were
                 // all that wait to ask again at once, most would find none again.
-                self.starved.push_back((number, place.generation));
+                self.starved.push_back((number, slot.generation));
                 return None;
             }
-            (result, _) if place.sending == Sending::Held => Event::Unsent(error(result)),
+            (result, _) if slot.sending == Sending::Held => Event::Unsent(error(result)),
             (result, _) => Event::Failed(error(result)),
         };
         Some((connection, event))
@@ -111,18 +109,18 @@ impl Uring {
 
     /// A send did not go through at once. It was taken for done when it left the queue.
     fn not_sent(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
-        let place = &mut self.memory.places[number as usize];
-        let connection = place.connection? as usize;
-        if place.sending == Sending::Reported {
-            place.sending = Sending::Idle;
+        let slot = &mut self.memory.slots[number as usize];
+        let connection = slot.connection? as usize;
+        if slot.sending == Sending::Reported {
+            slot.sending = Sending::Idle;
         }
-        if place.sending != Sending::Idle {
+        if slot.sending != Sending::Idle {
             // The output is already another's, because the peer answered what it had not been asked.
             return Some((connection, Event::Failed(error(result.min(-1)))));
         }
-        let taken = (result.max(0) as usize).min(place.output.len());
-        self.traffic.0 -= (place.output.len() - taken) as u64;
-        place.written = taken;
+        let taken = (result.max(0) as usize).min(slot.output.len());
+        self.traffic.0 -= (slot.output.len() - taken) as u64;
+        slot.written = taken;
         let event = match is_refused(result) {
             false => self.send_rest(number).map_err(Event::Failed),
             true => Err(Event::Unsent(error(result))),
@@ -132,15 +130,15 @@ impl Uring {
 
     /// What waited for room is sent, or a part of it.
     fn sent_rest(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
-        let place = &mut self.memory.places[number as usize];
-        debug_assert_eq!(place.sending, Sending::Blocked);
-        place.sending = Sending::Idle;
-        let before = place.written;
-        place.written = (before + result.max(0) as usize).min(place.output.len());
-        self.traffic.0 += (place.written - before) as u64;
-        let connection = place.connection? as usize;
+        let slot = &mut self.memory.slots[number as usize];
+        debug_assert_eq!(slot.sending, Sending::Blocked);
+        slot.sending = Sending::Idle;
+        let before = slot.written;
+        slot.written = (before + result.max(0) as usize).min(slot.output.len());
+        self.traffic.0 += (slot.written - before) as u64;
+        let connection = slot.connection? as usize;
         let event = match result {
-            _ if place.written == place.output.len() => Ok(()),
+            _ if slot.written == slot.output.len() => Ok(()),
             _ if is(result, Errno::INTR) || result > 0 => self.send_rest(number).map_err(Event::Failed),
             _ if before == 0 => Err(Event::Unsent(error(result))),
             // Something was taken: the socket's end is reported when it is read.
@@ -151,11 +149,11 @@ impl Uring {
 
     /// An order could not be taken back. Either it is done, or the end of the socket ends it.
     fn not_cancelled(&mut self, number: u32, result: i32) -> Option<(usize, Event)> {
-        let place = &self.memory.places[number as usize];
+        let slot = &self.memory.slots[number as usize];
         if !is(result, Errno::NOENT)
             && result < 0
-            && place.connection.is_none()
-            && let Some(socket) = &place.socket
+            && slot.connection.is_none()
+            && let Some(socket) = &slot.socket
         {
             let _ = shutdown(socket, Shutdown::Both);
         }

@@ -12,13 +12,13 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
 
 use super::Uring;
 use super::buffers::GROUP;
-use super::place::{CANCEL, CONNECT, RECEIVE, SEND_REST, Sending, WAKE, token};
+use super::slot::{CANCEL, CONNECT, RECEIVE, SEND_REST, Sending, WAKE, token};
 
 impl Uring {
     /// Queues an order, and makes room first where there is none.
     pub(super) fn order(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         for _ in 0..2 {
-            // SAFETY: what orders point to lives in `Memory` until their completion: the output of a place that is
+            // SAFETY: what orders point to lives in `Memory` until their completion: the output of a slot that is
             // engaged, the address of all connections, buffers. Descriptors stay open until then too.
             #[allow(unsafe_code)]
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
@@ -47,16 +47,16 @@ impl Uring {
     }
 
     pub(super) fn receive_from(&mut self, number: u32) -> io::Result<()> {
-        let place = &mut self.memory.places[number as usize];
-        let Some(socket) = &place.socket else { return Ok(()) };
+        let slot = &mut self.memory.slots[number as usize];
+        let Some(socket) = &slot.socket else { return Ok(()) };
         let socket = Fd(socket.as_raw_fd());
-        let receive = match place.is_stamped {
+        let receive = match slot.is_stamped {
             true => opcode::RecvMsgMulti::new(socket, &raw const *self.memory.message, GROUP).build(),
             false => opcode::RecvMulti::new(socket, GROUP).build(),
         };
-        let receive = receive.user_data(token(RECEIVE, place.generation, number));
+        let receive = receive.user_data(token(RECEIVE, slot.generation, number));
         self.order(&receive)?;
-        self.memory.places[number as usize].receiving = true;
+        self.memory.slots[number as usize].receiving = true;
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Uring {
     pub(super) fn feed(&mut self) -> io::Result<()> {
         for _ in 0..self.memory.buffers.count() {
             let Some((number, generation)) = self.starved.pop_front() else { break };
-            if self.memory.places[number as usize].generation == generation {
+            if self.memory.slots[number as usize].generation == generation {
                 self.receive_from(number)?;
             }
         }
@@ -73,31 +73,31 @@ impl Uring {
 
     /// Orders what is left of an output to be sent, as soon as there is room.
     pub(super) fn send_rest(&mut self, number: u32) -> io::Result<()> {
-        let place = &mut self.memory.places[number as usize];
-        let Some(socket) = &place.socket else { return Ok(()) };
-        let rest = &place.output[place.written..];
+        let slot = &mut self.memory.slots[number as usize];
+        let Some(socket) = &slot.socket else { return Ok(()) };
+        let rest = &slot.output[slot.written..];
         let flags = SendFlags::NOSIGNAL.bits() | RecvFlags::WAITALL.bits();
         let send = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), length(rest));
-        let send = send.flags(flags as i32).build().user_data(token(SEND_REST, place.generation, number));
+        let send = send.flags(flags as i32).build().user_data(token(SEND_REST, slot.generation, number));
         self.order(&send)?;
-        self.memory.places[number as usize].sending = Sending::Blocked;
+        self.memory.slots[number as usize].sending = Sending::Blocked;
         Ok(())
     }
 
     /// Takes the orders of a closed socket back.
     pub(super) fn cancel(&mut self, number: u32) {
-        let place = &self.memory.places[number as usize];
-        let generation = place.generation;
+        let slot = &self.memory.slots[number as usize];
+        let generation = slot.generation;
         let kinds = [
-            (CONNECT, place.connecting),
-            (RECEIVE, place.receiving),
-            (SEND_REST, place.sending == Sending::Blocked),
+            (CONNECT, slot.connecting),
+            (RECEIVE, slot.receiving),
+            (SEND_REST, slot.sending == Sending::Blocked),
         ];
         for (kind, _) in kinds.into_iter().filter(|(_, engaged)| *engaged) {
             let cancel = opcode::AsyncCancel::new(token(kind, generation, number)).build();
             let cancel = cancel.flags(squeue::Flags::SKIP_SUCCESS);
             if self.order(&cancel.user_data(token(CANCEL, generation, number))).is_err()
-                && let Some(socket) = &self.memory.places[number as usize].socket
+                && let Some(socket) = &self.memory.slots[number as usize].socket
             {
                 // The end of the socket ends its orders too.
                 let _ = shutdown(socket, Shutdown::Both);

@@ -49,7 +49,8 @@ fn keep(run_dir: &Path, contents: &[(u64, Vec<u8>)]) {
 
 fn look_straight(run_dir: &Path) -> Ledger {
     let recipe = recipe_of_a_directory(&plan("none", ""), "http://127.0.0.1:9");
-    let store = straight(&recipe, run_dir).unwrap();
+    let target = recipe.target().unwrap();
+    let store = straight(&recipe, run_dir, &target).unwrap();
     verify(run_dir, &recipe, &*store, &|| true, &mut |_| {}).unwrap()
 }
 

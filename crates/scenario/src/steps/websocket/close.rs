@@ -37,8 +37,8 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let reason = step.get("reason").map(|reason| session.template(reason, Encoding::Raw));
-    let action = WebSocketStep::Close { code: close_code(step.value, session.reader) };
-    over(session, step, action, (reason, None), None);
+    let code = close_code(step.value, session.reader);
+    over(session, step, (WebSocketStep::Close { code, reason: reason.unwrap_or_default() }, None), None);
 }
 
 fn close_code(node: &Node, reader: &Reader<'_>) -> u16 {

@@ -4,7 +4,7 @@ use crate::compile::Session;
 use crate::grammar::Scalar::{Template, Text};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
-use crate::plan::{Ask, HttpRequest, Op, WebSocketStep};
+use crate::plan::{Ask, HttpRequest, WebSocketStep};
 use crate::reader::Reader;
 use crate::steps::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
 use crate::steps::request::QUERY;
@@ -56,9 +56,9 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let Some(label) = session.label_or(step, step.node.place, words) else { return };
     let protocols = protocols(step, session.reader);
     let request = handshake(session, step, &protocols);
-    let plan = session.request(step, label, (Ask::Http(request), None), step.get("check"));
-    let action = WebSocketStep::Connect { protocols };
-    session.push_request(step, plan, |request| Op::WebSocket { request, step: action });
+    let connect = WebSocketStep::Connect { request, protocols };
+    let plan = session.request(step, label, (Ask::WebSocket(connect), None), step.get("check"));
+    session.push_request(step, plan);
 }
 
 fn protocols(step: &Step<'_>, reader: &Reader<'_>) -> Vec<String> {

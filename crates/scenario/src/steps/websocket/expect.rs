@@ -42,5 +42,5 @@ static EXPECTED_MESSAGE: Record = Record {
 };
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
-    over(session, step, WebSocketStep::Expect, (None, None), Some(step.value));
+    over(session, step, (WebSocketStep::Expect, None), Some(step.value));
 }

@@ -28,6 +28,6 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
 };
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
-    let body = session.template(step.value, Encoding::Raw);
-    over(session, step, WebSocketStep::Ping, (Some(body), None), None);
+    let ping = WebSocketStep::Ping(session.template(step.value, Encoding::Raw));
+    over(session, step, (ping, None), None);
 }

@@ -55,14 +55,14 @@ static KINDS_OF_MESSAGE: Record = Record {
 };
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
-    let ((kind, body), ledger) = session.entered(step, |session| message(session, step.value));
+    let ((kind, message), ledger) = session.entered(step, |session| message(session, step.value));
     let expected = step.get("expect");
     if let Some(node) = step.get("ledger").filter(|_| expected.is_none()) {
         let message = "without expect nothing acknowledges this message; say what answers it";
         session.reader.sink.error(node, message);
     }
-    let action = WebSocketStep::Send { kind, expects: expected.is_some() };
-    over(session, step, action, (Some(body), ledger), expected);
+    let action = WebSocketStep::Send { message, kind, expects: expected.is_some() };
+    over(session, step, (action, ledger), expected);
 }
 
 fn message(session: &mut Session<'_, '_>, value: &Node) -> (Kind, template::Template) {

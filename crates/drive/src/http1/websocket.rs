@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 
-use tidemark_record::Outcome;
 use tidemark_scenario::plan::WebSocketStep;
+use tidemark_scenario::{Context, Template};
 use tidemark_wire::websocket::{
     self, Decoder, Limits, Role, write_close, write_message, write_ping, write_pong,
 };
 
+use crate::answer::Answer;
 use crate::fault::Fault;
 
 /// Most messages of a connection that are kept for a later step.
@@ -21,32 +22,52 @@ const INBOX_BYTES: usize = 1 << 20;
 const SPARE_BUFFERS: usize = 8;
 /// Most bytes of pongs that wait until the connection has sent what is before them; further pings go unanswered.
 const PENDING_BYTES: usize = 64 << 10;
+
 /// What the step under way waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Awaiting {
+pub(super) enum Awaiting {
     /// Nothing; no step is under way.
     Nothing,
     /// That all is sent.
     Sent,
     /// A message that comes from now on.
     Message,
+    /// A message that came before, or that comes.
+    AnyMessage,
     /// The pong of its ping.
     Pong,
     /// The peer's close.
     Close,
 }
 
+/// The message that may be the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Offer {
+    None,
+    /// The decoder's.
+    Received,
+    /// One that was kept.
+    Kept,
+}
+
 /// A connection that is a WebSocket.
 #[derive(Debug)]
-pub(crate) struct WebSocket {
+pub(super) struct WebSocket {
     /// What came.
     pub decoder: Decoder,
     /// What the step under way waits for.
     pub awaiting: Awaiting,
-    /// The payload of the ping under way.
-    ping: Vec<u8>,
+    /// Whether a step has been begun here: until then the answer is the handshake's.
+    pub has_begun: bool,
     /// Frames that are to be sent.
     pub pending: Vec<u8>,
+    /// Whether it is among those that have something to send.
+    pub is_listed: bool,
+    offer: Offer,
+    /// The message that was kept and is offered.
+    kept: Vec<u8>,
+    /// The payload of the ping under way.
+    ping: Vec<u8>,
     inbox: VecDeque<Vec<u8>>,
     inbox_bytes: usize,
     spare: Vec<Vec<u8>>,
@@ -59,21 +80,25 @@ impl WebSocket {
         Box::new(WebSocket {
             decoder: Decoder::new(Role::Client, limits),
             awaiting: Awaiting::Nothing,
-            ping: Vec::new(),
+            has_begun: false,
             pending: Vec::new(),
+            is_listed: false,
+            offer: Offer::None,
+            kept: Vec::new(),
+            ping: Vec::new(),
             inbox: VecDeque::new(),
             inbox_bytes: 0,
             spare: Vec::new(),
         })
     }
 
-    /// Messages that nobody took.
-    pub fn kept(&self) -> usize {
+    /// How many messages nobody took.
+    pub fn untaken(&self) -> usize {
         self.inbox.len()
     }
 
     /// Keeps the decoder's message for a later step; how many older ones had to go.
-    pub fn keep(&mut self) -> u64 {
+    fn keep(&mut self) -> u64 {
         let message = self.decoder.message();
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(message);
@@ -90,44 +115,93 @@ impl WebSocket {
     }
 
     /// The oldest message that was kept.
-    pub fn next_kept(&mut self) -> Option<Vec<u8>> {
+    fn next_kept(&mut self) -> Option<Vec<u8>> {
         let message = self.inbox.pop_front()?;
         self.inbox_bytes -= message.len();
         Some(message)
     }
 
     /// Takes the buffer of a message that was kept back.
-    pub fn reuse(&mut self, mut buffer: Vec<u8>) {
+    fn reuse(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < SPARE_BUFFERS && buffer.capacity() <= INBOX_BYTES {
             buffer.clear();
             self.spare.push(buffer);
         }
     }
 
-    /// Writes what a step sends behind what is to be sent, masked by `key`, and awaits what ends the step. `payload` may
-    /// hold something else afterwards.
-    pub fn begin(&mut self, step: &WebSocketStep, payload: &mut Vec<u8>, key: [u8; 4]) -> Result<(), Fault> {
+    /// A message came: whether it may be the answer, and how many had to go where it is kept for a later step.
+    pub fn offer_received(&mut self) -> Result<(), u64> {
+        match self.awaiting {
+            Awaiting::Message | Awaiting::AnyMessage => {
+                self.offer = Offer::Received;
+                Ok(())
+            }
+            _ => Err(self.keep()),
+        }
+    }
+
+    /// Offers the oldest message that was kept, if the step takes one; false if there is none.
+    pub fn offer_kept(&mut self) -> bool {
+        if self.awaiting != Awaiting::AnyMessage {
+            return false;
+        }
+        let Some(oldest) = self.next_kept() else { return false };
+        let before = std::mem::replace(&mut self.kept, oldest);
+        self.reuse(before);
+        self.offer = Offer::Kept;
+        true
+    }
+
+    /// Whether the message that is offered was kept.
+    pub fn is_kept_offered(&self) -> bool {
+        self.offer == Offer::Kept
+    }
+
+    /// What was offered is not the answer: how many messages went by that.
+    pub fn decline(&mut self) -> u64 {
+        match std::mem::replace(&mut self.offer, Offer::None) {
+            Offer::None => 0,
+            Offer::Received if self.awaiting == Awaiting::Message => self.keep(),
+            Offer::Received | Offer::Kept => 1,
+        }
+    }
+
+    /// Writes what a step sends behind what is to be sent, masked by `key`, and awaits what ends the step. `payload` is
+    /// room.
+    pub fn begin(
+        &mut self,
+        step: &WebSocketStep,
+        cx: &mut Context<'_>,
+        payload: &mut Vec<u8>,
+        key: [u8; 4],
+    ) -> Result<(), Fault> {
+        payload.clear();
+        let mut render = |template: &Template| template.render(cx, payload).map_err(Fault::Unmet);
         let (out, key) = (&mut self.pending, Some(key));
         self.awaiting = match step {
-            WebSocketStep::Connect { .. } | WebSocketStep::Expect => Awaiting::Message,
-            WebSocketStep::Send { kind, expects } => {
+            WebSocketStep::Connect { .. } | WebSocketStep::Expect => Awaiting::AnyMessage,
+            WebSocketStep::Send { message, kind, expects } => {
+                render(message)?;
                 if *kind == websocket::Kind::Text && std::str::from_utf8(payload).is_err() {
-                    return Err(failed(Outcome::Protocol, "the text to be sent is not valid UTF-8"));
+                    return Err(Fault::Unsendable("the text to be sent is not valid UTF-8".into()));
                 }
                 write_message(out, *kind, payload, key);
                 if *expects { Awaiting::Message } else { Awaiting::Sent }
             }
-            WebSocketStep::Ping => {
+            WebSocketStep::Ping(holds) => {
+                render(holds)?;
                 write_ping(out, payload, key);
                 payload.truncate(websocket::MAX_CONTROL_BYTES);
                 std::mem::swap(&mut self.ping, payload);
                 Awaiting::Pong
             }
-            WebSocketStep::Close { code } => {
+            WebSocketStep::Close { code, reason } => {
+                render(reason)?;
                 write_close(out, Some(*code), &String::from_utf8_lossy(payload), key);
                 Awaiting::Close
             }
         };
+        (self.has_begun, self.offer) = (true, Offer::None);
         Ok(())
     }
 
@@ -144,7 +218,7 @@ impl WebSocket {
     }
 
     /// The peer's close in words.
-    pub fn close_told(&self) -> String {
+    pub fn close_words(&self) -> String {
         match (self.decoder.close_code(), self.decoder.close_reason()) {
             (None, _) => "the other side closed the WebSocket".to_owned(),
             (Some(code), "") => format!("the other side closed the WebSocket with code {code}"),
@@ -153,7 +227,16 @@ impl WebSocket {
     }
 }
 
-/// A failure in words.
-pub(crate) fn failed(outcome: Outcome, words: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
-    Fault::WebSocket(outcome, words.into())
+impl Answer for WebSocket {
+    fn status(&self) -> u16 {
+        0
+    }
+
+    fn body(&self) -> &[u8] {
+        match self.offer {
+            Offer::None => &[],
+            Offer::Received => self.decoder.message(),
+            Offer::Kept => &self.kept,
+        }
+    }
 }

@@ -14,13 +14,13 @@ pub(super) const SEND: u64 = 2;
 /// Of what found no room at first.
 pub(super) const SEND_REST: u64 = 3;
 pub(super) const CANCEL: u64 = 4;
-/// Generations have 28 bits between the kind and the place.
+/// Generations have 28 bits between the kind and the slot.
 pub(super) const GENERATIONS: u32 = (1 << 28) - 1;
-/// Token of wake-ups; no socket has it, as no place has this number.
+/// Token of wake-ups; no socket has it, as no slot has this number.
 pub(super) const WAKE: u64 = u64::MAX;
 
-pub(super) fn token(kind: u64, generation: u32, place: u32) -> u64 {
-    kind << 60 | u64::from(generation) << 32 | u64::from(place)
+pub(super) fn token(kind: u64, generation: u32, slot: u32) -> u64 {
+    kind << 60 | u64::from(generation) << 32 | u64::from(slot)
 }
 
 /// How an output stands.
@@ -42,7 +42,7 @@ pub(super) const STAMPED_HEAD_BYTES: usize = 4 * size_of::<u32>() + CONTROL_BYTE
 
 /// Where a socket lives.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct SocketSlot {
     pub socket: Option<Socket>,
     /// The connection that it is; none while it is being closed.
     pub connection: Option<u32>,
@@ -56,7 +56,7 @@ pub(super) struct Place {
     pub written: usize,
 }
 
-impl Place {
+impl SocketSlot {
     /// How many bytes of this socket a completion's result of an order to receive means.
     pub fn received_bytes(&self, result: i32) -> i32 {
         match result {
@@ -75,7 +75,7 @@ impl Place {
 pub(super) struct Memory {
     pub buffers: Buffers,
     pub dialer: Box<Dialer>,
-    pub places: Vec<Place>,
+    pub slots: Vec<SocketSlot>,
     /// The form of what is received with a timestamp.
     pub message: Box<libc::msghdr>,
 }

@@ -1,0 +1,149 @@
+//! What comes of a request: its answer read, judged and written down, or why there is none.
+
+use tidemark_record::Outcome;
+
+use crate::answer::{Flaw, Variables};
+use crate::fault::Fault;
+use crate::io::Timestamps;
+use crate::record::Times;
+use crate::session::{Environment, SessionState};
+use crate::thread::Thread;
+use crate::timers::Alarm;
+
+impl Thread<'_> {
+    /// Looks for the answer among what is offered; what came of the request, if it is there.
+    pub fn judge_offered(&mut self, s: usize, c: usize) -> Option<Result<(), Flaw>> {
+        let epoch_ms = self.clock.wall_ms(self.clock.now_ns());
+        let session = &mut self.flow.sessions[s];
+        let probe = &mut self.prepared[session.request as usize].probe;
+        let scratch = &mut self.flow.scratch;
+        let mut environment = Environment { shared: self.shared, random: &mut self.random, epoch_ms };
+        loop {
+            let answer = self.transport.answer(c);
+            let judged = match probe.fits(answer, &session.slots, &mut environment, scratch) {
+                Ok(()) => probe.judge(answer, &mut session.slots, &mut environment, scratch),
+                Err(flaw) => Err(flaw),
+            };
+            match judged {
+                Err(Flaw::Check(_) | Flaw::Status) if self.transport.decline(c) => {}
+                Err(Flaw::Check(_) | Flaw::Status) => return None,
+                judged => return Some(judged),
+            }
+        }
+    }
+
+    /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
+    /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
+    pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
+        let Some(late_ns) = self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at))
+        else {
+            return now_ns;
+        };
+        let session = &mut self.flow.sessions[s];
+        let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns.unwrap_or(now_ns)));
+        self.recorder.read_lag(session.due_ns, late_ns);
+        match self.timestamps {
+            Timestamps::Kernel => now_ns - late_ns,
+            Timestamps::Read => {
+                session.own_ns += late_ns;
+                now_ns
+            }
+        }
+    }
+
+    /// The answer is whole.
+    pub fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
+        self.pool.get(c).fresh = false;
+        let end_ns = self.read(s, now_ns);
+        let session = &mut self.flow.sessions[s];
+        let is_bound = self.transport.is_bound(c);
+        let mut keep = keeps_open && (self.keep_alive || is_bound);
+        let mut judged = Ok(());
+        if end_ns <= session.deadline_ns {
+            let answer = self.transport.answer(c);
+            answer.keep_cookies(&mut session.jar);
+            self.recorder.answered(answer.status(), session.due_ns);
+            let mut environment = Environment {
+                shared: self.shared,
+                random: &mut self.random,
+                epoch_ms: self.clock.wall_ms(now_ns),
+            };
+            let probe = &mut self.prepared[session.request as usize].probe;
+            judged = probe.judge(answer, &mut session.slots, &mut environment, &mut self.flow.scratch);
+            // what builds on a wrong answer is nothing to go on with
+            keep &= !(is_bound && judged.is_err());
+        }
+        if !keep {
+            self.close(c);
+        }
+        self.conclude(s, c, judged, end_ns);
+        self.run_session(s, now_ns);
+    }
+
+    /// Something came that may be the answer.
+    pub fn offered(&mut self, s: usize, c: usize, now_ns: u64) {
+        let Some(judged) = self.judge_offered(s, c) else { return };
+        let end_ns = self.read(s, now_ns);
+        self.conclude(s, c, judged, end_ns);
+        if !self.transport.accept(c) {
+            self.close(c);
+        }
+        self.run_session(s, now_ns);
+    }
+
+    /// A request has its answer, or needs none. Sockets have their turn before alarms: it came in all the same when its
+    /// time was over, and then a connection that is bound to it is not gone on with.
+    pub fn conclude(&mut self, s: usize, c: usize, judged: Result<(), Flaw>, end_ns: u64) {
+        self.pool.get(c).exchanging = false;
+        let is_late = end_ns > self.flow.sessions[s].deadline_ns;
+        if is_late && self.transport.is_bound(c) {
+            self.close(c);
+        }
+        match judged {
+            _ if is_late => self.fail(s, Fault::Timeout, end_ns),
+            Ok(()) => self.write_down(s, Outcome::Ok, end_ns),
+            Err(flaw) => self.fail(s, Fault::Flawed(flaw), end_ns),
+        }
+    }
+
+    /// A request failed: it is written down, and what it should have brought is missing.
+    pub fn fail(&mut self, s: usize, fault: Fault, now_ns: u64) {
+        self.cut(now_ns);
+        let session = &mut self.flow.sessions[s];
+        let request = &self.prepared[session.request as usize];
+        let outcome = fault.outcome();
+        if self.recorder.wants_example(request.label, outcome) {
+            let names = &self.kinds[session.kind].slot_names;
+            let detail = match (&fault, session.connection) {
+                (Fault::Flawed(flaw), Some(c)) => {
+                    let answer = self.transport.answer(c as usize);
+                    let variables = Variables { slots: &session.slots, names };
+                    let scratch = &self.flow.scratch;
+                    request.probe.describe(*flaw, answer, self.transport.received(), variables, scratch)
+                }
+                (Fault::Unmet(unmet), _) => unmet.describe(names),
+                _ => fault.to_string(),
+            };
+            self.recorder.example(now_ns, request.label, outcome, detail);
+        }
+        request.probe.clear(&mut session.slots);
+        self.write_down(s, outcome, now_ns);
+    }
+
+    /// A request has ended; the session's next step is due.
+    pub fn write_down(&mut self, s: usize, outcome: Outcome, end_ns: u64) {
+        self.cut(end_ns);
+        let session = &mut self.flow.sessions[s];
+        let label = self.prepared[session.request as usize].label;
+        let times =
+            Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
+        self.recorder.ended(label, outcome, times);
+        if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
+            self.recorder.acknowledge(number);
+        }
+        session.due_ns = end_ns;
+        session.ready_ns = end_ns;
+        session.state = SessionState::Thinking;
+        self.timers.clear(s, Alarm::Timeout);
+    }
+}

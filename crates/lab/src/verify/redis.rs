@@ -1,0 +1,223 @@
+//! A Redis as what it holds: every value of every key that matches a pattern, read by Redis' own protocol.
+//!
+//! Keys are found by SCAN, a page at a time. What the keys of a page are, and then what they hold, is asked in one go.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use tidemark_drive::{Stream, Target};
+use tidemark_wire::json::{Path, write_text};
+use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, write_command};
+
+use super::search::{Bounds, Holdings, Part, Straight, Unfinished};
+use crate::LabError;
+use crate::target::speak;
+
+/// About how many keys a page has.
+const PAGE: &str = "1000";
+/// Most keys: each is remembered, as SCAN may show one again.
+const KEYS_MAX: usize = 10_000_000;
+/// Most bytes of a reply.
+const REPLY_BYTES: usize = 256 << 20;
+/// Longest time without a byte of a reply.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How often a connection is tried, and the wait before the second time; doubled before each further one.
+const ATTEMPTS: u32 = 8;
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+
+/// Reads the keys of a server.
+pub struct Keys<'a> {
+    /// Where it is.
+    pub target: &'a Target,
+    /// Which, as SCAN's MATCH takes it.
+    pub pattern: &'a str,
+}
+
+impl Straight for Keys<'_> {
+    fn must_be_there(&self) -> Result<(), LabError> {
+        Ok(())
+    }
+}
+
+impl Holdings for Keys<'_> {
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+        Ok(Box::new(self))
+    }
+
+    /// It counts keys, of whoever they are.
+    fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
+        Ok(None)
+    }
+}
+
+impl Part for &Keys<'_> {
+    fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+        let mut pause = PAUSE_FIRST;
+        for attempt in 1.. {
+            bounds.check()?;
+            let mut target = self.target.clone();
+            match speak(&mut target, SILENCE, |stream| scan(stream, self.pattern, bounds, visit)) {
+                Ok(scanned) => return scanned,
+                Err(error) if attempt == ATTEMPTS => return Err(failed("no connection", error)),
+                Err(_) => bounds.sleep(pause)?,
+            }
+            pause *= 2;
+        }
+        Ok(())
+    }
+}
+
+fn failed(what: &str, why: impl std::fmt::Display) -> Unfinished {
+    Unfinished::Failed(format!("Redis: {what}: {why}"))
+}
+
+/// Shows each value of each key, each key once.
+fn scan(
+    stream: &mut dyn Stream,
+    pattern: &str,
+    bounds: &Bounds,
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<(), Unfinished> {
+    let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: REPLY_BYTES });
+    let mut connection =
+        Connection { stream, decoder, out: Vec::new(), buffer: vec![0; 64 << 10], left: 0..0 };
+    let (cursor_path, keys_path) = (path("$[0]")?, path("$[1][*]")?);
+    // 128 bits stand for a key
+    let (mut known, hashers) = (HashSet::new(), [RandomState::new(), RandomState::new()]);
+    let mut cursor = b"0".to_vec();
+    loop {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let page: &[&[u8]] = &[b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", PAGE.as_bytes()];
+        let mut next = Vec::new();
+        connection.ask(&[page], bounds, &mut |_, _, reply| {
+            texts(&cursor_path, reply, &mut |text| next = text.to_vec())?;
+            texts(&keys_path, reply, &mut |key| keys.push(key.to_vec()))
+        })?;
+        keys.retain(|key| known.insert((hashers[0].hash_one(key), hashers[1].hash_one(key))));
+        if known.len() > KEYS_MAX {
+            return Err(failed("too much to read", format!("there are more than {KEYS_MAX} keys")));
+        }
+        if let Some(key) = keys.iter().find(|key| String::from_utf8_lossy(key).contains('\u{fffd}')) {
+            let shown = String::from_utf8_lossy(key);
+            return Err(failed("a key is no text", format!("{shown}; narrow `keys`")));
+        }
+        values(&mut connection, &keys, bounds, visit)?;
+        cursor = next;
+        if cursor == b"0" {
+            return Ok(());
+        }
+    }
+}
+
+/// Shows what these keys hold.
+fn values(
+    connection: &mut Connection<'_>,
+    keys: &[Vec<u8>],
+    bounds: &Bounds,
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<(), Unfinished> {
+    let types: Vec<[&[u8]; 2]> = keys.iter().map(|key| [b"TYPE", key.as_slice()]).collect();
+    let types: Vec<&[&[u8]]> = types.iter().map(|words| &words[..]).collect();
+    let (each, of_streams) = (path("$[*]")?, path("$[*][1][*]")?);
+    let mut commands: Vec<Vec<&[u8]>> = Vec::new();
+    let mut paths = Vec::new();
+    connection.ask(&types, bounds, &mut |index, _, reply| {
+        let key = keys[index].as_slice();
+        let (words, path): (Vec<&[u8]>, _) = match reply {
+            b"string" => (vec![b"GET", key], None),
+            b"list" => (vec![b"LRANGE", key, b"0", b"-1"], Some(&each)),
+            b"set" => (vec![b"SMEMBERS", key], Some(&each)),
+            b"zset" => (vec![b"ZRANGE", key, b"0", b"-1"], Some(&each)),
+            b"hash" => (vec![b"HVALS", key], Some(&each)),
+            b"stream" => (vec![b"XRANGE", key, b"-", b"+"], Some(&of_streams)),
+            // it has expired meanwhile
+            b"none" => return Ok(()),
+            other => {
+                let (key, other) = (String::from_utf8_lossy(key), String::from_utf8_lossy(other));
+                return Err(failed(&key, format!("a {other} is not read; narrow `keys`")));
+            }
+        };
+        commands.push(words);
+        paths.push(path);
+        Ok(())
+    })?;
+    let commands: Vec<&[&[u8]]> = commands.iter().map(Vec::as_slice).collect();
+    connection.ask(&commands, bounds, &mut |index, kind, reply| {
+        match (kind, paths[index]) {
+            (Kind::Null, _) => {}
+            (_, Some(path)) => texts(path, reply, visit)?,
+            (_, None) => visit(reply),
+        }
+        Ok(())
+    })
+}
+
+fn path(text: &str) -> Result<Path, Unfinished> {
+    Path::parse(text).map_err(|error| failed(text, error))
+}
+
+/// The texts at a path of a reply.
+fn texts(path: &Path, reply: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+    let mut text = Vec::new();
+    let found = path.find_all(reply, &mut |token| {
+        text.clear();
+        write_text(token, &mut text);
+        visit(&text);
+    });
+    found.map_err(|error| failed("a reply of another form", error))
+}
+
+/// Takes the reply to the command of this index.
+type OnReply<'a> = dyn FnMut(usize, Kind, &[u8]) -> Result<(), Unfinished> + 'a;
+
+struct Connection<'a> {
+    stream: &'a mut dyn Stream,
+    decoder: ReplyDecoder,
+    out: Vec<u8>,
+    buffer: Vec<u8>,
+    /// What has been read and belongs to replies that are to come.
+    left: std::ops::Range<usize>,
+}
+
+impl Connection<'_> {
+    /// Sends commands in one go, and hands on the reply to each.
+    fn ask(
+        &mut self,
+        commands: &[&[&[u8]]],
+        bounds: &Bounds,
+        each: &mut OnReply<'_>,
+    ) -> Result<(), Unfinished> {
+        self.out.clear();
+        commands.iter().for_each(|words| write_command(words, &mut self.out));
+        let sent = self.stream.write_all(&self.out).and_then(|()| self.stream.flush());
+        sent.map_err(|error| failed("the connection broke", error))?;
+        for index in 0..commands.len() {
+            self.decoder.start(true);
+            loop {
+                let decoded = self.decoder.decode(&self.buffer[self.left.clone()]);
+                let decoded = decoded.map_err(|error| failed("no reply", error))?;
+                self.left.start += decoded.consumed;
+                if decoded.complete {
+                    break;
+                }
+                bounds.check()?;
+                match self.stream.read(&mut self.buffer) {
+                    Ok(0) => return Err(failed("the connection broke", "it was closed within a reply")),
+                    Ok(bytes) => self.left = 0..bytes,
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => self.left = 0..0,
+                    Err(error) => return Err(failed("no reply", error)),
+                }
+            }
+            if self.decoder.kind() == Kind::Error {
+                return Err(failed("the server answered", String::from_utf8_lossy(self.decoder.body())));
+            }
+            each(index, self.decoder.kind(), self.decoder.body())?;
+        }
+        Ok(())
+    }
+}
