@@ -1,10 +1,8 @@
 //! What compiled scenarios do.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Answer, Sent, User, World};
+use crate::support::{Answer, Sent, User, World};
 use tidemark_scenario::plan::{LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing};
 use tidemark_scenario::{Plan, load_text};
 

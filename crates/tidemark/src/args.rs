@@ -13,7 +13,7 @@ use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
-use crate::watch::Wish;
+use crate::watch::WatchOptions;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -242,8 +242,8 @@ pub struct VerifyArguments {
 
 impl RunArguments {
     /// How it is to be watched.
-    pub fn wish(&self) -> Wish {
-        Wish { tui: self.tui, quiet: self.quiet, goal: None }
+    pub fn watch_options(&self) -> WatchOptions {
+        WatchOptions { tui: self.tui, quiet: self.quiet, goal: None }
     }
 }
 

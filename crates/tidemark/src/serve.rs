@@ -33,10 +33,10 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     if arguments.stop_with_parent {
         stop_with_parent(stop.clone())?;
     }
-    let place = Place::choose(system, &arguments)?;
+    let data = DataDir::choose(system, &arguments)?;
     let options = Options {
         listen: arguments.listen,
-        data_dir: place.dir.clone(),
+        data_dir: data.dir.clone(),
         durability: durability(arguments.durability),
         workers: arguments.workers.map(usize::from),
         settings: arguments.settings.into_iter().collect(),
@@ -94,13 +94,13 @@ fn durability(word: Durability) -> tidemark_service::Durability {
 }
 
 /// Where a system keeps its data: the directory that was named, or a temporary one that goes with this.
-struct Place {
+struct DataDir {
     dir: Option<PathBuf>,
     temporary: bool,
 }
 
-impl Place {
-    fn choose(system: &SystemEntry, arguments: &ServeArguments) -> Result<Place, Failure> {
+impl DataDir {
+    fn choose(system: &SystemEntry, arguments: &ServeArguments) -> Result<DataDir, Failure> {
         if !system.keeps_data && arguments.data.is_some() {
             return Err(Failure::usage(format!("{} keeps nothing; leave --data out", system.name)));
         }
@@ -108,21 +108,21 @@ impl Place {
         let uses_directory =
             (system.uses_directory)(&settings).map_err(|error| failure(ServiceError::Settings(error)))?;
         if !uses_directory {
-            return Ok(Place { dir: None, temporary: false });
+            return Ok(DataDir { dir: None, temporary: false });
         }
         if arguments.data.is_some() || arguments.durability == Durability::Memory {
-            return Ok(Place { dir: arguments.data.clone(), temporary: false });
+            return Ok(DataDir { dir: arguments.data.clone(), temporary: false });
         }
         let dir = std::env::temp_dir().join(format!("tidemark-serve-{}", std::process::id()));
         output::private_dir(&dir).map_err(|error| {
             Failure::usage(format!("cannot make {}: {error}; name a directory with --data", dir.display()))
         })?;
         output::remark(&format!("no --data: the data is in {} and goes when this stops", dir.display()));
-        Ok(Place { dir: Some(dir), temporary: true })
+        Ok(DataDir { dir: Some(dir), temporary: true })
     }
 }
 
-impl Drop for Place {
+impl Drop for DataDir {
     fn drop(&mut self) {
         if let Some(dir) = self.dir.as_deref().filter(|_| self.temporary) {
             // what stays is in the system's folder for temporary files

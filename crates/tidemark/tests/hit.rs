@@ -1,14 +1,12 @@
 //! `tidemark hit` on the real executable, against a tiny server.
 
-mod program;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use program::{code, run, stderr, stdout};
+use crate::program::{code, run, stderr, stdout};
 use serde_json::Value;
 
 /// Whole requests as they came, each with the number of its connection.
@@ -136,7 +134,7 @@ fn a_body_comes_from_standard_input_too() {
     for flags in [["-b", "@-"], ["-B", "-"]] {
         let url = server.url("/in");
         let arguments = [&["hit", &url, "-n", "1", "-q"], &flags[..]].concat();
-        let mut command = program::tidemark(folder.path(), &arguments);
+        let mut command = crate::program::tidemark(folder.path(), &arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"typed in").unwrap();
         assert!(child.wait().unwrap().success());

@@ -1,14 +1,12 @@
 //! One meaning for each exit status, whichever verb ends with it; and what was stopped is a pass nowhere.
 
-mod program;
-
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 
-use program::store::{Store, scenario};
-use program::{code, run, send, stderr, tidemark, wait_until};
+use crate::program::store::{Store, scenario};
+use crate::program::{code, run, send, stderr, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -110,7 +108,7 @@ fn what_was_stopped_is_a_pass_nowhere() {
         // and shown again it is the same
         for arguments in [&["report", "out"][..], &["report", "out", "--json"]] {
             let again = run(folder.path(), arguments);
-            let text = program::stdout(&again);
+            let text = crate::program::stdout(&again);
             assert!(!text.contains("PASS") && !text.contains("\"status\": \"pass\""), "{text}");
         }
     }

@@ -1,13 +1,11 @@
 //! Verbs, messages and exit statuses of the real executable.
 
-mod program;
-
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 
-use program::{code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 

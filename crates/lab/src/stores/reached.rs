@@ -11,7 +11,7 @@ use super::Setup;
 use super::instance::Instance;
 use super::launcher::launcher;
 use crate::error::LabError;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 use crate::link::Link;
 
 /// How long one attempt to connect may take.
@@ -29,7 +29,7 @@ pub fn at_url(
     store: &Store,
     url: &str,
     setup: &Setup<'_>,
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Instance, LabError> {
     // the URL itself is not told: it may hold a password
     let name = &store.name;
@@ -38,7 +38,7 @@ pub fn at_url(
     let host = parsed.host_str().ok_or_else(|| wrong("names no host"))?.to_owned();
     let usual = launcher(store.product).ports()[0];
     let address = format!("{host}:{}", parsed.port().unwrap_or(usual));
-    let there = reach(name, &address, wish)?;
+    let there = reach(name, &address, stop_request)?;
     if !(setup.is_linked)(name) {
         return Ok(instance(store, vec![address], Some(url.to_owned()), Vec::new()));
     }
@@ -59,17 +59,17 @@ pub fn at_url(
 pub fn at_addresses(
     store: &Store,
     addresses: &[String],
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Instance, LabError> {
-    addresses.iter().try_for_each(|address| reach(&store.name, address, wish).map(drop))?;
+    addresses.iter().try_for_each(|address| reach(&store.name, address, stop_request).map(drop))?;
     Ok(instance(store, addresses.to_vec(), None, Vec::new()))
 }
 
 /// Waits until somebody takes connections there.
-fn reach(name: &str, address: &str, wish: &dyn Fn() -> Wish) -> Result<SocketAddr, LabError> {
+fn reach(name: &str, address: &str, stop_request: &dyn Fn() -> StopRequest) -> Result<SocketAddr, LabError> {
     let begin = Instant::now();
     loop {
-        if wish() != Wish::GoOn {
+        if stop_request() != StopRequest::None {
             return Err(LabError::Interrupted(None));
         }
         let found = address.to_socket_addrs().and_then(|mut all| {

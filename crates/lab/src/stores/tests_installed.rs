@@ -11,8 +11,8 @@ use super::installed::answer;
 use super::launcher::{Fetch, launcher};
 use super::*;
 
-fn go_on() -> Wish {
-    Wish::GoOn
+fn go_on() -> StopRequest {
+    StopRequest::None
 }
 
 /// Asks a store at a URL; a statement of SQL, or a command of Redis.
@@ -63,7 +63,7 @@ fn mariadb(url: &str, statement: &str) -> std::io::Result<String> {
 /// Whether its program is on this machine.
 fn is_here(store: &Store) -> bool {
     let cache = std::env::temp_dir();
-    let mut fetch = Fetch { cache: &cache, wish: &go_on, tell: &mut |_| () };
+    let mut fetch = Fetch { cache: &cache, stop_request: &go_on, tell: &mut |_| () };
     let found = launcher(store.product).program(store, &mut fetch);
     found.inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
 }

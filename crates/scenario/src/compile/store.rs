@@ -136,11 +136,11 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
                 _ => format!("; it has {}", product.keys().join(", ")),
             };
             reader.sink.error(key, format!("a {title} has no \"{text}\"{way_out}"));
-        } else if let Some(place) = is_there
+        } else if let Some(position) = is_there
             && ["version", "nodes", "heap", "memory", "durability"].contains(&text)
         {
             let message =
-                format!("with \"{place}\" nothing is started, and what is there has its own \"{text}\"");
+                format!("with \"{position}\" nothing is started, and what is there has its own \"{text}\"");
             reader.sink.error(key, message);
         }
     }
@@ -223,8 +223,8 @@ impl Stores {
 
     /// `{contact}` in a command.
     fn tell_command(&self, product: Product, words: &mut [String], command: &Node, reader: &Reader<'_>) {
-        let place = format!("{{{}}}", product.setting());
-        if !words.iter().any(|word| word.contains(&place)) {
+        let position = format!("{{{}}}", product.setting());
+        if !words.iter().any(|word| word.contains(&position)) {
             return;
         }
         let stores: Vec<&Store> = self.of(product).collect();
@@ -233,9 +233,9 @@ impl Stores {
             [] => {}
             [store] => {
                 let fact = store_fact(&store.name, product.fact());
-                words.iter_mut().for_each(|word| *word = word.replace(&place, &fact));
+                words.iter_mut().for_each(|word| *word = word.replace(&position, &fact));
             }
-            _ => self.tell_of_several(product, &format!("in place of `{place}` "), command, reader),
+            _ => self.tell_of_several(product, &format!("in place of `{position}` "), command, reader),
         }
     }
 

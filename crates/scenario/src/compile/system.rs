@@ -80,18 +80,18 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
             reader.sink.error(health, "a path begins with a slash");
         }
     }
-    if let Some(place) = node.get("connect to") {
-        let text = reader.text(place)?;
+    if let Some(position) = node.get("connect to") {
+        let text = reader.text(position)?;
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         let is_socket = text.strip_prefix("unix:").is_some_and(|path| !path.is_empty());
         if !is_socket && !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
             let message = format!("\"{text}\" is no place to connect to; write HOST:PORT or unix:/PATH");
-            reader.sink.error(place, message);
+            reader.sink.error(position, message);
         }
         if !matches!(system.origin, SystemOrigin::Url(_)) {
             reader
                 .sink
-                .error(place, "what is started is connected to where it listens; this belongs to a url");
+                .error(position, "what is started is connected to where it listens; this belongs to a url");
         }
         system.connect_to = Some(text);
     }

@@ -174,13 +174,13 @@ pub(super) fn warn_of_unentered(
         Some((key, _)) if !entered => {
             reader
                 .sink
-                .warn(key.place, "nothing to verify: no step enters its writes with \"ledger\"".into());
+                .warn(key.position, "nothing to verify: no step enters its writes with \"ledger\"".into());
         }
         None => {
             let items = root.get("objectives").map(Node::items).unwrap_or_default();
             for (node, _) in items.iter().zip(objectives).filter(|(_, of)| of.metric.is_of_the_ledger()) {
                 reader.sink.warn(
-                    node.place,
+                    node.position,
                     "nothing decides this: it needs \"verify\" and a step with \"ledger\"".into(),
                 );
             }

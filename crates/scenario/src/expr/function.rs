@@ -166,14 +166,14 @@ functions! {
         })
     };
     "contains" "contains(where, what)" "whether a list has this item, or a text this part" 2..=2 pure |m, a| {
-        let place = m.eval(&a[0])?;
+        let position = m.eval(&a[0])?;
         let what = argument(m, &a[1])?;
-        if let Got::List(list) = place {
+        if let Got::List(list) = position {
             let what = m.bytes(&what);
             return Ok(Got::Bool((0..list.len()).any(|index| list.get(index) == Some(what))));
         }
-        let place = m.textual(place);
-        Ok(Got::Bool(find_bytes(m.bytes(&place), m.bytes(&what)).is_some()))
+        let position = m.textual(position);
+        Ok(Got::Bool(find_bytes(m.bytes(&position), m.bytes(&what)).is_some()))
     };
 
     "concat" "concat(value, …)" "the values as one text" 1..=ANY pure |m, a| {
@@ -310,11 +310,11 @@ fn extreme<'e>(m: &mut Machine<'e>, nodes: &'e [Node], better: fn(f64, f64) -> b
     best.map(number).ok_or(NO_NUMBER)
 }
 
-fn find_bytes(place: &[u8], what: &[u8]) -> Option<usize> {
+fn find_bytes(position: &[u8], what: &[u8]) -> Option<usize> {
     if what.is_empty() {
         return Some(0);
     }
-    place.windows(what.len()).position(|window| window == what)
+    position.windows(what.len()).position(|window| window == what)
 }
 
 type Bounds = fn(Option<usize>, usize, usize) -> (usize, usize);

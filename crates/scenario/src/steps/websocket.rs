@@ -11,7 +11,7 @@ use crate::compile::Session;
 use crate::plan::{Ask, LedgerPlan, Op, Source, WebSocketStep};
 use crate::sink::Sink;
 use crate::template::Template;
-use crate::yaml::{Node, Place};
+use crate::yaml::{Node, Position};
 
 /// A step over a WebSocket that there is: what is sent, if anything, and what must hold of a message that comes.
 fn over(
@@ -22,7 +22,7 @@ fn over(
     expected: Option<&Node>,
 ) {
     let words = || step.verb.text().unwrap_or_default().to_owned();
-    let Some(label) = session.label_or(step, step.node.place, words) else { return };
+    let Some(label) = session.label_or(step, step.node.position, words) else { return };
     let plan = session.request(step, label, (Ask::Message(body), ledger), expected);
     if let Some(extract) = step.get("extract") {
         let no_message =
@@ -44,12 +44,12 @@ const OPEN: u8 = 2;
 
 /// Reports steps that cannot be right on any way that leads to them: a message without a WebSocket, a request or
 /// another connect while the connection is one.
-pub(crate) fn check_paths(ops: &[Op], uses: &[(usize, Place)], sink: &Sink<'_>) {
+pub(crate) fn check_paths(ops: &[Op], uses: &[(usize, Position)], sink: &Sink<'_>) {
     if !ops.iter().any(|op| matches!(op, Op::WebSocket { .. })) {
         return;
     }
     let states = states_before(ops);
-    for (index, place) in uses {
+    for (index, position) in uses {
         let message = match (&ops[*index], states[*index]) {
             (Op::WebSocket { step: WebSocketStep::Connect { .. }, .. }, OPEN) => {
                 "there is a WebSocket already; a session has one at a time, so close it first with ws close"
@@ -62,7 +62,7 @@ pub(crate) fn check_paths(ops: &[Op], uses: &[(usize, Place)], sink: &Sink<'_>) 
             }
             _ => continue,
         };
-        sink.error_at(*place, message.to_owned());
+        sink.error_at(*position, message.to_owned());
     }
 }
 
