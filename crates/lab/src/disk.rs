@@ -97,8 +97,9 @@ impl Disk {
         let folder =
             made.map_err(|error| cannot(format!("and {error}"), "choose another place with --out"))?;
         // first, so that there is never a mount without one
-        let guard = Watchdog::over_mount(&folder)
-            .map_err(|error| cannot(format!("and nobody can stand by: {error}"), "free some processes"))?;
+        let guard = Watchdog::over_mount(&folder).map_err(|error| {
+            cannot(format!("and no watchdog can be started: {error}"), "free some processes")
+        })?;
         let mut disk = Disk { folder, bytes, kind: Kind::Ext4, _guard: guard };
         let Err(reason) = image::mount(&disk.folder, bytes) else { return Ok(disk) };
         let meminfo = fs::read_to_string(MEMORY).unwrap_or_default();

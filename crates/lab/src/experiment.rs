@@ -46,7 +46,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Finished, LabError> {
     let interrupt = Interrupt::watch(options.before_exit)
-        .map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
+        .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
     let cores = pin::available_cores();
     options.pins.check(&cores).map_err(LabError::Usage)?;
     machine::raise_open_files_limit(plan.limits.connections.max(plan.load.most_users()));

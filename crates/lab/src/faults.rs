@@ -100,7 +100,7 @@ impl Faults {
         let is_linked = |fault: &Fault| injectors.links.iter().any(|(name, _)| *name == fault.target);
         match plan.iter().find(|fault| find(started, &fault.target).is_empty() && !is_linked(fault)) {
             Some(fault) => Err(LabError::Usage(format!(
-                "`{fault}` cannot be: this run does not start `{}`, and only what it starts can be broken",
+                "`{fault}` is not possible: this run does not start `{}`, and only what it starts can be broken",
                 fault.target
             ))),
             None => Ok(()),

@@ -161,7 +161,14 @@ pub fn announced(
             None if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             // the output closes a moment before the end can be seen; waiting tells which it was
             Some(Err(())) if child.ending().is_none() && !deadline.is_over() => std::thread::sleep(ASK_EVERY),
-            _ => return Err(never_ready(child, deadline, "it has not said where it listens", true)),
+            _ => {
+                return Err(never_ready(
+                    child,
+                    deadline,
+                    "it has not printed the address that it listens on",
+                    true,
+                ));
+            }
         }
     }
 }

@@ -176,7 +176,9 @@ fn start_shipped(
     let deadline = Deadline::new(system.ready_within);
     let line = served::announced(&mut child, &deadline, stop_request)?;
     let url = line.strip_prefix(ANNOUNCEMENT).ok_or_else(|| {
-        LabError::Start(format!("the system `{name}` said `{line}` and not where it listens"))
+        LabError::Start(format!(
+            "the system `{name}` printed `{line}` instead of the address that it listens on"
+        ))
     })?;
     let target = target(url, system)?;
     served::wait_ready(&mut child, &target, &system.health, &deadline, stop_request)?;
@@ -249,7 +251,7 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
             Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {
                 return Err(LabError::Unreachable(format!(
-                    "nobody answers at {url} ({}: {error}); start the system first, or check host and port",
+                    "{url} is unreachable ({}: {error}); start the system first, or check host and port",
                     target.address
                 )));
             }
@@ -475,7 +477,7 @@ mod tests {
         assert_eq!(running.target.authority, "shop.invalid");
         system.connect_to = Some("unix:/no/such.sock".into());
         let error = Running::start(&system, &setup, &go_on).unwrap_err().to_string();
-        assert!(error.contains("nobody answers") && error.contains("unix:/no/such.sock"), "{error}");
+        assert!(error.contains("unreachable") && error.contains("unix:/no/such.sock"), "{error}");
     }
 
     #[test]
@@ -491,7 +493,7 @@ mod tests {
         assert_eq!(running.durability, None, "it is not known how durable it is");
         drop(listener);
         let error = Running::start(&system(SystemOrigin::Url(url), 100), &setup, &go_on).unwrap_err();
-        assert!(error.to_string().contains("nobody answers"), "{error}");
+        assert!(error.to_string().contains("unreachable"), "{error}");
         let error = Running::start(&system(SystemOrigin::Unknown, 100), &setup, &go_on).unwrap_err();
         assert_eq!(error.exit_status(), 2);
     }

@@ -2,10 +2,10 @@
 //!
 //! # The rule
 //!
-//! An objective is hopeless when it would be missed **even if everything still to come were perfect**: no further
+//! An objective is unreachable when it would be missed **even if everything still to come were perfect**: no further
 //! failure, every answer within no time. Nothing is guessed from a trend.
 //!
-//! | objective | hopeless when |
+//! | objective | unreachable when |
 //! | --- | --- |
 //! | `errors = 0`, `errors < N`, `dropped …` | the count so far breaks it: counts only grow |
 //! | `max < T`, `mean < T` | one request was slower or had no good answer |
@@ -14,7 +14,7 @@
 //!
 //! The last row needs the number of requests still planned to be known: an open load (a known number of sessions
 //! arrives) whose sessions have no loops (each sends at most so many requests). Where it is unknown, as in every
-//! closed load, these objectives are never hopeless. The number is an upper bound: sessions of every phase count,
+//! closed load, these objectives are never unreachable. The number is an upper bound: sessions of every phase count,
 //! each with the longest way through its steps, and Poisson arrivals with six standard deviations more.
 
 use tidemark_record::manifest::ObjectiveResult;

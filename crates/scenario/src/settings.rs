@@ -171,7 +171,7 @@ impl Settings {
                 "the environment variable {name} is not set; set it, or say what to take then: env(\"{name}\", \"…\")"
             )),
             (Err(VarError::NotUnicode(_)), _) => {
-                Err(format!("the environment variable {name} holds no UTF-8 text"))
+                Err(format!("the environment variable {name} does not hold UTF-8 text"))
             }
         }
     }

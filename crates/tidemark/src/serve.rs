@@ -102,7 +102,7 @@ struct DataDir {
 impl DataDir {
     fn choose(system: &SystemEntry, arguments: &ServeArguments) -> Result<DataDir, Failure> {
         if !system.keeps_data && arguments.data.is_some() {
-            return Err(Failure::usage(format!("{} keeps nothing; leave --data out", system.name)));
+            return Err(Failure::usage(format!("{} stores nothing; leave out --data", system.name)));
         }
         let settings = arguments.settings.iter().cloned().collect();
         let uses_directory =

@@ -21,7 +21,7 @@ fn a_place_where_nobody_answers_is_the_same_for_all() {
     let folder = tempfile::tempdir().unwrap();
     let place = nobody();
     for (url, status, says) in [
-        (place.as_str(), 1, "nobody answers"),
+        (place.as_str(), 1, "unreachable"),
         ("http://no-such-host.invalid", 2, "no-such-host.invalid"),
         ("http://[::1", 2, "http://[::1"),
     ] {
@@ -49,9 +49,9 @@ fn where_nobody_answers_every_result_says_so() {
         assert_eq!(code(&output), 1, "{}", stderr(&output));
         let said: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(said["verdict"]["status"], "fail");
-        assert!(said["verdict"]["reasons"][0].as_str().unwrap().contains("nobody answers"), "{said}");
+        assert!(said["verdict"]["reasons"][0].as_str().unwrap().contains("unreachable"), "{said}");
         let junit = fs::read_to_string(folder.path().join("junit.xml")).unwrap();
-        assert!(junit.contains("failures=\"1\"") && junit.contains("nobody answers"), "{junit}");
+        assert!(junit.contains("failures=\"1\"") && junit.contains("unreachable"), "{junit}");
         assert!(!folder.path().join("run.md").exists() && !folder.path().join("run.csv").exists());
     }
 }

@@ -137,7 +137,7 @@ impl Experiment {
             && !matches!(self.plan.system.origin, SystemOrigin::Shipped(_))
         {
             return Err(LabError::Usage(format!(
-                "`{fault}` cannot be: only of a system that is started with `serve`, and of stores, it is known where its \
+                "`{fault}` is not possible: only of a system that is started with `serve`, and of stores, it is known where its \
                  data is"
             )));
         }
@@ -196,7 +196,8 @@ impl Experiment {
             return Err(LabError::Usage("only a link over TCP can be slowed or cut".into()));
         };
         let link = Link::to(address);
-        let link = link.map_err(|error| LabError::Start(format!("no link to {address}: {error}")))?;
+        let link =
+            link.map_err(|error| LabError::Start(format!("cannot open a link to {address}: {error}")))?;
         system.target.address = link.address.into();
         Ok(Some(Arc::new(link)))
     }

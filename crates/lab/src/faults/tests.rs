@@ -172,6 +172,6 @@ fn what_is_felt_after_a_fault_is_bounded() {
 #[test]
 fn what_is_not_there_cannot_be_broken() {
     let error = Faults::check(&[fault(0, FaultKind::Kill, None)], &[], &Injectors::default()).unwrap_err();
-    assert!(error.to_string().contains("`kill system` cannot be"), "{error}");
+    assert!(error.to_string().contains("`kill system` is not possible"), "{error}");
     assert_eq!(error.exit_status(), 2);
 }

@@ -109,7 +109,7 @@ async fn answer(mut stream: TcpStream, figures: &SharedFigures) -> io::Result<()
             ParsedHead::More => {
                 break Answer::told("431 Request Header Fields Too Large", "the request is too long\n");
             }
-            ParsedHead::Wrong => break Answer::told("400 Bad Request", "this is no request of HTTP/1.1\n"),
+            ParsedHead::Wrong => break Answer::told("400 Bad Request", "this is not an HTTP/1.1 request\n"),
             ParsedHead::Request { method, path, openmetrics } => {
                 break Answer::to(&method, &path, openmetrics, figures);
             }

@@ -144,7 +144,8 @@ impl<'a> Site<'a> {
         node.listens = place(&self.listen);
         if node.listens != address {
             let link = Link::between(address, node.listens);
-            let link = link.map_err(|error| LabError::Start(format!("no link at {address}: {error}")))?;
+            let link =
+                link.map_err(|error| LabError::Start(format!("cannot open a link at {address}: {error}")))?;
             members.links.push((node.name.clone(), Arc::new(link)));
         }
         members.nodes.push(Arc::new(Mutex::new(node)));

@@ -34,7 +34,7 @@ pub fn at_url(
     // the URL itself is not told: it may hold a password
     let name = &store.name;
     let wrong = |reason: &str| LabError::Usage(format!("the URL of the store `{name}` {reason}"));
-    let mut parsed = url::Url::parse(url).map_err(|error| wrong(&format!("is none: {error}")))?;
+    let mut parsed = url::Url::parse(url).map_err(|error| wrong(&format!("is not a URL: {error}")))?;
     let host = parsed.host_str().ok_or_else(|| wrong("names no host"))?.to_owned();
     let usual = launcher(store.product).ports()[0];
     let address = format!("{host}:{}", parsed.port().unwrap_or(usual));
@@ -42,7 +42,8 @@ pub fn at_url(
     if !(setup.is_linked)(name) {
         return Ok(instance(store, vec![address], Some(url.to_owned()), Vec::new()));
     }
-    let link = Link::to(there).map_err(|error| LabError::Start(format!("no link to {there}: {error}")))?;
+    let link = Link::to(there)
+        .map_err(|error| LabError::Start(format!("cannot open a link to {there}: {error}")))?;
     let is_set = parsed.set_host(Some(&link.address.ip().to_string())).is_ok()
         && parsed.set_port(Some(link.address.port())).is_ok();
     if !is_set {
@@ -81,7 +82,7 @@ fn reach(name: &str, address: &str, stop_request: &dyn Fn() -> StopRequest) -> R
             Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(TRY_EVERY),
             Err(error) => {
                 return Err(LabError::Unreachable(format!(
-                    "nobody takes connections at {address}, where the store `{name}` is said to be ({error}); start it \
+                    "the store `{name}` is unreachable at {address} ({error}); start it \
                      first, or check host and port"
                 )));
             }

@@ -173,7 +173,7 @@ fn a_run_cut_short_is_a_fail_and_the_reason_stands_first() {
 }
 
 proptest! {
-    /// What is called hopeless is missed in the end, however well the rest goes.
+    /// What is called unreachable is missed in the end, however well the rest goes.
     #[test]
     fn nothing_is_given_up_that_could_still_be_met(
         slow in 0u32..40, fast in 0u32..400, failed in 0u32..40, good in 0u32..2_100, percent in 1u8..=100,

@@ -72,7 +72,7 @@ impl Requests {
     /// Warns of labels that no session can come to.
     pub(super) fn warn_of_unreachable(&self, sink: &Sink<'_>) {
         for label in self.labels.iter().filter(|label| !label.reachable) {
-            sink.warn(label.position, format!("no session ever comes to \"{}\"", label.name));
+            sink.warn(label.position, format!("no session ever reaches \"{}\"", label.name));
         }
     }
 }

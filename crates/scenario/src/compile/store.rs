@@ -156,9 +156,10 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
         });
         if let Some(scheme) = schemes.first().filter(|_| !is_right) {
             // not the text, which may hold a password
-            reader
-                .sink
-                .error(node, format!("this is no URL of a {}; write {scheme}://HOST:PORT", product.title()));
+            reader.sink.error(
+                node,
+                format!("this is not a URL of a {}; write {scheme}://HOST:PORT", product.title()),
+            );
         }
         return StoreOrigin::Url(text);
     }
@@ -167,7 +168,7 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
         let text = reader.text(node)?;
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         if !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
-            reader.sink.error(node, format!("\"{text}\" is no address; write HOST:PORT"));
+            reader.sink.error(node, format!("\"{text}\" is not an address; write HOST:PORT"));
         }
         Some(text)
     };

@@ -84,15 +84,15 @@ functions! {
         made
     };
 
-    "random" "random(low, high)" "a whole number by chance, both bounds included" 2..=2 varies |m, a| {
+    "random" "random(low, high)" "a random whole number, both bounds included" 2..=2 varies |m, a| {
         let (low, high) = (whole(m, &a[0])?, whole(m, &a[1])?);
         Ok(Got::Int(m.random.i64(low..=high.max(low))))
     };
-    "pick" "pick(value, …)" "one of the values by chance" 1..=ANY varies |m, a| {
+    "pick" "pick(value, …)" "one of the values at random" 1..=ANY varies |m, a| {
         let index = m.random.usize(..a.len());
         m.eval(&a[index])
     };
-    "random_text" "random_text(length)" "letters and digits by chance" 1..=1 varies |m, a| {
+    "random_text" "random_text(length)" "random letters and digits" 1..=1 varies |m, a| {
         let length = whole(m, &a[0])?.clamp(0, MADE_TEXT_MAX);
         make(m, |m| {
             for _ in 0..length {

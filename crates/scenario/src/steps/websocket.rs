@@ -58,7 +58,7 @@ pub(crate) fn check_paths(ops: &[Op], uses: &[(usize, Position)], sink: &Sink<'_
                 "the session's connection is a WebSocket here; requests can follow after a ws close"
             }
             (Op::WebSocket { step, .. }, CLOSED) if !matches!(step, WebSocketStep::Connect { .. }) => {
-                "there is no WebSocket here on any way; begin one with ws connect before"
+                "no step before this one opens a WebSocket; add ws connect"
             }
             _ => continue,
         };
