@@ -4,7 +4,7 @@ pub mod args;
 mod pattern;
 mod recipe;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use args::HitArguments;
 use tidemark_lab::{LabError, Pins, Progress, RunOptions};
@@ -13,6 +13,7 @@ use tidemark_report::{html, json};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::failure::Failure;
+use crate::output::OwnDir;
 use crate::watch::{Watch, WatchOptions};
 use crate::{output, report, run};
 
@@ -33,11 +34,11 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     }
     let watch_options = WatchOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
     let mut watch = Watch::new(watch_options, &plan.name)?;
-    let dir = RunDir::choose(arguments)?;
+    let dir = run_dir(arguments)?;
     let pins = pins(&arguments.pins)?;
     let shown = arguments.sinks.start(&pins)?;
     let options = RunOptions {
-        out: dir.out.clone(),
+        out: dir.path.clone(),
         threads: threads(arguments, &plan),
         pins,
         sinks: shown.sinks(),
@@ -119,40 +120,24 @@ fn threads(arguments: &HitArguments, plan: &Plan) -> Option<usize> {
     }
 }
 
-/// Where the run goes: a temporary directory is removed with this.
-struct RunDir {
-    out: Option<PathBuf>,
-    temporary: bool,
-}
-
-impl RunDir {
-    fn choose(arguments: &HitArguments) -> Result<RunDir, Failure> {
-        if let Some(save) = &arguments.save {
-            return Ok(RunDir { out: save.clone(), temporary: false });
-        }
-        let folder = std::env::temp_dir();
-        let mut last = None;
-        for attempt in 0..NAMES_MAX {
-            let dir = folder.join(format!("tidemark-hit-{}-{attempt}", std::process::id()));
-            // making it is the test that it is nobody else's
-            match output::private_dir(&dir) {
-                Ok(()) => return Ok(RunDir { out: Some(dir), temporary: true }),
-                Err(error) => last = Some(error),
-            }
-        }
-        let reason = last.map_or_else(String::new, |error| error.to_string());
-        Err(Failure::usage(format!(
-            "no temporary directory in {}: {reason}; name one with --save=DIR",
-            folder.display()
-        )))
+/// Where the run goes.
+fn run_dir(arguments: &HitArguments) -> Result<OwnDir, Failure> {
+    if let Some(save) = &arguments.save {
+        return Ok(OwnDir { path: save.clone(), temporary: false });
     }
-}
-
-impl Drop for RunDir {
-    fn drop(&mut self) {
-        if let Some(dir) = self.out.as_deref().filter(|_| self.temporary) {
-            // what stays is in the system's folder for temporary files
-            let _ = std::fs::remove_dir_all(dir);
+    let folder = std::env::temp_dir();
+    let mut last = None;
+    for attempt in 0..NAMES_MAX {
+        let dir = folder.join(format!("tidemark-hit-{}-{attempt}", std::process::id()));
+        // making it is the test that it is nobody else's
+        match output::private_dir(&dir) {
+            Ok(()) => return Ok(OwnDir { path: Some(dir), temporary: true }),
+            Err(error) => last = Some(error),
         }
     }
+    let reason = last.map_or_else(String::new, |error| error.to_string());
+    Err(Failure::usage(format!(
+        "no temporary directory in {}: {reason}; name one with --save=DIR",
+        folder.display()
+    )))
 }
