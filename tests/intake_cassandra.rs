@@ -10,7 +10,7 @@ use std::path::Path;
 use common::{Client, Served, project};
 use intake::{assert_nothing_lost, ledger, run, stderr, write_scenario};
 use serde_json::Value;
-use tidemark_lab::Wish;
+use tidemark_lab::StopRequest;
 use tidemark_lab::stores::{Setup, Stores};
 use tidemark_scenario::load_text;
 
@@ -89,7 +89,8 @@ load: {users: 1, hold: 1s}
     let run_dir = folder.path().join("store");
     let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
     let setup = Setup { run_dir, cores: Vec::new(), keep_data: false, data_of, is_linked };
-    let stores = Stores::start(&plan.stores, &setup, &|| Wish::GoOn, &mut |_| {}).expect("Cassandra starts");
+    let stores =
+        Stores::start(&plan.stores, &setup, &|| StopRequest::None, &mut |_| {}).expect("Cassandra starts");
     let contact = stores.settings().remove(0).1;
 
     two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(&contact);

@@ -123,5 +123,5 @@ fn what_keeps_nothing_has_no_other_durability() {
     let output = run(folder.path(), &["some.yaml"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("some.yaml:1:36: trade keeps nothing"), "{said}");
+    assert!(said.contains("some.yaml:1:36: trade stores nothing"), "{said}");
 }

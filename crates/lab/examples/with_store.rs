@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use tidemark_lab::stores::{Setup, Stores};
-use tidemark_lab::{EXIT_USAGE, Wish};
+use tidemark_lab::{EXIT_USAGE, StopRequest};
 
 const USAGE: &str = "with_store: a store, what the scenario language says about it, `--` and a command, like:
   with_store cassandra 'nodes: 3, durability: buffered' -- env";
@@ -49,7 +49,7 @@ fn carry_out(arguments: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     let cores = tidemark_lab::available_cores();
     let setup = Setup { run_dir: folder.0.clone(), cores, keep_data: false, data_of, is_linked };
     // a signal ends this process, and with it its stores
-    let stores = Stores::start(&plan.stores, &setup, &|| Wish::GoOn, &mut |text| eprintln!("{text}"))?;
+    let stores = Stores::start(&plan.stores, &setup, &|| StopRequest::None, &mut |text| eprintln!("{text}"))?;
     let addresses = stores.manifest().iter().flat_map(|store| store.addresses.clone()).collect::<Vec<_>>();
     let ids = stores.processes().iter().map(|(_, id)| id.to_string()).collect::<Vec<_>>();
     let status = Command::new(program)

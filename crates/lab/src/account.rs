@@ -354,7 +354,7 @@ fn stood_still(summary: &Summary) -> Option<String> {
     let absent_s = summary.driver.absent_s;
     (absent_s > 0.0).then(|| {
         format!(
-            "the driver itself stood still for {} of the measured window (stopped, or its machine was suspended); rate and \
+            "the driver itself was suspended for {} of the measured window (by a signal, or with its machine); rate and \
              latencies contain it",
             duration_text(absent_s * 1e6)
         )
@@ -584,7 +584,7 @@ mod tests {
         let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
         assert_eq!(stood_still(&summary), None);
         summary.driver.absent_s = 0.3;
-        assert!(stood_still(&summary).unwrap().starts_with("the driver itself stood still for 300ms"));
+        assert!(stood_still(&summary).unwrap().starts_with("the driver itself was suspended for 300ms"));
     }
 
     #[test]

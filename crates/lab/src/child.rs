@@ -34,9 +34,9 @@ pub const TAIL_LINES: usize = 15;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
 /// What stands by while a process group is frozen: its standard input ends when we do.
-const STAND_BY: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
+const WATCHDOG: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
 /// The same for a mount.
-const STAND_BY_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\" \"${0%/*}\"; }";
+const WATCHDOG_OF_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\" \"${0%/*}\"; }";
 
 /// Process groups of the children that live; for the one way out that runs no destructor.
 static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -101,41 +101,41 @@ pub struct Child {
     stop_signal: Signal,
     ended: Option<ExitStatus>,
     /// Who stands by while it is frozen.
-    frozen: Option<StandBy>,
+    frozen: Option<Watchdog>,
     /// What stands still with it in groups of their own.
     others: Vec<Pid>,
     /// Who stands by as long as it lives.
-    guard: Option<StandBy>,
+    guard: Option<Watchdog>,
 }
 
 /// Kills a process group, or detaches a mount, if we die; ended when dropped.
 #[derive(Debug)]
-pub struct StandBy(std::process::Child);
+pub struct Watchdog(std::process::Child);
 
-impl StandBy {
+impl Watchdog {
     /// Over a group, and processes of other groups that stand still.
-    fn over(group: Pid, others: &[Pid]) -> io::Result<StandBy> {
+    fn over(group: Pid, others: &[Pid]) -> io::Result<Watchdog> {
         let words = std::iter::once(&group).chain(others).map(|id| id.as_raw_nonzero().to_string());
         let words: Vec<String> = words.collect();
-        StandBy::start(STAND_BY, words.iter().map(OsStr::new))
+        Watchdog::start(WATCHDOG, words.iter().map(OsStr::new))
     }
 
     /// Detaches what is mounted at a folder, and removes that.
-    pub fn over_mount(folder: &Path) -> io::Result<StandBy> {
-        StandBy::start(STAND_BY_MOUNT, [folder.as_os_str()])
+    pub fn over_mount(folder: &Path) -> io::Result<Watchdog> {
+        Watchdog::start(WATCHDOG_OF_MOUNT, [folder.as_os_str()])
     }
 
     /// The script is one of ours; what it is about is its `$0` and `$@` and never read as one.
-    fn start<'a>(script: &str, about: impl IntoIterator<Item = &'a OsStr>) -> io::Result<StandBy> {
+    fn start<'a>(script: &str, about: impl IntoIterator<Item = &'a OsStr>) -> io::Result<Watchdog> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).args(about).stdin(Stdio::piped());
         // a group of its own: a terminal's Ctrl-C is not for it
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        command.spawn().map(StandBy)
+        command.spawn().map(Watchdog)
     }
 }
 
-impl Drop for StandBy {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         // killed before its input ends, or it would do what it stands by for
         let _ = self.0.kill();
@@ -205,7 +205,7 @@ impl Child {
     /// of its standard input.
     pub fn guard(&mut self) -> io::Result<()> {
         if self.guard.is_none() && self.ending().is_none() {
-            self.guard = Some(StandBy::over(self.group, &[])?);
+            self.guard = Some(Watchdog::over(self.group, &[])?);
         }
         Ok(())
     }
@@ -270,11 +270,11 @@ impl Child {
     pub fn freeze(&mut self) -> io::Result<()> {
         if self.frozen.is_none() && self.ending().is_none() {
             // before anything stands still, and again with what does
-            self.frozen = Some(StandBy::over(self.group, &[])?);
+            self.frozen = Some(Watchdog::over(self.group, &[])?);
             kill_process_group(self.group, Signal::STOP)?;
             self.others = self.stop_others();
             if !self.others.is_empty() {
-                self.frozen = Some(StandBy::over(self.group, &self.others)?);
+                self.frozen = Some(Watchdog::over(self.group, &self.others)?);
             }
         }
         Ok(())
@@ -490,10 +490,10 @@ mod tests {
     fn who_stands_by_kills_the_group_when_we_end() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
-        drop(StandBy::over(child.group, &[]).unwrap());
+        drop(Watchdog::over(child.group, &[]).unwrap());
         assert!(child.ending().is_none(), "called off");
-        let mut stand_by = StandBy::over(child.group, &[]).unwrap();
-        drop(stand_by.0.stdin.take());
+        let mut watchdog = Watchdog::over(child.group, &[]).unwrap();
+        drop(watchdog.0.stdin.take());
         wait_until("it is killed", || child.ending().is_some());
         assert_eq!(child.ending().unwrap(), "killed by signal 9");
     }

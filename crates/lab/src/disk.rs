@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use tidemark_scenario::plan::Fault;
 
-use crate::child::StandBy;
+use crate::child::Watchdog;
 use crate::error::LabError;
 
 /// The folder within the run directory.
@@ -81,7 +81,7 @@ pub struct Disk {
     bytes: u64,
     kind: Kind,
     // after the unmount: until then it stands by
-    _guard: StandBy,
+    _guard: Watchdog,
 }
 
 impl Disk {
@@ -97,8 +97,9 @@ impl Disk {
         let folder =
             made.map_err(|error| cannot(format!("and {error}"), "choose another place with --out"))?;
         // first, so that there is never a mount without one
-        let guard = StandBy::over_mount(&folder)
-            .map_err(|error| cannot(format!("and nobody can stand by: {error}"), "free some processes"))?;
+        let guard = Watchdog::over_mount(&folder).map_err(|error| {
+            cannot(format!("and no watchdog can be started: {error}"), "free some processes")
+        })?;
         let mut disk = Disk { folder, bytes, kind: Kind::Ext4, _guard: guard };
         let Err(reason) = image::mount(&disk.folder, bytes) else { return Ok(disk) };
         let meminfo = fs::read_to_string(MEMORY).unwrap_or_default();
@@ -313,7 +314,7 @@ mod tests {
     fn memory_stands_in_where_there_is_no_ext4() {
         let folder = tempfile::tempdir().unwrap();
         let kind = Kind::Tmpfs("no mkfs.ext4".into());
-        let _guard = StandBy::over_mount(folder.path()).unwrap();
+        let _guard = Watchdog::over_mount(folder.path()).unwrap();
         if let Err(error) = os::mount_tmpfs(folder.path(), 8 << 20) {
             return eprintln!("skipped: {error}");
         }

@@ -46,7 +46,7 @@ impl LabError {
         }
     }
 
-    /// The exit status that says it: 1 nobody answers, 2 wrong use, 3 no valid measurement, 130 stopped by the user.
+    /// The exit status that says it: 1 unreachable, 2 wrong use, 3 no valid measurement, 130 stopped by the user.
     pub fn exit_status(&self) -> u8 {
         match self {
             LabError::Unreachable(_) => crate::EXIT_FAIL,

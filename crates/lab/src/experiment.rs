@@ -24,7 +24,7 @@ use crate::account::{self, Account};
 use crate::error::LabError;
 use crate::faults::Faults;
 use crate::finished::Finished;
-use crate::interrupt::{Interrupt, Wish};
+use crate::interrupt::{Interrupt, StopRequest};
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::sinks::ProgressSink;
@@ -46,7 +46,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Finished, LabError> {
     let interrupt = Interrupt::watch(options.before_exit)
-        .map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
+        .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
     let cores = pin::available_cores();
     options.pins.check(&cores).map_err(LabError::Usage)?;
     machine::raise_open_files_limit(plan.limits.connections.max(plan.load.most_users()));
@@ -145,7 +145,7 @@ impl Experiment {
     /// Begins the load and the faults: the run's zero.
     fn start(&self, prepared: Prepared, record: &mut Record<'_>) -> Result<Started, LabError> {
         // dropped from the last to the first
-        let Prepared { environment, ready, means, targets } = prepared;
+        let Prepared { environment, ready, injectors, targets } = prepared;
         let plan = &self.plan;
         let options = self.drive_options(&environment.system);
         let epoch = options.epoch;
@@ -159,7 +159,7 @@ impl Experiment {
         let drive = tidemark_drive::start(Arc::clone(plan), shared, options).map_err(not_begun)?;
         self.begun(record, drive.phases())?;
         let window_us = window_start_us(drive.phases());
-        let faults = Faults::begin(&plan.faults, targets, means, epoch, window_us).map_err(driven)?;
+        let faults = Faults::begin(&plan.faults, targets, injectors, epoch, window_us).map_err(driven)?;
         Ok(Started { drive, faults, epoch, environment })
     }
 
@@ -178,8 +178,8 @@ impl Experiment {
         secret::manifest(&self.plan.secrets, manifest).map_err(|error| LabError::Measure(error.to_string()))
     }
 
-    fn wish(&self) -> Wish {
-        self.interrupt.wish()
+    fn stop_request(&self) -> StopRequest {
+        self.interrupt.stop_request()
     }
 
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
@@ -199,13 +199,13 @@ impl Experiment {
             plan,
             totals,
             summary: &summary,
-            calm: load.calm.as_ref(),
+            undisturbed: load.undisturbed.as_ref(),
             system_gone: gone.as_deref(),
         });
-        if let Some(hopeless) = &load.hopeless {
-            hopeless.apply(&mut verdict, &mut objectives);
+        if let Some(unreachable) = &load.unreachable {
+            unreachable.apply(&mut verdict, &mut objectives);
         }
-        let stopped = load.end.interrupted && load.system_ended.is_none() && load.hopeless.is_none();
+        let stopped = load.end.interrupted && load.system_ended.is_none() && load.unreachable.is_none();
         finished::complete(&mut verdict, &load.end, stopped, summary.measured_s);
         let asked = plan.verify.is_some();
         summary.verdict = verify::judge(&verdict, &plan.objectives, &mut objectives, ledger.as_ref(), asked);
@@ -216,7 +216,7 @@ impl Experiment {
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;
         manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| verdict);
-        manifest.cut_short = load.hopeless.map(|hopeless| hopeless.reason);
+        manifest.cut_short = load.unreachable.map(|unreachable| unreachable.reason);
         manifest.interrupted = stopped;
         manifest.phases = account::phases(plan, &load.end);
         let verify_stopped = manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);

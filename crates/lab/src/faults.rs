@@ -39,7 +39,7 @@ enum News {
 }
 
 /// A fault by its index, when, and what.
-type Told = (usize, Instant, News);
+type TimedNews = (usize, Instant, News);
 
 /// Says when all is to be over, to whoever waits.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Over {
 
 /// What faults need beside what was started.
 #[derive(Clone, Default)]
-pub struct Means {
+pub struct Injectors {
     /// Where faults are of a link, by the name of who is behind it. They stay to the end of the run: what there is is
     /// asked for through them.
     pub links: Vec<(String, Arc<Link>)>,
@@ -88,19 +88,19 @@ pub struct Faults {
     plan: Vec<Fault>,
     records: Vec<Record>,
     started: Vec<Handle>,
-    _means: Means,
-    told: Receiver<Told>,
+    _injectors: Injectors,
+    told: Receiver<TimedNews>,
     over: Arc<Over>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Faults {
     /// Whether everything that is to be broken is there.
-    pub fn check(plan: &[Fault], started: &[Handle], means: &Means) -> Result<(), LabError> {
-        let is_linked = |fault: &Fault| means.links.iter().any(|(name, _)| *name == fault.target);
+    pub fn check(plan: &[Fault], started: &[Handle], injectors: &Injectors) -> Result<(), LabError> {
+        let is_linked = |fault: &Fault| injectors.links.iter().any(|(name, _)| *name == fault.target);
         match plan.iter().find(|fault| find(started, &fault.target).is_empty() && !is_linked(fault)) {
             Some(fault) => Err(LabError::Usage(format!(
-                "`{fault}` cannot be: this run does not start `{}`, and only what it starts can be broken",
+                "`{fault}` is not possible: this run does not start `{}`, and only what it starts can be broken",
                 fault.target
             ))),
             None => Ok(()),
@@ -111,7 +111,7 @@ impl Faults {
     pub fn begin(
         plan: &[Fault],
         started: Vec<Handle>,
-        means: Means,
+        injectors: Injectors,
         epoch: Instant,
         zero_us: u64,
     ) -> io::Result<Faults> {
@@ -122,7 +122,7 @@ impl Faults {
             plan: plan.to_vec(),
             records,
             started,
-            _means: means.clone(),
+            _injectors: injectors.clone(),
             told,
             over: Arc::default(),
             threads: Vec::new(),
@@ -135,8 +135,8 @@ impl Faults {
             let own = plan.iter().enumerate().filter(|(_, fault)| fault.target == target);
             let own: Vec<(usize, Fault)> = own.map(|(index, fault)| (index, fault.clone())).collect();
             let zero = epoch + Duration::from_micros(zero_us);
-            let (means, over) = (means.clone(), Arc::clone(&faults.over));
-            let breaker = Breaker { handles, means, zero, over, sender: sender.clone() };
+            let (injectors, over) = (injectors.clone(), Arc::clone(&faults.over));
+            let breaker = Breaker { handles, injectors, zero, over, sender: sender.clone() };
             let thread = std::thread::Builder::new().name("faults".into());
             faults.threads.push(thread.spawn(move || breaker.carry_out(&own))?);
         }
@@ -290,11 +290,11 @@ fn restarts(record: &Record) -> bool {
 /// The thread of one target.
 struct Breaker {
     handles: Vec<Handle>,
-    means: Means,
+    injectors: Injectors,
     /// What the faults' times count from.
     zero: Instant,
     over: Arc<Over>,
-    sender: Sender<Told>,
+    sender: Sender<TimedNews>,
 }
 
 impl Breaker {
@@ -350,7 +350,7 @@ impl Breaker {
 
     fn impair(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
         let link =
-            |name: &str| self.means.links.iter().find(|(owner, _)| owner == name).map(|(_, link)| link);
+            |name: &str| self.injectors.links.iter().find(|(owner, _)| owner == name).map(|(_, link)| link);
         // what is only reached has a link and no process
         let links: Vec<&Arc<Link>> = match self.handles.is_empty() {
             true => link(&fault.target).into_iter().collect(),
@@ -381,7 +381,7 @@ impl Breaker {
     }
 
     fn fill(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
-        let disks: Vec<&Disk> = self.of_ours(|name| self.means.disks.of(name));
+        let disks: Vec<&Disk> = self.of_ours(|name| self.injectors.disks.of(name));
         if disks.is_empty() {
             return tell(Instant::now(), News::Failed("its data has no disk of its own".into()));
         }

@@ -18,9 +18,9 @@ const ABORT_GRACE: Duration = Duration::from_secs(2);
 
 /// How often a signal came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wish {
+pub enum StopRequest {
     /// Go on.
-    GoOn,
+    None,
     /// Stop the load, and report.
     Stop,
     /// Stop at once.
@@ -70,11 +70,11 @@ impl Interrupt {
     }
 
     /// What the user wants by now.
-    pub fn wish(&self) -> Wish {
+    pub fn stop_request(&self) -> StopRequest {
         match self.count.load(Ordering::SeqCst) {
-            0 => Wish::GoOn,
-            1 => Wish::Stop,
-            _ => Wish::Abort,
+            0 => StopRequest::None,
+            1 => StopRequest::Stop,
+            _ => StopRequest::Abort,
         }
     }
 }
@@ -102,9 +102,9 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    fn wait_for(interrupt: &Interrupt, wish: Wish) {
+    fn wait_for(interrupt: &Interrupt, stop_request: StopRequest) {
         let begin = Instant::now();
-        while interrupt.wish() != wish {
+        while interrupt.stop_request() != stop_request {
             assert!(begin.elapsed() < Duration::from_secs(60), "the signal was not seen");
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -113,11 +113,11 @@ mod tests {
     #[test]
     fn one_signal_stops_two_abort_and_a_watch_that_is_over_kills_nobody() {
         let interrupt = Interrupt::watch(None).unwrap();
-        assert_eq!(interrupt.wish(), Wish::GoOn);
+        assert_eq!(interrupt.stop_request(), StopRequest::None);
         signal_hook::low_level::raise(SIGINT).unwrap();
-        wait_for(&interrupt, Wish::Stop);
+        wait_for(&interrupt, StopRequest::Stop);
         signal_hook::low_level::raise(SIGTERM).unwrap();
-        wait_for(&interrupt, Wish::Abort);
+        wait_for(&interrupt, StopRequest::Abort);
         // if it came back only after the grace, this process would have ended
         drop(interrupt);
     }

@@ -31,7 +31,6 @@ mod error;
 mod experiment;
 pub mod faults;
 mod finished;
-pub mod hopeless;
 mod http;
 mod interrupt;
 mod link;
@@ -57,6 +56,7 @@ mod target;
 #[cfg(test)]
 mod test_plan;
 mod timetable;
+pub mod unreachable;
 pub mod verdict;
 pub mod verify;
 
@@ -64,7 +64,7 @@ pub use compare::{Compared, Turn, compare};
 pub use error::LabError;
 pub use experiment::run;
 pub use finished::Finished;
-pub use interrupt::Wish;
+pub use interrupt::StopRequest;
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;

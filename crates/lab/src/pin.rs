@@ -32,7 +32,7 @@ impl Pins {
         for word in texts.iter().flat_map(|text| text.as_ref().split_whitespace()) {
             let (side, cores) = word
                 .split_once('=')
-                .ok_or_else(|| format!("`{word}` is no pin; write driver=2,3 or system=0-1"))?;
+                .ok_or_else(|| format!("`{word}` is not a pin; write driver=2,3 or system=0-1"))?;
             let list = match side {
                 "driver" => &mut pins.driver,
                 "system" => &mut pins.system,
@@ -40,7 +40,7 @@ impl Pins {
             };
             for part in cores.split(',') {
                 for core in core_range(part).ok_or_else(|| {
-                    format!("`{part}` in `{word}` is no core; write numbers from 0 to {HIGHEST_CORE}, like 0,1 or 0-3")
+                    format!("`{part}` in `{word}` is not a core; write numbers from 0 to {HIGHEST_CORE}, like 0,1 or 0-3")
                 })? {
                     if !list.contains(&core) {
                         list.push(core);
@@ -56,7 +56,7 @@ impl Pins {
         for (side, cores) in [("driver", &self.driver), ("system", &self.system)] {
             if let Some(core) = cores.iter().find(|core| !available.contains(core)) {
                 return Err(format!(
-                    "--pin {side}: there is no core {core} for this process; it may use {}",
+                    "--pin {side}: core {core} is not available to this process; it may use {}",
                     cores_text(available)
                 ));
             }

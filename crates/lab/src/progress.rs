@@ -55,7 +55,7 @@ pub enum Progress {
         /// Which, and why.
         reason: String,
     },
-    /// The load is over; what the system holds is read back and held against the ledger.
+    /// The load is over; what the system holds is read back and compared with the ledger.
     Verifying {
         /// Contents read.
         read: u64,

@@ -28,7 +28,7 @@ pub struct RunOptions {
     pub keep_data: bool,
     /// The full command, for the manifest.
     pub command_line: Vec<String>,
-    /// Drive what is there at this URL instead of starting the scenario's system.
+    /// Drive the system at this URL instead of starting the scenario's.
     pub url: Option<String>,
     /// Whether `last` becomes this run.
     pub remember: bool,

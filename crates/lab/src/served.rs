@@ -12,7 +12,7 @@ use tidemark_drive::Target;
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::http::Client;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::process::Process;
 use crate::started::{Patience, Started};
@@ -77,14 +77,14 @@ impl Started for Served {
     }
 
     fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
-        let wish = || if patience() { Wish::GoOn } else { Wish::Abort };
+        let stop_request = || if patience() { StopRequest::None } else { StopRequest::Abort };
         let mut child = start(&self.spec)?;
         let deadline = Deadline::new(self.within);
         if self.spec.announces {
             // where it listens is known; its own word says that it does
-            announced(&mut child, &deadline, &wish)?;
+            announced(&mut child, &deadline, &stop_request)?;
         }
-        wait_ready(&mut child, &self.target, &self.health, &deadline, &wish)?;
+        wait_ready(&mut child, &self.target, &self.health, &deadline, &stop_request)?;
         self.process.up(child);
         Ok(())
     }
@@ -152,16 +152,23 @@ impl Deadline {
 pub fn announced(
     child: &mut Child,
     deadline: &Deadline,
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<String, LabError> {
     loop {
-        check_wish(wish)?;
+        check_stop_request(stop_request)?;
         match child.announcement() {
             Some(Ok(line)) => return Ok(line),
             None if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             // the output closes a moment before the end can be seen; waiting tells which it was
             Some(Err(())) if child.ending().is_none() && !deadline.is_over() => std::thread::sleep(ASK_EVERY),
-            _ => return Err(never_ready(child, deadline, "it has not said where it listens", true)),
+            _ => {
+                return Err(never_ready(
+                    child,
+                    deadline,
+                    "it has not printed the address that it listens on",
+                    true,
+                ));
+            }
         }
     }
 }
@@ -172,11 +179,11 @@ pub fn wait_ready(
     target: &Target,
     path: &str,
     deadline: &Deadline,
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<(), LabError> {
     let path = if path.is_empty() { "/health" } else { path };
     loop {
-        check_wish(wish)?;
+        check_stop_request(stop_request)?;
         let last = match Client::status(target, path, ASK_MAX) {
             Ok(StatusCode::OK) => return Ok(()),
             Ok(status) => format!("GET {path} was answered with {} instead of 200", status.as_u16()),
@@ -211,8 +218,8 @@ fn never_ready(child: &mut Child, deadline: &Deadline, last: &str, announces: bo
 }
 
 /// Says that the user does not want to wait any more.
-pub fn check_wish(wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
-    if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
+pub fn check_stop_request(stop_request: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
+    if stop_request() == StopRequest::None { Ok(()) } else { Err(LabError::Interrupted(None)) }
 }
 
 /// Says that a place cannot be written.

@@ -41,10 +41,10 @@ const SECOND_US: u64 = 1_000_000;
 /// drift.
 pub fn test(load: &Load, seconds: &[Second], faults: &[Fault]) -> SteadyState {
     let dips: Vec<(u64, u64)> = faults.iter().filter_map(Fault::dip_us).collect();
-    let calm = |second: &&Second| {
+    let undisturbed = |second: &&Second| {
         !dips.iter().any(|(from, to)| *from < second.start_us + SECOND_US && second.start_us < *to)
     };
-    let seconds: Vec<Second> = seconds.iter().filter(calm).copied().collect();
+    let seconds: Vec<Second> = seconds.iter().filter(undisturbed).copied().collect();
     let mut state = test_calm(load, &seconds);
     if !dips.is_empty() {
         state.reason.push_str("; without the dips of the faults");

@@ -35,7 +35,7 @@ use self::instance::Instance;
 pub use self::instance::names;
 use self::node::Node;
 use crate::error::LabError;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::started::{Handle, Started as _, held, try_held};
 
@@ -66,12 +66,12 @@ impl Stores {
     pub fn start(
         stores: &[Store],
         setup: &Setup<'_>,
-        wish: &dyn Fn() -> Wish,
+        stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<Stores, LabError> {
         let mut started = Stores::default();
         for store in stores {
-            started.0.push(Instance::start(store, setup, wish, tell)?);
+            started.0.push(Instance::start(store, setup, stop_request, tell)?);
         }
         Ok(started)
     }

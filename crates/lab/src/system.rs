@@ -12,8 +12,8 @@ use tidemark_drive::{Protocol, Target};
 use tidemark_scenario::plan::{System, SystemOrigin};
 
 use crate::error::LabError;
-use crate::interrupt::Wish;
-use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_wish};
+use crate::interrupt::StopRequest;
+use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_stop_request};
 use crate::started::{Handle, Started, held, try_held};
 use crate::target::{greet_calls, knock, target};
 
@@ -61,11 +61,15 @@ pub struct Running {
 
 impl Running {
     /// Starts the system, or finds the one that is there, and waits until it is ready.
-    pub fn start(system: &System, setup: &Setup, wish: &dyn Fn() -> Wish) -> Result<Running, LabError> {
+    pub fn start(
+        system: &System,
+        setup: &Setup,
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<Running, LabError> {
         match &system.origin {
-            SystemOrigin::Shipped(name) => start_shipped(name, system, setup, wish),
-            SystemOrigin::Command(command) => start_command(command, system, setup, wish),
-            SystemOrigin::Url(url) => find(url, system, wish),
+            SystemOrigin::Shipped(name) => start_shipped(name, system, setup, stop_request),
+            SystemOrigin::Command(command) => start_command(command, system, setup, stop_request),
+            SystemOrigin::Url(url) => find(url, system, stop_request),
             SystemOrigin::Unknown => Err(LabError::Usage(
                 "the scenario does not say what system to drive; add `system:` to it, or give --url http://HOST:PORT"
                     .into(),
@@ -143,7 +147,7 @@ fn start_shipped(
     name: &str,
     system: &System,
     setup: &Setup,
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Running, LabError> {
     let data = setup.data.clone().unwrap_or_else(|| setup.run_dir.join("data"));
     let durability = system.durability.clone().unwrap_or_else(|| DEFAULT_DURABILITY.into());
@@ -170,12 +174,14 @@ fn start_shipped(
     let spec = served::spec(name, command.clone(), setup, true)?;
     let mut child = served::start(&spec)?;
     let deadline = Deadline::new(system.ready_within);
-    let line = served::announced(&mut child, &deadline, wish)?;
+    let line = served::announced(&mut child, &deadline, stop_request)?;
     let url = line.strip_prefix(ANNOUNCEMENT).ok_or_else(|| {
-        LabError::Start(format!("the system `{name}` said `{line}` and not where it listens"))
+        LabError::Start(format!(
+            "the system `{name}` printed `{line}` instead of the address that it listens on"
+        ))
     })?;
     let target = target(url, system)?;
-    served::wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
+    served::wait_ready(&mut child, &target, &system.health, &deadline, stop_request)?;
     let mut served = Served::new(child, spec, &target, &system.health, system.ready_within);
     if let Some(data) = &data {
         served = served.with_data(&data.0);
@@ -195,7 +201,7 @@ fn start_command(
     command: &[String],
     system: &System,
     setup: &Setup,
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Running, LabError> {
     // another process could take the port between here and the child's bind; the child then says so and ends
     let port = served::free_port(setup.comes_back)?;
@@ -210,7 +216,7 @@ fn start_command(
     let url = format!("http://127.0.0.1:{port}");
     let target = target(&url, system)?;
     let deadline = Deadline::new(system.ready_within);
-    served::wait_ready(&mut child, &target, &system.health, &deadline, wish)?;
+    served::wait_ready(&mut child, &target, &system.health, &deadline, stop_request)?;
     let served = Served::new(child, spec, &target, &system.health, system.ready_within);
     Ok(Running {
         process: Some(Arc::new(Mutex::new(served))),
@@ -224,11 +230,11 @@ fn start_command(
 }
 
 /// A system that is there already need not have our health path; that somebody answers is enough.
-fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, LabError> {
+fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> Result<Running, LabError> {
     let mut target = target(url, system)?;
     let deadline = Deadline::new(system.ready_within.min(URL_PATIENCE));
     loop {
-        check_wish(wish)?;
+        check_stop_request(stop_request)?;
         match knock(&mut target, system.http, URL_PATIENCE) {
             Ok(Ok(())) => break,
             Ok(Err(error)) => {
@@ -245,7 +251,7 @@ fn find(url: &str, system: &System, wish: &dyn Fn() -> Wish) -> Result<Running, 
             Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {
                 return Err(LabError::Unreachable(format!(
-                    "nobody answers at {url} ({}: {error}); start the system first, or check host and port",
+                    "{url} is unreachable ({}: {error}); start the system first, or check host and port",
                     target.address
                 )));
             }
@@ -293,8 +299,8 @@ mod tests {
         SystemOrigin::Command(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    fn go_on() -> Wish {
-        Wish::GoOn
+    fn go_on() -> StopRequest {
+        StopRequest::None
     }
 
     #[test]
@@ -330,7 +336,8 @@ mod tests {
         let begin = Instant::now();
         let origin = command(&["sleep", "600"]);
         let error =
-            Running::start(&system(origin, 600_000), &setup(folder.path(), "x"), &|| Wish::Stop).unwrap_err();
+            Running::start(&system(origin, 600_000), &setup(folder.path(), "x"), &|| StopRequest::Stop)
+                .unwrap_err();
         assert_eq!(error.exit_status(), 130);
         assert!(begin.elapsed() < Duration::from_secs(60));
     }
@@ -470,7 +477,7 @@ mod tests {
         assert_eq!(running.target.authority, "shop.invalid");
         system.connect_to = Some("unix:/no/such.sock".into());
         let error = Running::start(&system, &setup, &go_on).unwrap_err().to_string();
-        assert!(error.contains("nobody answers") && error.contains("unix:/no/such.sock"), "{error}");
+        assert!(error.contains("unreachable") && error.contains("unix:/no/such.sock"), "{error}");
     }
 
     #[test]
@@ -486,7 +493,7 @@ mod tests {
         assert_eq!(running.durability, None, "it is not known how durable it is");
         drop(listener);
         let error = Running::start(&system(SystemOrigin::Url(url), 100), &setup, &go_on).unwrap_err();
-        assert!(error.to_string().contains("nobody answers"), "{error}");
+        assert!(error.to_string().contains("unreachable"), "{error}");
         let error = Running::start(&system(SystemOrigin::Unknown, 100), &setup, &go_on).unwrap_err();
         assert_eq!(error.exit_status(), 2);
     }

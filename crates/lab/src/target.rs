@@ -28,12 +28,12 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
         "redis" => return redis(&url, false, system).map_err(wrong),
         "rediss" => return redis(&url, true, system).map_err(wrong),
         other => {
-            let reason = format!("`{other}` is not spoken; write http://HOST:PORT, https:// or redis://");
+            let reason = format!("`{other}` is not supported; write http://HOST:PORT, https:// or redis://");
             return Err(wrong(reason));
         }
     };
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
-        return Err(wrong("only a host, a port and the beginning of the path may stand in it".into()));
+        return Err(wrong("it may hold only a host, a port and the beginning of the path".into()));
     }
     let host = url.host_str().ok_or_else(|| wrong("it names no host".into()))?;
     let port = url.port_or_known_default().unwrap_or(80);
@@ -62,7 +62,7 @@ fn redis(url: &url::Url, is_secure: bool, system: &System) -> Result<Target, Str
     }
     let database = match url.path().trim_start_matches('/') {
         "" => None,
-        number => Some(number.parse().map_err(|_| format!("`{number}` is no number of a database"))?),
+        number => Some(number.parse().map_err(|_| format!("`{number}` is not the number of a database"))?),
     };
     let mut speaks_3 = false;
     for (name, value) in url.query_pairs() {
@@ -73,7 +73,7 @@ fn redis(url: &url::Url, is_secure: bool, system: &System) -> Result<Target, Str
         };
     }
     if url.fragment().is_some() {
-        return Err("nothing is behind a # in such a URL".into());
+        return Err("such a URL has no fragment (#)".into());
     }
     let login = password.as_deref().map(|password| (user.as_str(), password));
     Ok(Target {
@@ -96,7 +96,7 @@ fn tls(host: &str, is_secure: bool, system: &System) -> Result<Option<Tls>, Stri
     match is_secure {
         true => Tls::new(&system.tls, host).map(Some).map_err(|error| error.to_string()),
         false if system.tls != TlsSettings::default() => {
-            Err("how TLS is to be spoken is given, but the URL is not https:// or rediss://".into())
+            Err("options of TLS are given, but the URL is not https:// or rediss://".into())
         }
         false => Ok(None),
     }
@@ -113,7 +113,7 @@ fn place_to_connect(place: &str, policy: Resolve) -> Result<Address, String> {
     let parts = place.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     match parts {
         Some((host, port)) if !host.is_empty() => Ok(resolve(host, port, policy)?.into()),
-        _ => Err(format!("it is to connect to `{place}`; write HOST:PORT or unix:/PATH/TO/SOCKET")),
+        _ => Err(format!("cannot connect to `{place}`; write HOST:PORT or unix:/PATH/TO/SOCKET")),
     }
 }
 

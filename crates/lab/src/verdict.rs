@@ -44,7 +44,7 @@ pub struct Evidence<'a> {
     /// The same in few numbers, with what [limited the driver](limits).
     pub summary: &'a Summary,
     /// What was counted while no fault was felt, where there are faults.
-    pub calm: Option<&'a Totals>,
+    pub undisturbed: Option<&'a Totals>,
     /// How the system ended or stopped answering, if it did so by itself.
     pub system_gone: Option<&'a str>,
 }
@@ -57,9 +57,9 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let all = Measured::new(totals, &summary.driver, is_closed);
     let mut results: Vec<ObjectiveResult> =
         plan.objectives.iter().map(|objective| result(objective, &all)).collect();
-    let calm = evidence.calm.filter(|calm| calm.all.due() > 0).unwrap_or(totals);
-    let calm = Measured::new(calm, &summary.driver, is_closed);
-    let unasked = defaults(plan).into_iter().map(|objective| result(&objective, &calm));
+    let undisturbed = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0).unwrap_or(totals);
+    let undisturbed = Measured::new(undisturbed, &summary.driver, is_closed);
+    let unasked = defaults(plan).into_iter().map(|objective| result(&objective, &undisturbed));
     results.extend(unasked.map(|result| ObjectiveResult { default: true, ..result }));
 
     let mut failed: Vec<String> = evidence.system_gone.map(str::to_owned).into_iter().collect();
@@ -72,7 +72,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{} missed: {}", of.objective, of.measured)));
     if judges_errors(plan) {
-        let failing = calm.failing_labels().filter(|(label, _)| !is_allowed_to_fail(plan, *label));
+        let failing = undisturbed.failing_labels().filter(|(label, _)| !is_allowed_to_fail(plan, *label));
         failed.extend(
             failing.map(|(label, due)| format!("all {due} requests of `{}` failed", plan.labels[label])),
         );

@@ -35,7 +35,7 @@ pub use search::{Bounds, Holdings, Part, Straight, Unfinished};
 pub use straight::{can_read, straight};
 
 use crate::LabError;
-use crate::interrupt::{Interrupt, Wish};
+use crate::interrupt::{Interrupt, StopRequest};
 
 /// Why nothing was asked where a scenario does not say how.
 pub const NO_VERIFY: &str = "the scenario does not say how to read everything back (verify:)";
@@ -143,7 +143,7 @@ pub fn again(
 ) -> Result<u8, LabError> {
     let interrupt =
         Interrupt::watch(None).map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
-    let goes_on = || interrupt.wish() == Wish::GoOn;
+    let goes_on = || interrupt.stop_request() == StopRequest::None;
     let mut recipe = Recipe::read(&run.dir, given)?;
     match url {
         Some(url) if recipe.asks_the_system() => recipe.move_to(url),

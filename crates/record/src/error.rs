@@ -20,7 +20,7 @@ pub enum RecordError {
     #[error("{path}: no run.json in it: not a run directory, or its run was killed before it could finish", path = .0.display())]
     NotARun(PathBuf),
     /// The run in the directory has not come to its end yet.
-    #[error("{path}: this run still goes on; it can be shown when it has ended", path = .0.display())]
+    #[error("{path}: this run is still going on; it can be shown when it has ended", path = .0.display())]
     GoesOn(PathBuf),
     /// A file is there but does not hold what it should.
     #[error("{path}: {reason}", path = path.display())]
@@ -41,7 +41,7 @@ pub enum RecordError {
         known: u32,
     },
     /// The directory asked for has something in it already.
-    #[error("{path}: is there already and not empty; runs are never overwritten, name another directory", path = .0.display())]
+    #[error("{path}: already exists and is not empty; runs are never overwritten, name another directory", path = .0.display())]
     Occupied(PathBuf),
     /// There is no run by that name.
     #[error("no run \"{run}\": {reason}")]

@@ -114,12 +114,12 @@ pub fn find_dips(faults: &mut [Fault], seconds: &[Second]) {
 
 /// The mean of the last seconds before a fault in which no other one is felt.
 fn rate_before(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Option<f64> {
-    let calm = |second: &&Second| {
+    let undisturbed = |second: &&Second| {
         let end_us = second.start_us + SECOND_US;
         end_us <= begin_us && !earlier.iter().any(|(from, to)| second.start_us < *to && *from < end_us)
     };
     let rates: Vec<f64> =
-        seconds.iter().rev().filter(calm).take(BEFORE_S).map(|second| second.achieved_per_s).collect();
+        seconds.iter().rev().filter(undisturbed).take(BEFORE_S).map(|second| second.achieved_per_s).collect();
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64).filter(|rate| *rate > 0.0)
 }
 

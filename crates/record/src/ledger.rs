@@ -58,7 +58,7 @@ const THREAD_DIGITS: usize = 3;
 const THREADS_MAX: u16 = 1_000;
 const NUMBERS_MAX: u64 = 10_000_000_000_000;
 
-/// One write: which driver thread sent it, as its how-manieth. As text always [`ENTRY_DIGITS`] digits, so that it can
+/// One write: which driver thread sent it, and its number in that thread's order. As text always [`ENTRY_DIGITS`] digits, so that it can
 /// be a part of a key that sorts, and be found in any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Entry {

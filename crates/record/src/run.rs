@@ -336,7 +336,8 @@ fn read_events(path: &Path) -> Result<Vec<Event>, RecordError> {
     let text = read_text(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let event = |(number, line)| {
-        serde_json::from_str(line).map_err(|e| damaged(path, format!("line {}: no event: {e}", number + 1)))
+        serde_json::from_str(line)
+            .map_err(|e| damaged(path, format!("line {}: not an event: {e}", number + 1)))
     };
     lines.map(event).collect()
 }

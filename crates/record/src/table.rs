@@ -269,7 +269,7 @@ impl Table {
     fn read_trusting(path: &Path, fields: &[Field], later: &[&str]) -> Result<Table, RecordError> {
         let file = File::open(path).map_err(io_error("read", path))?;
         let broken = |e: ParquetError| {
-            damaged(path, format!("not a whole Parquet file ({e}); was the run killed while it wrote?"))
+            damaged(path, format!("not a complete Parquet file ({e}); was the run killed while it wrote?"))
         };
         let reader = SerializedFileReader::new(file).map_err(broken)?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -377,7 +377,7 @@ fn read_column(source: ColumnReader, column: &mut Column, count: usize) -> Resul
         (ColumnReader::Int64ColumnReader(source), Column::Ints(lists)) => {
             let (values, definitions, repetitions) = read_values::<Int64Type>(source, count)?;
             let read = unflatten(values, &definitions, &repetitions).filter(|lists| lists.len() == count);
-            lists.extend(read.ok_or("its lists are torn")?);
+            lists.extend(read.ok_or("its lists are damaged")?);
         }
         (ColumnReader::Int64ColumnReader(source), Column::Int(values)) => {
             values.extend(read_flat::<Int64Type>(source, count)?);

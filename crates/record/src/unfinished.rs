@@ -45,7 +45,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     let begun_path = dir.join(files::BEGUN);
     let text = fs::read(&begun_path).map_err(io_error("read", &begun_path))?;
     let Begun { threads, anchor_s, mut manifest } = serde_json::from_slice(&text)
-        .map_err(|e| damaged(&begun_path, format!("not the begin of a run: {e}")))?;
+        .map_err(|e| damaged(&begun_path, format!("not the start of a run: {e}")))?;
     let scenario = dir.join(files::SCENARIO);
     let scenario = fs::read_to_string(&scenario).map_err(io_error("read", &scenario))?;
 
@@ -266,7 +266,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (writer, _) = begun(dir.path());
         let error = Run::open(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("still goes on"), "{error}");
+        assert!(error.contains("still going on"), "{error}");
         drop(writer);
         rebuild(dir.path(), true).unwrap();
         let run = Run::open(dir.path()).unwrap();

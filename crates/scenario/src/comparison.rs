@@ -304,6 +304,6 @@ mod tests {
     fn one_that_is_no_plan_cannot_be_taken_for_one() {
         let dir = folder();
         let error = crate::load_text("c.yaml", SIDES, dir.path(), &[]).unwrap_err().to_string();
-        assert!(error.contains("compares scenarios"), "{error}");
+        assert!(error.contains("comparison of scenarios"), "{error}");
     }
 }

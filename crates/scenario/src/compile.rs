@@ -31,7 +31,7 @@ use crate::plan::{
 use crate::reader::Reader;
 use crate::secrets::Secrets;
 use crate::steps::{self, STEPS};
-use crate::yaml::{Node, Place};
+use crate::yaml::{Node, Position};
 
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
@@ -239,7 +239,7 @@ pub(crate) struct Session<'a, 's> {
     /// Whether what is compiled now can ever be reached.
     pub(crate) reachable: bool,
     /// The operations that use the connection, and where they stand.
-    connection_uses: Vec<(usize, Place)>,
+    connection_uses: Vec<(usize, Position)>,
     /// Jumps to the session's end, to be filled in when it is known.
     pub(crate) to_end: Vec<usize>,
 }

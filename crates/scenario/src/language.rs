@@ -55,7 +55,7 @@ pub(crate) static SCENARIO: Record = Record {
         key(
             "verify",
             Of(&verify::VERIFY),
-            "How everything is read back after the load, and held against the ledger.",
+            "How everything is read back after the load, and compared with the ledger.",
         ),
         key("limits", Of(&limits::LIMITS), "Bounds of the driver."),
         key("faults", List(&Of(&faults::FAULT), 0), "What is broken on purpose while the load is on."),
@@ -74,7 +74,7 @@ static OBJECTIVE: Record = Record {
         key(
             "abort early",
             Scalar(Bool),
-            "Cut the run short, as failed, once this can no longer be met; `false` by default.",
+            "End the run as failed as soon as this is unreachable; `false` by default.",
         ),
     ],
     rule: Rule::Free,

@@ -122,7 +122,10 @@ impl Checker {
         let sink = Sink::new(name, text);
         let plan = yaml::read(&sink).and_then(|root| {
             if comparison::is_one(&root) {
-                sink.error(&root, "this compares scenarios, and is none itself; `tidemark run` takes it");
+                sink.error(
+                    &root,
+                    "this is a comparison of scenarios and not a scenario; run it with `tidemark run`",
+                );
                 return None;
             }
             self.plan(&Source { name, base_dir }, root, settings, &sink)

@@ -111,7 +111,7 @@ fn bound(metric: Metric, text: &str) -> Result<(Metric, f64), String> {
             let share = text.strip_suffix(OF_OFFERED).map_or("", str::trim_end);
             let told = |_| match units::parse_share(text) {
                 Ok(_) => format!("\"{text}\" does not say of what; write \"{text} {OF_OFFERED}\""),
-                Err(_) => format!("\"{text}\" is no share; write it like \"achieved > 99% {OF_OFFERED}\""),
+                Err(_) => format!("\"{text}\" is not a share; write it like \"achieved > 99% {OF_OFFERED}\""),
             };
             (metric, units::parse_share(share).map_err(told)?)
         }
@@ -162,8 +162,8 @@ mod tests {
             told("errors < 0").contains("can never be met") && told("errors<0%").contains("write \"= 0%\"")
         );
         assert!(told("achieved > 100% of offered").contains("write \">= 100% of offered\""));
-        assert!(told("p99 < 50").contains("lacks its unit"));
-        assert!(told("rate > 20k").contains("lacks its period"));
+        assert!(told("p99 < 50").contains("the unit is missing"));
+        assert!(told("rate > 20k").contains("the period is missing"));
         assert!(told("Login dropped = 0").contains("whole run"));
         assert_eq!(told("achieved>1%"), "\"1%\" does not say of what; write \"1% of offered\"");
         assert!(told("achieved > 99").contains("achieved > 99% of offered"));

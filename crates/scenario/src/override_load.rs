@@ -76,7 +76,7 @@ impl Plan {
     fn override_rate(&mut self, rate: f64) -> Result<(), OverrideError> {
         if !rate.is_finite() || rate <= 0.0 {
             return Err(OverrideError(format!(
-                "{} is no rate to drive with; it must be above 0",
+                "{} is not a rate to drive with; it must be above 0",
                 Rate(rate)
             )));
         }

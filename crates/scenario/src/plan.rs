@@ -60,7 +60,7 @@ pub struct Plan {
     pub feeders: Vec<Feeder>,
     /// Bounds of the driver.
     pub limits: Limits,
-    /// How the system is asked for what it holds, to be held against the ledger.
+    /// How the system is asked for what it holds, to be compared with the ledger.
     pub verify: Option<Verify>,
     /// What decides pass or fail.
     pub objectives: Vec<Objective>,
@@ -427,7 +427,7 @@ pub struct System {
     pub resolve: Resolve,
     /// Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.
     pub connect_to: Option<String>,
-    /// How TLS is spoken to an `https` URL.
+    /// Options of TLS for an `https` URL.
     pub tls: TlsSettings,
     /// Which version of HTTP is spoken.
     pub http: HttpVersion,

@@ -49,7 +49,7 @@ fn parse_steps(text: &str) -> Result<u32, String> {
     match count {
         Some(count @ 2..=STEPS_MAX) => Ok(count as u32),
         Some(count) => Err(format!("{count} steps; there must be at least 2 and at most {STEPS_MAX}")),
-        None => Err(format!("\"{}\" is no number of steps; write it like 5 steps", text.trim())),
+        None => Err(format!("\"{}\" is not a number of steps; write it like 5 steps", text.trim())),
     }
 }
 
@@ -212,7 +212,7 @@ impl Reader<'_> {
         match json::Path::parse(&text) {
             Ok(path) => Some(path),
             Err(error) => {
-                let message = format!("\"{text}\" is no JSON path: {}", error.reason);
+                let message = format!("\"{text}\" is not a JSON path: {}", error.reason);
                 // Where a setting stands in it, the offset is not the source's.
                 let offset = if node.text() == Some(text.as_str()) { error.offset } else { 0 };
                 self.sink.error_inside(node, offset.min(text.len()), 1, message);
@@ -242,7 +242,7 @@ impl Reader<'_> {
                 (None, Some((low, high))) => status(low).zip(status(high)).filter(|(low, high)| low <= high),
                 _ => status(text).map(|code| (code, code)),
             };
-            range.ok_or_else(|| format!("\"{text}\" is no status; write it like 200, 2xx or 200-204"))
+            range.ok_or_else(|| format!("\"{text}\" is not a status; write it like 200, 2xx or 200-204"))
         })
     }
 

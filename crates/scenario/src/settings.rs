@@ -10,7 +10,7 @@ use crate::pieces::{Piece, split};
 use crate::secrets::{Origin, Secrets, is_secret, is_secret_name};
 use crate::sink::Sink;
 use crate::units;
-use crate::yaml::{self, Content, Node, Place};
+use crate::yaml::{self, Content, Node, Position};
 
 /// Settings, in the order of the file.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Settings {
 struct Setting {
     name: String,
     value: expr::Node,
-    place: Place,
+    position: Position,
     used: Cell<bool>,
 }
 
@@ -67,7 +67,12 @@ impl Settings {
                 Some((_, text)) => replaced(name, &default, text, sink),
                 None => default,
             };
-            settings.all.push(Setting { name: name.into(), value, place: key.place, used: Cell::new(false) });
+            settings.all.push(Setting {
+                name: name.into(),
+                value,
+                position: key.position,
+                used: Cell::new(false),
+            });
         }
         for (key, _) in outside {
             if settings.find(key).is_none() {
@@ -100,7 +105,7 @@ impl Settings {
     /// Warns of settings that nothing asks for.
     pub(crate) fn warn_of_unused(&self, sink: &Sink<'_>) {
         for setting in self.all.iter().filter(|setting| !setting.used.get()) {
-            sink.warn(setting.place, format!("the setting \"{}\" is never used", setting.name));
+            sink.warn(setting.position, format!("the setting \"{}\" is never used", setting.name));
         }
     }
 
@@ -166,7 +171,7 @@ impl Settings {
                 "the environment variable {name} is not set; set it, or say what to take then: env(\"{name}\", \"…\")"
             )),
             (Err(VarError::NotUnicode(_)), _) => {
-                Err(format!("the environment variable {name} holds no UTF-8 text"))
+                Err(format!("the environment variable {name} does not hold UTF-8 text"))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::secrets::Secrets;
-use crate::yaml::{Node, Place};
+use crate::yaml::{Node, Position};
 
 /// A scenario's text and what was found wrong with it so far.
 pub(crate) struct Sink<'s> {
@@ -51,15 +51,15 @@ impl<'s> Sink<'s> {
     }
 
     pub(crate) fn error(&self, node: &Node, message: impl Into<String>) {
-        self.error_at(node.place, message.into());
+        self.error_at(node.position, message.into());
     }
 
-    pub(crate) fn warn(&self, place: Place, message: String) {
-        self.push(Severity::Warning, place, message);
+    pub(crate) fn warn(&self, position: Position, message: String) {
+        self.push(Severity::Warning, position, message);
     }
 
-    pub(crate) fn error_at(&self, place: Place, message: String) {
-        self.push(Severity::Error, place, message);
+    pub(crate) fn error_at(&self, position: Position, message: String) {
+        self.push(Severity::Error, position, message);
     }
 
     /// A mistake that stands in no line of the file.
@@ -82,19 +82,19 @@ impl<'s> Sink<'s> {
 
     /// Where byte `offset` of a scalar's text stands in the source. Quotes, escapes and folded lines shift it; the
     /// `${` before it is found again in the source, and behind it texts are hardly ever shifted.
-    fn place_inside(&self, node: &Node, offset: usize, length: usize) -> Place {
+    fn place_inside(&self, node: &Node, offset: usize, length: usize) -> Position {
         if self.found.borrow().is_full() {
-            return node.place;
+            return node.position;
         }
-        let Some(text) = node.text() else { return node.place };
-        let raw = self.characters(node.place);
+        let Some(text) = node.text() else { return node.position };
+        let raw = self.characters(node.position);
         let until = text.get(..offset).unwrap_or(text);
         let (in_value, in_source) = match until.rfind("${") {
             Some(hole) => {
                 let nth = until.matches("${").count();
                 match raw.match_indices("${").nth(nth - 1) {
                     Some((found, _)) => (hole, found),
-                    None => return node.place,
+                    None => return node.position,
                 }
             }
             None => (0, usize::from(raw.starts_with(['"', '\'']))),
@@ -103,50 +103,50 @@ impl<'s> Sink<'s> {
         let between = characters(&until[in_value..]);
         let before = characters(&raw[..in_source]) + between;
         if before > characters(raw) {
-            return node.place;
+            return node.position;
         }
         let marked: String = raw.chars().take(before).collect();
         let new_lines = marked.matches('\n').count();
         let column = match marked.rfind('\n') {
             Some(at) => characters(&marked[at + 1..]) + 1,
-            None => node.place.column + before,
+            None => node.position.column + before,
         };
         let shown =
             text.get(offset..(offset + length).min(text.len())).map_or(1, |part| characters(part).max(1));
-        let start = node.place.start + before;
-        Place { line: node.place.line + new_lines, column, start, end: start + shown }
+        let start = node.position.start + before;
+        Position { line: node.position.line + new_lines, column, start, end: start + shown }
     }
 
     /// The source's characters at a place.
-    fn characters(&self, place: Place) -> &'s str {
-        let start = place.line.checked_sub(1).and_then(|index| self.lines.get(index));
+    fn characters(&self, position: Position) -> &'s str {
+        let start = position.line.checked_sub(1).and_then(|index| self.lines.get(index));
         let Some(line) = start.and_then(|start| self.text.get(*start..)) else { return "" };
         let byte =
             |text: &str, count: usize| text.char_indices().nth(count).map_or(text.len(), |(byte, _)| byte);
-        let rest = &line[byte(line, place.column.saturating_sub(1))..];
-        &rest[..byte(rest, place.end.saturating_sub(place.start))]
+        let rest = &line[byte(line, position.column.saturating_sub(1))..];
+        &rest[..byte(rest, position.end.saturating_sub(position.start))]
     }
 
     /// The end of the text, for what the parser finds behind it.
-    fn within(&self, place: Place) -> Place {
+    fn within(&self, position: Position) -> Position {
         let lines = self.lines.len();
-        if place.line <= lines {
-            return place;
+        if position.line <= lines {
+            return position;
         }
-        Place { line: lines, column: self.line(lines).chars().count() + 1, ..place }
+        Position { line: lines, column: self.line(lines).chars().count() + 1, ..position }
     }
 
-    fn push(&self, severity: Severity, place: Place, message: String) {
-        let place = self.within(place);
-        let first_line = self.characters(place).lines().next().unwrap_or("").trim_end().chars().count();
+    fn push(&self, severity: Severity, position: Position, message: String) {
+        let position = self.within(position);
+        let first_line = self.characters(position).lines().next().unwrap_or("").trim_end().chars().count();
         self.found.borrow_mut().push(Diagnostic {
             severity,
             file: self.name.to_owned(),
-            line: place.line,
-            column: place.column,
+            line: position.line,
+            column: position.column,
             length: first_line.max(1),
             message,
-            source_line: self.line(place.line).to_owned(),
+            source_line: self.line(position.line).to_owned(),
         });
     }
 }

@@ -19,7 +19,7 @@ const TIME_MAX: Duration = Duration::from_secs(366 * 86_400);
 
 /// Why a text is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no {quantity}{reason}; write it like {example}")]
+#[error("\"{text}\" is not a {quantity}{reason}; write it like {example}")]
 pub struct UnitError {
     text: String,
     quantity: &'static str,
@@ -69,7 +69,7 @@ fn decimal_factor(suffix: &str) -> Option<f64> {
 pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
     let text = text.trim();
     let Some((count, period)) = text.split_once('/') else {
-        let reason = if number_and_unit(text).is_some() { "it lacks its period" } else { "" };
+        let reason = if number_and_unit(text).is_some() { "the period is missing" } else { "" };
         return Err(error(text, RATE, reason));
     };
     let (value, suffix) = number_and_unit(count.trim()).ok_or_else(|| error(text, RATE, ""))?;
@@ -84,7 +84,7 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
     };
     let per_s = value * factor / seconds;
     if per_s > RATE_MAX_PER_S {
-        return Err(error(text, RATE, "it is more than 1000M/s, which no machine makes"));
+        return Err(error(text, RATE, "it is more than 1000M/s, which no machine reaches"));
     }
     Ok(per_s)
 }
@@ -113,7 +113,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
                 "m" | "min" => 60.0,
                 "h" => 3_600.0,
                 "d" => 86_400.0,
-                "" => return Err(error(text, TIME, "it lacks its unit")),
+                "" => return Err(error(text, TIME, "the unit is missing")),
                 other => return Err(error(text, TIME, &format!("unknown unit \"{other}\""))),
             };
         rest = after.trim_start();
@@ -132,7 +132,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 /// # Errors
 /// Where the text is none, with an example of one.
 pub fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
-    let size = text.trim().strip_suffix("/s").ok_or_else(|| error(text, BANDWIDTH, "it lacks its /s"))?;
+    let size = text.trim().strip_suffix("/s").ok_or_else(|| error(text, BANDWIDTH, "the /s is missing"))?;
     match parse_size(size) {
         Ok(0) => Err(error(text, BANDWIDTH, "nothing would get through; that is a cut")),
         Ok(bytes) => Ok(bytes),
@@ -155,7 +155,7 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
         "KiB" => 1024.0,
         "MiB" => 1024.0 * 1024.0,
         "GiB" => 1024.0 * 1024.0 * 1024.0,
-        "" => return Err(error(text, SIZE, "it lacks its unit")),
+        "" => return Err(error(text, SIZE, "the unit is missing")),
         other => return Err(error(text, SIZE, &format!("unknown unit \"{other}\""))),
     };
     let bytes = value * factor;
@@ -169,7 +169,7 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
 pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     let text = text.trim();
     let Some(percent) = text.strip_suffix('%') else {
-        let reason = if number_and_unit(text).is_some() { "it lacks its %" } else { "" };
+        let reason = if number_and_unit(text).is_some() { "the % is missing" } else { "" };
         return Err(error(text, SHARE, reason));
     };
     match number_and_unit(percent.trim_end()) {
@@ -310,19 +310,19 @@ mod tests {
         let message = |result: Result<f64, UnitError>| result.unwrap_err().to_string();
         assert_eq!(
             message(parse_rate("20k")),
-            "\"20k\" is no rate: it lacks its period; write it like 500/s, 20k/s or 90/min"
+            "\"20k\" is not a rate: the period is missing; write it like 500/s, 20k/s or 90/min"
         );
         assert_eq!(
             message(parse_rate("5x/s")),
-            "\"5x/s\" is no rate: unknown factor \"x\"; write it like 500/s, 20k/s or 90/min"
+            "\"5x/s\" is not a rate: unknown factor \"x\"; write it like 500/s, 20k/s or 90/min"
         );
         let time = parse_duration("5 parsecs").unwrap_err().to_string();
         assert!(time.contains("unknown unit \"parsecs\""), "{time}");
-        assert!(parse_duration("10").unwrap_err().to_string().contains("lacks its unit"));
+        assert!(parse_duration("10").unwrap_err().to_string().contains("the unit is missing"));
         assert!(parse_duration("").is_err());
         assert!(parse_duration("400d").unwrap_err().to_string().contains("longer than a year"));
         assert!(parse_share("101%").unwrap_err().to_string().contains("above 100%"));
-        assert!(parse_share("0.5").unwrap_err().to_string().contains("lacks its %"));
+        assert!(parse_share("0.5").unwrap_err().to_string().contains("the % is missing"));
         assert!(parse_size("10").is_err() && parse_size("-1B").is_err());
         assert!(parse_count("1.5").unwrap_err().to_string().contains("not whole"));
         assert!(parse_count("5 apples").unwrap_err().to_string().contains("unexpected \"apples\""));

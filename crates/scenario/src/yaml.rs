@@ -15,7 +15,7 @@ const DEPTH_MAX: usize = 64;
 
 /// Where something stands in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     /// From 1; 0 if nowhere.
     pub(crate) line: usize,
     /// From 1, in characters.
@@ -29,7 +29,7 @@ pub(crate) struct Place {
 /// One node.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     pub(crate) content: Content,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn one_or_many(node: &Node) -> &[Node] {
 pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
     let text = sink.text();
     if text.len() > SOURCE_BYTES_MAX {
-        sink.error_at(Place::default(), format!("the scenario is larger than {SOURCE_BYTES_MAX} bytes"));
+        sink.error_at(Position::default(), format!("the scenario is larger than {SOURCE_BYTES_MAX} bytes"));
         return None;
     }
     let mut builder = Builder { sink, stack: Vec::new(), anchors: HashMap::new(), nodes: 0, root: None };
@@ -120,42 +120,42 @@ pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
         match event {
             Ok((event, span)) => builder.take(event, span)?,
             Err(error) => {
-                let place = at_the_tab(sink, point(*error.marker()), error.info());
-                sink.error_at(place, syntax_message(sink, place, error.info()));
+                let position = at_the_tab(sink, point(*error.marker()), error.info());
+                sink.error_at(position, syntax_message(sink, position, error.info()));
                 return None;
             }
         }
     }
     if builder.root.is_none() {
-        let place = Place { line: 1, column: 1, start: 0, end: 0 };
-        sink.error_at(place, "the scenario is empty; it needs at least sessions and load".into());
+        let position = Position { line: 1, column: 1, start: 0, end: 0 };
+        sink.error_at(position, "the scenario is empty; it needs at least sessions and load".into());
     }
     builder.root
 }
 
-fn point(at: Marker) -> Place {
-    Place { line: at.line().max(1), column: at.col() + 1, start: at.index(), end: at.index() }
+fn point(at: Marker) -> Position {
+    Position { line: at.line().max(1), column: at.col() + 1, start: at.index(), end: at.index() }
 }
 
 /// The parser marks where the text began in which it found a tab; the tab itself is lines below.
-fn at_the_tab(sink: &Sink<'_>, place: Place, info: &str) -> Place {
+fn at_the_tab(sink: &Sink<'_>, position: Position, info: &str) -> Position {
     let indented = |line: &&str| line[..line.len() - line.trim_start().len()].contains('\t');
-    if !info.contains("tab") || indented(&sink.line(place.line)) {
-        return place;
+    if !info.contains("tab") || indented(&sink.line(position.line)) {
+        return position;
     }
-    let mut below = sink.text().lines().enumerate().skip(place.line);
+    let mut below = sink.text().lines().enumerate().skip(position.line);
     match below.find(|(_, line)| indented(line)) {
         Some((index, line)) => {
             let column = line.chars().take_while(|c| *c != '\t').count() + 1;
-            Place { line: index + 1, column, ..place }
+            Position { line: index + 1, column, ..position }
         }
-        None => place,
+        None => position,
     }
 }
 
 /// What the YAML parser says, and the usual reason where an expression stands in the line.
-fn syntax_message(sink: &Sink<'_>, place: Place, info: &str) -> String {
-    let line = sink.line(place.line);
+fn syntax_message(sink: &Sink<'_>, position: Position, info: &str) -> String {
+    let line = sink.line(position.line);
     let hint = if line.contains("${") {
         "; inside { } and [ ], and where it holds \": \" or \" #\", a value with ${…} must stand in quotes"
     } else if line.contains('\t') {
@@ -168,7 +168,7 @@ fn syntax_message(sink: &Sink<'_>, place: Place, info: &str) -> String {
 
 /// A list or mapping that is not closed yet.
 struct Open {
-    place: Place,
+    position: Position,
     anchor: usize,
     list: Vec<Node>,
     map: Vec<(Node, Node)>,
@@ -188,51 +188,51 @@ struct Builder<'s> {
 impl Builder<'_> {
     /// Takes an event in; `None` ends the reading.
     fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
-        let place = Place { end: span.end.index(), ..point(span.start) };
+        let position = Position { end: span.end.index(), ..point(span.start) };
         match event {
             Event::Scalar(text, style, anchor, _) => {
                 let plain = style == ScalarStyle::Plain;
-                let node = Node { place, content: Content::Scalar { text: text.into_owned(), plain } };
+                let node = Node { position, content: Content::Scalar { text: text.into_owned(), plain } };
                 self.put(node, anchor)
             }
-            Event::SequenceStart(anchor, _) => self.open(place, anchor, false),
-            Event::MappingStart(anchor, _) => self.open(place, anchor, true),
+            Event::SequenceStart(anchor, _) => self.open(position, anchor, false),
+            Event::MappingStart(anchor, _) => self.open(position, anchor, true),
             Event::SequenceEnd | Event::MappingEnd => {
                 let open = self.stack.pop()?;
                 let content = if open.is_map { Content::Map(open.map) } else { Content::List(open.list) };
-                self.put(Node { place: open.place, content }, open.anchor)
+                self.put(Node { position: open.position, content }, open.anchor)
             }
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 Some(node) => {
                     self.nodes += node.count();
-                    self.put(Node { place, ..node }, 0)
+                    self.put(Node { position, ..node }, 0)
                 }
-                None => self.fail(place, "this alias stands inside what it names".into()),
+                None => self.fail(position, "this alias stands inside what it names".into()),
             },
             Event::DocumentStart(_) if self.root.is_some() => {
-                self.fail(place, "a scenario is one YAML document; a second begins here".into())
+                self.fail(position, "a scenario is one YAML document; a second begins here".into())
             }
             _ => Some(()),
         }
     }
 
-    fn fail(&self, place: Place, message: String) -> Option<()> {
-        self.sink.error_at(place, message);
+    fn fail(&self, position: Position, message: String) -> Option<()> {
+        self.sink.error_at(position, message);
         None
     }
 
-    fn open(&mut self, place: Place, anchor: usize, is_map: bool) -> Option<()> {
+    fn open(&mut self, position: Position, anchor: usize, is_map: bool) -> Option<()> {
         if self.stack.len() == DEPTH_MAX {
-            return self.fail(place, format!("nested more than {DEPTH_MAX} deep"));
+            return self.fail(position, format!("nested more than {DEPTH_MAX} deep"));
         }
-        self.stack.push(Open { place, anchor, list: Vec::new(), map: Vec::new(), key: None, is_map });
+        self.stack.push(Open { position, anchor, list: Vec::new(), map: Vec::new(), key: None, is_map });
         Some(())
     }
 
     fn put(&mut self, node: Node, anchor: usize) -> Option<()> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
-            return self.fail(node.place, format!("the scenario has more than {NODES_MAX} nodes"));
+            return self.fail(node.position, format!("the scenario has more than {NODES_MAX} nodes"));
         }
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -249,9 +249,9 @@ impl Builder<'_> {
             if let Some((first, _)) =
                 open.map.iter().find(|(first, _)| first.text().is_some() && first.text() == node.text())
             {
-                let (name, line) = (first.text().unwrap_or_default(), first.place.line);
+                let (name, line) = (first.text().unwrap_or_default(), first.position.line);
                 self.sink.error_at(
-                    node.place,
+                    node.position,
                     format!("the key \"{name}\" stands here twice, first in line {line}"),
                 );
             }
@@ -259,7 +259,7 @@ impl Builder<'_> {
             return Some(());
         };
         if key.text().is_none() {
-            self.sink.error_at(key.place, format!("a key is a plain text, not {}", key.kind()));
+            self.sink.error_at(key.position, format!("a key is a plain text, not {}", key.kind()));
         }
         open.map.push((key, node));
         Some(())

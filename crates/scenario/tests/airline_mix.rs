@@ -1,12 +1,10 @@
 //! The shipped airline scenario against a stand-in for the airline: the published mix, request for request.
 
-mod support;
-
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use crate::support::{Answer, Sent, User, World};
 use serde_json::{Value, json};
-use support::{Answer, Sent, User, World};
 use tidemark_scenario::Plan;
 
 const CUSTOMERS: usize = 200;

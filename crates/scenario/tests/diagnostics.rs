@@ -100,14 +100,18 @@ fn misspelt_words_are_told_with_the_nearest_right_one() {
 #[test]
 fn values_of_the_wrong_kind_are_told() {
     let cases = [
-        ("10s", "10", "20:9: \"10\" is no time: it lacks its unit; write it like 250ms, 10s, 1m30s or 2h"),
+        (
+            "10s",
+            "10",
+            "20:9: \"10\" is not a time: the unit is missing; write it like 250ms, 10s, 1m30s or 2h",
+        ),
         ("10s", "0s", "19:3: nothing is measured; a phase needs \"measured: true\" and a time"),
         ("users: 10", "users: 0", "19:3: this load is always 0; nothing would be sent"),
-        ("users: 10", "users: many", "19:10: \"many\" is no number; write it like 100 or 20k"),
+        ("users: 10", "users: many", "19:10: \"many\" is not a number; write it like 100 or 20k"),
         (
             "status: 200",
             "status: [200, 2000]",
-            "17:31: \"2000\" is no status; write it like 200, 2xx or 200-204",
+            "17:31: \"2000\" is not a status; write it like 200, 2xx or 200-204",
         ),
         ("/login", "login", "9:15: a path begins with a slash"),
         (
@@ -139,13 +143,13 @@ fn values_of_the_wrong_kind_are_told() {
         (
             "  users: ${users}",
             "  rate: 5",
-            "19:9: \"5\" is no rate: it lacks its period; write it like 500/s, 20k/s or 90/min",
+            "19:9: \"5\" is not a rate: the period is missing; write it like 500/s, 20k/s or 90/min",
         ),
         ("values: [AMS, CDG]", "file: nowhere.csv", "4:20: cannot read ./nowhere.csv: there is no such file"),
         (
             "p99 < 50ms",
             "p99 < 50",
-            "22:5: \"50\" is no time: it lacks its unit; write it like 250ms, 10s, 1m30s or 2h",
+            "22:5: \"50\" is not a time: the unit is missing; write it like 250ms, 10s, 1m30s or 2h",
         ),
         (
             "set: {user:",
@@ -260,13 +264,13 @@ fn steps_say_what_they_do() {
     assert!(step("{think: {between: [2s]}}").contains("\"between\" has only 1; expected at least 2"));
     assert!(step("{each: x of y, steps: [{GET: /}]}").contains("write it like: each: id in ${bookings}"));
     assert!(step("{repeat: x, steps: [{GET: /}]}").contains("expected a whole number"));
-    assert!(step("{sometimes: 25, steps: [{GET: /}]}").contains("it lacks its %"));
+    assert!(step("{sometimes: 25, steps: [{GET: /}]}").contains("the % is missing"));
     assert!(step("{choose: [{weight: 0, steps: [{GET: /}]}]}").contains("the sum of the weights"));
     assert!(step("{take: nobody}").contains("unknown feeder \"nobody\""));
     assert!(
         step("{GET: /, extract: {a: b}}").contains("neither a JSON path begun with $, nor status, nor body")
     );
-    assert!(step("{GET: /, extract: {a: $.b.}}").contains("is no JSON path"));
+    assert!(step("{GET: /, extract: {a: $.b.}}").contains("is not a JSON path"));
     assert!(
         step("{GET: /, extract: {a: {regex: a(b, group: 1}}}")
             .contains("bad regular expression: unclosed group")
@@ -433,7 +437,7 @@ fn warnings_do_not_keep_a_scenario_from_running() {
     let expected = [
         "t.yaml:2:3: warning: the setting \"spare\" is never used",
         "t.yaml:9:15: warning: the variable \"other\" is set but never used",
-        "t.yaml:17:16: warning: no session ever comes to \"Flights\"",
+        "t.yaml:17:16: warning: no session ever reaches \"Flights\"",
     ];
     assert_eq!(lines, expected);
 }

@@ -134,7 +134,7 @@ fn mistakes_are_told_where_they_are() {
         ("{at: 1s, slow: system, for: 1s}", "t.yaml:6:5: \"slow\" needs a latency or a bandwidth"),
         (
             "{at: 1s, slow: system, bandwidth: 5MiB, for: 1s}",
-            "t.yaml:6:39: \"5MiB\" is no bandwidth: it lacks its /s",
+            "t.yaml:6:39: \"5MiB\" is not a bandwidth: the /s is missing",
         ),
         (
             "{at: 1s, cut: system, latency: 1s, for: 1s}",

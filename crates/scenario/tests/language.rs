@@ -1,10 +1,8 @@
 //! What compiled scenarios do.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Answer, Sent, User, World};
+use crate::support::{Answer, Sent, User, World};
 use tidemark_scenario::plan::{LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing};
 use tidemark_scenario::{Plan, load_text};
 
@@ -326,11 +324,11 @@ fn settings_that_nobody_is_handed_are_told_where_they_stand() {
     for (system, said) in [
         (
             "{command: 'x {port}', settings: {size: 5}}",
-            "t.yaml:1:31: only a system of `serve` is handed settings; write",
+            "t.yaml:1:31: only a system of `serve` has settings; write",
         ),
         (
             "{url: 'http://a', settings: {size: 5}}",
-            "t.yaml:1:27: only a system of `serve` is handed settings; what is",
+            "t.yaml:1:27: only a system of `serve` has settings; a running",
         ),
     ] {
         let text = format!(
@@ -382,7 +380,7 @@ limits: {sessions: 500, keep alive: false}
     for (wrong, says) in [
         (text.replace("127.0.0.1:8080", "127.0.0.1"), "write HOST:PORT"),
         (text.replace("url: 'http://shop.example/api'", "serve: airline"), "belongs to a url"),
-        (text.replace("url: 'http", "durability: synced, url: 'http"), "belongs to what is started"),
+        (text.replace("url: 'http", "durability: synced, url: 'http"), "belongs to one that is started"),
         (text.replace("500", "0"), "1"),
     ] {
         let told =

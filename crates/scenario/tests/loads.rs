@@ -81,7 +81,7 @@ fn mistakes_in_loads() {
     let cases = [
         ("{rate: 1/s in 5 steps, hold: 1s}", "steps lead from one level to another"),
         ("{rate: 1/s to 9/s in 1 steps, hold: 1s}", "at least 2"),
-        ("{rate: 1/s to 9/s in five steps, hold: 1s}", "\"five steps\" is no number of steps"),
+        ("{rate: 1/s to 9/s in five steps, hold: 1s}", "\"five steps\" is not a number of steps"),
         ("{rate: {sine: {mean: 5/s, amplitude: 6/s, period: 1m}}, hold: 1s}", "falls below 0"),
         ("{rate: {sine: {mean: 5/s, amplitude: 5/s, period: 0s}}, hold: 1s}", "longer than 0"),
         ("{rate: {sine: {mean: 5/s, period: 1m}}, hold: 1s}", "a sine needs the key \"amplitude\""),
@@ -132,9 +132,9 @@ fn rates_come_from_a_file() {
         ("seconds,rate\n0,5\n", "at least two rows"),
         ("second,rate\n0,5\n1,5\n", "no column \"seconds\""),
         ("seconds,rate\n0,5\n0,6\n", "line 3: its seconds are not later"),
-        ("seconds,rate\n0,5\n1,-6\n", "line 3: \"-6\" is no rate"),
-        ("seconds,rate\n0,5\n1\n", "line 3: \"\" is no rate"),
-        ("seconds,rate\n0,5\n1,inf\n", "is no rate"),
+        ("seconds,rate\n0,5\n1,-6\n", "line 3: \"-6\" is not a rate"),
+        ("seconds,rate\n0,5\n1\n", "line 3: \"\" is not a rate"),
+        ("seconds,rate\n0,5\n1,inf\n", "is not a rate"),
     ] {
         let told = read(csv, hold).unwrap_err().to_string();
         assert!(told.starts_with("t.yaml:4:21: cannot read") && told.contains(reason), "{csv}: {told}");

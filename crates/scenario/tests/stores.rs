@@ -139,9 +139,9 @@ fn mistakes_about_named_stores_have_a_way_out() {
         ("kafka: {version: '5.0'}", "", "\"5.0\" is not one of 4.3"),
         ("postgres: {durability: memory}", "", "\"memory\" is not one of synced, buffered"),
         ("redis: {memory: 1KiB}", "", "at least 8MiB"),
-        ("redis: {url: 'http://a'}", "", "this is no URL of a Redis; write redis://HOST:PORT"),
+        ("redis: {url: 'http://a'}", "", "this is not a URL of a Redis; write redis://HOST:PORT"),
         ("redis: {url: 'redis://a', memory: 9MiB}", "", "what is there has its own \"memory\""),
-        ("kafka: {addresses: [a]}", "", "\"a\" is no address; write HOST:PORT"),
+        ("kafka: {addresses: [a]}", "", "\"a\" is not an address; write HOST:PORT"),
         (
             "redis: {url: 'redis://a'}",
             "faults: [{at: 1s, kill: redis}]",

@@ -79,17 +79,17 @@ fn mistakes_are_told_with_their_place() {
     for (verify, said) in [
         ("{}", "t.yaml:5:9: a verify needs one of the keys contents, store"),
         ("{contents: {items: $}}", "t.yaml:5:20: a question for contents needs the key \"GET\""),
-        ("{contents: {GET: /a, items: a}}", "\"a\" is no JSON path"),
+        ("{contents: {GET: /a, items: a}}", "\"a\" is not a JSON path"),
         ("{contents: {GET: a, items: $}}", "a path begins with a slash"),
         ("{contents: {GET: '/${user}', items: $}}", "unknown variable \"user\""),
         ("{contents: {for: peopel, GET: /a, items: $}}", "unknown feeder \"peopel\"; did you mean people?"),
         ("{contents: {GET: /a, items: $, as: c}}", "say with \"next\" where that stands"),
         ("{contents: {GET: /a, items: $, next: {}}}", "needs one of the keys header, json"),
         ("{parallel: 65, contents: {GET: /a, items: $}}", "65 is too many; at most 64"),
-        ("{count: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "only settings can stand in it"),
+        ("{count: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "it can hold only settings"),
         ("{headers: {A: \"b\\nc\"}, contents: {GET: /a, items: $}}", "a header's value is one line"),
         ("{store: shoebox}", "t.yaml:5:17: \"shoebox\" is not one of embedded, cassandra"),
-        ("{store: cassandra}", "t.yaml:5:17: where this system's Cassandra is, nobody knows"),
+        ("{store: cassandra}", "t.yaml:5:17: the address of this system's Cassandra is not known"),
         ("{store: cassandra, consistency: two, contact: 'a:1'}", "\"two\" is not one of one, quorum"),
         ("{store: cassandra, count: /n}", "t.yaml:5:28: this belongs to \"contents\""),
         ("{keyspace: a, contents: {GET: /a, items: $}}", "t.yaml:5:10: this belongs to \"store: cassandra\""),
@@ -102,7 +102,7 @@ fn mistakes_are_told_with_their_place() {
         ("{headers: {A: b}, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
         ("{settle: 1s, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
         ("{behind: n, store: embedded}", "t.yaml:5:18: a path begins with a slash"),
-        ("{behind: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "only settings can stand in it"),
+        ("{behind: '/${random(1, 2)}', contents: {GET: /a, items: $}}", "it can hold only settings"),
     ] {
         let told = told(verify);
         assert!(told.contains(said), "{verify}: {told}");

@@ -84,7 +84,7 @@ fn every_step() {
 
 #[test]
 fn a_message_needs_a_websocket_where_that_can_be_known() {
-    let none = "there is no WebSocket here on any way; begin one with ws connect before";
+    let none = "no step before this one opens a WebSocket; add ws connect";
     assert_eq!(told("- ws send: x\n- ws connect: /"), [format!("1: {none}")]);
     assert_eq!(told("- ws connect: /\n- ws close: 1000\n- ws ping: x"), [format!("3: {none}")]);
     // On one of the ways there is one.
@@ -122,7 +122,7 @@ fn mistakes_are_told() {
         ("- ws connect: /\n  subprotocol: a b", "2: \"a b\" cannot be a subprotocol's name"),
         (
             "- ws connect: /\n- ws close: 1006",
-            "2: 1006 is no close code that can be sent; use 1000, or one of 3000 to 4999",
+            "2: 1006 is not a close code that can be sent; use 1000, or one of 3000 to 4999",
         ),
         ("- ws connect: /\n- ws expect: all", "2: \"all\" is not one of any"),
         ("- ws connect: /\n- ws send: {jsn: 1}", "2: unknown key \"jsn\"; did you mean json?"),

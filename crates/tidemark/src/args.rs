@@ -13,7 +13,7 @@ use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
-use crate::watch::Wish;
+use crate::watch::WatchOptions;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -39,11 +39,11 @@ pub enum Verb {
     Hit(Box<HitArguments>),
     /// Serve a shipped system until SIGTERM or Ctrl-C
     Serve(ServeArguments),
-    /// Look for mistakes in a scenario without running it
+    /// Check a scenario for mistakes without running it
     Check(CheckArguments),
     /// Show a run again
     Report(ReportArguments),
-    /// Look once more whether a run lost anything
+    /// Check again whether a run lost anything
     Verify(VerifyArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
@@ -64,7 +64,7 @@ pub struct RunArguments {
     /// A scenario file, or the name of a shipped scenario
     #[arg(value_name = "SCENARIO")]
     pub scenario: String,
-    /// Replace a setting of the scenario (repeatable)
+    /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
     /// Sessions that arrive in the measured phase, like 20k/s (open load)
@@ -73,7 +73,7 @@ pub struct RunArguments {
     /// Length of the measured phase, like 60s or 5m
     #[arg(long = "for", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub duration: Option<Duration>,
-    /// Drive what is there at this URL instead of starting the scenario's system
+    /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
     /// How that URL is reached
@@ -82,25 +82,25 @@ pub struct RunArguments {
     /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
     #[arg(long = "pin", value_name = "SIDE=CORES")]
     pub pins: Vec<String>,
-    /// Driving threads; one for each pinned core, else half of the cores
+    /// Driving threads [default: one for each pinned core, or half of the cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
     #[arg(long, value_name = "BACK_END", default_value_t)]
     pub io: IoChoice,
-    /// Driving threads never sleep: each takes a whole core, and no wake-up of its own is in a response time
+    /// Driving threads never sleep: each uses a whole core, and response times contain no wake-ups
     #[arg(long)]
     pub spin: bool,
     /// Until when response times count: read (the driver has read the answer) or kernel (the kernel had its last bytes)
     #[arg(long, value_name = "WHEN", default_value_t)]
     pub timestamps: Timestamps,
-    /// Seed of the random numbers, to draw the same ones again
+    /// Seed of the random numbers; the same seed draws the same numbers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
     pub seed: Option<u64>,
-    /// The run directory, new or empty; else a fresh one in runs/
+    /// The run directory, new or empty [default: a new one in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Cut the run short, as failed, once an objective can no longer be met whatever comes
+    /// End the run as failed as soon as an objective is unreachable
     #[arg(long)]
     pub abort_early: bool,
     /// Leave the system's data in the run directory
@@ -109,10 +109,10 @@ pub struct RunArguments {
     /// Print one JSON object on standard output and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Say nothing while it runs
+    /// Print nothing while it runs
     #[arg(long, short)]
     pub quiet: bool,
-    /// Watch it on the whole screen: rate, latencies, errors, CPU; q stops
+    /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet")]
     pub tui: bool,
     /// Results for CI.
@@ -142,16 +142,16 @@ pub struct ServeArguments {
     /// Address and port; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9080")]
     pub listen: SocketAddr,
-    /// Where its data is kept; without it in a fresh temporary directory that goes when it stops
+    /// Where its data is stored; without it, in a temporary directory that is removed at the end
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// When a write is answered
+    /// When a write is acknowledged
     #[arg(long, value_enum, default_value_t = Durability::Synced)]
     pub durability: Durability,
     /// A setting of the system (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
-    /// Worker threads; else one for each core
+    /// Worker threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
     /// Logs as JSON, a line each
@@ -169,7 +169,7 @@ pub enum Durability {
     Synced,
     /// Once the operating system has it
     Buffered,
-    /// At once; it is kept in memory only
+    /// At once; it is stored in memory only
     Memory,
 }
 
@@ -180,7 +180,7 @@ pub struct CheckArguments {
     /// A scenario file, or the name of a shipped scenario
     #[arg(value_name = "FILE")]
     pub file: String,
-    /// Replace a setting of the scenario (repeatable)
+    /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
 }
@@ -211,10 +211,10 @@ pub struct ReportArguments {
 /// `tidemark verify`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads everything that the system holds, as the run's scenario says under `verify:`, holds it against the run's ledger,
-and writes what it found into the run. Works for a run whose driver was killed, too. A search that did not come to its
-end takes nothing from what an earlier one found. A run does not keep its secrets: those that `verify:` needs come from
-the environment again, or from --set.
+Reads everything that the system holds, as `verify:` in the run's scenario says, compares it with the run's ledger, and
+writes the result into the run. It also works for a run whose driver was killed. A search that is cut short does not
+replace an earlier result. A run does not store its secrets: those that `verify:` needs are read from the environment
+again, or given with --set.
 
 Exit status: 0 nothing lost (or no more than the objectives allow), 1 something lost, doubled or changed, 2 wrong use,
 3 not verified, 130 stopped.
@@ -235,15 +235,15 @@ pub struct VerifyArguments {
     /// Print one JSON object on standard output and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Say nothing while it reads
+    /// Print nothing while it reads
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl RunArguments {
     /// How it is to be watched.
-    pub fn wish(&self) -> Wish {
-        Wish { tui: self.tui, quiet: self.quiet, goal: None }
+    pub fn watch_options(&self) -> WatchOptions {
+        WatchOptions { tui: self.tui, quiet: self.quiet, goal: None }
     }
 }
 

@@ -1,8 +1,8 @@
-//! A mistake of ours shows as one line that can be reported, never as a backtrace.
+//! An internal error shows as one line that can be reported, never as a backtrace.
 
 use std::panic::PanicHookInfo;
 
-/// Exit status of a mistake of ours (`EX_SOFTWARE` of sysexits.h).
+/// Exit status of an internal error (`EX_SOFTWARE` of sysexits.h).
 pub const EXIT_CRASH: u8 = 70;
 
 /// From now on a panic prints one line.
@@ -23,9 +23,9 @@ fn line(panic: &PanicHookInfo<'_>) -> String {
     let message = text.unwrap_or("no message").replace('\n', " ");
     let place = panic
         .location()
-        .map_or_else(|| "an unknown place".into(), |at| format!("{}:{}", at.file(), at.line()));
+        .map_or_else(|| "an unknown location".into(), |at| format!("{}:{}", at.file(), at.line()));
     format!(
-        "tidemark {}: a mistake of ours at {place}: {message}; please report this line with the command that led to it",
+        "tidemark {}: an internal error at {place}: {message}; please report this line with the command that led to it",
         env!("CARGO_PKG_VERSION")
     )
 }

@@ -4,7 +4,7 @@ pub mod args;
 mod pattern;
 mod recipe;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use args::HitArguments;
 use tidemark_lab::{LabError, Pins, Progress, RunOptions};
@@ -13,7 +13,8 @@ use tidemark_report::{html, json};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::failure::Failure;
-use crate::watch::{Watch, Wish};
+use crate::output::OwnDir;
+use crate::watch::{Watch, WatchOptions};
 use crate::{output, report, run};
 
 /// What the scenario is called in messages.
@@ -31,13 +32,13 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         output::print(&text)?;
         return Ok(tidemark_lab::EXIT_PASS);
     }
-    let wish = Wish { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
-    let mut watch = Watch::new(wish, &plan.name)?;
-    let place = Place::choose(arguments)?;
+    let watch_options = WatchOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
+    let mut watch = Watch::new(watch_options, &plan.name)?;
+    let dir = run_dir(arguments)?;
     let pins = pins(&arguments.pins)?;
     let shown = arguments.sinks.start(&pins)?;
     let options = RunOptions {
-        out: place.out.clone(),
+        out: dir.path.clone(),
         threads: threads(arguments, &plan),
         pins,
         sinks: shown.sinks(),
@@ -45,7 +46,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         spin: arguments.spin,
         timestamps: arguments.timestamps,
         seed: arguments.seed,
-        remember: !place.temporary,
+        remember: !dir.temporary,
         before_exit: Watch::before_exit(),
         ..RunOptions::default()
     };
@@ -54,14 +55,14 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     drop(watch);
     shown.remark();
     let finished = finished.map_err(|error| match error {
-        LabError::Interrupted(_) if place.temporary => LabError::Interrupted(None),
+        LabError::Interrupted(_) if dir.temporary => LabError::Interrupted(None),
         error => error,
     });
     let finished = finished
         .map_err(|error| arguments.results.without_a_run(NAME, arguments.json, Failure::from(error)))?;
 
     let mut run = run::open(&finished.run_dir)?;
-    if place.temporary {
+    if dir.temporary {
         run.manifest.summary.run_dir.clear();
     } else {
         let page = finished.run_dir.join(run::PAGE);
@@ -72,7 +73,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         let text = match arguments.json {
             true => json::summary(&run),
             false => {
-                let shown = Quick { percentiles: arguments.latency, kept: !place.temporary };
+                let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
                 quick::summary(&run, report::style(), shown)
                     .map_err(|error| Failure::broken(error.to_string()))?
             }
@@ -119,40 +120,24 @@ fn threads(arguments: &HitArguments, plan: &Plan) -> Option<usize> {
     }
 }
 
-/// Where the run goes: a temporary directory is removed with this.
-struct Place {
-    out: Option<PathBuf>,
-    temporary: bool,
-}
-
-impl Place {
-    fn choose(arguments: &HitArguments) -> Result<Place, Failure> {
-        if let Some(save) = &arguments.save {
-            return Ok(Place { out: save.clone(), temporary: false });
-        }
-        let folder = std::env::temp_dir();
-        let mut last = None;
-        for attempt in 0..NAMES_MAX {
-            let dir = folder.join(format!("tidemark-hit-{}-{attempt}", std::process::id()));
-            // making it is the test that it is nobody else's
-            match output::private_dir(&dir) {
-                Ok(()) => return Ok(Place { out: Some(dir), temporary: true }),
-                Err(error) => last = Some(error),
-            }
-        }
-        let reason = last.map_or_else(String::new, |error| error.to_string());
-        Err(Failure::usage(format!(
-            "no temporary directory in {}: {reason}; name one with --save=DIR",
-            folder.display()
-        )))
+/// Where the run goes.
+fn run_dir(arguments: &HitArguments) -> Result<OwnDir, Failure> {
+    if let Some(save) = &arguments.save {
+        return Ok(OwnDir { path: save.clone(), temporary: false });
     }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(dir) = self.out.as_deref().filter(|_| self.temporary) {
-            // what stays is in the system's folder for temporary files
-            let _ = std::fs::remove_dir_all(dir);
+    let folder = std::env::temp_dir();
+    let mut last = None;
+    for attempt in 0..NAMES_MAX {
+        let dir = folder.join(format!("tidemark-hit-{}-{attempt}", std::process::id()));
+        // making it is the test that it is nobody else's
+        match output::private_dir(&dir) {
+            Ok(()) => return Ok(OwnDir { path: Some(dir), temporary: true }),
+            Err(error) => last = Some(error),
         }
     }
+    let reason = last.map_or_else(String::new, |error| error.to_string());
+    Err(Failure::usage(format!(
+        "no temporary directory in {}: {reason}; name one with --save=DIR",
+        folder.display()
+    )))
 }

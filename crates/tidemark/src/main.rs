@@ -3,10 +3,10 @@
 //! | status | means |
 //! | --- | --- |
 //! | 0 | done; for a run: every objective was met |
-//! | 1 | an objective was missed, something was lost, or nobody answers where the load was to go |
+//! | 1 | an objective was missed, something was lost, or the system is unreachable |
 //! | 2 | wrong use, or input that cannot be read |
 //! | 3 | no measurement that can be trusted |
-//! | 70 | a mistake of ours |
+//! | 70 | an internal error |
 //! | 74 | there is a result, but it cannot be written: the disk is full, say |
 //! | 130 | stopped by the user |
 
@@ -67,7 +67,7 @@ fn negative(error: &clap::Error) -> Option<Failure> {
     let is_flag = error.kind() == ErrorKind::UnknownArgument;
     is_flag.then(|| {
         let reason =
-            "is no flag, and no value either: rates, times and numbers are never below 0; leave the - out";
+            "is neither a flag nor a value: rates, times and numbers are never below 0; leave out the -";
         Failure::usage(format!("-{digits}… {reason}"))
     })
 }

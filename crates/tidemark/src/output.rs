@@ -4,7 +4,7 @@
 use std::fs::DirBuilder;
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
@@ -28,6 +28,21 @@ pub fn written(result: io::Result<()>) -> Result<(), Failure> {
             Err(Failure::unwritable(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// A directory that was named, or a temporary one, which is removed with this.
+pub struct OwnDir {
+    pub path: Option<PathBuf>,
+    pub temporary: bool,
+}
+
+impl Drop for OwnDir {
+    fn drop(&mut self) {
+        if let Some(dir) = self.path.as_deref().filter(|_| self.temporary) {
+            // what stays is in the system's folder for temporary files
+            let _ = std::fs::remove_dir_all(dir);
+        }
     }
 }
 

@@ -53,7 +53,7 @@ pub struct TlsArguments {
     /// Trust the authorities in this PEM file only, not the machine's
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
-    /// A PEM file with a certificate of one's own, for a server that asks for it
+    /// A PEM file with a client certificate, for a server that asks for one
     #[arg(short = 'E', long, value_name = "FILE")]
     pub cert: Option<PathBuf>,
     /// A PEM file with the key of --cert; else it is in the same file

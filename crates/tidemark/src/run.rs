@@ -10,7 +10,7 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::RunArguments;
 use crate::failure::Failure;
 use crate::results::ResultArguments;
-use crate::watch::{Watch, Wish};
+use crate::watch::{Watch, WatchOptions};
 use crate::{compare, output, report, scenario};
 
 /// Name of the page in the run directory.
@@ -33,7 +33,7 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let mut options = self::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
     options.sinks = shown.sinks();
-    let carried_out = carry_out(plan, options, arguments.wish());
+    let carried_out = carry_out(plan, options, arguments.watch_options());
     shown.remark();
     let results = arguments.results;
     let (finished, run) =
@@ -77,9 +77,13 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
 }
 
 /// Carries a plan out and writes its page.
-pub fn carry_out(plan: Plan, options: RunOptions, wish: Wish) -> Result<(Finished, Run), Failure> {
+pub fn carry_out(
+    plan: Plan,
+    options: RunOptions,
+    watch_options: WatchOptions,
+) -> Result<(Finished, Run), Failure> {
     let finished = {
-        let mut watch = Watch::new(wish, &plan.name)?;
+        let mut watch = Watch::new(watch_options, &plan.name)?;
         tidemark_lab::run(plan, options, &mut |progress| watch.show(progress))?
     };
     let run = open(&finished.run_dir)?;

@@ -1,7 +1,6 @@
 //! `tidemark serve`: a shipped system in this process.
 
 use std::io::Read;
-use std::path::PathBuf;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -10,7 +9,7 @@ use tidemark_store::scheduling::take_no_core_from_others;
 
 use crate::args::{Durability, ServeArguments};
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, OwnDir};
 use crate::scenario::nearest_or_all;
 use crate::systems::{SYSTEMS, shipped};
 
@@ -33,10 +32,10 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     if arguments.stop_with_parent {
         stop_with_parent(stop.clone())?;
     }
-    let place = Place::choose(system, &arguments)?;
+    let data = data_dir(system, &arguments)?;
     let options = Options {
         listen: arguments.listen,
-        data_dir: place.dir.clone(),
+        data_dir: data.path.clone(),
         durability: durability(arguments.durability),
         workers: arguments.workers.map(usize::from),
         settings: arguments.settings.into_iter().collect(),
@@ -93,40 +92,24 @@ fn durability(word: Durability) -> tidemark_service::Durability {
     }
 }
 
-/// Where a system keeps its data: the directory that was named, or a temporary one that goes with this.
-struct Place {
-    dir: Option<PathBuf>,
-    temporary: bool,
-}
-
-impl Place {
-    fn choose(system: &SystemEntry, arguments: &ServeArguments) -> Result<Place, Failure> {
-        if !system.keeps_data && arguments.data.is_some() {
-            return Err(Failure::usage(format!("{} keeps nothing; leave --data out", system.name)));
-        }
-        let settings = arguments.settings.iter().cloned().collect();
-        let uses_directory =
-            (system.uses_directory)(&settings).map_err(|error| failure(ServiceError::Settings(error)))?;
-        if !uses_directory {
-            return Ok(Place { dir: None, temporary: false });
-        }
-        if arguments.data.is_some() || arguments.durability == Durability::Memory {
-            return Ok(Place { dir: arguments.data.clone(), temporary: false });
-        }
-        let dir = std::env::temp_dir().join(format!("tidemark-serve-{}", std::process::id()));
-        output::private_dir(&dir).map_err(|error| {
-            Failure::usage(format!("cannot make {}: {error}; name a directory with --data", dir.display()))
-        })?;
-        output::remark(&format!("no --data: the data is in {} and goes when this stops", dir.display()));
-        Ok(Place { dir: Some(dir), temporary: true })
+/// Where a system keeps its data: the directory that was named, or a temporary one.
+fn data_dir(system: &SystemEntry, arguments: &ServeArguments) -> Result<OwnDir, Failure> {
+    if !system.keeps_data && arguments.data.is_some() {
+        return Err(Failure::usage(format!("{} stores nothing; leave out --data", system.name)));
     }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(dir) = self.dir.as_deref().filter(|_| self.temporary) {
-            // what stays is in the system's folder for temporary files
-            let _ = std::fs::remove_dir_all(dir);
-        }
+    let settings = arguments.settings.iter().cloned().collect();
+    let uses_directory =
+        (system.uses_directory)(&settings).map_err(|error| failure(ServiceError::Settings(error)))?;
+    if !uses_directory {
+        return Ok(OwnDir { path: None, temporary: false });
     }
+    if arguments.data.is_some() || arguments.durability == Durability::Memory {
+        return Ok(OwnDir { path: arguments.data.clone(), temporary: false });
+    }
+    let dir = std::env::temp_dir().join(format!("tidemark-serve-{}", std::process::id()));
+    output::private_dir(&dir).map_err(|error| {
+        Failure::usage(format!("cannot make {}: {error}; name a directory with --data", dir.display()))
+    })?;
+    output::remark(&format!("no --data: the data is in {} and goes when this stops", dir.display()));
+    Ok(OwnDir { path: Some(dir), temporary: true })
 }

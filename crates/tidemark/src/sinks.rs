@@ -44,7 +44,7 @@ impl SinkArguments {
         if let Some(address) = self.metrics {
             let metrics = Metrics::serve(address, figures.clone(), pins).map_err(|error| {
                 let reason = "take another port, or port 0 for a free one";
-                Failure::usage(format!("--metrics: nobody can listen at {address}: {error}; {reason}"))
+                Failure::usage(format!("--metrics: cannot listen at {address}: {error}; {reason}"))
             })?;
             output::remark(&format!("metrics at http://{}/metrics", metrics.address()));
             shown._metrics = Some(metrics);
@@ -65,7 +65,7 @@ fn headers() -> Result<Headers, Failure> {
     match std::env::var(HEADERS_VARIABLE) {
         Ok(text) => Headers::parse(&text).map_err(|error| wrong(&error)),
         Err(VarError::NotPresent) => Ok(Headers::default()),
-        Err(VarError::NotUnicode(_)) => Err(wrong("it is no UTF-8")),
+        Err(VarError::NotUnicode(_)) => Err(wrong("it is not UTF-8")),
     }
 }
 

@@ -8,7 +8,7 @@ use tidemark_report::{html, json};
 
 use crate::args::VerifyArguments;
 use crate::failure::Failure;
-use crate::watch::{Watch, Wish};
+use crate::watch::{Watch, WatchOptions};
 use crate::{output, report, run};
 
 /// Verifies a run and shows it.
@@ -17,8 +17,8 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     let mut run = run::open(&dir)?;
     let status = {
-        let wish = Wish { quiet: arguments.quiet, ..Wish::default() };
-        let mut watch = Watch::new(wish, &run.manifest.scenario)?;
+        let watch_options = WatchOptions { quiet: arguments.quiet, ..WatchOptions::default() };
+        let mut watch = Watch::new(watch_options, &run.manifest.scenario)?;
         let mut tell = |step: verify::Step| watch.show(Progress::Verifying { read: step.read, of: step.of });
         verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
     };

@@ -8,7 +8,7 @@ use crate::progress::ProgressLine;
 
 /// How somebody wishes to watch.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wish {
+pub struct WatchOptions {
     /// On the whole screen.
     pub tui: bool,
     /// Not at all.
@@ -36,22 +36,26 @@ enum View {
 impl Watch {
     /// With the view where it is wanted and can be had. `title` stands at its top.
     #[cfg(feature = "tui")]
-    pub fn new(wish: Wish, title: &str) -> Result<Watch, Failure> {
-        if wish.tui {
+    pub fn new(watch_options: WatchOptions, title: &str) -> Result<Watch, Failure> {
+        if watch_options.tui {
             crate::tui::possible().map_err(Failure::usage)?;
         }
-        let view = if wish.tui { View::Wanted(title.to_owned()) } else { View::None };
-        Ok(Watch { view, line: ProgressLine::new(wish.quiet || wish.tui), goal: wish.goal })
+        let view = if watch_options.tui { View::Wanted(title.to_owned()) } else { View::None };
+        Ok(Watch {
+            view,
+            line: ProgressLine::new(watch_options.quiet || watch_options.tui),
+            goal: watch_options.goal,
+        })
     }
 
     /// This build has no view.
     #[cfg(not(feature = "tui"))]
-    pub fn new(wish: Wish, _title: &str) -> Result<Watch, Failure> {
-        if wish.tui {
+    pub fn new(watch_options: WatchOptions, _title: &str) -> Result<Watch, Failure> {
+        if watch_options.tui {
             let reason = "this program was built without the full-screen view; leave --tui out, or build it again with: cargo build --release --features tui";
             return Err(Failure::usage(reason));
         }
-        Ok(Watch { line: ProgressLine::new(wish.quiet), goal: wish.goal })
+        Ok(Watch { line: ProgressLine::new(watch_options.quiet), goal: watch_options.goal })
     }
 
     /// Shows what happens.

@@ -1,11 +1,9 @@
 //! A run that has already failed is cut short only where that is asked for.
 
-mod program;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
-use program::{code, run, stderr, stdout};
+use crate::program::{code, run, stderr, stdout};
 use serde_json::Value;
 
 /// Longer than anything else here takes.
@@ -20,7 +18,7 @@ fn scenario(objective: &str) -> String {
 }
 
 #[test]
-fn a_hopeless_run_is_cut_short_and_says_why() {
+fn a_failed_run_is_cut_short_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("asks.yaml"), scenario("{objective: errors = 0, abort early: true}"))
         .unwrap();
@@ -53,7 +51,7 @@ fn a_hopeless_run_is_cut_short_and_says_why() {
             (&manifest["interrupted"], &manifest["objectives"][0]["met"]),
             (&false.into(), &false.into())
         );
-        assert!(fs::read_to_string(dir.join("events.jsonl")).unwrap().contains("\"hopeless\""));
+        assert!(fs::read_to_string(dir.join("events.jsonl")).unwrap().contains("\"unreachable\""));
         let text = stdout(&run(folder.path(), &["report", "last"]));
         assert!(text.contains("stopped early: the figures are of the part that ran"), "{text}");
     }

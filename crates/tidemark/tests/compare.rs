@@ -1,11 +1,9 @@
 //! Scenarios that are compared, with the real executable.
 
-mod program;
-
 use std::fs;
 use std::path::Path;
 
-use program::{code, run, stderr, stdout};
+use crate::program::{code, run, stderr, stdout};
 use serde_json::Value;
 
 /// A session of one request, so that there is an equal rate; and two of it that are compared.

@@ -1,13 +1,11 @@
 //! What is broken on purpose comes back, is told with its dip, and leaves nothing behind on any way out.
 
-mod program;
-
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use program::{children, code, is_alive, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{children, code, is_alive, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! Whatever is given to `tidemark hit`, it becomes the scenario that was meant, or is refused with a reason.
 
-mod program;
-
 use std::path::Path;
 
-use program::{code, run, stderr, stdout};
+use crate::program::{code, run, stderr, stdout};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tidemark_scenario::load_text;

@@ -1,7 +1,5 @@
 //! `tidemark hit` over TLS, on the real executable: whom it trusts, and what it says where it does not.
 
-mod program;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 
-use program::{code, run, stderr, stdout};
+use crate::program::{code, run, stderr, stdout};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;

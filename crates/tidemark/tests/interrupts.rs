@@ -1,7 +1,5 @@
 //! Every way out of a run, and that nothing is left behind on any.
 
-mod program;
-
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -9,7 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 
-use program::{children, is_alive, send, tidemark, wait_until};
+use crate::program::{children, is_alive, send, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -187,8 +185,8 @@ fn ctrl_c_before_the_load_leaves_a_run_that_says_so() {
 
 /// The run in `out` can be shown in every form, and again, and says how complete it is.
 fn reported(folder: &Path, saying: &str) -> Value {
-    let json = program::run(folder, &["report", "out", "--json"]);
-    assert_eq!(program::code(&json), 0, "{}", program::stderr(&json));
+    let json = crate::program::run(folder, &["report", "out", "--json"]);
+    assert_eq!(crate::program::code(&json), 0, "{}", crate::program::stderr(&json));
     let summary: Value = serde_json::from_slice(&json.stdout).expect("one object");
     let reasons = summary["verdict"]["reasons"].as_array().expect("reasons");
     assert!(
@@ -196,10 +194,10 @@ fn reported(folder: &Path, saying: &str) -> Value {
             || reasons.iter().any(|reason| reason.as_str().is_some_and(|text| text.contains(saying))),
         "{reasons:?}"
     );
-    let text = program::run(folder, &["report", "out"]);
-    assert_eq!(program::code(&text), 0, "{}", program::stderr(&text));
-    let page = program::run(folder, &["report", "out", "--html", "page.html"]);
-    assert_eq!(program::code(&page), 0, "{}", program::stderr(&page));
+    let text = crate::program::run(folder, &["report", "out"]);
+    assert_eq!(crate::program::code(&text), 0, "{}", crate::program::stderr(&text));
+    let page = crate::program::run(folder, &["report", "out", "--html", "page.html"]);
+    assert_eq!(crate::program::code(&page), 0, "{}", crate::program::stderr(&page));
     assert!(folder.join("page.html").is_file());
     summary
 }

@@ -1,8 +1,6 @@
 //! The ledger from the scenario to the run directory: what it says is what a store has seen, also of a run that is
 //! killed.
 
-mod program;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use program::{code, run, stderr, stdout, tidemark, wait_until};
+use crate::program::{code, run, stderr, stdout, tidemark, wait_until};
 use serde_json::Value;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, Reading, Search};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};

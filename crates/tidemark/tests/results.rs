@@ -1,10 +1,8 @@
 //! Results for CI, of the real executable.
 
-mod program;
-
 use std::fs;
 
-use program::{code, run, stderr, stdout, tidemark};
+use crate::program::{code, run, stderr, stdout, tidemark};
 use serde_json::Value;
 
 const SHORT: [&str; 9] =

@@ -1,14 +1,12 @@
 //! Nothing secret is written down, with the real executable.
 
-mod program;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use program::store::Store;
-use program::{code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::store::Store;
+use crate::program::{code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 
 /// Every file of a folder that holds one of these texts, with it.

@@ -1,14 +1,12 @@
 //! One meaning for each exit status, whichever verb ends with it; and what was stopped is a pass nowhere.
 
-mod program;
-
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 
-use program::store::{Store, scenario};
-use program::{code, run, send, stderr, tidemark, wait_until};
+use crate::program::store::{Store, scenario};
+use crate::program::{code, run, send, stderr, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -23,7 +21,7 @@ fn a_place_where_nobody_answers_is_the_same_for_all() {
     let folder = tempfile::tempdir().unwrap();
     let place = nobody();
     for (url, status, says) in [
-        (place.as_str(), 1, "nobody answers"),
+        (place.as_str(), 1, "unreachable"),
         ("http://no-such-host.invalid", 2, "no-such-host.invalid"),
         ("http://[::1", 2, "http://[::1"),
     ] {
@@ -51,9 +49,9 @@ fn where_nobody_answers_every_result_says_so() {
         assert_eq!(code(&output), 1, "{}", stderr(&output));
         let said: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(said["verdict"]["status"], "fail");
-        assert!(said["verdict"]["reasons"][0].as_str().unwrap().contains("nobody answers"), "{said}");
+        assert!(said["verdict"]["reasons"][0].as_str().unwrap().contains("unreachable"), "{said}");
         let junit = fs::read_to_string(folder.path().join("junit.xml")).unwrap();
-        assert!(junit.contains("failures=\"1\"") && junit.contains("nobody answers"), "{junit}");
+        assert!(junit.contains("failures=\"1\"") && junit.contains("unreachable"), "{junit}");
         assert!(!folder.path().join("run.md").exists() && !folder.path().join("run.csv").exists());
     }
 }
@@ -110,7 +108,7 @@ fn what_was_stopped_is_a_pass_nowhere() {
         // and shown again it is the same
         for arguments in [&["report", "out"][..], &["report", "out", "--json"]] {
             let again = run(folder.path(), arguments);
-            let text = program::stdout(&again);
+            let text = crate::program::stdout(&again);
             assert!(!text.contains("PASS") && !text.contains("\"status\": \"pass\""), "{text}");
         }
     }

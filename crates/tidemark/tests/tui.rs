@@ -10,7 +10,7 @@ fn without_a_terminal_it_is_refused_before_anything_is_started() {
     for verb in [&["run", "airline"][..], &["hit", "http://127.0.0.1:1/"]] {
         let output = run(folder.path(), &[verb, &["--tui"]].concat());
         assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{}", stderr(&output));
-        let says = if cfg!(feature = "tui") { "standard output is none" } else { "--features tui" };
+        let says = if cfg!(feature = "tui") { "standard output is not a terminal" } else { "--features tui" };
         assert!(stderr(&output).contains(says), "{}", stderr(&output));
         assert!(!folder.path().join("runs").exists());
     }

@@ -1,13 +1,11 @@
 //! From a scenario's first write to the exit status: a run against a store that keeps, loses, or goes away.
 
-mod program;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use program::store::{Store, VERIFY, scenario};
-use program::{code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::store::{Store, VERIFY, scenario};
+use crate::program::{code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -1,13 +1,11 @@
 //! What can be driven can be verified: over TLS and over a unix socket, with the run and again later.
 
-mod program;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use program::store::{Store, VERIFY, scenario};
-use program::{code, run, stderr, stdout};
+use crate::program::store::{Store, VERIFY, scenario};
+use crate::program::{code, run, stderr, stdout};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;

@@ -63,7 +63,7 @@ impl std::str::FromStr for Delay {
     fn from_str(text: &str) -> Result<Delay, String> {
         let wrong = || {
             format!(
-                "`{text}` is no delay; write fixed:5ms, exponential:5ms, lognormal:4ms,0.8 or bimodal:2ms,50ms,0.05"
+                "`{text}` is not a delay; write fixed:5ms, exponential:5ms, lognormal:4ms,0.8 or bimodal:2ms,50ms,0.05"
             )
         };
         let (name, values) = text.split_once(':').ok_or_else(wrong)?;

@@ -146,7 +146,7 @@ impl FromStr for Fault {
         });
         fault.ok_or_else(|| {
             let words: Vec<_> = WORDS.iter().map(|(word, _)| *word).collect();
-            format!("`{text}` is no fault; write {}, status:500, late:300ms or drip:2s", words.join(", "))
+            format!("`{text}` is not a fault; write {}, status:500, late:300ms or drip:2s", words.join(", "))
         })
     }
 }
@@ -179,7 +179,7 @@ impl FromStr for Faults {
             ((1..=OF_MAX).contains(&of) && failing <= of).then_some((failing, of))
         });
         let (failing, of) = numbers.ok_or_else(|| {
-            format!("`{share}` is no share; write 1/20 for one request of twenty, at most of {OF_MAX}")
+            format!("`{share}` is not a share; write 1/20 for one request of twenty, at most of {OF_MAX}")
         })?;
         Ok(Faults(fault.of_every(failing, of)))
     }

@@ -69,7 +69,7 @@ impl Peer {
     }
 
     /// Reads what has come and tells what each request asks for; false when the peer is gone.
-    pub fn read(&mut self, buffer: &mut [u8], asked: &mut Vec<Asked>) -> bool {
+    pub fn read(&mut self, buffer: &mut [u8], asked: &mut Vec<Request>) -> bool {
         while !self.is_forgotten {
             match self.read_plain(buffer) {
                 Ok(0) => return false,
@@ -89,13 +89,13 @@ impl Peer {
     }
 
     /// Cuts whole requests from what has come. One with a body is there with its head: nothing depends on the rest.
-    fn take_requests(&mut self, asked: &mut Vec<Asked>) {
+    fn take_requests(&mut self, asked: &mut Vec<Request>) {
         loop {
             let of_body = self.body_left.min(self.head.len());
             self.head.drain(..of_body);
             self.body_left -= of_body;
             let Some(end) = self.head.windows(4).position(|four| four == b"\r\n\r\n") else { return };
-            asked.push(Asked::by(&self.head[..end]));
+            asked.push(Request::parse(&self.head[..end]));
             self.body_left = body_bytes(&self.head[..end]);
             self.head.drain(..end + 4);
         }
@@ -129,21 +129,21 @@ impl Peer {
 
 /// What a request asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct Request {
     /// The number at the end of its path.
     pub number: u64,
     /// The field `fault` of its query.
     pub fault: Option<String>,
 }
 
-impl Asked {
-    fn by(head: &[u8]) -> Asked {
+impl Request {
+    fn parse(head: &[u8]) -> Request {
         let target = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
         let mut parts = target.splitn(2, |byte| *byte == b'?');
         let number = path_number(parts.next().unwrap_or_default());
         let mut fields = parts.next().unwrap_or_default().split(|byte| *byte == b'&');
         let fault = fields.find_map(|field| field.strip_prefix(b"fault="));
-        Asked { number, fault: fault.map(|text| String::from_utf8_lossy(text).into_owned()) }
+        Request { number, fault: fault.map(|text| String::from_utf8_lossy(text).into_owned()) }
     }
 }
 
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn what_a_request_asks_for() {
-        let asked = |number, fault: Option<&str>| Asked { number, fault: fault.map(str::to_owned) };
-        assert_eq!(Asked::by(b"GET /shard/13 HTTP/1.1\r\nHost: x9"), asked(13, None));
-        assert_eq!(Asked::by(b"GET /7?x=9&fault=reset@1/2 HTTP/1.1"), asked(7, Some("reset@1/2")));
-        assert_eq!(Asked::by(b"GET / HTTP/1.1"), asked(0, None));
-        assert_eq!(Asked::by(b"nonsense"), asked(0, None));
+        let asked = |number, fault: Option<&str>| Request { number, fault: fault.map(str::to_owned) };
+        assert_eq!(Request::parse(b"GET /shard/13 HTTP/1.1\r\nHost: x9"), asked(13, None));
+        assert_eq!(Request::parse(b"GET /7?x=9&fault=reset@1/2 HTTP/1.1"), asked(7, Some("reset@1/2")));
+        assert_eq!(Request::parse(b"GET / HTTP/1.1"), asked(0, None));
+        assert_eq!(Request::parse(b"nonsense"), asked(0, None));
     }
 
     #[test]

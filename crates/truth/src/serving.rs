@@ -12,7 +12,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use rustls::{ServerConfig, ServerConnection};
 use slab::Slab;
 
-use crate::peer::{Asked, Peer};
+use crate::peer::{Peer, Request};
 use crate::refusing::Refusing;
 use crate::server::Shared;
 use crate::timer::{Clock, Timer, nanoseconds};
@@ -80,7 +80,7 @@ pub(crate) struct Loop {
     down_since_ns: Option<u64>,
     by_url: HashMap<String, ByUrl>,
     buffer: Vec<u8>,
-    asked: Vec<Asked>,
+    requests: Vec<Request>,
 }
 
 impl Loop {
@@ -117,7 +117,7 @@ impl Loop {
             down_since_ns: None,
             by_url: HashMap::new(),
             buffer: vec![0; READ_BYTES],
-            asked: Vec::new(),
+            requests: Vec::new(),
             behaviour,
         };
         Ok((server, waker))
@@ -288,10 +288,10 @@ impl Loop {
     fn receive(&mut self, key: usize) {
         let Some(peer) = self.peers.get_mut(key) else { return };
         let peer_number = peer.number;
-        let mut asked = std::mem::take(&mut self.asked);
-        let there = peer.read(&mut self.buffer, &mut asked);
+        let mut requests = std::mem::take(&mut self.requests);
+        let there = peer.read(&mut self.buffer, &mut requests);
         let received_ns = self.clock.now_ns();
-        for Asked { number, fault } in asked.drain(..) {
+        for Request { number, fault } in requests.drain(..) {
             self.truth.first_request_ns.get_or_insert(received_ns);
             let shard = (number % self.behaviour.delays.len() as u64) as usize;
             let begin_ns = match self.behaviour.capacity_per_s {
@@ -317,7 +317,7 @@ impl Loop {
                 sent_bytes: 0,
             }));
         }
-        self.asked = asked;
+        self.requests = requests;
         if !there {
             self.peers.remove(key);
         }

@@ -13,8 +13,8 @@ use super::watching::LOOK_EVERY;
 use super::{Experiment, Record, driven, written};
 use crate::disk::Disks;
 use crate::error::LabError;
-use crate::faults::{Faults, Means};
-use crate::interrupt::Wish;
+use crate::faults::{Faults, Injectors};
+use crate::interrupt::StopRequest;
 use crate::link::{self, Link};
 use crate::monitor::{Monitor, SYSTEM};
 use crate::progress::{Progress, Watcher};
@@ -44,7 +44,7 @@ pub struct Environment {
 pub struct Prepared {
     /// What faults can be aimed at.
     pub targets: Vec<Handle>,
-    pub means: Means,
+    pub injectors: Injectors,
     /// When the stores and the system were ready.
     pub ready: Vec<(Instant, String)>,
     pub environment: Environment,
@@ -102,16 +102,16 @@ impl Experiment {
             )
         }));
         let of_system = link.map(|link| (SYSTEM.to_owned(), link));
-        let means =
-            Means { links: of_system.into_iter().chain(stores.links()).collect(), disks: disks.clone() };
-        Faults::check(&plan.faults, &targets, &means)?;
+        let injectors =
+            Injectors { links: of_system.into_iter().chain(stores.links()).collect(), disks: disks.clone() };
+        Faults::check(&plan.faults, &targets, &injectors)?;
 
         let synced_before = self.probe(&system, progress)?;
         if let Some(part) = self.prepare_data(&mut system, progress)? {
             record.writer.add_to_ledger(&part, 0).map_err(written)?;
         }
         let environment = Environment { monitor, recipe, synced_before, system, stores, _disks: disks };
-        Ok(Prepared { targets, means, ready, environment })
+        Ok(Prepared { targets, injectors, ready, environment })
     }
 
     fn start_stores(&self, disks: &Disks, progress: &Watcher<'_>) -> Result<Stores, LabError> {
@@ -123,7 +123,7 @@ impl Experiment {
             keep_data: self.options.keep_data,
         };
         let mut tell = |text| progress.tell(Progress::Store { text });
-        Stores::start(&self.plan.stores, &setup, &|| self.wish(), &mut tell)
+        Stores::start(&self.plan.stores, &setup, &|| self.stop_request(), &mut tell)
     }
 
     /// Disks of their own for the data of whatever faults are to fill.
@@ -137,7 +137,7 @@ impl Experiment {
             && !matches!(self.plan.system.origin, SystemOrigin::Shipped(_))
         {
             return Err(LabError::Usage(format!(
-                "`{fault}` cannot be: only of a system that is started with `serve`, and of stores, it is known where its \
+                "`{fault}` is not possible: only of a system that is started with `serve`, and of stores, it is known where its \
                  data is"
             )));
         }
@@ -167,7 +167,7 @@ impl Experiment {
             system.http = HttpVersion::One;
         }
         stores.resolve(&mut system);
-        let mut running = Running::start(&system, &setup, &|| self.wish())?;
+        let mut running = Running::start(&system, &setup, &|| self.stop_request())?;
         if self.plan.has_calls() {
             let path = system.rpc.as_deref().unwrap_or(RPC_PATH);
             running.greet_calls(path, self.plan.called())?;
@@ -196,7 +196,8 @@ impl Experiment {
             return Err(LabError::Usage("only a link over TCP can be slowed or cut".into()));
         };
         let link = Link::to(address);
-        let link = link.map_err(|error| LabError::Start(format!("no link to {address}: {error}")))?;
+        let link =
+            link.map_err(|error| LabError::Start(format!("cannot open a link to {address}: {error}")))?;
         system.target.address = link.address.into();
         Ok(Some(Arc::new(link)))
     }
@@ -222,7 +223,7 @@ impl Experiment {
         system: &Running,
         progress: &Watcher<'_>,
     ) -> Result<Option<SyncProbe>, LabError> {
-        if self.wish() == Wish::Abort {
+        if self.stop_request() == StopRequest::Abort {
             return Err(LabError::Interrupted(None));
         }
         let Some(data) = system.data_dir().filter(|_| system.durability.as_deref() == Some(SYNCED)) else {
@@ -266,7 +267,7 @@ impl Experiment {
     }
 
     fn go_on(&self) -> Result<(), LabError> {
-        if self.wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
+        if self.stop_request() == StopRequest::None { Ok(()) } else { Err(LabError::Interrupted(None)) }
     }
 }
 

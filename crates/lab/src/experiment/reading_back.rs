@@ -10,7 +10,7 @@ use super::preparing::Environment;
 use super::watching::{Driven, Load};
 use super::{Experiment, Record, written};
 use crate::error::LabError;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 use crate::progress::{Progress, Watcher};
 use crate::system::Running;
 use crate::timetable::microseconds;
@@ -40,8 +40,8 @@ impl Experiment {
         let Environment { recipe, system, stores, synced_before, .. } = &mut environment;
         let now_us = || microseconds(epoch.elapsed()) as i64;
         let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
-        if needs_nodes && self.wish() == Wish::GoOn {
-            let restored = faults.restore(&|| self.wish() == Wish::GoOn);
+        if needs_nodes && self.stop_request() == StopRequest::None {
+            let restored = faults.restore(&|| self.stop_request() == StopRequest::None);
             restored.iter().try_for_each(|event| record.writer.add_event(event)).map_err(written)?;
         }
         let stop = |system: &mut Running, record: &mut Record<'_>| {
@@ -66,9 +66,10 @@ impl Experiment {
         let at_us = now_us();
         stop(system, record)?;
         // whoever stopped the run does not want to wait for this
-        let after = if self.wish() == Wish::GoOn { self.probe(system, progress)? } else { None };
+        let after =
+            if self.stop_request() == StopRequest::None { self.probe(system, progress)? } else { None };
         record.account.synced(synced_before.take(), after);
-        for (name, ending) in stores.stop(&|| self.wish() != Wish::Abort) {
+        for (name, ending) in stores.stop(&|| self.stop_request() != StopRequest::Abort) {
             record.account.store_stopped(&name, &ending);
             record.event(at_us, "stopped", format!("{name}: {ending}"))?;
         }
@@ -83,11 +84,11 @@ impl Experiment {
         load: &Load,
         progress: &Watcher<'_>,
     ) -> Result<Option<Unfinished>, LabError> {
-        let is_there = load.system_ended.is_none() && self.wish() == Wish::GoOn;
+        let is_there = load.system_ended.is_none() && self.stop_request() == StopRequest::None;
         let Some(recipe) = recipe.filter(|_| is_there) else { return Ok(None) };
         let mut tell =
             |step: verify::Step| progress.tell(Progress::Verifying { read: step.read, of: step.of });
-        let goes_on = || self.wish() == Wish::GoOn;
+        let goes_on = || self.stop_request() == StopRequest::None;
         verify::catch_up(&self.run_dir, recipe, &system.target, &goes_on, &mut tell)
     }
 
@@ -104,12 +105,12 @@ impl Experiment {
         if load.system_ended.is_some() && recipe.asks_the_system() {
             return entered("the system ended by itself, so that nobody could be asked");
         }
-        if self.wish() != Wish::GoOn {
+        if self.stop_request() != StopRequest::None {
             return entered(STOPPED_BEFORE);
         }
         let mut tell =
             |step: verify::Step| progress.tell(Progress::Verifying { read: step.read, of: step.of });
-        let goes_on = || self.wish() == Wish::GoOn;
+        let goes_on = || self.stop_request() == StopRequest::None;
         let mut search = |holdings: &dyn Holdings| {
             verify::verify(&self.run_dir, recipe, holdings, &goes_on, &mut tell).map(Some).map_err(written)
         };

@@ -11,13 +11,13 @@ use super::preparing::Environment;
 use super::{Experiment, Record, driven, written};
 use crate::error::LabError;
 use crate::faults::Faults;
-use crate::hopeless::{Hopeless, Watch};
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
 use crate::silence::Silence;
 use crate::started::try_held;
 use crate::timetable::{Timetable, microseconds};
+use crate::unreachable::{Unreachable, Watch};
 use crate::verdict;
 
 /// How often a wish to stop, the phase and the system are looked at.
@@ -47,11 +47,11 @@ pub struct Load {
     /// How the system ended, if it did so by itself.
     pub system_ended: Option<String>,
     /// The objective that cut it short.
-    pub hopeless: Option<Hopeless>,
+    pub unreachable: Option<Unreachable>,
     /// When requests succeeded and failed.
     pub silence: Silence,
     /// What there was while no fault was felt, where there are faults.
-    pub calm: Option<Totals>,
+    pub undisturbed: Option<Totals>,
     /// Who else used the machine.
     pub neighbours: Neighbours,
 }
@@ -60,7 +60,7 @@ pub struct Load {
 #[derive(Clone, Copy)]
 enum Reason {
     Interrupted,
-    Hopeless,
+    Unreachable,
     Exited,
 }
 
@@ -69,7 +69,7 @@ impl Reason {
     fn kind(self) -> &'static str {
         match self {
             Reason::Interrupted => "interrupted",
-            Reason::Hopeless => "hopeless",
+            Reason::Unreachable => "unreachable",
             Reason::Exited => "exited",
         }
     }
@@ -80,7 +80,7 @@ struct Watching<'a, 'w> {
     plan: &'a Plan,
     /// The run's zero.
     epoch: Instant,
-    wish: &'a dyn Fn() -> Wish,
+    stop_request: &'a dyn Fn() -> StopRequest,
     record: &'a mut Record<'w>,
     environment: &'a mut Environment,
     faults: &'a mut Faults,
@@ -91,11 +91,11 @@ struct Seen<'p> {
     timetable: Timetable,
     watch: Watch<'p>,
     silence: Silence,
-    calm: Option<Totals>,
+    undisturbed: Option<Totals>,
     neighbours: Neighbours,
     /// Whether the load was told to end before its time.
     stopping: bool,
-    hopeless: Option<Hopeless>,
+    unreachable: Option<Unreachable>,
     system_ended: Option<String>,
 }
 
@@ -106,19 +106,21 @@ impl<'p> Seen<'p> {
             watch: Watch::new(plan, timetable.window_s()),
             timetable,
             silence: Silence::new(plan.faults.is_empty() && verdict::judges_errors(plan)),
-            calm: (!plan.faults.is_empty()).then(|| Totals::new(&plan.labels)),
+            undisturbed: (!plan.faults.is_empty()).then(|| Totals::new(&plan.labels)),
             neighbours: Neighbours::default(),
             stopping: false,
-            hopeless: None,
+            unreachable: None,
             system_ended: None,
         }
     }
 
     fn add(&mut self, interval: &ThreadInterval, faults: &Faults) {
         self.silence.add(interval);
-        let calm = self.calm.as_mut();
-        if let Some(calm) = calm.filter(|_| !faults.are_felt(interval.start_us, interval.end_us)) {
-            calm.add_interval(interval);
+        let undisturbed = self.undisturbed.as_mut();
+        if let Some(undisturbed) =
+            undisturbed.filter(|_| !faults.are_felt(interval.start_us, interval.end_us))
+        {
+            undisturbed.add_interval(interval);
         }
     }
 }
@@ -134,7 +136,7 @@ impl Experiment {
         let watching = Watching {
             plan: &self.plan,
             epoch,
-            wish: &|| self.wish(),
+            stop_request: &|| self.stop_request(),
             record,
             environment: &mut environment,
             faults: &mut faults,
@@ -182,8 +184,8 @@ impl Watching<'_, '_> {
         self.look(now_us)?;
         seen.neighbours.look(now_us, false);
         let end = drive.join().map_err(driven)?;
-        let Seen { system_ended, hopeless, silence, calm, neighbours, .. } = seen;
-        Ok(Load { end, system_ended, hopeless, silence, calm, neighbours })
+        let Seen { system_ended, unreachable, silence, undisturbed, neighbours, .. } = seen;
+        Ok(Load { end, system_ended, unreachable, silence, undisturbed, neighbours })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {
@@ -224,13 +226,13 @@ impl Watching<'_, '_> {
         looked: bool,
     ) -> Result<(), LabError> {
         let found =
-            if looked && !seen.stopping { seen.watch.hopeless(self.record.writer.totals()) } else { None };
-        match (self.wish)() {
-            Wish::Abort => {
+            if looked && !seen.stopping { seen.watch.unreachable(self.record.writer.totals()) } else { None };
+        match (self.stop_request)() {
+            StopRequest::Abort => {
                 drive.abort();
                 return Err(LabError::Interrupted(None));
             }
-            Wish::Stop if !seen.stopping => {
+            StopRequest::Stop if !seen.stopping => {
                 seen.stopping = true;
                 self.stop(drive, now_us, Reason::Interrupted, "stopped by the user".into())?;
             }
@@ -238,8 +240,8 @@ impl Watching<'_, '_> {
         }
         if let Some(found) = found.filter(|_| !seen.stopping) {
             seen.stopping = true;
-            self.stop(drive, now_us, Reason::Hopeless, found.reason.clone())?;
-            seen.hopeless = Some(found);
+            self.stop(drive, now_us, Reason::Unreachable, found.reason.clone())?;
+            seen.unreachable = Some(found);
         }
         if seen.system_ended.is_none()
             && let Some((ending, reason)) = self.gone(now_us)

@@ -7,7 +7,7 @@ use crate::started::Started;
 
 /// What was done to it, in order.
 #[derive(Debug, Default)]
-struct Stand {
+struct FakeTarget {
     name: &'static str,
     done: Vec<&'static str>,
     never_back: bool,
@@ -15,7 +15,7 @@ struct Stand {
     process: Process,
 }
 
-impl Started for Stand {
+impl Started for FakeTarget {
     fn name(&self) -> &str {
         if self.name.is_empty() { "system" } else { self.name }
     }
@@ -57,12 +57,12 @@ fn fault(at_ms: u64, kind: FaultKind, lasts_ms: Option<u64>) -> Fault {
     Fault { at: Duration::from_millis(at_ms), target: "system".into(), kind, lasts }
 }
 
-fn begin(stand: Stand, plan: &[Fault]) -> (Arc<Mutex<Stand>>, Faults) {
-    let stand = Arc::new(Mutex::new(stand));
-    let started = vec![Arc::clone(&stand) as Handle];
-    Faults::check(plan, &started, &Means::default()).unwrap();
-    let faults = Faults::begin(plan, started, Means::default(), Instant::now(), 1_000).unwrap();
-    (stand, faults)
+fn begin(target: FakeTarget, plan: &[Fault]) -> (Arc<Mutex<FakeTarget>>, Faults) {
+    let target = Arc::new(Mutex::new(target));
+    let started = vec![Arc::clone(&target) as Handle];
+    Faults::check(plan, &started, &Injectors::default()).unwrap();
+    let faults = Faults::begin(plan, started, Injectors::default(), Instant::now(), 1_000).unwrap();
+    (target, faults)
 }
 
 /// Waits for so many events.
@@ -83,9 +83,9 @@ fn each_comes_in_its_time_and_is_told_with_the_true_one() {
         fault(10, FaultKind::Freeze, Some(5)),
         fault(20, FaultKind::Stop, Some(1)),
     ];
-    let (stand, mut faults) = begin(Stand::default(), &plan);
+    let (target, mut faults) = begin(FakeTarget::default(), &plan);
     let told = events(&mut faults, 8);
-    assert_eq!(held(&stand).done, ["kill", "restart", "freeze", "thaw", "stop", "restart"]);
+    assert_eq!(held(&target).done, ["kill", "restart", "freeze", "thaw", "stop", "restart"]);
     assert_eq!(told[0].text, "kill system, restart after 2ms");
     assert!(told.is_sorted_by_key(|event| event.at_us), "{told:?}");
     let records = faults.records();
@@ -99,30 +99,30 @@ fn each_comes_in_its_time_and_is_told_with_the_true_one() {
 
 #[test]
 fn an_end_in_the_middle_thaws_and_waits_for_nothing() {
-    let (stand, mut faults) = begin(Stand::default(), &[fault(0, FaultKind::Freeze, Some(600_000))]);
+    let (target, mut faults) = begin(FakeTarget::default(), &[fault(0, FaultKind::Freeze, Some(600_000))]);
     events(&mut faults, 1);
     assert!(faults.are_felt(5_000_000, 6_000_000) && !faults.are_felt(0, 0));
     assert_eq!(faults.end().len(), 1);
-    assert_eq!(held(&stand).done, ["freeze", "thaw"]);
+    assert_eq!(held(&target).done, ["freeze", "thaw"]);
     // a restart that takes long is given up
-    let never_back = Stand { never_back: true, ..Stand::default() };
-    let (stand, mut faults) = begin(never_back, &[fault(0, FaultKind::Kill, Some(0))]);
+    let never_back = FakeTarget { never_back: true, ..FakeTarget::default() };
+    let (target, mut faults) = begin(never_back, &[fault(0, FaultKind::Kill, Some(0))]);
     events(&mut faults, 2);
     drop(faults);
-    assert_eq!(held(&stand).done, ["kill", "restart"]);
+    assert_eq!(held(&target).done, ["kill", "restart"]);
     // and one that is not due yet never comes
-    let (stand, faults) = begin(Stand::default(), &[fault(600_000, FaultKind::Kill, None)]);
+    let (target, faults) = begin(FakeTarget::default(), &[fault(600_000, FaultKind::Kill, None)]);
     drop(faults);
-    assert!(held(&stand).done.is_empty());
+    assert!(held(&target).done.is_empty());
 }
 
 #[test]
 fn a_store_is_all_of_its_nodes() {
-    let node = |name| Arc::new(Mutex::new(Stand { name, ..Stand::default() }));
+    let node = |name| Arc::new(Mutex::new(FakeTarget { name, ..FakeTarget::default() }));
     let nodes = [node("cassandra.1"), node("cassandra.2"), node("cassandra2"), node("system")];
     let started: Vec<Handle> = nodes.iter().map(|node| Arc::clone(node) as Handle).collect();
     let plan = [Fault { target: "cassandra".into(), ..fault(0, FaultKind::Freeze, Some(1)) }];
-    let mut faults = Faults::begin(&plan, started, Means::default(), Instant::now(), 0).unwrap();
+    let mut faults = Faults::begin(&plan, started, Injectors::default(), Instant::now(), 0).unwrap();
     events(&mut faults, 2);
     let done = nodes.each_ref().map(|node| held(node).done.len());
     assert_eq!(done, [2, 2, 0, 0]);
@@ -130,12 +130,12 @@ fn a_store_is_all_of_its_nodes() {
 
 #[test]
 fn what_is_down_at_the_end_comes_back_to_be_asked_if_it_was_to() {
-    let node = |name| Arc::new(Mutex::new(Stand { name, ..Stand::default() }));
+    let node = |name| Arc::new(Mutex::new(FakeTarget { name, ..FakeTarget::default() }));
     let nodes = [node("cassandra.1"), node("cassandra.2"), node("system")];
     let started: Vec<Handle> = nodes.iter().map(|node| Arc::clone(node) as Handle).collect();
     let of = |target: &str, lasts| Fault { target: target.into(), ..fault(600_000, FaultKind::Kill, lasts) };
     let plan = [of("cassandra.1", None), of("cassandra.2", Some(1))];
-    let mut faults = Faults::begin(&plan, started, Means::default(), Instant::now(), 0).unwrap();
+    let mut faults = Faults::begin(&plan, started, Injectors::default(), Instant::now(), 0).unwrap();
     faults.end();
     assert_eq!(faults.restore(&|| true).len(), 2);
     assert_eq!(nodes.each_ref().map(|node| held(node).done.len()), [0, 1, 1]);
@@ -144,10 +144,11 @@ fn what_is_down_at_the_end_comes_back_to_be_asked_if_it_was_to() {
 #[test]
 fn what_was_on_its_way_up_at_the_end_is_waited_for_to_be_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let node = Arc::new(Mutex::new(Stand { name: "cassandra", never_back: true, ..Stand::default() }));
+    let node =
+        Arc::new(Mutex::new(FakeTarget { name: "cassandra", never_back: true, ..FakeTarget::default() }));
     let plan = [Fault { target: "cassandra".into(), ..fault(0, FaultKind::Kill, Some(0)) }];
     let started = vec![Arc::clone(&node) as Handle];
-    let mut faults = Faults::begin(&plan, started, Means::default(), Instant::now(), 0).unwrap();
+    let mut faults = Faults::begin(&plan, started, Injectors::default(), Instant::now(), 0).unwrap();
     events(&mut faults, 2);
     faults.end();
     let command = ["sleep", "600"].map(str::to_owned).to_vec();
@@ -161,7 +162,7 @@ fn what_was_on_its_way_up_at_the_end_is_waited_for_to_be_asked() {
 
 #[test]
 fn what_is_felt_after_a_fault_is_bounded() {
-    let (_stand, mut faults) = begin(Stand::default(), &[fault(0, FaultKind::Freeze, Some(1))]);
+    let (_target, mut faults) = begin(FakeTarget::default(), &[fault(0, FaultKind::Freeze, Some(1))]);
     events(&mut faults, 2);
     let healed_us = faults.records()[0].healed_us.unwrap();
     assert!(faults.are_felt(healed_us + 1, healed_us + 2));
@@ -170,7 +171,7 @@ fn what_is_felt_after_a_fault_is_bounded() {
 
 #[test]
 fn what_is_not_there_cannot_be_broken() {
-    let error = Faults::check(&[fault(0, FaultKind::Kill, None)], &[], &Means::default()).unwrap_err();
-    assert!(error.to_string().contains("`kill system` cannot be"), "{error}");
+    let error = Faults::check(&[fault(0, FaultKind::Kill, None)], &[], &Injectors::default()).unwrap_err();
+    assert!(error.to_string().contains("`kill system` is not possible"), "{error}");
     assert_eq!(error.exit_status(), 2);
 }

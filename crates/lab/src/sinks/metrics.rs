@@ -97,8 +97,8 @@ async fn accept(listener: TcpListener, figures: SharedFigures) {
 async fn answer(mut stream: TcpStream, figures: &SharedFigures) -> io::Result<()> {
     let mut head = Vec::new();
     let answer = loop {
-        match asked(&head) {
-            Asked::More if head.len() < HEAD_BYTES_MAX => {
+        match parse_head(&head) {
+            ParsedHead::More if head.len() < HEAD_BYTES_MAX => {
                 let mut part = [0; 1024];
                 let read = stream.read(&mut part).await?;
                 if read == 0 {
@@ -106,11 +106,11 @@ async fn answer(mut stream: TcpStream, figures: &SharedFigures) -> io::Result<()
                 }
                 head.extend_from_slice(&part[..read]);
             }
-            Asked::More => {
+            ParsedHead::More => {
                 break Answer::told("431 Request Header Fields Too Large", "the request is too long\n");
             }
-            Asked::Wrong => break Answer::told("400 Bad Request", "this is no request of HTTP/1.1\n"),
-            Asked::Request { method, path, openmetrics } => {
+            ParsedHead::Wrong => break Answer::told("400 Bad Request", "this is not an HTTP/1.1 request\n"),
+            ParsedHead::Request { method, path, openmetrics } => {
                 break Answer::to(&method, &path, openmetrics, figures);
             }
         }
@@ -130,25 +130,25 @@ async fn answer(mut stream: TcpStream, figures: &SharedFigures) -> io::Result<()
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum ParsedHead {
     More,
     Wrong,
     Request { method: String, path: String, openmetrics: bool },
 }
 
-fn asked(head: &[u8]) -> Asked {
+fn parse_head(head: &[u8]) -> ParsedHead {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
-        Ok(httparse::Status::Partial) => Asked::More,
-        Err(_) => Asked::Wrong,
+        Ok(httparse::Status::Partial) => ParsedHead::More,
+        Err(_) => ParsedHead::Wrong,
         Ok(httparse::Status::Complete(_)) => {
             let accepts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept"));
             let openmetrics = prefers_openmetrics(accepts.map(|header| header.value));
             let method = request.method.unwrap_or_default().to_owned();
             let target = request.path.unwrap_or_default();
             let path = target.split('?').next().unwrap_or_default().to_owned();
-            Asked::Request { method, path, openmetrics }
+            ParsedHead::Request { method, path, openmetrics }
         }
     }
 }
@@ -255,10 +255,11 @@ mod tests {
     fn requests_come_in_parts() {
         let whole = b"HEAD /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n";
         for length in 0..whole.len() {
-            assert_eq!(asked(&whole[..length]), Asked::More, "{length} bytes");
+            assert_eq!(parse_head(&whole[..length]), ParsedHead::More, "{length} bytes");
         }
-        let request = Asked::Request { method: "HEAD".into(), path: "/metrics".into(), openmetrics: false };
-        assert_eq!(asked(whole), request);
-        assert_eq!(asked(b"\x16\x03\x01\x02\x00"), Asked::Wrong);
+        let request =
+            ParsedHead::Request { method: "HEAD".into(), path: "/metrics".into(), openmetrics: false };
+        assert_eq!(parse_head(whole), request);
+        assert_eq!(parse_head(b"\x16\x03\x01\x02\x00"), ParsedHead::Wrong);
     }
 }

@@ -57,15 +57,15 @@ impl Headers {
             let name = name.trim();
             let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
             if name.is_empty() || !name.bytes().all(is_token) {
-                return Err(wrong("has a name that is none"));
+                return Err(wrong("has an invalid name"));
             }
             if ["host", "content-length", "content-type", "connection", "transfer-encoding"]
                 .iter()
                 .any(|own| name.eq_ignore_ascii_case(own))
             {
-                return Err(wrong("is one that each push has already"));
+                return Err(wrong("is set by each push already"));
             }
-            let value = percent_decode_str(value.trim()).decode_utf8().map_err(|_| wrong("is no UTF-8"))?;
+            let value = percent_decode_str(value.trim()).decode_utf8().map_err(|_| wrong("is not UTF-8"))?;
             if value.chars().any(char::is_control) {
                 return Err(wrong("holds control characters"));
             }

@@ -64,7 +64,7 @@ impl Sink for ProgressSink<'_, '_> {
         let told = match event.kind.as_str() {
             "phase" => self.phase(event),
             "fault" | "healed" => Some(Progress::Fault { text }),
-            "hopeless" => Some(Progress::CutShort { reason: text }),
+            "unreachable" => Some(Progress::CutShort { reason: text }),
             "interrupted" => Some(Progress::Stopping { interrupted: true }),
             "exited" => Some(Progress::Stopping { interrupted: false }),
             _ => None,

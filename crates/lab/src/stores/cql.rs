@@ -63,7 +63,7 @@ impl Connection {
     /// The one number that a query gives.
     pub fn count(&mut self, query: &str, consistency: Consistency) -> io::Result<u64> {
         match self.query(query, consistency)? {
-            (OP_RESULT, body) => number(&body).ok_or_else(|| odd("an answer that is no number")),
+            (OP_RESULT, body) => number(&body).ok_or_else(|| odd("an answer that is not a number")),
             (op, body) => Err(refused(op, &body)),
         }
     }
@@ -71,7 +71,7 @@ impl Connection {
     /// The one text that a query gives.
     pub fn text(&mut self, query: &str, consistency: Consistency) -> io::Result<String> {
         match self.query(query, consistency)? {
-            (OP_RESULT, body) => text(&body).ok_or_else(|| odd("an answer that is no text")),
+            (OP_RESULT, body) => text(&body).ok_or_else(|| odd("an answer that is not text")),
             (op, body) => Err(refused(op, &body)),
         }
     }
@@ -102,12 +102,12 @@ impl Connection {
         self.0.read_exact(&mut head)?;
         let length = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) as usize;
         if head[0] != 0x80 | VERSION || length > BODY_BYTES_MAX {
-            return Err(odd("what is no answer of Cassandra"));
+            return Err(odd("an answer that is not Cassandra's"));
         }
         let mut body = vec![0; length];
         self.0.read_exact(&mut body)?;
         let body = if head[1] & WARNINGS == 0 { Some(&body[..]) } else { without_warnings(&body) };
-        body.map(|body| (head[4], body.to_vec())).ok_or_else(|| odd("warnings that have no end"))
+        body.map(|body| (head[4], body.to_vec())).ok_or_else(|| odd("warnings that do not end"))
     }
 }
 
@@ -118,7 +118,7 @@ fn odd(what: &str) -> io::Error {
 fn refused(op: u8, body: &[u8]) -> io::Error {
     match error_text(body).filter(|_| op == OP_ERROR) {
         Some(text) => io::Error::other(text),
-        None => odd("what does not answer the question"),
+        None => odd("an answer to another question"),
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         let address = node(vec![answer(OP_ERROR, &body)]);
         assert_eq!(Connection::open(address).unwrap_err().to_string(), "busy");
         let address = node(vec![b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()]);
-        assert!(Connection::open(address).unwrap_err().to_string().contains("no answer of Cassandra"));
+        assert!(Connection::open(address).unwrap_err().to_string().contains("not Cassandra's"));
     }
 
     proptest! {

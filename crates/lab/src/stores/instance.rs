@@ -21,7 +21,7 @@ use super::ports::Ports;
 use super::reached;
 use crate::child::Spec;
 use crate::error::LabError;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::started::held;
 
@@ -97,12 +97,12 @@ impl<'a> Site<'a> {
     fn choose(
         store: &'a Store,
         setup: &'a Setup<'a>,
-        wish: &dyn Fn() -> Wish,
+        stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<Site<'a>, LabError> {
         let launcher = launcher(store.product);
         let cache = cache()?;
-        let program = launcher.program(store, &mut Fetch { cache: &cache, wish, tell })?;
+        let program = launcher.program(store, &mut Fetch { cache: &cache, stop_request, tell })?;
         let user = unprivileged(launcher, &program.title)?;
         // all of them or none: brokers want the same of each, and no node is slower than another without its fault
         let linked = names(store).iter().any(|name| (setup.is_linked)(name));
@@ -144,7 +144,8 @@ impl<'a> Site<'a> {
         node.listens = place(&self.listen);
         if node.listens != address {
             let link = Link::between(address, node.listens);
-            let link = link.map_err(|error| LabError::Start(format!("no link at {address}: {error}")))?;
+            let link =
+                link.map_err(|error| LabError::Start(format!("cannot open a link at {address}: {error}")))?;
             members.links.push((node.name.clone(), Arc::new(link)));
         }
         members.nodes.push(Arc::new(Mutex::new(node)));
@@ -227,15 +228,17 @@ impl Instance {
     pub fn start(
         store: &Store,
         setup: &Setup<'_>,
-        wish: &dyn Fn() -> Wish,
+        stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<Instance, LabError> {
         match &store.origin {
             StoreOrigin::Started => {}
-            StoreOrigin::Url(url) => return reached::at_url(store, url, setup, wish),
-            StoreOrigin::Addresses(addresses) => return reached::at_addresses(store, addresses, wish),
+            StoreOrigin::Url(url) => return reached::at_url(store, url, setup, stop_request),
+            StoreOrigin::Addresses(addresses) => {
+                return reached::at_addresses(store, addresses, stop_request);
+            }
         }
-        let site = Site::choose(store, setup, wish, tell)?;
+        let site = Site::choose(store, setup, stop_request, tell)?;
         let mut members = Members::default();
         (0..store.nodes).try_for_each(|index| site.add(index, &mut members))?;
         let first = members.nodes.first().map(|node| held(node).address);
@@ -249,7 +252,7 @@ impl Instance {
             store: store.clone(),
             remarks: site.launcher.remarks(store) + &members.remarks,
         };
-        instance.begin(&site.program.title, &members.firsts, wish, tell)?;
+        instance.begin(&site.program.title, &members.firsts, stop_request, tell)?;
         Ok(instance)
     }
 
@@ -258,7 +261,7 @@ impl Instance {
         &self,
         title: &str,
         firsts: &[Spec],
-        wish: &dyn Fn() -> Wish,
+        stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<(), LabError> {
         let name = match self.store.name == self.store.product.word() {
@@ -270,7 +273,7 @@ impl Instance {
             count => format!("starting {title}{name}, {count} nodes"),
         });
         let begin = Instant::now();
-        let patience = || wish() == Wish::GoOn;
+        let patience = || stop_request() == StopRequest::None;
         node::carry_out(firsts, &patience)?;
         self.nodes.iter().try_for_each(|node| held(node).spawn())?;
         self.nodes.iter().try_for_each(|node| held(node).wait(begin, Some(self.nodes.len()), &patience))

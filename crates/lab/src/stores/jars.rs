@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 
 /// Names the folder of the cache in place of the usual one.
 pub const CACHE_VARIABLE: &str = "TIDEMARK_STORES";
@@ -54,7 +54,7 @@ impl Jars {
     pub fn get(
         &self,
         cache: &Path,
-        wish: &dyn Fn() -> Wish,
+        stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<PathBuf, LabError> {
         let folder = cache.join(self.folder);
@@ -62,7 +62,7 @@ impl Jars {
             return Ok(folder);
         }
         fs::create_dir_all(cache).map_err(|error| self.unwritable(cache, &error))?;
-        let _lock = self.lock(cache, wish, tell)?;
+        let _lock = self.lock(cache, stop_request, tell)?;
         if folder.is_dir() {
             return Ok(folder); // another run has fetched them meanwhile
         }
@@ -70,7 +70,7 @@ impl Jars {
         let unfinished = cache.join(format!("{}.unfinished", self.folder));
         // what an interrupted run has left
         let _ = fs::remove_dir_all(&unfinished);
-        let fetched = self.fetch(&unfinished, wish).and_then(|()| {
+        let fetched = self.fetch(&unfinished, stop_request).and_then(|()| {
             fs::rename(unfinished.join("lib"), &folder).map_err(|error| self.unwritable(&folder, &error))
         });
         let _ = fs::remove_dir_all(&unfinished);
@@ -81,7 +81,7 @@ impl Jars {
     fn lock(
         &self,
         cache: &Path,
-        wish: &dyn Fn() -> Wish,
+        stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<File, LabError> {
         let path = cache.join(format!("{}.lock", self.folder));
@@ -104,12 +104,12 @@ impl Jars {
             if !std::mem::replace(&mut told, true) {
                 tell(format!("waiting for another run that fetches {}", self.title));
             }
-            go_on(wish)?;
+            go_on(stop_request)?;
             std::thread::sleep(LOOK_EVERY);
         }
     }
 
-    fn fetch(&self, folder: &Path, wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
+    fn fetch(&self, folder: &Path, stop_request: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
         let (pom, lib, log) = (folder.join("pom.xml"), folder.join("lib"), folder.join("maven.log"));
         fs::create_dir_all(folder)
             .and_then(|()| fs::write(&pom, self.pom))
@@ -126,7 +126,7 @@ impl Jars {
         maven.guard().map_err(cannot)?;
         let begin = Instant::now();
         while maven.ending().is_none() {
-            go_on(wish)?;
+            go_on(stop_request)?;
             if begin.elapsed() > FETCH_MAX {
                 let text = format!("{} was not fetched within {FETCH_MAX:?}", self.title);
                 return Err(LabError::Start(format!("{text}; {}", maven.log_tail(TAIL_LINES))));
@@ -156,8 +156,8 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn go_on(wish: &dyn Fn() -> Wish) -> Result<(), LabError> {
-    if wish() == Wish::GoOn { Ok(()) } else { Err(LabError::Interrupted(None)) }
+fn go_on(stop_request: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
+    if stop_request() == StopRequest::None { Ok(()) } else { Err(LabError::Interrupted(None)) }
 }
 
 #[cfg(test)]
@@ -167,9 +167,9 @@ mod tests {
     const BROKEN: Jars =
         Jars { title: "Nothing 1.0", folder: "nothing-1.0", pom: "<project><no/></project>" };
 
-    fn get(cache: &Path, wish: Wish) -> (Result<PathBuf, LabError>, Vec<String>) {
+    fn get(cache: &Path, stop_request: StopRequest) -> (Result<PathBuf, LabError>, Vec<String>) {
         let mut told = Vec::new();
-        let result = BROKEN.get(cache, &|| wish, &mut |text| told.push(text));
+        let result = BROKEN.get(cache, &|| stop_request, &mut |text| told.push(text));
         (result, told)
     }
 
@@ -178,7 +178,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let folder = cache.path().join("nothing-1.0");
         fs::create_dir(&folder).unwrap();
-        let (found, told) = get(cache.path(), Wish::GoOn);
+        let (found, told) = get(cache.path(), StopRequest::None);
         assert_eq!((found.unwrap(), told.len()), (folder, 0));
     }
 
@@ -189,7 +189,7 @@ mod tests {
         let unfinished = cache.path().join("nothing-1.0.unfinished");
         fs::create_dir_all(unfinished.join("lib")).unwrap();
         fs::write(unfinished.join("lib/half.jar"), "x").unwrap();
-        let (fetched, told) = get(cache.path(), Wish::GoOn);
+        let (fetched, told) = get(cache.path(), StopRequest::None);
         let error = fetched.unwrap_err().to_string();
         assert!(error.contains("Maven could not fetch Nothing 1.0") && error.contains("  | "), "{error}");
         assert_eq!(told, ["fetching Nothing 1.0 (once)"]);
@@ -201,7 +201,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let lock = File::create(cache.path().join("nothing-1.0.lock")).unwrap();
         lock.lock().unwrap();
-        let (fetched, told) = get(cache.path(), Wish::Stop);
+        let (fetched, told) = get(cache.path(), StopRequest::Stop);
         assert!(matches!(fetched, Err(LabError::Interrupted(_))), "{fetched:?}");
         assert_eq!(told, ["waiting for another run that fetches Nothing 1.0"]);
         // the other has them in place before it lets go
@@ -213,7 +213,7 @@ mod tests {
         };
         let fetched = std::thread::scope(|scope| {
             scope.spawn(finish);
-            get(cache.path(), Wish::GoOn).0
+            get(cache.path(), StopRequest::None).0
         });
         assert_eq!(fetched.unwrap(), folder);
     }
@@ -223,7 +223,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let file = cache.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = get(&file.join("stores"), Wish::GoOn).0.unwrap_err();
+        let error = get(&file.join("stores"), StopRequest::None).0.unwrap_err();
         assert!(error.to_string().contains(CACHE_VARIABLE), "{error}");
         assert_eq!(error.exit_status(), 2);
     }

@@ -27,7 +27,7 @@ pub struct Java {
 /// Where Java is missing, or the jars cannot be fetched.
 pub fn with_jars(jars: Jars, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
     let java = find(jars.title)?;
-    let folder = jars.get(fetch.cache, fetch.wish, fetch.tell)?;
+    let folder = jars.get(fetch.cache, fetch.stop_request, fetch.tell)?;
     Ok(Program { title: jars.title.into(), folder, java: Some(java) })
 }
 

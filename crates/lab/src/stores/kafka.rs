@@ -172,7 +172,7 @@ const LOG4J: &str = "\
 
 /// Which brokers a node says that there are, and the name of their cluster.
 fn metadata(address: SocketAddr) -> io::Result<(Vec<SocketAddr>, String)> {
-    let odd = || io::Error::new(io::ErrorKind::InvalidData, "it sent no answer of Kafka");
+    let odd = || io::Error::new(io::ErrorKind::InvalidData, "its answer is not Kafka's");
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

@@ -18,7 +18,7 @@ use super::mariadb::Mariadb;
 use super::postgres::Postgres;
 use super::redis::Redis;
 use crate::error::LabError;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 
 /// A product: where its program comes from, how a node is configured, started, asked and stopped.
 pub trait Launcher: Sync {
@@ -108,7 +108,7 @@ pub struct Fetch<'a> {
     /// Where everything fetched is kept.
     pub cache: &'a Path,
     /// Whether this process is to stop.
-    pub wish: &'a dyn Fn() -> Wish,
+    pub stop_request: &'a dyn Fn() -> StopRequest,
     /// Says what takes its time.
     pub tell: &'a mut dyn FnMut(String),
 }

@@ -11,7 +11,7 @@ use super::Setup;
 use super::instance::Instance;
 use super::launcher::launcher;
 use crate::error::LabError;
-use crate::interrupt::Wish;
+use crate::interrupt::StopRequest;
 use crate::link::Link;
 
 /// How long one attempt to connect may take.
@@ -29,20 +29,21 @@ pub fn at_url(
     store: &Store,
     url: &str,
     setup: &Setup<'_>,
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Instance, LabError> {
     // the URL itself is not told: it may hold a password
     let name = &store.name;
     let wrong = |reason: &str| LabError::Usage(format!("the URL of the store `{name}` {reason}"));
-    let mut parsed = url::Url::parse(url).map_err(|error| wrong(&format!("is none: {error}")))?;
+    let mut parsed = url::Url::parse(url).map_err(|error| wrong(&format!("is not a URL: {error}")))?;
     let host = parsed.host_str().ok_or_else(|| wrong("names no host"))?.to_owned();
     let usual = launcher(store.product).ports()[0];
     let address = format!("{host}:{}", parsed.port().unwrap_or(usual));
-    let there = reach(name, &address, wish)?;
+    let there = reach(name, &address, stop_request)?;
     if !(setup.is_linked)(name) {
         return Ok(instance(store, vec![address], Some(url.to_owned()), Vec::new()));
     }
-    let link = Link::to(there).map_err(|error| LabError::Start(format!("no link to {there}: {error}")))?;
+    let link = Link::to(there)
+        .map_err(|error| LabError::Start(format!("cannot open a link to {there}: {error}")))?;
     let is_set = parsed.set_host(Some(&link.address.ip().to_string())).is_ok()
         && parsed.set_port(Some(link.address.port())).is_ok();
     if !is_set {
@@ -59,17 +60,17 @@ pub fn at_url(
 pub fn at_addresses(
     store: &Store,
     addresses: &[String],
-    wish: &dyn Fn() -> Wish,
+    stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Instance, LabError> {
-    addresses.iter().try_for_each(|address| reach(&store.name, address, wish).map(drop))?;
+    addresses.iter().try_for_each(|address| reach(&store.name, address, stop_request).map(drop))?;
     Ok(instance(store, addresses.to_vec(), None, Vec::new()))
 }
 
 /// Waits until somebody takes connections there.
-fn reach(name: &str, address: &str, wish: &dyn Fn() -> Wish) -> Result<SocketAddr, LabError> {
+fn reach(name: &str, address: &str, stop_request: &dyn Fn() -> StopRequest) -> Result<SocketAddr, LabError> {
     let begin = Instant::now();
     loop {
-        if wish() != Wish::GoOn {
+        if stop_request() != StopRequest::None {
             return Err(LabError::Interrupted(None));
         }
         let found = address.to_socket_addrs().and_then(|mut all| {
@@ -81,7 +82,7 @@ fn reach(name: &str, address: &str, wish: &dyn Fn() -> Wish) -> Result<SocketAdd
             Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(TRY_EVERY),
             Err(error) => {
                 return Err(LabError::Unreachable(format!(
-                    "nobody takes connections at {address}, where the store `{name}` is said to be ({error}); start it \
+                    "the store `{name}` is unreachable at {address} ({error}); start it \
                      first, or check host and port"
                 )));
             }

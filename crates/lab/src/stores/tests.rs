@@ -18,8 +18,8 @@ use crate::started::Started as _;
 
 const MIB: u64 = 1 << 20;
 
-fn go_on() -> Wish {
-    Wish::GoOn
+fn go_on() -> StopRequest {
+    StopRequest::None
 }
 
 fn one_node(product: Product) -> Store {

@@ -11,8 +11,8 @@ use super::installed::answer;
 use super::launcher::{Fetch, launcher};
 use super::*;
 
-fn go_on() -> Wish {
-    Wish::GoOn
+fn go_on() -> StopRequest {
+    StopRequest::None
 }
 
 /// Asks a store at a URL; a statement of SQL, or a command of Redis.
@@ -63,7 +63,7 @@ fn mariadb(url: &str, statement: &str) -> std::io::Result<String> {
 /// Whether its program is on this machine.
 fn is_here(store: &Store) -> bool {
     let cache = std::env::temp_dir();
-    let mut fetch = Fetch { cache: &cache, wish: &go_on, tell: &mut |_| () };
+    let mut fetch = Fetch { cache: &cache, stop_request: &go_on, tell: &mut |_| () };
     let found = launcher(store.product).program(store, &mut fetch);
     found.inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
 }
@@ -212,5 +212,5 @@ fn two_of_one_product_are_two_and_one_that_is_there_is_reached() {
     assert_eq!(redis(&cache, "GET a").unwrap(), "$1 1", "what is only reached stays");
     drop(stores);
     let nobody = Stores::start(&all, &setup("third", &|_| false), &go_on, &mut |_| ()).unwrap_err();
-    assert!(nobody.to_string().contains("nobody takes connections"), "{nobody}");
+    assert!(nobody.to_string().contains("is unreachable at"), "{nobody}");
 }

@@ -47,7 +47,11 @@ fn judged(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> (Verdict, Vec
     let totals = totals(&plan, ran);
     let mut summary = summarize(&totals, Path::new("x"));
     summary.driver.limits = ran.limits.iter().map(|limit| (*limit).to_owned()).collect();
-    judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None })
+    judge(&evidence(&plan, &totals, &summary))
+}
+
+fn evidence<'a>(plan: &'a Plan, totals: &'a Totals, summary: &'a Summary) -> Evidence<'a> {
+    Evidence { plan, totals, summary, undisturbed: None, system_gone: None }
 }
 
 fn status(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> Status {
@@ -169,7 +173,7 @@ fn a_label_that_only_fails_is_told_however_rare_it_is() {
         rare.series = vec![series(1, Outcome::Status, 1_000, bad), series(1, Outcome::Ok, 1_000, good)];
         totals.add_interval(&rare);
         let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None }).0
+        judge(&evidence(&plan, &totals, &summary)).0
     };
     assert_eq!(with(36, 0).reasons, ["all 36 requests of `Pay` failed"]);
     assert_eq!(with(36, 1).status, Status::Pass);
@@ -209,9 +213,7 @@ fn what_took_much_longer_than_the_driver_was_late_is_not_its_doing() {
     let totals = totals(&plan, &Ran { ended: &[ok(2_000, 920), (Outcome::Timeout, 1_000_000, 80)], ..RAN });
     let mut summary = summarize(&totals, Path::new("x"));
     summary.driver.limits = vec!["requests left late".into()];
-    let judged = |summary: &Summary| {
-        judge(&Evidence { plan: &plan, totals: &totals, summary, calm: None, system_gone: None }).0
-    };
+    let judged = |summary: &Summary| judge(&evidence(&plan, &totals, summary)).0;
     let times = |max| Latency { p99: Some(max), max: Some(max), ..Latency::default() };
     // some milliseconds late
     (summary.driver.lag_us, summary.driver.read_lag_us) = (times(5_000), Some(times(5_000)));
@@ -270,7 +272,7 @@ fn nothing_was_due_because_nothing_was_answered() {
         totals.add_interval(&drain);
         let mut summary = summarize(&totals, Path::new("x"));
         summary.driver.limits = limits.iter().map(|limit| (*limit).to_owned()).collect();
-        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None }).0
+        judge(&evidence(&plan, &totals, &summary)).0
     };
     for (outcome, waited_us) in [(Outcome::Timeout, 3_000_000), (Outcome::Unfinished, 11_500_000)] {
         let verdict = judged(outcome, waited_us, &[]);
@@ -298,21 +300,21 @@ fn nothing_was_due_because_nothing_was_answered() {
 fn what_faults_did_is_left_out_of_what_nobody_asked_for() {
     let plan = plan(CLOSED, &[]);
     let broken = totals(&plan, &Ran { ended: &[ok(9, 100), (Outcome::Connect, 1, 900)], ..RAN });
-    let calm = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
+    let undisturbed = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
     let nothing = totals(&plan, &RAN);
     let mut summary = summarize(&broken, Path::new("x"));
-    let judged = |summary: &Summary, calm: Option<&Totals>| {
-        judge(&Evidence { plan: &plan, totals: &broken, summary, calm, system_gone: None }).0
+    let judged = |summary: &Summary, undisturbed: Option<&Totals>| {
+        judge(&Evidence { undisturbed, ..evidence(&plan, &broken, summary) }).0
     };
     assert_eq!(judged(&summary, None).status, Status::Fail);
-    assert_eq!(judged(&summary, Some(&calm)).status, Status::Pass);
+    assert_eq!(judged(&summary, Some(&undisturbed)).status, Status::Pass);
     assert_eq!(judged(&summary, Some(&nothing)).status, Status::Fail, "nothing else to judge by");
     summary.faults = vec![tidemark_record::fault::Fault {
         fault: "freeze system for 1s".into(),
         error: Some("it cannot be frozen".into()),
         ..Default::default()
     }];
-    let verdict = judged(&summary, Some(&calm));
+    let verdict = judged(&summary, Some(&undisturbed));
     assert_eq!(verdict.status, Status::Invalid);
     assert_eq!(verdict.reasons, ["no `freeze system for 1s`: it cannot be frozen"]);
 }
@@ -323,8 +325,7 @@ fn a_system_that_ended_fails_the_run() {
     let totals = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
     let summary = summarize(&totals, Path::new("x"));
     let system_gone = Some("killed by signal 9");
-    let (verdict, _) =
-        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone });
+    let (verdict, _) = judge(&Evidence { system_gone, ..evidence(&plan, &totals, &summary) });
     assert_eq!(verdict.status, Status::Fail);
     assert!(verdict.reasons[0].contains("killed by signal 9"));
 }
@@ -339,8 +340,7 @@ fn what_was_never_measured_is_never_met_and_the_ledger_decides_later() {
     plan.objectives[0].label = Some(9);
     let totals = totals(&plan, &ran);
     let summary = summarize(&totals, Path::new("x"));
-    let (verdict, results) =
-        judge(&Evidence { plan: &plan, totals: &totals, summary: &summary, calm: None, system_gone: None });
+    let (verdict, results) = judge(&evidence(&plan, &totals, &summary));
     assert_eq!((verdict.status, results[0].measured.as_str()), (Status::Fail, "not measured"));
 }
 

@@ -249,7 +249,7 @@ impl Ledger {
 
 impl ThreadLedger {
     fn add(&mut self, body: &[u8]) -> Result<(), &'static str> {
-        const DAMAGED: &str = "a frame holds no bitmap, though its checksum is right";
+        const DAMAGED: &str = "a frame does not hold a bitmap, though its checksum is right";
         let (at_us, body) = body.split_first_chunk::<8>().ok_or(DAMAGED)?;
         let (sent, bitmap) = body.split_first_chunk::<8>().ok_or(DAMAGED)?;
         let sent = u64::from_le_bytes(*sent);

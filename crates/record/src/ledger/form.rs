@@ -106,17 +106,17 @@ impl Form {
 /// What a literal tells of the places beside it: all of it between two, else as far as the first byte that is no digit.
 fn push_literal(text: &[u8], behind_mark: bool, before_mark: bool, pattern: &mut String) {
     let is_other = |byte: &u8| !byte.is_ascii_digit();
-    let kept = match (behind_mark, before_mark) {
+    let stored = match (behind_mark, before_mark) {
         (true, true) => 0..text.len(),
         (true, false) => 0..text.iter().position(is_other).map_or(text.len(), |at| at + 1),
         (false, true) => text.iter().rposition(is_other).unwrap_or(0)..text.len(),
         (false, false) => text.len()..text.len(),
     };
-    if kept.start > 0 {
+    if stored.start > 0 {
         push_varying(pattern);
     }
-    text[kept.clone()].iter().for_each(|byte| push_byte(*byte, pattern));
-    if kept.end < text.len() {
+    text[stored.clone()].iter().for_each(|byte| push_byte(*byte, pattern));
+    if stored.end < text.len() {
         push_varying(pattern);
     }
 }
@@ -147,7 +147,7 @@ fn push_byte(byte: u8, pattern: &mut String) {
 
 /// `ledger/forms.json`: all that is needed to read contents again.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-struct Kept {
+struct StoredForms {
     seed: u64,
     forms: Vec<Form>,
 }
@@ -199,7 +199,8 @@ impl Forms {
         let dir = run_dir.join(files::LEDGER);
         fs::create_dir_all(&dir).map_err(io_error("create", &dir))?;
         let path = dir.join(files::FORMS);
-        let text = serde_json::to_vec_pretty(&Kept { seed, forms }).map_err(|error| damaged(&path, error))?;
+        let text =
+            serde_json::to_vec_pretty(&StoredForms { seed, forms }).map_err(|error| damaged(&path, error))?;
         fs::write(&path, text).map_err(io_error("write", &path))
     }
 
@@ -207,8 +208,8 @@ impl Forms {
     pub fn read(run_dir: &Path) -> Result<Forms, RecordError> {
         let path = run_dir.join(files::LEDGER).join(files::FORMS);
         let text = fs::read(&path).map_err(io_error("read", &path))?;
-        let kept: Kept = serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
-        Forms::new(kept.seed, &kept.forms).map_err(|reason| damaged(&path, reason))
+        let stored: StoredForms = serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
+        Forms::new(stored.seed, &stored.forms).map_err(|reason| damaged(&path, reason))
     }
 
     /// Whose a content is, and whether it is as it was sent. `spare` is a buffer to work in. A content that is whole by

@@ -16,6 +16,19 @@ fn sample() -> Run {
     run
 }
 
+/// The lines of a text that another does not have.
+fn beyond(text: &str, known: &str) -> String {
+    let lines = text.lines().filter(|line| known.lines().all(|known| known != *line));
+    lines
+        .map(|line| {
+            format!(
+                "|{line}
+"
+            )
+        })
+        .collect()
+}
+
 #[test]
 fn eighty_columns() {
     insta::assert_snapshot!(summary(&sample(), PLAIN), @r#"
@@ -81,60 +94,18 @@ fn eighty_columns() {
 
 #[test]
 fn a_hundred_and_twenty_columns() {
-    insta::assert_snapshot!(summary(&sample(), Style { width: 120, ..PLAIN }), @r#"
-    FAIL  errors < 0.01% missed: 5.88%
-          not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over the 3 s measured
-
-      scenario       airline · closed, 100 users · measured for 3s
-      system         airline at http://127.0.0.1:40123 · on cores 0,1
-      durability     synced · disk syncs in 1.23ms, 99th 4.56ms, longest 20.1ms
-      machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0 · 0.02 cores taken by the hypervisor
-
-    Throughput
-      achieved       58.7/s · 178 good answers in 3s
-      offered        100/s · 193 due · 4 dropped
-      failed         15 (7.77% of what was due)
-
-    Latency
-                         mean   median      p90     p99   p99.9     max
-      response time         -    760µs   12.3ms       -       -       -
-      service time          -    570µs   9.23ms       -       -       -
-      good: response   13.3ms    760µs   2.31ms   1.05s   1.05s   1.05s
-      good: service    9.98ms    570µs   1.73ms   788ms   788ms   788ms
-      - not reached: 7.77% had no good answer, which is slower than every bound
-
-    By label
-                                 count   share   per s      p50      p90   p99   p99.9   max   failed
-      Login                         31   16.4%    9.33   2.31ms   4.70ms     -       -     -        3
-      Query Flight                 158   83.6%    49.3    760µs   1.90ms     -       -     -        8
-      View Profile Information       0      0%       0        -        -     -       -     -        0
-
-    Failures
-      status            3  known after 900µs (median), 950µs at most
-           2.35s  Login: 503 Service Unavailable: {"reason":"the store is not there yet, try again in a moment"}
-      timeout           8  known after 1.00s (median), 1.00s at most
-      dropped           4
-
-    CPU and memory
-               CPU time   cores used     memory
-      system      3.75s         1.25    212 MiB
-      driver      1.50s         0.50   29.6 MiB
-      46.9 good answers for each CPU-second of the system
-
-    Driver
-      threads        2 threads · on cores 2,3 · on a CPU for 25.0%, 50.0% of the time
-      cores          waited for one for 4.00% of the time · 31.5µs each time that one woke
-      left late      median 12µs, p99 13µs, longest 13µs · none by 1ms or more
-                     10µs to 100µs: 100%
-
-    Objectives
-      ✓ p99 < 2s         1.05s
-      ✗ errors < 0.01%   5.88%
-
-    Notes
-      ! system and driver shared the machine's cores
-
-    Run              runs/20260102-030405-airline
+    let (narrow, wide) = (summary(&sample(), PLAIN), summary(&sample(), Style { width: 120, ..PLAIN }));
+    assert_eq!(wide.lines().count(), 53);
+    insta::assert_snapshot!(beyond(&wide, &narrow), @r#"
+    |      not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over the 3 s measured
+    |  machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0 · 0.02 cores taken by the hypervisor
+    |                             count   share   per s      p50      p90   p99   p99.9   max   failed
+    |  Login                         31   16.4%    9.33   2.31ms   4.70ms     -       -     -        3
+    |  Query Flight                 158   83.6%    49.3    760µs   1.90ms     -       -     -        8
+    |  View Profile Information       0      0%       0        -        -     -       -     -        0
+    |       2.35s  Login: 503 Service Unavailable: {"reason":"the store is not there yet, try again in a moment"}
+    |  threads        2 threads · on cores 2,3 · on a CPU for 25.0%, 50.0% of the time
+    |  cores          waited for one for 4.00% of the time · 31.5µs each time that one woke
     "#);
 }
 
@@ -168,57 +139,25 @@ fn a_quiet_pass() {
         }),
         ..Ledger::default()
     });
-    insta::assert_snapshot!(summary(&run, PLAIN), @r"
-    PASS  the objective was met
-          not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over
-          the 3 s measured
-
-      scenario       airline · closed, 100 users · measured for 3s
-      system         airline at http://127.0.0.1:40123 · on cores 0,1
-      durability     synced · disk syncs in 1.23ms, 99th 4.56ms, longest 20.1ms
-      machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0
-                     0.02 cores taken by the hypervisor
-
-    Throughput
-      achieved       58.7/s · 178 good answers in 3s
-      offered        100/s · 189 due · none dropped
-      failed         none
-
-    Latency
-                        mean   median      p90     p99   p99.9     max
-      response time   13.3ms    760µs   2.31ms   1.05s   1.05s   1.05s
-      service time    9.98ms    570µs   1.73ms   788ms   788ms   788ms
-
-    By label
-              count   share   per s      p50      p90   p99   p99.9   max   failed
-      Login      31   16.4%    9.33   2.31ms   4.70ms     -       -     -        0
-
-    CPU and memory
-               CPU time   cores used     memory
-      system      3.75s         1.25    212 MiB
-      driver      1.50s         0.50   29.6 MiB
-      46.9 good answers for each CPU-second of the system
-
-    Driver
-      threads        2 threads · on cores 2,3
-                     on a CPU for 25.0%, 50.0% of the time
-      cores          waited for one for 4.00% of the time
-                     31.5µs each time that one woke
-      left late      median 12µs, p99 13µs, longest 13µs · none by 1ms or more
-                     10µs to 100µs: 100%
-
-    Objectives
-      ✓ p99 < 2s   1.05s
-
-    Nothing lost?
-      ✓ 0 lost of 31,145,914 acknowledged · synced
-      found          31,145,914 · 0 duplicated · 0 different
-                     3 more that were never acknowledged
-      sent           31,145,920
-      system counts  31,145,917 and showed 31,145,917
-      read back      48.3s · 2026-01-31T14:12:09Z
-
-    Run              runs/20260102-030405-airline
+    let quiet = summary(&run, PLAIN);
+    assert_eq!(quiet.lines().count(), 50);
+    insta::assert_snapshot!(beyond(&quiet, &summary(&sample(), PLAIN)), @r"
+    |PASS  the objective was met
+    |  offered        100/s · 189 due · none dropped
+    |  failed         none
+    |                    mean   median      p90     p99   p99.9     max
+    |  response time   13.3ms    760µs   2.31ms   1.05s   1.05s   1.05s
+    |  service time    9.98ms    570µs   1.73ms   788ms   788ms   788ms
+    |          count   share   per s      p50      p90   p99   p99.9   max   failed
+    |  Login      31   16.4%    9.33   2.31ms   4.70ms     -       -     -        0
+    |  ✓ p99 < 2s   1.05s
+    |Nothing lost?
+    |  ✓ 0 lost of 31,145,914 acknowledged · synced
+    |  found          31,145,914 · 0 duplicated · 0 different
+    |                 3 more that were never acknowledged
+    |  sent           31,145,920
+    |  system counts  31,145,917 and showed 31,145,917
+    |  read back      48.3s · 2026-01-31T14:12:09Z
     ");
 }
 

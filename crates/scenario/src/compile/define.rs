@@ -57,7 +57,7 @@ impl Session<'_, '_> {
             let message = format!("\"{name}\" is a setting and cannot be set here; choose another name");
             self.reader.sink.error(at, message);
         }
-        self.scope.define(name, at.place);
+        self.scope.define(name, at.position);
     }
 
     /// Makes the columns of a feeder known, in their order.

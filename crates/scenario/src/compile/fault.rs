@@ -132,7 +132,7 @@ fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String],
         reader.sink.error(node, message);
     } else if target == SYSTEM && fills && system.durability.as_deref() == Some(MEMORY) {
         let message = "a system that keeps everything in memory does not feel a full disk";
-        reader.sink.warn(node.place, message.into());
+        reader.sink.warn(node.position, message.into());
     } else if target != SYSTEM && !started.iter().any(|name| name == target) {
         let names = || std::iter::once(SYSTEM).chain(started.iter().map(String::as_str));
         let mut hint = did_you_mean(target, names());
@@ -153,6 +153,6 @@ fn check_time(node: &Node, fault: &Fault, measured: Duration, reader: &Reader<'_
         reader.sink.error(at, message);
     } else if fault.until().is_some_and(|until| until > measured) {
         let message = format!("this is undone when the load ends, after the {} measured", Time(measured));
-        reader.sink.warn(at.place, message);
+        reader.sink.warn(at.position, message);
     }
 }

@@ -42,7 +42,8 @@ pub(super) fn read(
     let node = node?;
     match node.entry("sessions") {
         Some((key, each)) => {
-            if let Some((other, _)) = node.entries().iter().find(|(other, _)| other.place != key.place) {
+            if let Some((other, _)) = node.entries().iter().find(|(other, _)| other.position != key.position)
+            {
                 let name = other.text().unwrap_or_default();
                 let message = format!("where kinds have loads of their own, \"{name}\" stands in those");
                 reader.sink.error(other, message);

@@ -110,7 +110,9 @@ fn read_csv(path: &Path, between: bool) -> Result<Series, String> {
         let number = |column: usize, what: &str| {
             let text = record.get(column).unwrap_or_default();
             let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
-            value.ok_or_else(|| format!("line {line}: \"{text}\" is no {what}; expected a number, 0 or more"))
+            value.ok_or_else(|| {
+                format!("line {line}: \"{text}\" is not a {what}; expected a number, 0 or more")
+            })
         };
         let (seconds, rate) = (number(seconds_column, "time in seconds")?, number(rate_column, "rate")?);
         if points.is_empty() {

@@ -7,7 +7,7 @@ use crate::plan::{Ask, LedgerPlan, Op, RequestPlan};
 use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::steps::Step;
-use crate::yaml::{Node, Place};
+use crate::yaml::{Node, Position};
 
 /// Longest time for an answer where a scenario says nothing.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// A request's label.
 pub(crate) struct Label {
     pub(super) name: String,
-    place: Place,
+    position: Position,
     reachable: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Requests {
     pub(super) labels: Vec<Label>,
     pub(super) plans: Vec<RequestPlan>,
     /// Where each stands.
-    places: Vec<Place>,
+    places: Vec<Position>,
     pub(crate) default_headers: Vec<(Node, Node)>,
     default_timeout: Duration,
 }
@@ -42,7 +42,7 @@ impl Requests {
     }
 
     /// Where the first request stands that is such a one.
-    pub(crate) fn first(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Place> {
+    pub(crate) fn first(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
         let at = self.plans.iter().position(|plan| is_one(&plan.ask))?;
         self.places.get(at).copied()
     }
@@ -56,14 +56,14 @@ impl Requests {
         self.labels.iter().position(|label| label.name == name).and_then(|index| u16::try_from(index).ok())
     }
 
-    fn add_label(&mut self, name: String, place: Place, reachable: bool) -> Option<u16> {
+    fn add_label(&mut self, name: String, position: Position, reachable: bool) -> Option<u16> {
         match self.labels.iter().position(|label| label.name == name) {
             Some(index) => {
                 self.labels[index].reachable |= reachable;
                 u16::try_from(index).ok()
             }
             None => {
-                self.labels.push(Label { name, place, reachable });
+                self.labels.push(Label { name, position, reachable });
                 u16::try_from(self.labels.len() - 1).ok()
             }
         }
@@ -72,7 +72,7 @@ impl Requests {
     /// Warns of labels that no session can come to.
     pub(super) fn warn_of_unreachable(&self, sink: &Sink<'_>) {
         for label in self.labels.iter().filter(|label| !label.reachable) {
-            sink.warn(label.place, format!("no session ever comes to \"{}\"", label.name));
+            sink.warn(label.position, format!("no session ever reaches \"{}\"", label.name));
         }
     }
 }
@@ -81,14 +81,14 @@ impl Session<'_, '_> {
     /// Makes a label known; nothing if there are too many.
     pub(crate) fn label(&mut self, node: &Node) -> Option<u16> {
         let name = self.reader.text(node).unwrap_or_default();
-        self.requests.add_label(name, node.place, self.reachable)
+        self.requests.add_label(name, node.position, self.reachable)
     }
 
     /// The label of a step; words where it has none, which stand at a place.
     pub(crate) fn label_or(
         &mut self,
         step: &Step<'_>,
-        at: Place,
+        at: Position,
         words: impl FnOnce() -> String,
     ) -> Option<u16> {
         let label = match step.get("label") {
@@ -130,8 +130,8 @@ impl Session<'_, '_> {
             return self.reader.sink.error(step.node, "this scenario has too many requests");
         };
         self.requests.plans.push(plan);
-        self.requests.places.push(step.node.place);
-        self.connection_uses.push((self.ops.len(), step.node.place));
+        self.requests.places.push(step.node.position);
+        self.connection_uses.push((self.ops.len(), step.node.position));
         self.ops.push(Op::Request(index));
     }
 }

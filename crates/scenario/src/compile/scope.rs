@@ -8,7 +8,7 @@ use crate::expr::parse::Names;
 use crate::plan::{Feeder, SlotIndex};
 use crate::settings::Settings;
 use crate::sink::Sink;
-use crate::yaml::Place;
+use crate::yaml::Position;
 
 /// Most variables of a session, hidden ones included.
 const VARIABLES_MAX: usize = 10_000;
@@ -61,14 +61,14 @@ pub(crate) struct Scope {
     names: Vec<String>,
     by_name: HashMap<String, SlotIndex>,
     /// Where each was set first, and whether it is read anywhere; none for hidden ones.
-    seen: Vec<Option<(Place, bool)>>,
+    seen: Vec<Option<(Position, bool)>>,
 }
 
 impl Scope {
     /// Makes a variable known, wherever it is set.
-    pub(crate) fn define(&mut self, name: &str, place: Place) {
+    pub(crate) fn define(&mut self, name: &str, position: Position) {
         if !self.by_name.contains_key(name) && self.names.len() < VARIABLES_MAX {
-            let slot = self.push(name.to_owned(), Some((place, false)));
+            let slot = self.push(name.to_owned(), Some((position, false)));
             self.by_name.insert(name.to_owned(), slot);
         }
     }
@@ -78,7 +78,7 @@ impl Scope {
         self.push(format!("({what})"), None)
     }
 
-    fn push(&mut self, name: String, seen: Option<(Place, bool)>) -> SlotIndex {
+    fn push(&mut self, name: String, seen: Option<(Position, bool)>) -> SlotIndex {
         self.names.push(name);
         self.seen.push(seen);
         SlotIndex::try_from(self.names.len() - 1).unwrap_or(SlotIndex::MAX)
@@ -112,8 +112,8 @@ impl Scope {
 
     pub(crate) fn warn_of_unused(&self, sink: &Sink<'_>) {
         for (name, seen) in self.names.iter().zip(&self.seen) {
-            if let Some((place, false)) = seen {
-                sink.warn(*place, format!("the variable \"{name}\" is set but never used"));
+            if let Some((position, false)) = seen {
+                sink.warn(*position, format!("the variable \"{name}\" is set but never used"));
             }
         }
     }

@@ -136,11 +136,11 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
                 _ => format!("; it has {}", product.keys().join(", ")),
             };
             reader.sink.error(key, format!("a {title} has no \"{text}\"{way_out}"));
-        } else if let Some(place) = is_there
+        } else if let Some(position) = is_there
             && ["version", "nodes", "heap", "memory", "durability"].contains(&text)
         {
             let message =
-                format!("with \"{place}\" nothing is started, and what is there has its own \"{text}\"");
+                format!("with \"{position}\" nothing is started, and what is there has its own \"{text}\"");
             reader.sink.error(key, message);
         }
     }
@@ -156,9 +156,10 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
         });
         if let Some(scheme) = schemes.first().filter(|_| !is_right) {
             // not the text, which may hold a password
-            reader
-                .sink
-                .error(node, format!("this is no URL of a {}; write {scheme}://HOST:PORT", product.title()));
+            reader.sink.error(
+                node,
+                format!("this is not a URL of a {}; write {scheme}://HOST:PORT", product.title()),
+            );
         }
         return StoreOrigin::Url(text);
     }
@@ -167,7 +168,7 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
         let text = reader.text(node)?;
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         if !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
-            reader.sink.error(node, format!("\"{text}\" is no address; write HOST:PORT"));
+            reader.sink.error(node, format!("\"{text}\" is not an address; write HOST:PORT"));
         }
         Some(text)
     };
@@ -223,8 +224,8 @@ impl Stores {
 
     /// `{contact}` in a command.
     fn tell_command(&self, product: Product, words: &mut [String], command: &Node, reader: &Reader<'_>) {
-        let place = format!("{{{}}}", product.setting());
-        if !words.iter().any(|word| word.contains(&place)) {
+        let position = format!("{{{}}}", product.setting());
+        if !words.iter().any(|word| word.contains(&position)) {
             return;
         }
         let stores: Vec<&Store> = self.of(product).collect();
@@ -233,9 +234,9 @@ impl Stores {
             [] => {}
             [store] => {
                 let fact = store_fact(&store.name, product.fact());
-                words.iter_mut().for_each(|word| *word = word.replace(&place, &fact));
+                words.iter_mut().for_each(|word| *word = word.replace(&position, &fact));
             }
-            _ => self.tell_of_several(product, &format!("in place of `{place}` "), command, reader),
+            _ => self.tell_of_several(product, &format!("in place of `{position}` "), command, reader),
         }
     }
 

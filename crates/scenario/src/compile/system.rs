@@ -64,7 +64,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         system.keeps_nothing = true;
         if let Some(node) = node.get("durability").filter(|node| node.text() != Some(MEMORY)) {
             let message =
-                format!("{name} keeps nothing, so that its durability is always memory; leave this out");
+                format!("{name} stores nothing, so that its durability is always memory; leave this out");
             reader.sink.error(node, message);
         }
         system.durability = Some(MEMORY.to_owned());
@@ -72,7 +72,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     if let Some(node) = node.get("durability").filter(|_| matches!(system.origin, SystemOrigin::Url(_))) {
         reader
             .sink
-            .error(node, "what is there already is as durable as it is; this belongs to what is started");
+            .error(node, "the durability of a system that runs already cannot be chosen; this belongs to one that is started");
     }
     if let Some(health) = node.get("health") {
         system.health = reader.text(health)?;
@@ -80,18 +80,19 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
             reader.sink.error(health, "a path begins with a slash");
         }
     }
-    if let Some(place) = node.get("connect to") {
-        let text = reader.text(place)?;
+    if let Some(position) = node.get("connect to") {
+        let text = reader.text(position)?;
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         let is_socket = text.strip_prefix("unix:").is_some_and(|path| !path.is_empty());
         if !is_socket && !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
-            let message = format!("\"{text}\" is no place to connect to; write HOST:PORT or unix:/PATH");
-            reader.sink.error(place, message);
+            let message = format!("cannot connect to \"{text}\"; write HOST:PORT or unix:/PATH");
+            reader.sink.error(position, message);
         }
         if !matches!(system.origin, SystemOrigin::Url(_)) {
-            reader
-                .sink
-                .error(place, "what is started is connected to where it listens; this belongs to a url");
+            reader.sink.error(
+                position,
+                "a system that is started is reached where it listens; this belongs to a url",
+            );
         }
         system.connect_to = Some(text);
     }
@@ -122,9 +123,10 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         let word = reader.word(node, &HttpVersion::WORDS);
         system.http = word.and_then(HttpVersion::from_word).unwrap_or_default();
         if !matches!(system.origin, SystemOrigin::Url(_)) && system.http != HttpVersion::One {
-            reader
-                .sink
-                .error(node, "what is started is driven by HTTP/1.1; another version belongs to a url");
+            reader.sink.error(
+                node,
+                "a system that is started is driven over HTTP/1.1; another version belongs to a url",
+            );
         }
     }
     Some(system)
@@ -141,11 +143,10 @@ fn check_has_settings(node: &Node, origin: &SystemOrigin, reader: &Reader<'_>) {
     let Some((key, _)) = node.entry("settings") else { return };
     let message = match origin {
         SystemOrigin::Command(_) => {
-            "only a system of `serve` is handed settings; write what a command is to get into the command itself, where \
-             `${NAME}` stands for a setting of the scenario"
+            "only a system of `serve` has settings; write those of a command into the command itself, where `${NAME}` stands for a setting of the scenario"
         }
         SystemOrigin::Url(_) => {
-            "only a system of `serve` is handed settings; what is there already has those with which it was started"
+            "only a system of `serve` has settings; a running system has those that it was started with"
         }
         SystemOrigin::Shipped(_) | SystemOrigin::Unknown => return,
     };
@@ -172,11 +173,11 @@ fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
 fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
     let message = match url::Url::parse(text) {
         Ok(url) if !["http", "https", "ws", "wss", "redis", "rediss"].contains(&url.scheme()) => {
-            format!("\"{text}\" is neither http:// nor https:// nor redis://; that is what the driver speaks")
+            format!("\"{text}\" is neither http:// nor https:// nor redis://; the driver supports only those")
         }
         Ok(url) if url.host().is_none() => format!("\"{text}\" names no host"),
         Ok(_) => return,
-        Err(error) => format!("\"{text}\" is no URL: {error}"),
+        Err(error) => format!("\"{text}\" is not a URL: {error}"),
     };
     reader.sink.error(node, message);
 }

@@ -53,7 +53,7 @@ pub(super) fn read(
         let json = node.get("json").and_then(|node| reader.json_path(node));
         let question = Session::new(reader, shared, requests).question(path);
         if question.as_literal().is_none() && !reader.sink.has_errors() {
-            reader.sink.error(path, "this is asked of the whole system: only settings can stand in it");
+            reader.sink.error(path, "this is asked of the whole system: it can hold only settings");
         }
         let path = String::from_utf8_lossy(question.as_literal()?).into_owned();
         Some(CountQuestion { path, json })
@@ -150,7 +150,7 @@ pub(super) fn check_store(
             format!("which of the {cassandras} Cassandras is read? Only one of them can be a store of this run")
         }
         Some(ReadFrom::Cassandra(table)) if !is_readable && !is_named(table) => {
-            "where this system's Cassandra is, nobody knows; name some of its nodes with \"contact\""
+            "the address of this system's Cassandra is not known; name some of its nodes with \"contact\""
                 .to_owned()
         }
         Some(ReadFrom::Cassandra(_)) if is_readable && other != CASSANDRA => {
@@ -192,13 +192,13 @@ pub(super) fn warn_of_unentered(
         Some((key, _)) if !entered => {
             reader
                 .sink
-                .warn(key.place, "nothing to verify: no step enters its writes with \"ledger\"".into());
+                .warn(key.position, "nothing to verify: no step enters its writes with \"ledger\"".into());
         }
         None => {
             let items = root.get("objectives").map(Node::items).unwrap_or_default();
             for (node, _) in items.iter().zip(objectives).filter(|(_, of)| of.metric.is_of_the_ledger()) {
                 reader.sink.warn(
-                    node.place,
+                    node.position,
                     "nothing decides this: it needs \"verify\" and a step with \"ledger\"".into(),
                 );
             }

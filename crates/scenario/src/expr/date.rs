@@ -109,7 +109,7 @@ pub(super) fn format_problem(format: &[u8]) -> Option<String> {
 }
 
 pub(super) fn epoch_ms<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
-    const NO_DATE: Absent = Absent::Failed("the text is no date in this format");
+    const NO_DATE: Absent = Absent::Failed("the text is not a date in this format");
     let (text, format) = (argument(m, &nodes[0])?, argument(m, &nodes[1])?);
     let parsed = strtime::parse(m.bytes(&format), m.bytes(&text)).map_err(|_| NO_DATE)?;
     let moment = parsed.to_timestamp().or_else(|_| {

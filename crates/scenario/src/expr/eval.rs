@@ -349,7 +349,7 @@ impl<'e> Machine<'e> {
 }
 
 /// What is wrong where a number is wanted.
-pub(super) const NO_NUMBER: Absent = Absent::Failed("something in it is no number");
+pub(super) const NO_NUMBER: Absent = Absent::Failed("something in it is not a number");
 
 /// Who needs a number cannot do with none, even where the author says that there is none.
 pub(super) fn operand(made: Made<'_>) -> Made<'_> {

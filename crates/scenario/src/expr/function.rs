@@ -84,15 +84,15 @@ functions! {
         made
     };
 
-    "random" "random(low, high)" "a whole number by chance, both bounds included" 2..=2 varies |m, a| {
+    "random" "random(low, high)" "a random whole number, both bounds included" 2..=2 varies |m, a| {
         let (low, high) = (whole(m, &a[0])?, whole(m, &a[1])?);
         Ok(Got::Int(m.random.i64(low..=high.max(low))))
     };
-    "pick" "pick(value, …)" "one of the values by chance" 1..=ANY varies |m, a| {
+    "pick" "pick(value, …)" "one of the values at random" 1..=ANY varies |m, a| {
         let index = m.random.usize(..a.len());
         m.eval(&a[index])
     };
-    "random_text" "random_text(length)" "letters and digits by chance" 1..=1 varies |m, a| {
+    "random_text" "random_text(length)" "random letters and digits" 1..=1 varies |m, a| {
         let length = whole(m, &a[0])?.clamp(0, MADE_TEXT_MAX);
         make(m, |m| {
             for _ in 0..length {
@@ -166,14 +166,14 @@ functions! {
         })
     };
     "contains" "contains(where, what)" "whether a list has this item, or a text this part" 2..=2 pure |m, a| {
-        let place = m.eval(&a[0])?;
+        let position = m.eval(&a[0])?;
         let what = argument(m, &a[1])?;
-        if let Got::List(list) = place {
+        if let Got::List(list) = position {
             let what = m.bytes(&what);
             return Ok(Got::Bool((0..list.len()).any(|index| list.get(index) == Some(what))));
         }
-        let place = m.textual(place);
-        Ok(Got::Bool(find_bytes(m.bytes(&place), m.bytes(&what)).is_some()))
+        let position = m.textual(position);
+        Ok(Got::Bool(find_bytes(m.bytes(&position), m.bytes(&what)).is_some()))
     };
 
     "concat" "concat(value, …)" "the values as one text" 1..=ANY pure |m, a| {
@@ -310,11 +310,11 @@ fn extreme<'e>(m: &mut Machine<'e>, nodes: &'e [Node], better: fn(f64, f64) -> b
     best.map(number).ok_or(NO_NUMBER)
 }
 
-fn find_bytes(place: &[u8], what: &[u8]) -> Option<usize> {
+fn find_bytes(position: &[u8], what: &[u8]) -> Option<usize> {
     if what.is_empty() {
         return Some(0);
     }
-    place.windows(what.len()).position(|window| window == what)
+    position.windows(what.len()).position(|window| window == what)
 }
 
 type Bounds = fn(Option<usize>, usize, usize) -> (usize, usize);

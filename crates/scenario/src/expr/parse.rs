@@ -385,7 +385,7 @@ impl<'t> Parser<'t, '_> {
         let whole = if is_real { None } else { text.parse().ok().map(Node::Int) };
         match whole.or_else(|| text.parse().ok().map(Node::Real)) {
             Some(node) => Ok(node),
-            None => Err(self.mistake(start, text.len(), format!("\"{text}\" is no number"))),
+            None => Err(self.mistake(start, text.len(), format!("\"{text}\" is not a number"))),
         }
     }
 

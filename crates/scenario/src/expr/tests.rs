@@ -174,12 +174,12 @@ fn what_has_no_value_says_why() {
     for (text, why) in [
         ("1 / random(0, 0)", "division by zero"),
         (" 7 % (3 - random(3, 3)) ", "division by zero"),
-        ("'x' * 2", "something in it is no number"),
-        ("number('x')", "something in it is no number"),
-        ("missing + 1", "something in it is no number"),
+        ("'x' * 2", "something in it is not a number"),
+        ("number('x')", "something in it is not a number"),
+        ("missing + 1", "something in it is not a number"),
         ("part('a;b', ';', 2)", "the text has no such piece"),
         ("first('x')", "there is no list"),
-        ("epoch_ms('nonsense', '%Y-%m-%d')", "the text is no date in this format"),
+        ("epoch_ms('nonsense', '%Y-%m-%d')", "the text is not a date in this format"),
     ] {
         assert_eq!(told(text), Err(format!("{}: {why}", text.trim())), "{text}");
     }
@@ -313,7 +313,7 @@ fn mistakes_say_where_and_what() {
     assert_eq!(mistake("!a"), "0+1 unexpected \"!\"; write not");
     assert_eq!(
         mistake("random(1)"),
-        "0+6 random is called with 1 value; random(low, high) gives a whole number by chance, both bounds included"
+        "0+6 random is called with 1 value; random(low, high) gives a random whole number, both bounds included"
     );
     assert!(mistake("if(1)").starts_with("0+2 if is called with 1 value; if(condition, then, else)"));
     assert!(mistake("pick()").starts_with("0+4 pick is called with 0 values"));

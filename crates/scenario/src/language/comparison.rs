@@ -8,7 +8,7 @@ use crate::grammar::{Keys, Record, Rule, key, required};
 pub(crate) static COMPARISON: Record = Record {
     what: "a comparison",
     schema: "comparison",
-    about: "Several scenarios that run in turn and are held against each other.",
+    about: "Several scenarios that run in turn and are compared.",
     verbs: &[],
     keys: &[
         key("name", Scalar(Text), "Name of the comparison; the file's name if it is missing."),
@@ -16,13 +16,12 @@ pub(crate) static COMPARISON: Record = Record {
         key(
             "settings",
             Map(Keys::Name("settings"), &Scalar(Value)),
-            "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere. What is \
-             none of these goes to each scenario that has a setting of that name.",
+            "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere. Any other name goes to each scenario that has a setting of that name.",
         ),
         required(
             "compare",
             Map(Keys::Text("names"), &Either(&[Scalar(Text), Of(&VARIANT)])),
-            "What is compared, by name: a scenario each; the others are held against the first.",
+            "What is compared, by name: a scenario each; the others are compared with the first.",
         ),
         key(
             "equal rate",

@@ -42,7 +42,7 @@ pub(super) static LIMITS: Record = Record {
         key(
             "sessions",
             Scalar(Whole(1)),
-            "So many sessions begin, warm-up included, and no more; the load is over when they have ended.",
+            "Sessions that begin, warm-up included; the load is over when they have ended.",
         ),
         key(
             "keep alive",

@@ -27,7 +27,7 @@ pub(super) static LOAD: Record = Record {
         key(
             "spacing",
             Scalar(Word(&["constant", "poisson"])),
-            "Open: time between arrivals, always the same (default) or as from many independent people.",
+            "Open: time between arrivals, always the same (default), or Poisson, as from many independent users.",
         ),
         key("ramp", Scalar(Duration), "From nothing evenly up to the full level; not measured."),
         key("warm-up", Scalar(Duration), "At the full level, not measured."),

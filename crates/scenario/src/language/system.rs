@@ -45,7 +45,7 @@ pub(super) static SYSTEM: Record = Record {
             Scalar(Text),
             "Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.",
         ),
-        key("tls", Of(&TLS), "How TLS is spoken to an `https` URL."),
+        key("tls", Of(&TLS), "Options of TLS for an `https` URL."),
         key(
             "http",
             Scalar(Word(&HttpVersion::WORDS)),
@@ -63,7 +63,7 @@ pub(super) static SYSTEM: Record = Record {
 static TLS: Record = Record {
     what: "the TLS settings",
     schema: "tls",
-    about: "How TLS is spoken to an `https` URL.",
+    about: "Options of TLS for an `https` URL.",
     verbs: &[],
     keys: &[
         key("insecure", Scalar(Bool), "Accept any certificate; false by default."),

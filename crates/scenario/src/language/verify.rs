@@ -8,7 +8,7 @@ use crate::plan::CassandraTable;
 pub(super) static VERIFY: Record = Record {
     what: "a verify",
     schema: "verify",
-    about: "How everything that the system holds is read back after the load, to be held against the ledger.",
+    about: "How everything that the system holds is read back after the load, to be compared with the ledger.",
     verbs: &[],
     keys: &[
         key("settle", Scalar(Duration), "Wait before the first question; none by default."),
@@ -20,7 +20,7 @@ pub(super) static VERIFY: Record = Record {
         key(
             "count",
             Either(&[Scalar(Template), Of(&COUNT)]),
-            "Path that answers with the number of what is held, held against what is shown.",
+            "Path that answers with the number of what is held, compared with what is shown.",
         ),
         key("contents", Of(&CONTENTS), "Where the contents are read through the system's API."),
         key(

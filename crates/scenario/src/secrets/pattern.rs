@@ -206,7 +206,7 @@ mod tests {
             ("/a?token=${token}", "/a?token=${token}"),
             ("Bearer ${env(\"TOKEN\")}", "Bearer ${env(\"TOKEN\")}"),
             ("GET /a?sig=a1b2c3&signature=x%2Fy&n=2", "GET /a?sig=***&signature=***&n=2"),
-            ("`/a?token=abc` is no URL", "`/a?token=***` is no URL"),
+            ("`/a?token=abc` is not a URL", "`/a?token=***` is not a URL"),
             ("X-Auth: abc, x-auth-user: me", "X-Auth: ***, x-auth-user: ***"),
             ("x-session-id: 1234 and X-Api-Key: 5678", "x-session-id: *** and X-Api-Key: ***"),
             ("the header Cookie (--set Cookie=…)", "the header Cookie (--set Cookie=…)"),

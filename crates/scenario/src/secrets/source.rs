@@ -3,7 +3,7 @@
 use super::pattern::{is_secret, is_secret_name, masked_argument, masked_value, scheme};
 use super::{Origin, Secrets};
 use crate::pieces::{Piece, split};
-use crate::yaml::{Content, Node, Place};
+use crate::yaml::{Content, Node, Position};
 
 /// What the names of a mapping are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +23,19 @@ pub(crate) fn masked(root: &Node, text: &str, secrets: &mut Secrets) -> String {
     let mut walk = Walk { secrets, changes: Vec::new() };
     walk.node(root, Names::Keys);
     let mut changes = walk.changes;
-    changes.sort_by_key(|(place, _)| place.start);
+    changes.sort_by_key(|(position, _)| position.start);
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().enumerate().peekable();
-    for (place, instead) in changes {
+    for (position, instead) in changes {
         // an alias of a part that is masked may lie in another one
-        if characters.peek().is_none_or(|(at, _)| *at > place.start) {
+        if characters.peek().is_none_or(|(at, _)| *at > position.start) {
             continue;
         }
-        while let Some((_, c)) = characters.next_if(|(at, _)| *at < place.start) {
+        while let Some((_, c)) = characters.next_if(|(at, _)| *at < position.start) {
             out.push(c);
         }
         let mut last = None;
-        while let Some((_, c)) = characters.next_if(|(at, _)| *at < place.end) {
+        while let Some((_, c)) = characters.next_if(|(at, _)| *at < position.end) {
             last = Some(c);
         }
         out.push_str(&quoted(&instead));
@@ -48,7 +48,7 @@ pub(crate) fn masked(root: &Node, text: &str, secrets: &mut Secrets) -> String {
 
 struct Walk<'a> {
     secrets: &'a mut Secrets,
-    changes: Vec<(Place, String)>,
+    changes: Vec<(Position, String)>,
 }
 
 impl Walk<'_> {
@@ -99,7 +99,7 @@ impl Walk<'_> {
     fn scalar(&mut self, node: &Node, masked: String, text: &str) {
         let masked = self.secrets.masked(&masked);
         if masked != text {
-            self.changes.push((node.place, masked));
+            self.changes.push((node.position, masked));
         }
     }
 }

@@ -15,8 +15,8 @@ impl KeyOrder {
     /// Entries in this order; those that it does not know come last.
     pub(super) fn arrange(&self, entries: &mut [Entry]) {
         if !self.0.is_empty() {
-            let place = |key: &str| self.0.iter().position(|known| known == key).unwrap_or(usize::MAX);
-            entries.sort_by_cached_key(|entry| place(&entry.key));
+            let position = |key: &str| self.0.iter().position(|known| known == key).unwrap_or(usize::MAX);
+            entries.sort_by_cached_key(|entry| position(&entry.key));
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) static KIND: StepKind = StepKind {
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let method = method(step.value, session.reader);
     let words = || format!("{CALL} {method}");
-    let Some(label) = session.label_or(step, step.node.place, words) else { return };
+    let Some(label) = session.label_or(step, step.node.position, words) else { return };
     // The server is told the time in milliseconds, of which a call has at least one.
     let deadline_ms = u32::try_from(session.timeout(step).as_millis()).unwrap_or(u32::MAX).max(1);
     let sent = session.entered(step, |session| {
@@ -93,17 +93,17 @@ fn check_beside(whole: &Whole<'_>) {
     let get = |first: &str, second: &str| root.get(first)?.entry(second);
     let Some(place_of_call) = requests.first(|ask| matches!(ask, Ask::Call(_))) else {
         if let Some((key, _)) = get("system", "rpc") {
-            reader.sink.warn(key.place, "no step is a CALL, so nothing is called there".to_owned());
+            reader.sink.warn(key.position, "no step is a CALL, so nothing is called there".to_owned());
         }
         return;
     };
-    if let Some(place) = requests.first(|ask| !matches!(ask, Ask::Call(_))) {
+    if let Some(position) = requests.first(|ask| !matches!(ask, Ask::Call(_))) {
         let message = format!(
             "calls and requests are not made over the same connections, and line {} makes a call; leave out one of \
              the two",
             place_of_call.line
         );
-        reader.sink.error_at(place, message);
+        reader.sink.error_at(position, message);
     }
     if let Some((key, _)) = get("defaults", "headers") {
         reader.sink.error(key, "calls have no headers");

@@ -19,9 +19,9 @@ pub(crate) fn mend_verb(step: &mut Node, sink: &Sink<'_>) {
     let Some((key, name)) = unknown_verb(step) else { return };
     let Some(verb) = nearest(name, verbs()) else { return };
     sink.error(key, format!("unknown step \"{name}\"; did you mean {verb}?"));
-    let (place, verb) = (key.place, verb.to_owned());
+    let (position, verb) = (key.position, verb.to_owned());
     let Content::Map(entries) = &mut step.content else { return };
-    if let Some((key, _)) = entries.iter_mut().find(|(key, _)| key.place == place) {
+    if let Some((key, _)) = entries.iter_mut().find(|(key, _)| key.position == position) {
         key.content = Content::Scalar { text: verb, plain: true };
     }
 }
@@ -38,7 +38,7 @@ fn unknown_verb(step: &Node) -> Option<(&Node, &str)> {
 pub(crate) fn check_step(node: &Node, reader: &Reader<'_>) {
     let Some(step) = Step::of(node) else { return check_unknown(node, reader) };
     let other = node.entries().iter().find(|(key, _)| {
-        key.place != step.verb.place && key.text().is_some_and(|name| verbs().any(|verb| verb == name))
+        key.position != step.verb.position && key.text().is_some_and(|name| verbs().any(|verb| verb == name))
     });
     if let Some((second, _)) = other {
         let (first, second_name) = (quoted(step.verb), quoted(second));
@@ -64,7 +64,7 @@ fn check_unknown(node: &Node, reader: &Reader<'_>) {
     }
     let keys = || kinds().flat_map(|kind| kind.record.keys);
     for (name, inner) in node.entries() {
-        let Some(text) = name.text().filter(|_| unknown.is_none_or(|(key, _)| key.place != name.place))
+        let Some(text) = name.text().filter(|_| unknown.is_none_or(|(key, _)| key.position != name.position))
         else {
             continue;
         };

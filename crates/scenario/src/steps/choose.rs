@@ -11,7 +11,7 @@ pub(super) static KIND: StepKind = StepKind {
     record: Record {
         what: "a choose step",
         schema: "choose",
-        about: "Goes one of several ways, by chance.",
+        about: "Takes one of several branches, at random.",
         verbs: &[key("choose", List(&Of(&WAY), 1), "The ways.")],
         keys: &[],
         rule: Rule::Free,
@@ -29,10 +29,10 @@ pub(super) static KIND: StepKind = StepKind {
 static WAY: Record = Record {
     what: "a way",
     schema: "way",
-    about: "One of the ways of a choose step.",
+    about: "A branch of a choose step.",
     verbs: &[],
     keys: &[
-        key("weight", Scalar(Whole(0)), "How often it is gone, against the sum of all; 1 by default."),
+        key("weight", Scalar(Whole(0)), "Its weight, against the sum of all; 1 by default."),
         required("steps", STEPS, "What is done."),
     ],
     rule: Rule::Free,

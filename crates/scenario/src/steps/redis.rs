@@ -67,7 +67,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = step.value.items();
     check_command(step.value, session.reader);
     let name = || words.first().and_then(Node::text).unwrap_or_default().to_owned();
-    let Some(label) = session.label_or(step, step.node.place, name) else { return };
+    let Some(label) = session.label_or(step, step.node.position, name) else { return };
     let sent = session.entered(step, |session| {
         Ask::Redis(words.iter().map(|word| session.template(word, Encoding::Raw)).collect())
     });
@@ -102,9 +102,9 @@ fn check_beside(whole: &Whole<'_>) {
         SystemOrigin::Unknown => first_redis.is_some(),
         SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,
     };
-    if let Some(place) = first_redis.filter(|_| !is_redis) {
+    if let Some(position) = first_redis.filter(|_| !is_redis) {
         let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://, or to a `store`";
-        reader.sink.error_at(place, message.to_owned());
+        reader.sink.error_at(position, message.to_owned());
     }
     let verify = |key: &str| root.get("verify").and_then(|verify| verify.entry(key));
     if let Some((_, store)) = verify("store").filter(|(_, store)| store.text() == Some("redis") && !is_redis)
@@ -117,10 +117,10 @@ fn check_beside(whole: &Whole<'_>) {
     if let Some((key, _)) = verify("contents") {
         reader.sink.error(key, "a server of Redis is read back with `store: redis`");
     }
-    if let Some(place) = requests.first(|ask| !matches!(ask, Ask::Redis(_))) {
+    if let Some(position) = requests.first(|ask| !matches!(ask, Ask::Redis(_))) {
         let message =
             "this server speaks Redis' protocol; all steps that send something to it are `redis: […]`";
-        reader.sink.error_at(place, message.to_owned());
+        reader.sink.error_at(position, message.to_owned());
     }
     for (first, second, message) in [
         ("defaults", "headers", "commands have no headers"),

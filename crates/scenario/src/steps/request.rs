@@ -74,7 +74,7 @@ const fn method(name: &'static str) -> Key {
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let method = step.verb.text().unwrap_or_default();
     let words = || format!("{method} {}", step.value.text().unwrap_or_default());
-    let Some(label) = session.label_or(step, step.value.place, words) else { return };
+    let Some(label) = session.label_or(step, step.value.position, words) else { return };
     let sent = session.entered(step, |session| {
         let (body, content_type) = session.body(step);
         Ask::Http(HttpRequest { body, ..session.http(step, method, content_type) })

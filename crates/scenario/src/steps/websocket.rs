@@ -10,7 +10,7 @@ use super::Step;
 use crate::compile::Session;
 use crate::plan::{Ask, LedgerPlan, Op, RequestPlan, Source, WebSocketStep};
 use crate::sink::Sink;
-use crate::yaml::{Node, Place};
+use crate::yaml::{Node, Position};
 
 /// A step over a WebSocket that there is: what is sent, if anything, and what must hold of a message that comes.
 fn over(
@@ -20,7 +20,7 @@ fn over(
     expected: Option<&Node>,
 ) {
     let words = || step.verb.text().unwrap_or_default().to_owned();
-    let Some(label) = session.label_or(step, step.node.place, words) else { return };
+    let Some(label) = session.label_or(step, step.node.position, words) else { return };
     let plan = session.request(step, label, (Ask::WebSocket(action), ledger), expected);
     if let Some(extract) = step.get("extract") {
         let no_message =
@@ -42,13 +42,13 @@ const OPEN: u8 = 2;
 
 /// Reports steps that cannot be right on any way that leads to them: a message without a WebSocket, a request or
 /// another connect while the connection is one.
-pub(crate) fn check_paths(ops: &[Op], requests: &[RequestPlan], uses: &[(usize, Place)], sink: &Sink<'_>) {
+pub(crate) fn check_paths(ops: &[Op], requests: &[RequestPlan], uses: &[(usize, Position)], sink: &Sink<'_>) {
     let steps: Vec<Option<&WebSocketStep>> = ops.iter().map(|op| step_of(op, requests)).collect();
     if steps.iter().all(Option::is_none) {
         return;
     }
     let states = states_before(ops, &steps);
-    for (index, place) in uses {
+    for (index, position) in uses {
         let message = match (steps[*index], states[*index]) {
             (Some(WebSocketStep::Connect { .. }), OPEN) => {
                 "there is a WebSocket already; a session has one at a time, so close it first with ws close"
@@ -57,11 +57,11 @@ pub(crate) fn check_paths(ops: &[Op], requests: &[RequestPlan], uses: &[(usize, 
                 "the session's connection is a WebSocket here; requests can follow after a ws close"
             }
             (Some(step), CLOSED) if !matches!(step, WebSocketStep::Connect { .. }) => {
-                "there is no WebSocket here on any way; begin one with ws connect before"
+                "no step before this one opens a WebSocket; add ws connect"
             }
             _ => continue,
         };
-        sink.error_at(*place, message.to_owned());
+        sink.error_at(*position, message.to_owned());
     }
 }
 

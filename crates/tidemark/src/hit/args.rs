@@ -22,7 +22,7 @@ const OUTPUT: &str = "Verdict and output";
 Without -r the loop is closed: a connection sends again once its last answer has come. With -r it
 is open: requests are due at the rate whatever the server does, and times count from then.
 
-Exit status: 0 every objective met, 1 one missed or nobody answers, 2 wrong use,
+Exit status: 0 every objective met, 1 one missed or the URL unreachable, 2 wrong use,
 3 no valid measurement, 130 stopped.
 
 Examples:
@@ -37,34 +37,34 @@ pub struct HitArguments {
     /// What to send requests to; http:// may be left out
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Connections: closed loop 50; open loop as needed up to 1000, or so many, made before and used in turn
+    /// Connections [default: 50 in a closed loop; in an open loop as needed, up to 1000]; in an open loop N are made beforehand and used in turn
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = LOAD)]
     pub connections: Option<u32>,
-    /// How long is measured, like 30s or 5m [default: 10s]
+    /// Length of the measurement, like 30s or 5m [default: 10s]
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time, help_heading = LOAD)]
     pub duration: Option<Duration>,
-    /// Stop after exactly so many requests; all of them count
+    /// Stop after exactly N requests; all of them count
     #[arg(short = 'n', long, value_name = "N", value_parser = count, help_heading = LOAD)]
     pub requests: Option<u64>,
     /// Requests that are due each second, like 5k/s (open loop)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate, help_heading = LOAD)]
     pub rate: Option<f64>,
-    /// Requests that may wait for a free connection; more are dropped [default: what 256 MiB hold]
+    /// Requests that may wait for a free connection; more are dropped [default: as many as fit into 256 MiB]
     #[arg(long, value_name = "N", requires = "rate", help_heading = LOAD)]
     pub waiting: Option<u32>,
-    /// Requests arrive as from many independent people, not evenly
+    /// Poisson arrivals, as from many independent users, instead of even spacing
     #[arg(long, requires = "rate", help_heading = LOAD)]
     pub poisson: bool,
     /// Cores for the driving threads, one after the other: driver=2,3, or only 2,3
     #[arg(long = "pin", value_name = "CORES", help_heading = LOAD)]
     pub pins: Vec<String>,
-    /// Driving threads; else one for each pinned core, or for half of the cores
+    /// Driving threads [default: one for each pinned core, or half of the cores]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = LOAD)]
     pub threads: Option<u16>,
     /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
     #[arg(long, value_name = "BACK_END", default_value_t, help_heading = LOAD)]
     pub io: IoChoice,
-    /// Driving threads never sleep: each takes a whole core, and no wake-up of its own is in a response time
+    /// Driving threads never sleep: each uses a whole core, and response times contain no wake-ups
     #[arg(long, help_heading = LOAD)]
     pub spin: bool,
     /// Until when response times count: read (the driver has read the answer) or kernel (the kernel had its last bytes)
@@ -88,27 +88,27 @@ pub struct HitArguments {
     /// Longest time for an answer [default: 30s]
     #[arg(short = 'T', long, value_name = "TIME", value_parser = timeout, help_heading = REQUEST)]
     pub timeout: Option<Duration>,
-    /// Load before the measurement that is in no figure; 0s for none [default: 1s]
+    /// Load before the measurement, excluded from all figures; 0s for none [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests", help_heading = LOAD)]
     pub warm_up: Option<Duration>,
     /// A file with URLs of the same server or paths, a line each; requested in turn
     #[arg(long, value_name = "FILE", conflicts_with = "random_path", help_heading = REQUEST)]
     pub urls: Option<PathBuf>,
-    /// Continue the path by chance: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
+    /// Append random text to the path: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
     #[arg(long, value_name = "PATTERN", help_heading = REQUEST)]
     pub random_path: Option<String>,
     /// A new connection for each request
     #[arg(long, help_heading = REQUEST)]
     pub disable_keepalive: bool,
-    /// So many requests at once on each connection, which do not wait for the answers before them
+    /// Requests at once on each connection, sent without waiting for earlier answers
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
           value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "disable_keepalive",
           help_heading = REQUEST)]
     pub pipeline: u16,
-    /// What must hold for exit status 0, like 'p99<10ms', 'errors<0.1%' or 'rate>5k/s' (repeatable)
+    /// An objective, which exit status 0 requires, like 'p99<10ms', 'errors<0.1%' or 'rate>5k/s' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE", help_heading = OUTPUT)]
     pub objectives: Vec<String>,
-    /// Seed of the random numbers, to draw the same ones again
+    /// Seed of the random numbers; the same seed draws the same numbers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53), help_heading = LOAD)]
     pub seed: Option<u64>,
     /// Show more percentiles
@@ -117,17 +117,17 @@ pub struct HitArguments {
     /// Print one JSON object on standard output and nothing else
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// Keep the run and its report, in a fresh directory in runs/ or in DIR
+    /// Keep the run and its report, in a new directory in runs/ or in DIR
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, help_heading = OUTPUT)]
     pub save: Option<Option<PathBuf>>,
-    /// Only print the scenario that the flags stand for, for `tidemark run`; headers and body are in it as given
+    /// Only print the scenario that the flags describe, for `tidemark run`; it holds headers and body as given
     #[arg(long, help_heading = OUTPUT, conflicts_with_all =
           ["json", "save", "tui", "junit", "markdown", "github", "csv", "hlog"])]
     pub print_scenario: bool,
-    /// Watch it on the whole screen: rate, latencies, errors, CPU; q stops
+    /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub tui: bool,
-    /// Say nothing while it runs
+    /// Print nothing while it runs
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
     /// How the URL is reached
@@ -154,7 +154,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
     match text.contains('/') {
         true => Err("this is the time-out; a content type is given with --content-type".into()),
         false => time(text).and_then(|time| {
-            if time.is_zero() { Err("no answer comes in no time".into()) } else { Ok(time) }
+            if time.is_zero() { Err("the time-out must be above 0".into()) } else { Ok(time) }
         }),
     }
 }

@@ -42,7 +42,7 @@ pub fn template(pattern: &str) -> Result<String, String> {
                 }
             }
             ']' | ')' | '{' | '}' | '|' | '$' => {
-                return Err(format!("{c} stands where it means nothing; write \\{c} for the character"));
+                return Err(format!("{c} has no meaning here; write \\{c} for the character"));
             }
             literal => {
                 out.push(literal);
@@ -50,10 +50,10 @@ pub fn template(pattern: &str) -> Result<String, String> {
             }
         };
         if let Some(bad) = choices.iter().flat_map(|choice| choice.chars()).find(|c| !may_stand(*c)) {
-            return Err(format!("{bad:?} cannot stand in a choice"));
+            return Err(format!("{bad:?} is not allowed in a choice"));
         }
         if rest.starts_with(['*', '+', '?']) {
-            return Err("how often must be said in numbers, like {1,8}".into());
+            return Err("the count must be a number, like {1,8}".into());
         }
         let (least, most, behind) = repetition(rest)?;
         rest = behind;
@@ -69,7 +69,7 @@ fn may_stand(c: char) -> bool {
 /// The characters of `a-z0-9_`.
 fn class(inside: &str) -> Result<Vec<String>, String> {
     if inside.starts_with('^') {
-        return Err("[^…] is not known; name the characters that may stand there".into());
+        return Err("[^…] is not supported; name the characters that are allowed there".into());
     }
     let chars: Vec<char> = inside.chars().collect();
     let mut found: Vec<char> = Vec::new();
@@ -81,7 +81,7 @@ fn class(inside: &str) -> Result<Vec<String>, String> {
         };
         at += width;
         if from > to || !to.is_ascii() {
-            return Err(format!("{from}-{to} is no range of characters"));
+            return Err(format!("{from}-{to} is not a range of characters"));
         }
         found.extend((from..=to).filter(|c| !found.contains(c)).collect::<Vec<_>>());
     }
@@ -95,7 +95,8 @@ fn class(inside: &str) -> Result<Vec<String>, String> {
 fn repetition(rest: &str) -> Result<(usize, usize, &str), String> {
     let Some(inside) = rest.strip_prefix('{') else { return Ok((1, 1, rest)) };
     let (inside, behind) = inside.split_once('}').ok_or("a { has no }")?;
-    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| format!("{{{inside}}} is no number"));
+    let number =
+        |text: &str| text.trim().parse::<usize>().map_err(|_| format!("{{{inside}}} is not a number"));
     let (least, most) = match inside.split_once(',') {
         Some((least, most)) => (number(least)?, number(most)?),
         None => (number(inside)?, number(inside)?),
@@ -161,15 +162,15 @@ mod tests {
             ("[a-z", "no ]"),
             ("(a|b", "no )"),
             ("[a-z]+", "{1,8}"),
-            ("[z-a]", "no range"),
-            ("[^a]", "not known"),
+            ("[z-a]", "not a range"),
+            ("[^a]", "not supported"),
             ("[]", "no character"),
             ("[a]{2,1}", "out of range"),
             ("[a]{9999}", "at most 64"),
-            ("[a]{x}", "no number"),
+            ("[a]{x}", "not a number"),
             ("(ab|c){1,2}", "fixed number"),
-            ("a{2}", "means nothing"),
-            ("['\"]", "cannot stand"),
+            ("a{2}", "no meaning"),
+            ("['\"]", "not allowed"),
             ("\\", "nothing follows"),
         ] {
             let told = template(pattern).unwrap_err();

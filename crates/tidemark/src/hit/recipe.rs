@@ -107,7 +107,7 @@ fn paths(arguments: &HitArguments, url: &Url) -> Result<Paths, Failure> {
     };
     let wrong = |reason| Failure::usage(format!("--random-path: {reason}"));
     if url.query().is_some() {
-        return Err(wrong("the URL's query belongs behind the pattern".to_owned()));
+        return Err(wrong("put the URL's query behind the pattern".to_owned()));
     }
     let path = pattern::template(pattern).map_err(wrong)?;
     let base = base.trim_end_matches('/');
@@ -130,7 +130,8 @@ fn system(arguments: &HitArguments, url: &Url, connect_to: Option<String>) -> Re
         ));
     }
     if reached.tls != TlsSettings::default() && url.scheme() != "https" {
-        let reason = "how TLS is spoken is given, but the URL is not https://; write https:// or leave those flags out";
+        let reason =
+            "options of TLS are given, but the URL is not https://; write https:// or leave those flags out";
         return Err(Failure::usage(reason));
     }
     Ok(source::System {
@@ -228,7 +229,7 @@ fn parse_url(text: &str) -> Result<Url, Failure> {
         _ if text.starts_with(':') => format!("http://localhost{text}"),
         _ => format!("http://{text}"),
     };
-    let wrong = |reason: String| Failure::usage(format!("`{text}` is no URL to hit: {reason}"));
+    let wrong = |reason: String| Failure::usage(format!("`{text}` is not a URL to hit: {reason}"));
     let url = Url::parse(&whole).map_err(|error| wrong(format!("{error}; write http://HOST:PORT/PATH")))?;
     if !["http", "https"].contains(&url.scheme()) {
         return Err(wrong("it begins neither with http:// nor with https://".into()));
@@ -261,7 +262,7 @@ fn method(arguments: &HitArguments, has_body: bool) -> Result<Method, Failure> {
     let name = name.to_ascii_uppercase();
     Method::from_name(&name).ok_or_else(|| {
         let all: Vec<&str> = Method::ALL.iter().map(|method| method.as_str()).collect();
-        Failure::usage(format!("-m {name} is none of {}", all.join(", ")))
+        Failure::usage(format!("unknown method -m {name}; it is one of {}", all.join(", ")))
     })
 }
 
@@ -271,14 +272,16 @@ fn headers(arguments: &HitArguments) -> Result<Vec<(String, String)>, Failure> {
     for header in arguments.headers.iter().cloned().chain(typed) {
         let Some((name, value)) = header.split_once(':').map(|(name, value)| (name.trim(), value.trim()))
         else {
-            return Err(Failure::usage(format!("-H '{header}' is no header; write it as 'Name: value'")));
+            return Err(Failure::usage(format!("-H '{header}' is not a header; write it as 'Name: value'")));
         };
         if headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
             let reason = "is given twice; put its values into one, with a comma between them";
             return Err(Failure::usage(format!("the header {name} {reason}")));
         }
         if name.eq_ignore_ascii_case("connection") {
-            return Err(Failure::usage("-H 'Connection: …' is not for a header: see --disable-keepalive"));
+            return Err(Failure::usage(
+                "-H 'Connection: …' cannot be set as a header; see --disable-keepalive",
+            ));
         }
         if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
             return Err(Failure::usage(format!(
@@ -319,7 +322,7 @@ fn read(file: &Path, what: &str) -> Result<String, Failure> {
         return Err(wrong(format!("it is larger than {} MiB; use a smaller one", FILE_BYTES_MAX >> 20)));
     }
     String::from_utf8(bytes)
-        .map_err(|_| wrong("it is no UTF-8 text, which is all that a scenario can hold".into()))
+        .map_err(|_| wrong("it is not UTF-8 text, which is all that a scenario can hold".into()))
 }
 
 /// The paths in a file, without their first slash.

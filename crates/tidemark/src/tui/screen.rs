@@ -37,7 +37,8 @@ static HOOK: Once = Once::new();
 pub fn possible() -> Result<(), String> {
     if !stdout().is_terminal() {
         return Err(
-            "--tui draws on the terminal, but standard output is none; leave it out, or use --json".into()
+            "--tui draws on the terminal, but standard output is not a terminal; leave it out, or use --json"
+                .into(),
         );
     }
     if !output::is_utf8() {
@@ -206,7 +207,7 @@ mod tests {
         assert!(!status.success(), "{said}");
         let at = |what: &str| said.find(what).unwrap_or_else(|| panic!("no {what:?} in {said:?}"));
         let (entered, left) = (at("\u{1b}[?1049h"), at("\u{1b}[?1049l"));
-        assert!(entered < left && left < at("a mistake of ours"), "{said:?}");
+        assert!(entered < left && left < at("an internal error"), "{said:?}");
         assert_eq!(pty.modes(), before);
     }
 }

@@ -26,6 +26,15 @@ pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     tidemark(folder, arguments).output().expect("the program starts")
 }
 
+/// Wrong use: refused with exit status 2 and a message that says this.
+pub fn assert_refused(folder: &Path, arguments: &[&str], says: &str) {
+    let output = run(folder, arguments);
+    let text = stderr(&output);
+    assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{arguments:?}: {text}");
+    assert!(text.contains(says), "{arguments:?} should say `{says}`: {text}");
+    assert!(!text.contains("panicked") && !text.contains("internal error"), "{text}");
+}
+
 /// Its exit status.
 pub fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| panic!("ended by a signal: {}", stderr(output)))

@@ -15,11 +15,11 @@ const PAGE: usize = 500;
 /// A store: `POST /n` keeps its body unless it is one of those that are lost, `GET /all?from=N` shows a page.
 pub struct Store {
     pub url: String,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<Stored>>,
 }
 
 #[derive(Default)]
-pub struct Kept {
+pub struct Stored {
     pub contents: Vec<String>,
     pub posts: u64,
     /// Of each so many writes one is acknowledged and not kept; none if 0.
@@ -33,7 +33,7 @@ impl Store {
     pub fn start(lose_each: u64) -> Store {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let store = Store { url, kept: Arc::new(Mutex::new(Kept { lose_each, ..Kept::default() })) };
+        let store = Store { url, kept: Arc::new(Mutex::new(Stored { lose_each, ..Stored::default() })) };
         store.serve(move || Some(listener.accept().ok()?.0));
         store
     }
@@ -69,7 +69,7 @@ impl Store {
         });
     }
 
-    pub fn kept(&self) -> MutexGuard<'_, Kept> {
+    pub fn kept(&self) -> MutexGuard<'_, Stored> {
         self.kept.lock().unwrap()
     }
 
@@ -79,7 +79,7 @@ impl Store {
 }
 
 /// Answers until the other side is done.
-fn serve(stream: impl Read + Write, kept: &Mutex<Kept>) -> Option<()> {
+fn serve(stream: impl Read + Write, kept: &Mutex<Stored>) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut first, mut length) = (String::new(), 0);
@@ -103,7 +103,7 @@ fn serve(stream: impl Read + Write, kept: &Mutex<Kept>) -> Option<()> {
     }
 }
 
-impl Kept {
+impl Stored {
     fn answer(&mut self, first: &str, body: Vec<u8>) -> Option<String> {
         let path = first.split(' ').nth(1)?;
         if first.starts_with("POST") {

@@ -34,7 +34,7 @@ impl Endpoint {
     /// What is wrong with it, for a person.
     pub fn parse(text: &str) -> Result<Endpoint, String> {
         let wrong = |why: &str| format!("{why}; write it like http://127.0.0.1:4318");
-        let url = Url::parse(text).map_err(|error| wrong(&format!("that is no URL: {error}")))?;
+        let url = Url::parse(text).map_err(|error| wrong(&format!("that is not a URL: {error}")))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(format!("no user and password in the URL; give them in {}", super::HEADERS_VARIABLE));
         }

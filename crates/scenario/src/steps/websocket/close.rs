@@ -47,7 +47,7 @@ fn close_code(node: &Node, reader: &Reader<'_>) -> u16 {
         Some(code) => code,
         None => {
             let message =
-                format!("{code} is no close code that can be sent; use 1000, or one of 3000 to 4999");
+                format!("{code} is not a close code that can be sent; use 1000, or one of 3000 to 4999");
             reader.sink.error(node, message);
             1000
         }

@@ -53,7 +53,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = || format!("ws connect {}", step.value.text().unwrap_or_default());
-    let Some(label) = session.label_or(step, step.node.place, words) else { return };
+    let Some(label) = session.label_or(step, step.node.position, words) else { return };
     let protocols = protocols(step, session.reader);
     let request = handshake(session, step, &protocols);
     let connect = WebSocketStep::Connect { request, protocols };

@@ -2,10 +2,10 @@
 //!
 //! # The rule
 //!
-//! An objective is hopeless when it would be missed **even if everything still to come were perfect**: no further
+//! An objective is unreachable when it would be missed **even if everything still to come were perfect**: no further
 //! failure, every answer within no time. Nothing is guessed from a trend.
 //!
-//! | objective | hopeless when |
+//! | objective | unreachable when |
 //! | --- | --- |
 //! | `errors = 0`, `errors < N`, `dropped …` | the count so far breaks it: counts only grow |
 //! | `max < T`, `mean < T` | one request was slower or had no good answer |
@@ -14,7 +14,7 @@
 //!
 //! The last row needs the number of requests still planned to be known: an open load (a known number of sessions
 //! arrives) whose sessions have no loops (each sends at most so many requests). Where it is unknown, as in every
-//! closed load, these objectives are never hopeless. The number is an upper bound: sessions of every phase count,
+//! closed load, these objectives are never unreachable. The number is an upper bound: sessions of every phase count,
 //! each with the longest way through its steps, and Poisson arrivals with six standard deviations more.
 
 use tidemark_record::manifest::ObjectiveResult;
@@ -30,14 +30,14 @@ const POISSON_DEVIATIONS: f64 = 6.0;
 
 /// An objective that can no longer be met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hopeless {
+pub struct Unreachable {
     /// Which of the plan's objectives.
     index: usize,
     /// Why, for a person: `p99 < 50ms can no longer be met: …`.
     pub reason: String,
 }
 
-impl Hopeless {
+impl Unreachable {
     /// Puts it into a verdict on what was measured until the run was cut short.
     pub fn apply(&self, verdict: &mut Verdict, results: &mut [ObjectiveResult]) {
         if let Some(result) = results.get_mut(self.index) {
@@ -71,12 +71,12 @@ impl<'p> Watch<'p> {
     }
 
     /// The first watched objective that can no longer be met.
-    pub fn hopeless(&self, totals: &Totals) -> Option<Hopeless> {
+    pub fn unreachable(&self, totals: &Totals) -> Option<Unreachable> {
         self.watched.iter().find_map(|&(index, requests_max)| {
             let objective = &self.plan.objectives[index];
             let so_far = SoFar::new(totals, objective.label, requests_max, self.window_s);
             let why = so_far.broken(objective)?;
-            Some(Hopeless { index, reason: format!("{} can no longer be met: {why}", objective.text) })
+            Some(Unreachable { index, reason: format!("{} can no longer be met: {why}", objective.text) })
         })
     }
 }

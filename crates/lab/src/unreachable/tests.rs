@@ -40,7 +40,7 @@ fn plan(model: LoadModel, requests: usize, per_s: f64, objective: &str) -> Plan 
 }
 
 fn reason(plan: &Plan, ended: Ended<'_>, dropped: u64) -> Option<String> {
-    Watch::new(plan, 10.0).hopeless(&totals(ended, dropped)).map(|hopeless| hopeless.reason)
+    Watch::new(plan, 10.0).unreachable(&totals(ended, dropped)).map(|unreachable| unreachable.reason)
 }
 
 const fn ok(us: u64, count: u32) -> (Outcome, u64, u32) {
@@ -156,7 +156,7 @@ fn objectives_that_do_not_ask_are_not_watched() {
 
 #[test]
 fn a_run_cut_short_is_a_fail_and_the_reason_stands_first() {
-    let hopeless = Hopeless { index: 0, reason: "x can no longer be met: y".into() };
+    let unreachable = Unreachable { index: 0, reason: "x can no longer be met: y".into() };
     let result =
         ObjectiveResult { objective: "x".into(), met: true, measured: "1".into(), ..Default::default() };
     for (before, after, place) in [
@@ -166,14 +166,14 @@ fn a_run_cut_short_is_a_fail_and_the_reason_stands_first() {
     ] {
         let mut verdict = Verdict { status: before, reasons: vec!["other".into()] };
         let mut results = [result.clone()];
-        hopeless.apply(&mut verdict, &mut results);
+        unreachable.apply(&mut verdict, &mut results);
         assert_eq!((verdict.status, results[0].met), (after, false));
         assert_eq!(verdict.reasons[place], "cut short: x can no longer be met: y");
     }
 }
 
 proptest! {
-    /// What is called hopeless is missed in the end, however well the rest goes.
+    /// What is called unreachable is missed in the end, however well the rest goes.
     #[test]
     fn nothing_is_given_up_that_could_still_be_met(
         slow in 0u32..40, fast in 0u32..400, failed in 0u32..40, good in 0u32..2_100, percent in 1u8..=100,

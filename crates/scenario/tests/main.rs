@@ -1,0 +1,19 @@
+//! The scenario language from outside. One binary: each would be linked with everything again.
+
+mod airline_mix;
+mod calls;
+mod diagnostics;
+mod docs;
+mod faults;
+mod language;
+mod ledger;
+mod loads;
+mod never_panics;
+mod schema;
+mod secrets;
+mod source;
+mod source_any;
+mod stores;
+mod support;
+mod verify;
+mod websocket;

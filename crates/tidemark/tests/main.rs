@@ -1,0 +1,17 @@
+//! The program from outside. One binary: each would be linked with everything again.
+
+mod abort_early;
+mod compare;
+mod faults;
+mod hit;
+mod hit_arguments;
+mod hit_tls;
+mod interrupts;
+mod ledger;
+mod program;
+mod results;
+mod secrets;
+mod statuses;
+mod verbs;
+mod verify;
+mod verify_links;
