@@ -15,12 +15,10 @@ use tidemark_store::messages::{Message, Place, Query};
 
 use crate::app::App;
 use crate::openapi::document;
-use crate::page::Rendering;
+use crate::page::{LIMIT_MAX, Rendering};
 use crate::payload::{NotAMessage, field, message_of_query, read_message};
 use crate::refusal::Refusal;
 
-/// Most messages of one page, and as many as there are where nothing is said.
-pub(crate) const LIMIT_MAX: usize = 100_000;
 /// Names the next page.
 static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 

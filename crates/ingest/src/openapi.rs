@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 use tidemark_store::messages::PAYLOAD_BYTES_MAX;
 
-use crate::handlers::LIMIT_MAX;
+use crate::page::LIMIT_MAX;
 
 /// The document.
 pub(crate) fn document() -> Value {

@@ -12,6 +12,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::payload::USER_DIGITS;
 
+/// Most messages of one page, and as many as there are where nothing is said.
+pub(crate) const LIMIT_MAX: usize = 100_000;
+
 /// A piece is sent when it has this many bytes.
 const PIECE_BYTES: usize = 64 * 1024;
 

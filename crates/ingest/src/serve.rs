@@ -20,10 +20,10 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// An intake as its settings have it.
 pub struct Ingest {
-    pub(crate) waiting_max: usize,
-    pub(crate) memory_bytes: u64,
-    pub(crate) store: Kind,
-    pub(crate) buffer: Buffer,
+    waiting_max: usize,
+    memory_bytes: u64,
+    store: Kind,
+    buffer: Buffer,
     /// A store of one's own, in place of the one that the settings name.
     given: Option<MessageStore>,
 }
@@ -62,7 +62,10 @@ impl ReferenceSystem for Ingest {
         let durability = options.durability;
         let store = match self.given.take() {
             Some(store) => store,
-            None => self.buffer.clone().before(self.open_store(options)?, durability)?,
+            None => {
+                let store = self.store.open(options, self.waiting_max, self.memory_bytes)?;
+                self.buffer.clone().before(store, durability)?
+            }
         };
         let app = Arc::new(App::new(store, self.waiting_max, options.worker_count()));
         Ok(system(app.clone()).counters(move |encoder| encode(encoder, &app, durability)))

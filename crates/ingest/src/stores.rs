@@ -4,8 +4,6 @@ use tidemark_service::{Options, SettingError, Settings, StartError};
 use tidemark_store::Durability;
 use tidemark_store::messages::{Memory, MessageStore, Tree, TreeOptions};
 
-use crate::serve::Ingest;
-
 /// Nodes that a message is kept on unless told otherwise, where there are as many.
 #[cfg(feature = "cassandra")]
 const REPLICATION_AUTO_MAX: usize = 3;
@@ -87,17 +85,21 @@ pub(crate) struct LessDurable {
     pub(crate) remedy: &'static str,
 }
 
-impl Ingest {
-    /// Opens the store that the settings name.
-    pub(crate) fn open_store(&self, options: &Options) -> Result<MessageStore, StartError> {
+impl Kind {
+    /// Opens it, with so many messages that may wait and, where they are in memory, so many bytes of them.
+    pub(crate) fn open(
+        &self,
+        options: &Options,
+        waiting_max: usize,
+        memory_bytes: u64,
+    ) -> Result<MessageStore, StartError> {
         let durability = options.durability;
-        match (&self.store, options.data_dir.as_deref()) {
+        match (self, options.data_dir.as_deref()) {
             (Kind::Embedded, Some(dir)) if durability != Durability::Memory => {
-                let waiting_max = self.waiting_max;
                 let tree = TreeOptions { durability, waiting_max, ..TreeOptions::default() };
                 Ok(Tree::open(dir, tree)?)
             }
-            (Kind::Embedded, _) => Ok(Memory::new(self.memory_bytes)),
+            (Kind::Embedded, _) => Ok(Memory::new(memory_bytes)),
             #[cfg(feature = "cassandra")]
             (Kind::Cassandra(options), _) => cassandra(options.clone(), durability),
         }

@@ -19,7 +19,8 @@ use crate::disk::{Disk, Disks};
 use crate::error::LabError;
 use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
-use crate::started::{Handle, Patience, held};
+use crate::process::Patience;
+use crate::started::{Handle, held};
 use crate::timetable::microseconds;
 
 /// What follows a fault within this time after it was put right is still taken for a part of its dip, where the

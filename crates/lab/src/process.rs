@@ -4,7 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use crate::child::{Child, TAIL_LINES};
-use crate::started::Patience;
+
+/// Whether whoever waits is still to wait; false once the run is to be over.
+pub type Patience<'a> = &'a dyn Fn() -> bool;
 
 /// What is said of the end of what is down.
 const DOWN: &str = "it was down";

@@ -14,8 +14,8 @@ use crate::error::LabError;
 use crate::http::Client;
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
-use crate::process::Process;
-use crate::started::{Patience, Started};
+use crate::process::{Patience, Process};
+use crate::started::Started;
 use crate::system::Setup;
 
 /// How often a system that is to become ready is asked.

@@ -9,10 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::error::LabError;
-use crate::process::Process;
-
-/// Whether whoever waits is still to wait; false once the run is to be over.
-pub type Patience<'a> = &'a dyn Fn() -> bool;
+use crate::process::{Patience, Process};
 
 /// Something that the lab started: a system, a node of a store.
 pub trait Started: Send {

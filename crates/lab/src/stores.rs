@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tidemark_record::manifest;
-use tidemark_scenario::plan::{Product, Store, System, SystemOrigin};
+use tidemark_scenario::plan::{Product, Store, StoreOrigin, System, SystemOrigin};
 use tidemark_scenario::{StoreFact, with_store_facts};
 
 use self::instance::Instance;
@@ -71,7 +71,11 @@ impl Stores {
     ) -> Result<Stores, LabError> {
         let mut started = Stores::default();
         for store in stores {
-            started.0.push(Instance::start(store, setup, stop_request, tell)?);
+            started.0.push(match &store.origin {
+                StoreOrigin::Started => Instance::start(store, setup, stop_request, tell)?,
+                StoreOrigin::Url(url) => reached::at_url(store, url, setup, stop_request)?,
+                StoreOrigin::Addresses(addresses) => reached::at_addresses(store, addresses, stop_request)?,
+            });
         }
         Ok(started)
     }

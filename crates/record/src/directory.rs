@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{RecordError, io_error};
-use crate::{files, unfinished};
+use crate::error::{RecordError, damaged, io_error};
+use crate::{Manifest, files};
 
 /// Where runs are made unless a place is named.
 pub const RUNS_DIR: &str = "runs";
@@ -93,7 +93,7 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
         {
             Ok(parent.to_owned())
         }
-        _ if is_run(&dir) || unfinished::is_unfinished(&dir) => Ok(dir),
+        _ if is_run(&dir) || is_unfinished(&dir) => Ok(dir),
         _ => Err(RecordError::NotARun(dir)),
     }
 }
@@ -105,6 +105,21 @@ fn manifest_of(dir: &Path) -> Option<PathBuf> {
 
 fn is_run(dir: &Path) -> bool {
     manifest_of(dir).is_some()
+}
+
+/// Whether this directory holds a run that has not come to its end.
+pub(crate) fn is_unfinished(dir: &Path) -> bool {
+    dir.join(files::BEGUN).is_file()
+        && dir.join(files::JOURNAL).is_file()
+        && !dir.join(files::MANIFEST).is_file()
+}
+
+/// Writes `run.json` into a run directory, or replaces it, in one step.
+pub fn write_manifest(dir: &Path, manifest: &Manifest) -> Result<(), RecordError> {
+    let path = dir.join(files::MANIFEST);
+    let mut text = serde_json::to_vec_pretty(manifest).map_err(|e| damaged(&path, e))?;
+    text.push(b'\n');
+    replace(&path, &text)
 }
 
 /// The run that the mark names, if it is still there.

@@ -88,7 +88,7 @@ mod unfinished;
 mod writer;
 
 pub use comparison::{ComparedRun, ComparedRuns, Comparison, Part};
-pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve};
+pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve, write_manifest};
 pub use distribution::{Distribution, rank};
 pub use error::RecordError;
 pub use event::Event;
@@ -106,7 +106,7 @@ pub use totals::{
     DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize,
 };
 pub use unfinished::rebuild;
-pub use writer::{Mask, RunWriter, write_manifest};
+pub use writer::{Mask, RunWriter};
 
 /// Version of the run directory's form that this crate writes, and the highest that it reads.
 pub const FORMAT: u32 = 1;

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2Serializer;
 
+use crate::directory::write_manifest;
 use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
@@ -16,7 +17,6 @@ use crate::merge::MergedInterval;
 use crate::sink::{Facts, Sink};
 use crate::table::{Cell, TableWriter};
 use crate::unfinished::{self, Begun};
-use crate::writer::write_manifest;
 use crate::{Event, Manifest, Sample};
 
 /// The files of a run directory that hold its figures.

@@ -20,13 +20,6 @@ pub(crate) struct Begun {
     pub(crate) manifest: Manifest,
 }
 
-/// Whether this directory holds a run that has not come to its end.
-pub(crate) fn is_unfinished(dir: &Path) -> bool {
-    dir.join(files::BEGUN).is_file()
-        && dir.join(files::JOURNAL).is_file()
-        && !dir.join(files::MANIFEST).is_file()
-}
-
 /// Makes a run of what a run that did not come to its end has recorded. Its verdict is `invalid`, and says so.
 ///
 /// `stopped`: by the user, who knows; else it was killed or failed. Nothing happens to a directory that holds a finished
@@ -35,7 +28,7 @@ pub(crate) fn is_unfinished(dir: &Path) -> bool {
 /// # Errors
 /// If the run still goes on, or the directory cannot be read or written.
 pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
-    if !is_unfinished(dir) {
+    if !directory::is_unfinished(dir) {
         return Ok(());
     }
     let journal_path = dir.join(files::JOURNAL);

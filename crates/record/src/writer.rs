@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::directory;
-use crate::error::{RecordError, damaged, io_error};
+use crate::error::{RecordError, io_error};
 use crate::files;
 use crate::interval::ThreadInterval;
 use crate::journal::Journal;
@@ -243,14 +243,6 @@ impl<'s> RunWriter<'s> {
             None => Ok(()),
         }
     }
-}
-
-/// Writes `run.json` into a run directory, or replaces it, in one step.
-pub fn write_manifest(dir: &Path, manifest: &Manifest) -> Result<(), RecordError> {
-    let path = dir.join(files::MANIFEST);
-    let mut text = serde_json::to_vec_pretty(manifest).map_err(|e| damaged(&path, e))?;
-    text.push(b'\n');
-    directory::replace(&path, &text)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::endpoint::Upgrade;
 use crate::metrics::{Bound, WorkerCounts};
 use crate::request;
 use crate::shared::Shared;
-use crate::worker::Stopping;
+use crate::stop::Stopping;
 
 /// After the stop a connection that has never sent a request is kept this long, for one that is on its way.
 const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(250);

@@ -1,8 +1,10 @@
 //! How a server learns that it should stop.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, watch};
 
 /// A switch that can be thrown once from any thread: `serve(stop.triggered())` ends when somebody calls
 /// [`Stop::trigger`]. Clones are the same switch.
@@ -72,5 +74,30 @@ pub async fn signals() {
     #[cfg(not(unix))]
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+/// Tells the connections of one worker that the server stops.
+#[derive(Debug, Default)]
+pub(crate) struct Stopping {
+    flag: AtomicBool,
+    notify: Notify,
+}
+
+impl Stopping {
+    /// Whether it does.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.flag.load(Ordering::Acquire)
+    }
+
+    /// It does, from now on.
+    pub(crate) fn stop(&self) {
+        self.flag.store(true, Ordering::Release);
+        self.notify.notify_waiters();
+    }
+
+    /// Completes when it begins to stop, if it has not before this was polled first.
+    pub(crate) fn notified(&self) -> Notified<'_> {
+        self.notify.notified()
     }
 }

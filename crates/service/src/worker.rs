@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use bytes::Bytes;
 use hyper::server::conn::http1;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 use crate::connection::{self, End};
 use crate::endpoint::{Upgrade, Upgraded};
 use crate::held::Held;
 use crate::shared::Shared;
+use crate::stop::Stopping;
 
 /// How long, and how much, a client that was refused may go on sending before it is cut off.
 const LINGER: Duration = Duration::from_secs(1);
@@ -33,19 +34,6 @@ pub fn worker_index() -> usize {
     INDEX.get()
 }
 
-/// Tells the connections of one worker that the server stops.
-#[derive(Debug)]
-pub(crate) struct Stopping {
-    flag: AtomicBool,
-    notify: Notify,
-}
-
-impl Stopping {
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.flag.load(Ordering::Acquire)
-    }
-}
-
 /// Serves the connections that arrive on `incoming` until the sender is dropped, lets them finish, and returns
 /// how many had to be cut at the deadline.
 pub(crate) async fn run(
@@ -54,7 +42,7 @@ pub(crate) async fn run(
     mut incoming: mpsc::Receiver<std::net::TcpStream>,
 ) -> usize {
     INDEX.set(index);
-    let stopping = Arc::new(Stopping { flag: AtomicBool::new(false), notify: Notify::new() });
+    let stopping = Arc::new(Stopping::default());
     // Each connection holds a sender; once all are gone all connections have ended.
     let (alive, mut all_ended) = mpsc::channel::<()>(1);
     let protocol = Arc::new(connection::protocol(&shared.limits));
@@ -67,8 +55,7 @@ pub(crate) async fn run(
             serve(shared, index, &protocol, stream, &stopping).await;
         });
     }
-    stopping.flag.store(true, Ordering::Release);
-    stopping.notify.notify_waiters();
+    stopping.stop();
     drop(alive);
     let in_time = tokio::time::timeout(shared.limits.stop_deadline, all_ended.recv()).await;
     match in_time {
@@ -100,7 +87,7 @@ async fn serve(
         return;
     };
     // Polled once: that enters the task among those which the stop wakes. The flag says whether it has come.
-    let mut stop = pin!(stopping.notify.notified());
+    let mut stop = pin!(stopping.notified());
     poll_fn(|context| Poll::Ready(stop.as_mut().poll(context).is_ready())).await;
     match connection::serve(shared.clone(), index, protocol, stopping, stream).await {
         None | Some((_, End::Closed)) => {}
@@ -121,7 +108,7 @@ async fn upgraded(
     stopping: &Stopping,
 ) {
     let stop = async {
-        let mut stop = pin!(stopping.notify.notified());
+        let mut stop = pin!(stopping.notified());
         stop.as_mut().enable();
         if !stopping.is_stopping() {
             stop.await;

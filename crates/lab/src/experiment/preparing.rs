@@ -2,14 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
 
-use super::watching::LOOK_EVERY;
 use super::{Experiment, Record, driven, written};
 use crate::disk::Disks;
 use crate::error::LabError;
@@ -23,6 +22,9 @@ use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::verify::{Known, Recipe};
+
+/// How often a preparing session is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
@@ -251,7 +253,7 @@ impl Experiment {
         let once = once.map_err(driven)?;
         while !once.is_finished() {
             self.go_on()?;
-            std::thread::sleep(LOOK_EVERY / 10);
+            std::thread::sleep(LOOK_EVERY);
         }
         match once.join() {
             Ok(Ok(entered)) => self.go_on().map(|()| Some(entered)),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tidemark_record::manifest;
-use tidemark_scenario::plan::{Store, StoreOrigin};
+use tidemark_scenario::plan::Store;
 
 use super::Setup;
 use super::installed::{User, user};
@@ -18,7 +18,6 @@ use super::jars::cache;
 use super::launcher::{Fetch, Identity, Launcher, NodeSetup, Program, launcher, password, unique};
 use super::node::{self, Node};
 use super::ports::Ports;
-use super::reached;
 use crate::child::Spec;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
@@ -224,20 +223,13 @@ impl<'a> Site<'a> {
 }
 
 impl Instance {
-    /// Starts a store and waits until all its nodes are ready, or until somebody takes connections where it is.
+    /// Starts a store and waits until all its nodes are ready.
     pub fn start(
         store: &Store,
         setup: &Setup<'_>,
         stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<Instance, LabError> {
-        match &store.origin {
-            StoreOrigin::Started => {}
-            StoreOrigin::Url(url) => return reached::at_url(store, url, setup, stop_request),
-            StoreOrigin::Addresses(addresses) => {
-                return reached::at_addresses(store, addresses, stop_request);
-            }
-        }
         let site = Site::choose(store, setup, stop_request, tell)?;
         let mut members = Members::default();
         (0..store.nodes).try_for_each(|index| site.add(index, &mut members))?;

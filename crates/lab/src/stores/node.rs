@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::launcher::{Identity, Launcher, NodeAddress, NotReady};
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
-use crate::process::Process;
-use crate::started::{Patience, Started};
+use crate::process::{Patience, Process};
+use crate::started::Started;
 
 /// How often a node that is to become ready is asked.
 const ASK_EVERY: Duration = Duration::from_millis(100);

@@ -18,10 +18,12 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 
 use super::options::Options;
-use super::read::OF_A_PART;
 use super::retry::{Attempts, BoundedRetries};
 use crate::durability::Durability;
 use crate::error::StoreError;
+
+/// What selects a part of the ring by the key of the messages.
+pub(super) const OF_A_PART: &str = "token(user, day) > ? AND token(user, day) <= ?";
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -52,9 +52,6 @@ pub(super) fn parts() -> Vec<Part> {
     cut_ring(PARTS)
 }
 
-/// What selects a part by the key of the messages.
-pub(super) const OF_A_PART: &str = "token(user, day) > ? AND token(user, day) <= ?";
-
 /// Hands over the answer to a statement page by page, as long as `take` wants more. Each page is asked for up to
 /// `attempts` times and handed over once.
 async fn each_page(

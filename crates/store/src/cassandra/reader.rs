@@ -7,9 +7,10 @@ use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 use tokio::runtime::Runtime;
 
+use super::link::OF_A_PART;
 use super::link::{SCAN_TIMEOUT, connect, prepare};
 use super::options::Options;
-use super::read::{self, OF_A_PART, Part};
+use super::read::{self, Part};
 use super::retry::Attempts;
 use crate::error::StoreError;
 
