@@ -15,7 +15,12 @@ use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
 type Serving = (SocketAddr, Stop, JoinHandle<Result<Served, ServiceError>>);
 
 fn serve(limits: Limits) -> Serving {
-    let router = Router::new().route("/length", post(|body: Bytes| async move { body.len().to_string() }));
+    let length = |body: Bytes| async move { body.len().to_string() };
+    let late = |body: Bytes| async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        body.len().to_string()
+    };
+    let router = Router::new().route("/length", post(length)).route("/late", post(late));
     let bound = Server::new(router).name("bounded").limits(limits).workers(1).bind().unwrap();
     let (addr, stop) = (bound.addr(), Stop::new());
     let triggered = stop.triggered();
@@ -134,6 +139,57 @@ fn what_all_may_hold_together_is_bounded() {
     first.send(&[b'x'; 1000]);
     assert_eq!(first.reply(false).text(), "60000");
     eventually("all is given back", || (held(0) == 0).then_some(()));
+    end(serving);
+}
+
+#[test]
+fn no_room_for_one_request_is_not_told_the_next() {
+    // nothing beside the 4 KiB that each connection has in any case
+    let serving = serve(Limits { held_bytes_max: 0, ..Limits::default() });
+    let (body_bytes, left) = (4040, 20);
+    let post = format!("POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: {body_bytes}\r\n\r\n");
+    // what comes before it is as much as hyper reads at once, but for the last bytes of its body
+    let before = 8192 - post.len() - (body_bytes - left);
+    let get = |bytes: usize| {
+        let head = "GET /health HTTP/1.1\r\nHost: x\r\nX: ";
+        format!("{head}{}\r\n\r\n", "p".repeat(bytes - head.len() - 4))
+    };
+    let sent = [get(before / 2), get(before - before / 2), post, "z".repeat(body_bytes)].concat();
+    let mut client = Client::new(serving.0);
+    client.send(sent.as_bytes());
+    let statuses = [(); 3].map(|()| client.reply(false).status);
+    assert_eq!(statuses, [200, 200, 200]);
+    // a small one, whose body does not come at once
+    client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nfirst");
+    std::thread::sleep(Duration::from_millis(100));
+    client.send(b"-last");
+    assert_eq!(client.reply(false).status, 200);
+    end(serving);
+}
+
+#[test]
+fn no_room_does_not_end_work_that_has_begun() {
+    let serving = serve(Limits { held_bytes_max: 0, ..Limits::default() });
+    let mut client = Client::new(serving.0);
+    assert_eq!(client.get("/health").status, 200);
+    // just within the 4 KiB that each connection has in any case
+    let reply = client.request("POST", "/late", &[], &[b'x'; 4030]);
+    assert_eq!((reply.status, reply.text()), (200, "4030"));
+    end(serving);
+}
+
+#[test]
+fn what_is_refused_took_no_longer_than_since_it_came() {
+    let serving = serve(Limits { body_bytes_max: 2000, ..Limits::default() });
+    let mut client = Client::new(serving.0);
+    assert_eq!(client.get("/health").status, 200);
+    std::thread::sleep(Duration::from_secs(3));
+    client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 2001\r\n\r\n");
+    assert_eq!(client.reply(false).status, 413);
+    let metrics = Client::new(serving.0).get("/metrics");
+    let start = "tidemark_request_duration_seconds_sum{route=\"(none)\"} ";
+    let sum_s: f64 = metrics.text().lines().find_map(|line| line.strip_prefix(start)?.parse().ok()).unwrap();
+    assert!(sum_s < 2.0, "{sum_s} s");
     end(serving);
 }
 

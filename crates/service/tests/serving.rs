@@ -152,6 +152,23 @@ fn what_is_not_finished_at_the_deadline_is_cut_and_reported() {
 }
 
 #[test]
+fn who_begins_a_head_behind_the_stop_does_not_keep_it() {
+    let limits = Limits { stop_deadline: Duration::from_secs(1), ..Limits::default() };
+    let running = Running::start(Server::new(routes()).limits(limits).workers(1));
+    let _ready = running.ready_client();
+    // it has never sent a request, and is given a moment for one
+    let mut silent = running.client();
+    std::thread::sleep(Duration::from_millis(100));
+    running.stop.trigger();
+    std::thread::sleep(Duration::from_millis(50));
+    silent.send(b"G");
+    let (ended, has_ended) = mpsc::channel();
+    let thread = running.thread;
+    std::thread::spawn(move || ended.send(thread.join().unwrap().unwrap()));
+    has_ended.recv_timeout(Duration::from_secs(30)).expect("the server stops");
+}
+
+#[test]
 fn unknown_paths_and_methods_are_json_reasons() {
     let running = Running::start(Server::new(routes()));
     let mut client = running.ready_client();
