@@ -208,7 +208,9 @@ impl Turn<'_> {
             Phase::Head => Some(state.since + self.limits.head_timeout),
             Phase::Answer => None,
         };
-        let grace = self.grace_until.filter(|_| !self.knows_of_stop && state.phase == Phase::Head);
+        // of one that has begun a head the rest is waited for, as of any other
+        let in_grace = !self.knows_of_stop && state.phase == Phase::Head && state.received == 0;
+        let grace = self.grace_until.filter(|_| in_grace);
         Step::Wait([due, grace].into_iter().flatten().min())
     }
 
@@ -240,7 +242,7 @@ impl Turn<'_> {
                 Step::Again
             }
             // to be told of the stop
-            Phase::Head if !self.knows_of_stop && grace_is_over => Step::Again,
+            Phase::Head if !self.knows_of_stop && grace_is_over && state.received == 0 => Step::Again,
             _ => Step::Cut(Some(Bound::HeadTime)),
         }
     }

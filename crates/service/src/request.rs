@@ -57,7 +57,7 @@ impl Refused {
 /// Sees a request to its answer.
 pub(crate) async fn answer(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<Outgoing>, Gone> {
     let (parts, body) = request.into_parts();
-    let head_bytes = head_bytes(&parts);
+    let (began, head_bytes) = (Instant::now(), head_bytes(&parts));
     link.state().begin(head_bytes);
     let taken = match check(&parts, &body, head_bytes, &link.shared.limits) {
         Ok(()) => collect(&link, head_bytes, body).await?,
@@ -65,7 +65,7 @@ pub(crate) async fn answer(link: Arc<Link>, request: Request<Incoming>) -> Resul
     };
     match taken {
         Ok(body) => Ok(work::answer(link, parts, body).await),
-        Err(refused) => Ok(refuse(link, &parts.method, refused)),
+        Err(refused) => Ok(refuse(link, &parts.method, refused, began)),
     }
 }
 
@@ -193,7 +193,7 @@ fn is_cut_off(error: &hyper::Error) -> bool {
 }
 
 /// The answer to a request that is not taken.
-fn refuse(link: Arc<Link>, method: &Method, refused: Refused) -> Response<Outgoing> {
+fn refuse(link: Arc<Link>, method: &Method, refused: Refused, began: Instant) -> Response<Outgoing> {
     let Refused { bound, mut answer } = refused;
     let counts = link.counts();
     let now = Instant::now();
@@ -202,7 +202,7 @@ fn refuse(link: Arc<Link>, method: &Method, refused: Refused) -> Response<Outgoi
         None => drop(counts.broken_connections.fetch_add(1, Ordering::Relaxed)),
     }
     let mut state = link.state();
-    counts.request(NO_ROUTE, method, answer.status(), now.saturating_duration_since(state.since()));
+    counts.request(NO_ROUTE, method, answer.status(), now.saturating_duration_since(began));
     state.linger();
     drop(state);
     answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

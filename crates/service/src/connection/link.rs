@@ -123,6 +123,7 @@ impl LinkState {
         self.ends_at = None;
         self.phase = Phase::Work;
         self.watches = true;
+        self.verdict = None;
     }
 
     /// The rest of its body is waited for, and meanwhile so many bytes are kept; or what has become of that.
@@ -140,7 +141,8 @@ impl LinkState {
         self.phase = Phase::Work;
         self.received = 0;
         self.request_bytes = request_bytes;
-        self.held.set(request_bytes)
+        let held_bytes = self.held_bytes();
+        self.held.set(held_bytes)
     }
 
     /// An answer goes to hyper, the bytes of a whole body with it; of another one they come.
@@ -189,7 +191,9 @@ impl LinkState {
 
     /// What it holds while it waits.
     pub(super) fn held_bytes(&self) -> usize {
-        self.received + self.request_bytes + self.unsent.max(self.kept_bytes) + self.out.capacity()
+        // what is kept of an empty one is part of what a connection costs
+        let out_bytes = if self.out.is_empty() { 0 } else { self.out.capacity() };
+        self.received + self.request_bytes + self.unsent.max(self.kept_bytes) + out_bytes
     }
 
     /// Sends all that is to be sent; ready when that is done.
