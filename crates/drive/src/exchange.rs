@@ -414,10 +414,7 @@ impl Thread<'_> {
                 self.conclude(s, c, Ok(()), now_ns);
                 self.run_session(s, now_ns);
             }
-            (Event::Refused(fault), Some(s)) if connection.exchanging => {
-                self.transport.answer(c).keep_cookies(&mut self.flow.sessions[s].jar);
-                self.broke(s, c, fault, now_ns);
-            }
+            (Event::Refused(fault), Some(s)) if connection.exchanging => self.refused(s, c, fault, now_ns),
             (Event::Wrong(fault), Some(s)) if connection.exchanging => self.broke(s, c, fault, now_ns),
             (Event::Ended { within }, Some(s)) if connection.exchanging => {
                 let fault = if within { Fault::ClosedWithin } else { Fault::ClosedBefore };

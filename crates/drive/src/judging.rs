@@ -80,6 +80,21 @@ impl Thread<'_> {
         self.run_session(s, now_ns);
     }
 
+    /// The answer is whole, and refuses what the connection was to become.
+    pub fn refused(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
+        let end_ns = self.read(s, now_ns);
+        let session = &mut self.flow.sessions[s];
+        let is_late = end_ns > session.deadline_ns;
+        if !is_late {
+            let answer = self.transport.answer(c);
+            answer.keep_cookies(&mut session.jar);
+            self.recorder.answered(answer.status(), session.due_ns);
+        }
+        self.close(c);
+        self.fail(s, if is_late { Fault::Timeout } else { fault }, end_ns);
+        self.run_session(s, now_ns);
+    }
+
     /// Something came that may be the answer.
     pub fn offered(&mut self, s: usize, c: usize, now_ns: u64) {
         let Some(judged) = self.judge_offered(s, c) else { return };

@@ -281,6 +281,9 @@ fn refusals_time_outs_and_broken_frames() {
     let refused = "- ws connect: /no\n  label: No";
     let (labels, sum) = run(&server, refused, TEN);
     assert_eq!(outcomes(&labels, &sum, "No"), [(Outcome::Status, 10)], "{:?}", sum.examples());
+    let statuses = sum.intervals.iter().flat_map(|interval| &interval.statuses);
+    let refusals = statuses.filter(|(status, _)| *status != 101).map(|(_, count)| count);
+    assert_eq!(refusals.sum::<u64>(), 10, "a refusal is an answer, too");
     let silent = "- ws connect: /\n- ws send: x\n  label: Silent\n  expect: any\n  timeout: 50ms";
     let (labels, sum) = run(&server, silent, TEN);
     assert_eq!(outcomes(&labels, &sum, "Silent"), [(Outcome::Timeout, 10)]);

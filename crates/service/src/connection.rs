@@ -35,7 +35,7 @@ const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(250);
 pub(crate) enum End {
     /// In order, or because the client is gone.
     Closed,
-    /// With an answer to a client that may still be sending.
+    /// With an answer to a client that is or may be still sending.
     Refused,
     /// It leaves HTTP for this; what came behind the request.
     Upgrade(Box<dyn Upgrade>, Bytes),
@@ -57,6 +57,8 @@ enum Step {
     Wait(Option<Instant>),
     /// hyper has something to do.
     Again,
+    /// Nothing is under way, and hyper's buffer has grown.
+    Renew,
     /// All is answered and sent.
     Done,
     /// Without another word.
@@ -77,7 +79,7 @@ pub(crate) async fn serve(
     let link = Arc::new(Link::new(shared.clone(), worker, stream));
     let answering = link.clone();
     let service = service_fn(move |request| request::answer(answering.clone(), request));
-    let mut http = protocol.serve_connection(TokioIo::new(Socket(link.clone())), service);
+    let mut http = protocol.serve_connection(TokioIo::new(Socket(link.clone())), service.clone());
     let mut turn = Turn {
         link: &link,
         limits: &shared.limits,
@@ -86,38 +88,47 @@ pub(crate) async fn serve(
         knows_of_stop: false,
     };
     let mut ended = None;
-    let step = poll_fn(|context| {
-        loop {
-            if ended.is_none()
-                && let Poll::Ready(end) = Pin::new(&mut http).poll(context)
-            {
-                ended = Some(end);
-            }
-            if ended.is_none() && stopping.is_stopping() && turn.may_tell_of_stop() {
-                Pin::new(&mut http).graceful_shutdown();
-                continue;
-            }
-            match turn.step(context, ended.is_some()) {
-                Step::Again => {}
-                Step::Wait(due) => match due.map(|due| turn.timer.poll(due, context)) {
-                    Some(Poll::Ready(())) => match turn.overdue() {
-                        Step::Again => {}
-                        step => return Poll::Ready(step),
+    let step = loop {
+        let step = poll_fn(|context| {
+            loop {
+                if ended.is_none()
+                    && let Poll::Ready(end) = Pin::new(&mut http).poll(context)
+                {
+                    ended = Some(end);
+                }
+                if ended.is_none() && stopping.is_stopping() && turn.may_tell_of_stop() {
+                    Pin::new(&mut http).graceful_shutdown();
+                    continue;
+                }
+                match turn.step(context, ended.is_some()) {
+                    Step::Again => {}
+                    Step::Wait(due) => match due.map(|due| turn.timer.poll(due, context)) {
+                        Some(Poll::Ready(())) => match turn.overdue() {
+                            Step::Again => {}
+                            step => return Poll::Ready(step),
+                        },
+                        _ => return Poll::Pending,
                     },
-                    _ => return Poll::Pending,
-                },
-                step => return Poll::Ready(step),
+                    step => return Poll::Ready(step),
+                }
             }
+        })
+        .await;
+        if !matches!(step, Step::Renew) {
+            break step;
         }
-    })
-    .await;
+        link.state().begin_anew(&http.into_parts().read_buf);
+        http = protocol.serve_connection(TokioIo::new(Socket(link.clone())), service.clone());
+    };
     let has_failed = ended.is_some_and(|end| end.is_err_and(|error| is_broken(&error, counts)));
     // what hyper has read behind the last request
     let input = http.into_parts().read_buf;
     let mut state = link.state();
     let end = match (step, state.upgrade.take()) {
         (Step::Done, Some(upgrade)) => End::Upgrade(upgrade, input),
-        (Step::Done, None) if state.lingers || has_failed => End::Refused,
+        (Step::Done, None) if state.lingers || has_failed || !input.is_empty() || state.has_unread() => {
+            End::Refused
+        }
         (Step::Refused, _) => {
             counts.bound_hit(Bound::Held);
             End::Refused
@@ -181,6 +192,9 @@ impl Turn<'_> {
         let is_sent = state.out.is_empty() && (has_ended || state.unsent == 0);
         if has_ended && is_sent {
             return Step::Done;
+        }
+        if is_sent && !self.knows_of_stop && state.idles_with_large_buffer() {
+            return Step::Renew;
         }
         let held_bytes = state.held_bytes();
         if !state.held.set(held_bytes) {

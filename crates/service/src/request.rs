@@ -104,7 +104,8 @@ fn check(parts: &Parts, body: &Incoming, head_bytes: usize, limits: &Limits) -> 
         return Ok(());
     }
     let mut codings = parts.headers.get_all(header::TRANSFER_ENCODING).iter();
-    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+    let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    if codings.next().is_some_and(|coding| !is_chunked(coding)) || codings.next().is_some() {
         return Err(Refused::malformed("Transfer-Encoding is not exactly `chunked`"));
     }
     if body.size_hint().lower() > limits.body_bytes_max as u64 {

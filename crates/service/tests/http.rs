@@ -176,6 +176,10 @@ fn what_two_could_read_differently_is_refused() {
     for (head, has_reason) in [
         ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n", false),
         ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n", true),
+        (
+            "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            true,
+        ),
         ("GET /uri HTTP/1.1\r\nHost: x\r\nHost: y\r\n", true),
         ("GET /uri HTTP/1.1\r\n", true),
         ("GET /uri HTTP/1.1\r\nHost : x\r\n", false),
@@ -192,6 +196,31 @@ fn what_two_could_read_differently_is_refused() {
         running.all(format!("{both}2\r\nhi\r\n0\r\n\r\nGET /uri HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nhi"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
+    running.end();
+}
+
+/// A buffer that large heads have made large is given up while the next one is waited for, and a part of that may
+/// be in it.
+#[test]
+fn what_stands_behind_large_heads_is_not_lost() {
+    let running = serve(Limits::default());
+    let mut client = Client::new(running.addr);
+    let large = |target: &str| {
+        format!("GET {target} HTTP/1.1\r\nHost: x\r\nX-Padding: {}\r\n\r\n", "p".repeat(15_000))
+    };
+    for _ in 0..3 {
+        let all = [large("/uri?1"), large("/uri?2"), large("/uri?3"), large("/uri?4")].concat();
+        for cut in [all.len() - 1, all.len() - 9_000, all.len() - 15_010] {
+            client.send(&all.as_bytes()[..cut]);
+            for answer in ["/uri?1", "/uri?2", "/uri?3"] {
+                assert_eq!(client.reply(false).text(), answer);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            client.send(&all.as_bytes()[cut..]);
+            assert_eq!(client.reply(false).text(), "/uri?4");
+        }
+        assert_eq!(client.get("/uri?small").text(), "/uri?small");
+    }
     running.end();
 }
 

@@ -299,7 +299,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::table::PARTS;
+    use crate::engine::table::{Entries, PARTS};
 
     /// An entry of any kind.
     fn entry() -> impl Strategy<Value = Vec<u8>> {
@@ -328,18 +328,56 @@ mod tests {
 
     /// All that is in the tables, as a snapshot has it, but for the order.
     fn written_down(store: &Embedded) -> Vec<u8> {
-        let mut rows = Vec::new();
+        let mut rows = Entries::default();
         for table in &store.tables.memory {
             for part in 0..PARTS {
                 table.write_part(part, &mut rows);
             }
         }
-        rows
+        rows.bytes
     }
 
     fn sorted(mut bytes: Vec<u8>) -> Vec<u8> {
         bytes.sort_unstable();
         bytes
+    }
+
+    /// All bookings of a customer lie in one part of a snapshot, which is then larger than a group may be.
+    #[test]
+    fn a_customer_with_many_bookings_is_there_after_a_snapshot() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = |letter: &str| -> Arc<str> { letter.repeat(1024).into() };
+        let (customer_id, flight_segment_id) = (text("c"), text("s"));
+        let booking = |id| Booking {
+            id,
+            customer_id: customer_id.clone(),
+            flight_id: 1,
+            flight_segment_id: flight_segment_id.clone(),
+            booked_ms: 1,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let snapshot = || {
+            let files = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap());
+            let name = |file: &std::fs::DirEntry| file.file_name().into_string().unwrap();
+            let mut snapshots =
+                files.filter(|file| name(file).starts_with("snapshot-") && !name(file).ends_with(".new"));
+            snapshots.any(|file| file.metadata().is_ok_and(|file| file.len() > 25 << 20))
+        };
+        let store = Embedded::open_watched(dir.path(), Durability::Buffered, 1 << 20, None).unwrap();
+        for write in 0..14 {
+            let some: Vec<_> = (write * 1000..(write + 1) * 1000).map(booking).collect();
+            runtime.block_on(store.add(&some)).unwrap();
+        }
+        // logs as long as the last snapshot bring the next one
+        let begun = std::time::Instant::now();
+        while !snapshot() {
+            assert!(begun.elapsed().as_secs() < 60, "no snapshot has all");
+            let again: Vec<_> = (0..1000).map(booking).collect();
+            runtime.block_on(store.add(&again)).unwrap();
+        }
+        drop(store);
+        let store = Embedded::open(dir.path(), Durability::Synced).unwrap();
+        assert_eq!(store.recovered().bookings, 14_000);
     }
 
     proptest! {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -20,6 +21,9 @@ use crate::shared::Shared;
 const SEND_BYTES: usize = 16 << 10;
 /// So much of the buffer for answers is kept while there are none.
 const KEPT_BYTES: usize = 1 << 10;
+
+/// hyper's buffer for what comes is usually no larger. It grows with what a client sends and never shrinks.
+const BUFFER_BYTES: usize = 16 << 10;
 
 /// What the connection is waiting for, which is how long it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +62,10 @@ pub(crate) struct LinkState {
     pub(super) since: Instant,
     /// Bytes read since the last request began.
     pub(super) received: usize,
+    /// Room in hyper's buffer when it last read.
+    buffer_bytes: usize,
+    /// What comes before all that is still in the socket.
+    ahead: Bytes,
     /// Bytes of the request that is read or answered.
     pub(super) request_bytes: usize,
     /// Bytes of answers that hyper has and has not given us.
@@ -87,6 +95,8 @@ impl Link {
             phase: Phase::Head,
             since: Instant::now(),
             received: 0,
+            buffer_bytes: 0,
+            ahead: Bytes::new(),
             request_bytes: 0,
             unsent: 0,
             piece_bytes: 0,
@@ -174,11 +184,6 @@ impl LinkState {
         }
     }
 
-    /// Since when it waits for what it does.
-    pub(crate) fn since(&self) -> Instant {
-        self.since
-    }
-
     /// The connection ends behind the answer, though the client may still be sending.
     pub(crate) fn linger(&mut self) {
         self.lingers = true;
@@ -193,7 +198,24 @@ impl LinkState {
     pub(super) fn held_bytes(&self) -> usize {
         // what is kept of an empty one is part of what a connection costs
         let out_bytes = if self.out.is_empty() { 0 } else { self.out.capacity() };
-        self.received + self.request_bytes + self.unsent.max(self.kept_bytes) + out_bytes
+        let buffer_bytes = self.buffer_bytes.saturating_sub(BUFFER_BYTES);
+        self.received + buffer_bytes + self.request_bytes + self.unsent.max(self.kept_bytes) + out_bytes
+    }
+
+    /// Whether it waits for a request with a buffer that has grown.
+    pub(super) fn idles_with_large_buffer(&self) -> bool {
+        self.phase == Phase::Head && self.received == 0 && self.buffer_bytes > BUFFER_BYTES
+    }
+
+    /// hyper begins anew, with a buffer of the usual size; what it had read and not taken comes again.
+    pub(super) fn begin_anew(&mut self, read: &[u8]) {
+        self.buffer_bytes = 0;
+        self.ahead = Bytes::copy_from_slice(read);
+    }
+
+    /// Whether the client has sent something that nobody has read. What is found is gone, for a connection that ends.
+    pub(super) fn has_unread(&mut self) -> bool {
+        !self.ahead.is_empty() || self.stream.try_read(&mut [0]).is_ok_and(|read| read > 0)
     }
 
     /// Sends all that is to be sent; ready when that is done.
@@ -250,6 +272,13 @@ impl AsyncRead for Socket {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut state = self.0.state();
+        state.buffer_bytes = buffer.remaining();
+        if !state.ahead.is_empty() {
+            let some = state.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&state.ahead.split_to(some));
+            state.received += some;
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut state.stream).poll_read(context, buffer))?;
         state.received += buffer.filled().len() - before;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::bookings::Booking;
 use crate::engine::bytes::{Interned, Malformed, Reader, write_text};
 use crate::engine::rows::{Keyed, Shards};
-use crate::engine::table::{InMemory, Table};
+use crate::engine::table::{Entries, InMemory, Table};
 
 const TABLE: u8 = 3;
 const ADD: u8 = 0;
@@ -148,14 +148,12 @@ impl Table for BookingTable {
 }
 
 impl InMemory for BookingTable {
-    fn write_part(&self, part: usize, out: &mut Vec<u8>) -> u32 {
-        let mut count = 0;
+    fn write_part(&self, part: usize, out: &mut Entries) {
         self.customers.each(part, |customer| {
             for Booked { id, flight_id, flight_segment_id, booked_ms } in &customer.booked {
-                write(&customer.id, &[*id, *flight_id], *booked_ms, flight_segment_id, out);
-                count += 1;
+                write(&customer.id, &[*id, *flight_id], *booked_ms, flight_segment_id, &mut out.bytes);
+                out.end_entry();
             }
         });
-        count
     }
 }

@@ -88,8 +88,11 @@ impl Log {
         self.end
     }
 
-    /// Hands a group to the operating system.
+    /// Hands a group to the operating system. One that could not be read again is an error, and nothing is written.
     pub(crate) fn append(&mut self, count: u32, entries: &[u8]) -> io::Result<()> {
+        if entries.len() > ENTRIES_BYTES_MAX {
+            return Err(io::Error::other(format!("a group of {} bytes is too large", entries.len())));
+        }
         let head = self.head(count, entries);
         self.end.bytes += (HEAD_BYTES + entries.len()) as u64;
         self.end.entries += u64::from(count);

@@ -13,7 +13,7 @@ use hashbrown::hash_table::Entry;
 use parking_lot::RwLock;
 
 use super::bytes::{Malformed, Reader};
-use super::table::{InMemory, PARTS, Table};
+use super::table::{Entries, InMemory, PARTS, Table};
 
 /// Something that is found by its key.
 pub(crate) trait Keyed {
@@ -207,12 +207,10 @@ impl<R: Row> Table for Rows<R> {
 }
 
 impl<R: Row> InMemory for Rows<R> {
-    fn write_part(&self, part: usize, out: &mut Vec<u8>) -> u32 {
-        let mut count = 0;
+    fn write_part(&self, part: usize, out: &mut Entries) {
         self.rows.each(part, |row| {
-            Self::put(row, out);
-            count += 1;
+            Self::put(row, &mut out.bytes);
+            out.end_entry();
         });
-        count
     }
 }

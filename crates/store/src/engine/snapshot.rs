@@ -11,10 +11,10 @@ use super::Shared;
 use super::log::Log;
 use super::manifest::SnapshotLine;
 use super::seal::Seal;
-use super::table::PARTS;
+use super::table::{Entries, PARTS};
 use crate::durability::Durability;
 
-/// Written as one frame, about.
+/// Written as one frame; a single entry may be larger.
 const FRAME_BYTES: usize = 256 * 1024;
 /// Synced in one go: with more, a group of the log would wait for all of it.
 const SYNC_BYTES: u64 = 4 * 1024 * 1024;
@@ -34,25 +34,27 @@ pub(crate) fn write(shared: &Shared, id: u64) -> io::Result<Option<SnapshotLine>
     let store = shared.files.lock().manifest.store;
     let beside = format!("{}.new", name(id));
     let mut out = Log::begin(&shared.disk, &beside, Seal::of_snapshot(store, id))?;
-    let (mut entries, mut count, mut synced) = (Vec::new(), 0, 0);
+    let (mut entries, mut synced) = (Entries::default(), 0);
     let tables = &shared.tables.memory;
     for (table, part) in tables.iter().flat_map(|table| (0..PARTS).map(move |part| (table, part))) {
-        count += table.write_part(part, &mut entries);
-        if entries.len() < FRAME_BYTES {
+        table.write_part(part, &mut entries);
+        if entries.bytes.len() < FRAME_BYTES {
             continue;
         }
         if shared.is_closing.load(Ordering::Relaxed) {
             shared.disk.remove(&beside);
             return Ok(None);
         }
-        out.append(count, &entries)?;
-        (count, _) = (0, entries.clear());
-        if out.end().bytes - synced >= SYNC_BYTES {
-            synced = out.end().bytes;
-            out.sync()?;
+        for (count, frame) in entries.pieces(FRAME_BYTES) {
+            out.append(count, frame)?;
+            if out.end().bytes - synced >= SYNC_BYTES {
+                synced = out.end().bytes;
+                out.sync()?;
+            }
         }
+        entries.clear();
     }
-    out.append(count, &entries)?;
+    entries.pieces(FRAME_BYTES).try_for_each(|(count, frame)| out.append(count, frame))?;
     let (seen_log, seen, log) = {
         let persisted = shared.persisted.lock();
         (persisted.log, persisted.end, persisted.file.clone())

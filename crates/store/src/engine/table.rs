@@ -46,10 +46,43 @@ pub(crate) trait Table: Send + Sync {
     }
 }
 
+/// Entries one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    pub(crate) bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Entries {
+    /// The entry whose bytes were appended last ends here.
+    pub(crate) fn end_entry(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Cuts them between entries into pieces of so many bytes at most, where each entry has no more: how many a piece has,
+    /// and its bytes.
+    pub(crate) fn pieces(&self, bytes_max: usize) -> impl Iterator<Item = (u32, &[u8])> {
+        let (mut begin, mut rest) = (0, self.ends.as_slice());
+        std::iter::from_fn(move || {
+            let fitting = rest.partition_point(|end| end - begin <= bytes_max).max(1);
+            let end = *rest.get(fitting - 1)?;
+            let piece = &self.bytes[begin..end];
+            (begin, rest) = (end, &rest[fitting..]);
+            Some((fitting as u32, piece))
+        })
+    }
+}
+
 /// A table in memory.
 pub(crate) trait InMemory: Table {
-    /// Writes down what is in one of [`PARTS`], as entries that make it again. Tells how many.
-    fn write_part(&self, part: usize, out: &mut Vec<u8>) -> u32;
+    /// Writes down what is in one of [`PARTS`], as entries that make it again.
+    fn write_part(&self, part: usize, out: &mut Entries);
 }
 
 /// A table whose rows go into sorted files.
