@@ -1,6 +1,7 @@
 //! The embedded store of an airline: tables in memory of the embedded engine.
 
 mod bookings;
+mod customers;
 mod sessions;
 
 use std::path::Path;
@@ -8,8 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::bookings::BookingTable;
+use self::customers::CustomerRecord;
 use crate::answer::Answer;
 use crate::bookings::{Booking, Bookings};
+use crate::checks::{check_bookings, check_id};
 use crate::customers::{Customer, Customers};
 use crate::durability::Durability;
 use crate::engine::rows::Rows;
@@ -17,7 +20,6 @@ use crate::engine::table::Tables;
 use crate::engine::{Engine, LOG_BYTES, Options};
 use crate::error::StoreError;
 use crate::metrics::StoreMetrics;
-use crate::record::{CustomerRecord, check_bookings, check_id};
 use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 
 /// Customers in one write of [`Customers::put_missing`], and their bytes, about.

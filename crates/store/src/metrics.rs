@@ -57,7 +57,7 @@ pub struct StoreMetrics {
 
 /// The live counters behind [`StoreMetrics`]. Written by the committer, but for `queue_waits`.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct CommitCounters {
     commits: AtomicU64,
     writes: AtomicU64,
     group_writes_max: AtomicU64,
@@ -69,7 +69,7 @@ pub(crate) struct Counters {
     queue_waits: AtomicU64,
 }
 
-impl Counters {
+impl CommitCounters {
     /// A group of `writes` became durable in `sync`.
     pub(crate) fn committed(&self, writes: usize, sync: Duration) {
         let sync_us = sync.as_micros() as u64;
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_sync_falls_into_the_bucket_whose_bound_holds_it() {
-        let counters = Counters::default();
+        let counters = CommitCounters::default();
         for us in [0, 50, 51, 1_000_000, 1_000_001] {
             counters.committed(2, Duration::from_micros(us));
         }

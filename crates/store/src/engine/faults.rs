@@ -14,7 +14,7 @@ use ::bytes::Bytes;
 use super::disk::Watch;
 use super::ordered::{Ordered, OrderedRow, count};
 use super::rows::Rows;
-use super::table::Spilling;
+use super::table::OrderedTable;
 use super::tests::{Feeds, Participant, Post, tables, wait};
 use super::{Options, describe};
 use crate::durability::Durability;
@@ -141,7 +141,7 @@ impl History {
 /// Waits until there is nothing to do in the background, or the store has stopped.
 fn settle(feeds: &Feeds) {
     let shared = &feeds.engine.shared;
-    let is_busy = || !shared.turned.lock().is_empty() || feeds.posts.is_mergeable();
+    let is_busy = || !shared.closed_logs.lock().is_empty() || feeds.posts.is_mergeable();
     while shared.failure.get().is_none() && is_busy() {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }

@@ -65,7 +65,7 @@ pub(super) struct Post {
 
 /// Reader, and the time counted downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FeedKey(u64, u64);
+pub(crate) struct FeedKey(pub(crate) u64, pub(crate) u64);
 
 impl Key for FeedKey {
     fn write(&self, to: &mut Vec<u8>) {
@@ -77,7 +77,7 @@ impl Key for FeedKey {
         Ok(FeedKey(u64::from_be_bytes(bytes.array()?), u64::from_be_bytes(bytes.array()?)))
     }
 
-    fn time(&self) -> u64 {
+    fn locality(&self) -> u64 {
         !self.1
     }
 }
@@ -285,9 +285,9 @@ fn a_write_that_is_too_large_is_refused() {
     assert_eq!(wait(feeds.put(1)).unwrap(), 1, "and what comes after it is taken");
 }
 
-/// Each write puts a row of each kind, and they are there together whatever was written down in the meantime.
+/// Each write puts a row of each kind, and they are there together whatever was flushed in the meantime.
 #[test]
-fn both_kinds_of_tables_are_there_again_however_often_they_are_written_down() {
+fn both_kinds_of_tables_are_there_again_however_often_they_are_flushed() {
     let dir = scratch();
     // runs come more often than snapshots, so logs that are in runs are read for what is in memory only
     let options = Options { table_bytes: 4000, log_bytes_min: 9000, ..OPTIONS };

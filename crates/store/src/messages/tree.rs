@@ -44,7 +44,7 @@ impl Key for MessageKey {
         Ok((user, Place { time_ms: u64::from_be_bytes(bytes.array()?), kind: bytes.array()? }))
     }
 
-    fn time(&self) -> u64 {
+    fn locality(&self) -> u64 {
         self.1.time_ms
     }
 }
