@@ -20,12 +20,12 @@ pub struct OwnMetric {
     pub value: u64,
 }
 
-/// A snapshot of a store's counters. All counts are since it was opened.
+/// A snapshot of a store's counters. All counts are since it was opened. What a product does not count is 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreMetrics {
-    /// Groups made durable.
+    /// Groups made durable; 0 where a store has none, and each write is made durable by itself.
     pub commits: u64,
-    /// Writes in those groups; divided by `commits`, the mean group size.
+    /// Writes made durable; divided by `commits`, the mean group size.
     pub writes: u64,
     /// The largest group.
     pub group_writes_max: u64,
@@ -53,6 +53,8 @@ pub struct StoreMetrics {
     pub refused: u64,
     /// Whether a write failed, so that the store refuses all further ones.
     pub stopped: bool,
+    /// What only this product counts.
+    pub own: Vec<OwnMetric>,
 }
 
 /// The live counters behind [`StoreMetrics`]. Written by the committer, but for `queue_waits`.

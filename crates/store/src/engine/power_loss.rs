@@ -363,7 +363,7 @@ fn nothing_acknowledged_is_lost_with_the_power() {
     let mut sums = Vec::new();
     for number in 0..IMAGES {
         // Wherever the store is just then; the later ones meet runs and merges.
-        while store.metrics().written < number as u64 * 331 {
+        while store.metrics().writes < number as u64 * 331 {
             std::thread::yield_now();
         }
         let so_far = || acknowledged.iter().map(|steps| steps.load(Ordering::Acquire)).collect::<Vec<_>>();
