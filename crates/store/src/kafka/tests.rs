@@ -1,4 +1,4 @@
-//! Against a cluster in effigy, which the client library brings along: brokers that can be slow, wrong or gone.
+//! Against a simulated cluster, which the client library brings along: brokers that can be slow, wrong or gone.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
