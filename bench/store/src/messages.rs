@@ -46,7 +46,7 @@ impl Store {
         match self {
             Store::Ours(tree) => {
                 let now = tree.metrics();
-                (now.groups, now.sync_sum_us)
+                (now.commits, now.sync_sum_us)
             }
             Store::Theirs(_, committer) => committer.groups(),
         }

@@ -146,7 +146,8 @@ mod tests {
     use std::sync::Arc;
 
     use tidemark_store::Answer;
-    use tidemark_store::messages::{Messages, MessagesMetrics, Page, Query};
+    use tidemark_store::StoreMetrics;
+    use tidemark_store::messages::{Messages, Page, Query};
 
     use std::pin::pin;
 
@@ -181,8 +182,8 @@ mod tests {
             self.1.fetch_add(1, Ordering::Relaxed);
         }
 
-        fn metrics(&self) -> MessagesMetrics {
-            MessagesMetrics::default()
+        fn metrics(&self) -> StoreMetrics {
+            StoreMetrics::default()
         }
     }
 

@@ -12,7 +12,7 @@ pub(crate) fn encode(e: &mut DescriptorEncoder<'_>, app: &App, durability: Durab
     let now = app.store.metrics();
     let labels = [("durability", durability.as_str())];
     info(e, "ingest_store", "What an acknowledged message is worth", &labels)?;
-    counter(e, "ingest_messages", "Messages acknowledged by the store", now.written)?;
+    counter(e, "ingest_messages", "Messages acknowledged by the store", now.writes)?;
     let help = "Messages that the store did not acknowledge, whether they are kept or not";
     counter(e, "ingest_failed", help, now.failed)?;
     let help = "Messages refused because too many waited";
@@ -20,8 +20,8 @@ pub(crate) fn encode(e: &mut DescriptorEncoder<'_>, app: &App, durability: Durab
     gauge(e, "ingest_waiting", "Messages that wait for the store", app.waiting())?;
     let help = "Messages held back until a place is free or it is their turn to be refused";
     gauge(e, "ingest_held", help, app.held())?;
-    counter(e, "ingest_store_groups", "Groups of messages made durable together", now.groups)?;
-    gauge(e, "ingest_store_group_messages_max", "The largest group so far", now.group_messages_max)?;
+    counter(e, "ingest_store_groups", "Groups of messages made durable together", now.commits)?;
+    gauge(e, "ingest_store_group_messages_max", "The largest group so far", now.group_writes_max)?;
     let help = "1 after a write has failed: the store takes no more";
     gauge(e, "ingest_store_stopped", help, u64::from(now.stopped))?;
     let help = "Time to make a group of messages durable, in seconds";

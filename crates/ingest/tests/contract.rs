@@ -13,8 +13,8 @@ use client::eventually;
 use ingest::{Running, message, options};
 use tidemark_ingest::Ingest;
 use tidemark_service::{Durability, Options, ReferenceSystem};
-use tidemark_store::messages::{Message, Messages, MessagesMetrics, Page, Query};
-use tidemark_store::{Answer, StoreError};
+use tidemark_store::messages::{Message, Messages, Page, Query};
+use tidemark_store::{Answer, StoreError, StoreMetrics};
 
 #[test]
 fn a_message_is_taken_counted_and_given_back_as_it_was_sent() {
@@ -242,8 +242,8 @@ impl Messages for Standing {
         Answer::ready(Err(StoreError::Stopped { reason: "disk full".into() }))
     }
 
-    fn metrics(&self) -> MessagesMetrics {
-        MessagesMetrics::default()
+    fn metrics(&self) -> StoreMetrics {
+        StoreMetrics::default()
     }
 }
 

@@ -1,8 +1,5 @@
 //! A connection of HTTP/1.1: hyper reads requests and writes answers; here is how long and how much it may wait.
 
-mod link;
-mod outgoing;
-
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,11 +15,9 @@ use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-pub(crate) use self::link::{Link, Verdict};
-use self::link::{LinkState, Phase, Socket};
-pub(crate) use self::outgoing::Outgoing;
 use crate::Limits;
 use crate::endpoint::Upgrade;
+use crate::handle::{BodyRefusal, ConnectionHandle, ConnectionState, Socket, Waiting};
 use crate::metrics::{Bound, WorkerCounts};
 use crate::request;
 use crate::shared::Shared;
@@ -76,12 +71,12 @@ pub(crate) async fn serve(
     stream: TcpStream,
 ) -> Option<(TcpStream, End)> {
     let counts = &shared.counts.workers[worker];
-    let link = Arc::new(Link::new(shared.clone(), worker, stream));
-    let answering = link.clone();
-    let service = service_fn(move |request| request::answer(answering.clone(), request));
-    let mut http = protocol.serve_connection(TokioIo::new(Socket(link.clone())), service.clone());
+    let handle = Arc::new(ConnectionHandle::new(shared.clone(), worker, stream));
+    let answering = handle.clone();
+    let service = service_fn(move |request| request::serve(answering.clone(), request));
+    let mut http = protocol.serve_connection(TokioIo::new(Socket(handle.clone())), service.clone());
     let mut turn = Turn {
-        link: &link,
+        handle: &handle,
         limits: &shared.limits,
         timer: Timer::new(),
         grace_until: None,
@@ -117,13 +112,15 @@ pub(crate) async fn serve(
         if !matches!(step, Step::Renew) {
             break step;
         }
-        link.state().begin_anew(&http.into_parts().read_buf);
-        http = protocol.serve_connection(TokioIo::new(Socket(link.clone())), service.clone());
+        handle.state().begin_anew(&http.into_parts().read_buf);
+        http = protocol.serve_connection(TokioIo::new(Socket(handle.clone())), service.clone());
     };
     let has_failed = ended.is_some_and(|end| end.is_err_and(|error| is_broken(&error, counts)));
+    // it holds a handle, as hyper does
+    drop(service);
     // what hyper has read behind the last request
     let input = http.into_parts().read_buf;
-    let mut state = link.state();
+    let mut state = handle.state();
     let end = match (step, state.upgrade.take()) {
         (Step::Done, Some(upgrade)) => End::Upgrade(upgrade, input),
         (Step::Done, None) if state.lingers || has_failed || !input.is_empty() || state.has_unread() => {
@@ -143,7 +140,7 @@ pub(crate) async fn serve(
         }
     };
     drop(state);
-    Some((Arc::into_inner(link)?.into_stream(), end))
+    Some((Arc::into_inner(handle)?.into_stream(), end))
 }
 
 /// Counts how a connection failed; whether hyper has told the client.
@@ -159,7 +156,7 @@ fn is_broken(error: &hyper::Error, counts: &WorkerCounts) -> bool {
 
 /// One turn of a connection: what is to be done behind hyper's part of it.
 struct Turn<'a> {
-    link: &'a Link,
+    handle: &'a ConnectionHandle,
     limits: &'a Limits,
     timer: Timer,
     grace_until: Option<Instant>,
@@ -172,10 +169,10 @@ impl Turn<'_> {
         if self.knows_of_stop {
             return false;
         }
-        let state = self.link.state();
-        self.knows_of_stop = match state.phase {
-            Phase::Head if state.received > 0 => false,
-            Phase::Head if !state.has_served => {
+        let state = self.handle.state();
+        self.knows_of_stop = match state.waiting {
+            Waiting::Head if state.received > 0 => false,
+            Waiting::Head if !state.has_served => {
                 let now = Instant::now();
                 now >= *self.grace_until.get_or_insert(now + FIRST_REQUEST_GRACE)
             }
@@ -185,7 +182,7 @@ impl Turn<'_> {
     }
 
     fn step(&mut self, context: &mut Context<'_>, has_ended: bool) -> Step {
-        let mut state = self.link.state();
+        let mut state = self.handle.state();
         if let Poll::Ready(Err(_)) = state.poll_send(context) {
             return Step::Cut(None);
         }
@@ -198,10 +195,10 @@ impl Turn<'_> {
         }
         let held_bytes = state.held_bytes();
         if !state.held.set(held_bytes) {
-            return match state.phase {
+            return match state.waiting {
                 _ if !is_sent => Step::Cut(Some(Bound::Held)),
-                Phase::Body => {
-                    state.verdict = Some(Verdict::NoRoom);
+                Waiting::Body => {
+                    state.body_refusal = Some(BodyRefusal::NoRoom);
                     Step::Again
                 }
                 _ => {
@@ -212,25 +209,25 @@ impl Turn<'_> {
                 }
             };
         }
-        if state.phase == Phase::Work && state.watches && self.is_gone(&mut state, context) {
+        if state.waiting == Waiting::Work && state.watches && self.is_gone(&mut state, context) {
             return Step::Cut(None);
         }
-        let due = match state.phase {
-            Phase::Work => state.ends_at,
+        let due = match state.waiting {
+            Waiting::Work => state.ends_at,
             _ if !is_sent => Some(state.since + self.limits.body_timeout),
-            Phase::Body => Some(state.since + self.limits.body_timeout),
-            Phase::Head => Some(state.since + self.limits.head_timeout),
-            Phase::Answer => None,
+            Waiting::Body => Some(state.since + self.limits.body_timeout),
+            Waiting::Head => Some(state.since + self.limits.head_timeout),
+            Waiting::Answer => None,
         };
         // of one that has begun a head the rest is waited for, as of any other
-        let in_grace = !self.knows_of_stop && state.phase == Phase::Head && state.received == 0;
+        let in_grace = !self.knows_of_stop && state.waiting == Waiting::Head && state.received == 0;
         let grace = self.grace_until.filter(|_| in_grace);
         Step::Wait([due, grace].into_iter().flatten().min())
     }
 
     /// Whether the client of a request that is worked on has gone. One that has only closed its side may wait for its
     /// answer, but not for ever; of one that sends more that is all that can be told.
-    fn is_gone(&self, state: &mut LinkState, context: &mut Context<'_>) -> bool {
+    fn is_gone(&self, state: &mut ConnectionState, context: &mut Context<'_>) -> bool {
         let mut byte = [0];
         let peeked = state.stream.poll_peek(context, &mut ReadBuf::new(&mut byte));
         match peeked {
@@ -245,18 +242,18 @@ impl Turn<'_> {
 
     /// What comes of having waited for too long.
     fn overdue(&mut self) -> Step {
-        let mut state = self.link.state();
+        let mut state = self.handle.state();
         let is_sent = state.out.is_empty() && state.unsent == 0;
         let grace_is_over = self.grace_until.is_some_and(|until| until <= Instant::now());
-        match state.phase {
-            Phase::Work => Step::Cut(None),
+        match state.waiting {
+            Waiting::Work => Step::Cut(None),
             _ if !is_sent => Step::Cut(Some(Bound::WriteTime)),
-            Phase::Body => {
-                state.verdict = Some(Verdict::Late);
+            Waiting::Body => {
+                state.body_refusal = Some(BodyRefusal::Late);
                 Step::Again
             }
             // to be told of the stop
-            Phase::Head if !self.knows_of_stop && grace_is_over && state.received == 0 => Step::Again,
+            Waiting::Head if !self.knows_of_stop && grace_is_over && state.received == 0 => Step::Again,
             _ => Step::Cut(Some(Bound::HeadTime)),
         }
     }

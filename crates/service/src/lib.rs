@@ -55,15 +55,18 @@ pub const OPENAPI_PATH: &str = "/openapi.json";
 
 mod answer;
 mod connection;
+mod dispatch;
 pub mod encode;
 mod endpoint;
 mod error;
+mod handle;
 mod held;
 mod limits;
 mod logs;
 mod metrics;
 mod open_files;
 mod options;
+mod outgoing;
 mod pace;
 mod process;
 mod publish;
@@ -74,7 +77,6 @@ mod settings;
 mod shared;
 mod stop;
 mod timings;
-mod work;
 mod worker;
 
 pub use answer::{Answer, json, not_allowed, reason, text, typed};

@@ -5,7 +5,7 @@ use prometheus_client::collector::Collector;
 
 use crate::endpoint::{Endpoint, Starting};
 use crate::shared::{NoteRoute, Published, Shared};
-use crate::{ServiceError, answer, work};
+use crate::{ServiceError, answer, dispatch};
 
 /// Endpoints and routes of a system; what the endpoints count goes to the `collectors`.
 pub(crate) fn publish(
@@ -18,7 +18,7 @@ pub(crate) fn publish(
         router = router.route_layer(NoteRoute(shared.counts.clone()));
     }
     let router = router
-        .fallback(|| async { work::not_found() })
+        .fallback(|| async { dispatch::not_found() })
         .method_not_allowed_fallback(|| async { answer::method_not_allowed() })
         .with_state(());
     let Shared { name, version, counts, .. } = shared;

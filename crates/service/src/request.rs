@@ -16,9 +16,10 @@ use tidemark_wire::http1::is_host;
 
 use crate::Limits;
 use crate::answer::reason;
-use crate::connection::{Link, Outgoing, Verdict};
+use crate::dispatch::{outgoing, respond};
+use crate::handle::{BodyRefusal, ConnectionHandle};
 use crate::metrics::{Bound, NO_ROUTE};
-use crate::work::{self, outgoing};
+use crate::outgoing::Outgoing;
 
 const NO_ROOM_TEXT: &str = "the server's memory for requests and answers is taken; try again in a second";
 /// The answer where that is so before a head is whole.
@@ -55,17 +56,20 @@ impl Refused {
 }
 
 /// Sees a request to its answer.
-pub(crate) async fn answer(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<Outgoing>, Gone> {
+pub(crate) async fn serve(
+    handle: Arc<ConnectionHandle>,
+    request: Request<Incoming>,
+) -> Result<Response<Outgoing>, Gone> {
     let (parts, body) = request.into_parts();
     let (began, head_bytes) = (Instant::now(), head_bytes(&parts));
-    link.state().begin(head_bytes);
-    let taken = match check(&parts, &body, head_bytes, &link.shared.limits) {
-        Ok(()) => collect(&link, head_bytes, body).await?,
+    handle.state().begin(head_bytes);
+    let taken = match check(&parts, &body, head_bytes, &handle.shared.limits) {
+        Ok(()) => collect(&handle, head_bytes, body).await?,
         Err(refused) => Err(refused),
     };
     match taken {
-        Ok(body) => Ok(work::answer(link, parts, body).await),
-        Err(refused) => Ok(refuse(link, &parts.method, refused, began)),
+        Ok(body) => Ok(respond(handle, parts, body).await),
+        Err(refused) => Ok(refuse(handle, &parts.method, refused, began)),
     }
 }
 
@@ -140,14 +144,18 @@ fn is_target(method: &Method, uri: &Uri) -> bool {
 }
 
 /// The whole body. One that has come in one piece is not copied.
-async fn collect(link: &Link, head_bytes: usize, mut body: Incoming) -> Result<Result<Bytes, Refused>, Gone> {
-    let limits = &link.shared.limits;
+async fn collect(
+    handle: &ConnectionHandle,
+    head_bytes: usize,
+    mut body: Incoming,
+) -> Result<Result<Bytes, Refused>, Gone> {
+    let limits = &handle.shared.limits;
     let (mut whole, mut pieces) = (Bytes::new(), Vec::new());
     while !body.is_end_stream() {
         let frame = poll_fn(|context| match Pin::new(&mut body).poll_frame(context) {
             Poll::Ready(frame) => Poll::Ready(Ok(frame)),
-            Poll::Pending => match link.state().await_body(head_bytes + whole.len() + pieces.capacity()) {
-                Some(verdict) => Poll::Ready(Err(verdict)),
+            Poll::Pending => match handle.state().await_body(head_bytes + whole.len() + pieces.capacity()) {
+                Some(body_refusal) => Poll::Ready(Err(body_refusal)),
                 None => Poll::Pending,
             },
         });
@@ -156,11 +164,11 @@ async fn collect(link: &Link, head_bytes: usize, mut body: Incoming) -> Result<R
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
             Ok(Some(Err(error))) if is_cut_off(&error) => return Err(Gone),
             Ok(Some(Err(_))) => return Ok(Err(Refused::malformed("malformed chunk"))),
-            Err(Verdict::Late) => {
+            Err(BodyRefusal::Late) => {
                 let text = "the body did not arrive in time";
                 return Ok(Err(Refused::beyond(Bound::BodyTime, StatusCode::REQUEST_TIMEOUT, text)));
             }
-            Err(Verdict::NoRoom) => return Ok(Err(Refused::no_room())),
+            Err(BodyRefusal::NoRoom) => return Ok(Err(Refused::no_room())),
         };
         if whole.len() + pieces.len() + piece.len() > limits.body_bytes_max {
             return Ok(Err(too_large(limits)));
@@ -181,7 +189,7 @@ async fn collect(link: &Link, head_bytes: usize, mut body: Incoming) -> Result<R
     if !pieces.is_empty() {
         whole = pieces.into();
     }
-    let has_room = link.state().work(head_bytes + whole.len());
+    let has_room = handle.state().work(head_bytes + whole.len());
     Ok(if has_room { Ok(whole) } else { Err(Refused::no_room()) })
 }
 
@@ -194,20 +202,25 @@ fn is_cut_off(error: &hyper::Error) -> bool {
 }
 
 /// The answer to a request that is not taken.
-fn refuse(link: Arc<Link>, method: &Method, refused: Refused, began: Instant) -> Response<Outgoing> {
+fn refuse(
+    handle: Arc<ConnectionHandle>,
+    method: &Method,
+    refused: Refused,
+    began: Instant,
+) -> Response<Outgoing> {
     let Refused { bound, mut answer } = refused;
-    let counts = link.counts();
+    let counts = handle.counts();
     let now = Instant::now();
     match bound {
         Some(bound) => counts.bound_hit(bound),
         None => drop(counts.broken_connections.fetch_add(1, Ordering::Relaxed)),
     }
-    let mut state = link.state();
+    let mut state = handle.state();
     counts.request(NO_ROUTE, method, answer.status(), now.saturating_duration_since(began));
     state.linger();
     drop(state);
     answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    outgoing(link, (*answer).into(), HeaderMap::new(), now)
+    outgoing(handle, (*answer).into(), HeaderMap::new(), now)
 }
 
 #[cfg(test)]

@@ -125,8 +125,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             loop {
                 tokio::time::sleep(Duration::from_secs(5)).await;
                 let metrics = store.metrics();
-                println!("  {:>9.0}/s", (metrics.written - before) as f64 / 5.0);
-                before = metrics.written;
+                println!("  {:>9.0}/s", (metrics.writes - before) as f64 / 5.0);
+                before = metrics.writes;
             }
         };
         let done = async {
@@ -148,8 +148,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         args.senders,
         args.messages as f64 / took,
         longest_us as f64 / 1e3,
-        metrics.sync_sum_us / metrics.groups.max(1),
-        metrics.written / metrics.groups.max(1),
+        metrics.sync_sum_us / metrics.commits.max(1),
+        metrics.writes / metrics.commits.max(1),
         rss_mb(),
     );
     metrics.own.iter().for_each(|own| println!("  {} {}", own.name, own.value));

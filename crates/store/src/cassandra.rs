@@ -62,7 +62,8 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::messages::{DAY_MS, Message, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
+use crate::messages::{DAY_MS, Message, Messages, Page, Query, check};
+use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::remote::Writes;
 
 use asking::Asking;
@@ -326,11 +327,11 @@ impl Messages for Cassandra {
         self.links.settle();
     }
 
-    fn metrics(&self) -> MessagesMetrics {
+    fn metrics(&self) -> StoreMetrics {
         let waiting_max = self.links.common.options.waiting_max as u64;
-        MessagesMetrics {
-            waiting: waiting_max - self.room.available_permits() as u64,
-            waiting_max,
+        StoreMetrics {
+            queue_depth: waiting_max - self.room.available_permits() as u64,
+            queue_depth_max: waiting_max,
             own: self.own_metrics(),
             ..self.writes.snapshot()
         }

@@ -1,30 +1,25 @@
 //! The embedded store of an airline: tables in memory of the embedded engine.
 
 mod bookings;
-#[cfg(test)]
-mod damage;
-#[cfg(all(test, unix))]
-mod faults;
+mod customers;
 mod sessions;
-#[cfg(test)]
-mod story;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::bookings::BookingTable;
+use self::customers::CustomerRecord;
 use crate::answer::Answer;
 use crate::bookings::{Booking, Bookings};
+use crate::checks::{check_bookings, check_id};
 use crate::customers::{Customer, Customers};
 use crate::durability::Durability;
-use crate::engine::disk::Watch;
 use crate::engine::rows::Rows;
 use crate::engine::table::Tables;
 use crate::engine::{Engine, LOG_BYTES, Options};
 use crate::error::StoreError;
 use crate::metrics::StoreMetrics;
-use crate::record::{CustomerRecord, check_bookings, check_id};
 use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 
 /// Customers in one write of [`Customers::put_missing`], and their bytes, about.
@@ -69,26 +64,16 @@ impl Embedded {
     /// Opens the store in `dir`, making it if need be, and reads back what is there.
     /// With [`Durability::Memory`] the directory is not touched and the store begins empty.
     pub fn open(dir: &Path, durability: Durability) -> Result<Arc<Self>, StoreError> {
-        Self::open_watched(dir, durability, LOG_BYTES, None)
-    }
-
-    pub(crate) fn open_watched(
-        dir: &Path,
-        durability: Durability,
-        log_bytes_min: u64,
-        watch: Option<Arc<dyn Watch>>,
-    ) -> Result<Arc<Self>, StoreError> {
         let mut store = Self::empty(durability);
         if durability != Durability::Memory {
-            let waiting_max = WAITING_MAX;
             let options = Options {
                 durability,
-                waiting_max,
+                waiting_max: WAITING_MAX,
                 is_refusing: false,
                 table_bytes: usize::MAX,
-                log_bytes_min,
+                log_bytes_min: LOG_BYTES,
             };
-            let engine = Engine::open(dir, options, store.tables.clone(), watch)?;
+            let engine = Engine::open(dir, options, store.tables.clone(), None)?;
             store.recovered = Recovered {
                 sessions: store.sessions.count(),
                 customers: store.customers.count(),

@@ -35,7 +35,6 @@ mod commit;
 pub(crate) mod disk;
 #[cfg(test)]
 mod faults;
-mod lane;
 pub(crate) mod lock;
 mod log;
 mod manifest;
@@ -51,6 +50,7 @@ mod snapshot;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
+mod waiters;
 
 use std::collections::VecDeque;
 use std::io;
@@ -61,8 +61,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use self::background::{Background, Counters};
-use self::commit::Intake;
+use self::background::{Background, BackgroundCounters};
+use self::commit::Writers;
 use self::disk::{Disk, DiskFile, Watch};
 use self::lock::{Lock, make_dir};
 use self::log::{End, Log};
@@ -93,15 +93,15 @@ pub(crate) struct Options {
     pub(crate) log_bytes_min: u64,
 }
 
-/// A log that takes no more.
+/// A log that takes no more, and is being flushed or waits to be.
 #[derive(Debug, Clone, Copy)]
-struct Turned {
+struct ClosedLog {
     log: u64,
-    /// Whether the tables in memory are written down, so that nobody needs it any more.
+    /// Whether a snapshot of the tables in memory follows it, so that nobody needs it any more.
     has_snapshot: bool,
 }
 
-/// What the threads change in turns. Whatever is in the manifest is durable itself, so it may be written at any time.
+/// What only one of the threads changes at a time. Whatever is in the manifest is durable itself, so it may be written at any time.
 pub(crate) struct Files {
     pub(crate) manifest: Manifest,
     next_run: u64,
@@ -115,34 +115,34 @@ struct Persisted {
 }
 
 /// What the threads of a store share.
-pub(crate) struct Shared {
+pub(crate) struct EngineState {
     pub(crate) disk: Disk,
     options: Options,
     tables: Tables,
     /// Whoever waits for a change, for the end or for a failure waits here.
-    turn: Mutex<()>,
+    wakeup: Mutex<()>,
     changed: Condvar,
     pub(crate) is_closing: AtomicBool,
     /// Why the store stopped taking writes.
     failure: OnceLock<Arc<str>>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: BackgroundCounters,
     pub(crate) files: Mutex<Files>,
-    /// Logs that are to be written down otherwise, from the oldest.
-    turned: Mutex<VecDeque<Turned>>,
+    /// From the oldest.
+    closed_logs: Mutex<VecDeque<ClosedLog>>,
     persisted: Mutex<Persisted>,
     snapshot_bytes: AtomicU64,
 }
 
-impl Shared {
+impl EngineState {
     /// Lets those who wait look again.
     fn announce(&self) {
-        let _turn = self.turn.lock();
+        let _wakeup = self.wakeup.lock();
         self.changed.notify_all();
     }
 
     /// Waits until `ready` gives something; nothing at the end or after a failure.
     fn wait_for<T>(&self, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
-        let mut turn = self.turn.lock();
+        let mut wakeup = self.wakeup.lock();
         loop {
             if self.failure.get().is_some() {
                 return None;
@@ -153,7 +153,7 @@ impl Shared {
             if self.is_closing.load(Ordering::Acquire) {
                 return None;
             }
-            self.changed.wait(&mut turn);
+            self.changed.wait(&mut wakeup);
         }
     }
 
@@ -187,9 +187,9 @@ pub(crate) struct Opened {
 /// The tables of a system in one directory, durable. Dropping it commits what waits and unlocks the directory.
 pub(crate) struct Engine {
     // The order is that of dropping: first nobody writes any more, then nobody works in the background.
-    intake: Intake,
+    writers: Writers,
     _background: Background,
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     pub(crate) opened: Opened,
     _lock: Lock,
 }
@@ -229,9 +229,9 @@ impl Engine {
         found.write_again(&disk)?;
         let Found { mut manifest, next_log, next_run, rests, uncovered_bytes, .. } = found;
         let has_memory = !tables.memory.is_empty();
-        let is_full = |line: &LogLine| !tables.ordered.is_empty() && line.id > manifest.spilled;
-        let turned = manifest.logs.iter().filter(|line| is_full(line));
-        let turned = turned.map(|line| Turned { log: line.id, has_snapshot: false }).collect();
+        let is_full = |line: &LogLine| !tables.ordered.is_empty() && line.id > manifest.flushed;
+        let closed_logs = manifest.logs.iter().filter(|line| is_full(line));
+        let closed_logs = closed_logs.map(|line| ClosedLog { log: line.id, has_snapshot: false }).collect();
         let log = Log::create(&disk, manifest.store, next_log)?;
         if manifest.logs.is_empty() && manifest.runs.is_empty() && manifest.snapshot.is_none() {
             // a marker is there before the first manifest is, so that one that is missing was taken away
@@ -245,39 +245,39 @@ impl Engine {
         tables.ordered.iter().for_each(|table| table.begin_log(next_log, options.table_bytes));
         let persisted = Persisted { log: next_log, end: End::default(), file: Arc::new(log.twin()?) };
         let snapshot_bytes = manifest.snapshot.map_or(0, |snapshot| snapshot.end.bytes);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(EngineState {
             disk,
             options,
             tables,
-            turn: Mutex::new(()),
+            wakeup: Mutex::new(()),
             changed: Condvar::new(),
             is_closing: AtomicBool::new(false),
             failure: OnceLock::new(),
-            counters: Counters::default(),
+            counters: BackgroundCounters::default(),
             files: Mutex::new(Files { manifest, next_run }),
-            turned: Mutex::new(turned),
+            closed_logs: Mutex::new(closed_logs),
             persisted: Mutex::new(persisted),
             snapshot_bytes: AtomicU64::new(snapshot_bytes),
         });
         let background = Background::start(&shared)?;
         let uncovered = if has_memory { uncovered_bytes } else { 0 };
-        let intake = Intake::start(shared.clone(), (next_log, log), marker, uncovered)?;
-        Ok(Engine { intake, _background: background, shared, opened, _lock: lock })
+        let writers = Writers::start(shared.clone(), (next_log, log), marker, uncovered)?;
+        Ok(Engine { writers, _background: background, shared, opened, _lock: lock })
     }
 
-    /// Takes a write: `write` writes its entries down and tells how many there are. The answer comes when they are durable
+    /// Takes a write: `write` writes its entries and tells how many there are. The answer comes when they are durable
     /// and can be read; `finish` makes it out of how many rows they put or removed.
     pub(crate) fn submit<'a, T: Send + 'static>(
         &'a self,
         write: impl Fn(&mut Vec<u8>) -> u32 + Send + 'a,
         finish: fn(u64) -> T,
     ) -> Answer<'a, T> {
-        self.intake.submit(write, finish)
+        self.writers.submit(write, finish)
     }
 
     /// Takes a write that nobody waits for, and that may be left out when there is no room.
     pub(crate) fn submit_if_room(&self, write: impl Fn(&mut Vec<u8>) -> u32) {
-        self.intake.submit_if_room(write);
+        self.writers.submit_if_room(write);
     }
 
     /// The directory.
@@ -287,11 +287,11 @@ impl Engine {
 
     /// The store's counters, now.
     pub(crate) fn metrics(&self) -> StoreMetrics {
-        self.intake.metrics()
+        self.writers.metrics()
     }
 
     /// What is counted of the work in the background.
-    pub(crate) fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &BackgroundCounters {
         &self.shared.counters
     }
 }

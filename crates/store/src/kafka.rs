@@ -55,7 +55,8 @@ use tokio::sync::Semaphore;
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::messages::{Message, MessageStore, Messages, MessagesMetrics, OwnMetric, Page, Query, check};
+use crate::messages::{Message, MessageStore, Messages, Page, Query, check};
+use crate::metrics::{OwnMetric, StoreMetrics};
 
 use drain::Drain;
 pub use options::{BATCH_MESSAGES_MAX, Options, PARTITIONS_MAX, REPLICATION_MAX};
@@ -209,15 +210,15 @@ impl Messages for Buffer {
         self.shared.behind.of_user(query)
     }
 
-    fn metrics(&self) -> MessagesMetrics {
+    fn metrics(&self) -> StoreMetrics {
         let behind = self.shared.behind.metrics();
         let mut own = self.own_metrics(&behind);
         own.extend(behind.own);
-        MessagesMetrics {
-            waiting: self.producing.waiting(),
-            waiting_max: self.shared.options.waiting_max as u64,
-            groups: behind.groups,
-            group_messages_max: behind.group_messages_max,
+        StoreMetrics {
+            queue_depth: self.producing.waiting(),
+            queue_depth_max: self.shared.options.waiting_max as u64,
+            commits: behind.commits,
+            group_writes_max: behind.group_writes_max,
             own,
             ..self.producing.writes.snapshot()
         }
@@ -225,7 +226,7 @@ impl Messages for Buffer {
 }
 
 impl Buffer {
-    fn own_metrics(&self, behind: &MessagesMetrics) -> Vec<OwnMetric> {
+    fn own_metrics(&self, behind: &StoreMetrics) -> Vec<OwnMetric> {
         let metric = |name, help, is_counter, value| OwnMetric { name, help, is_counter, value };
         let counter =
             |name, help, counter: &AtomicU64| metric(name, help, true, counter.load(Ordering::Relaxed));

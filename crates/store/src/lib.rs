@@ -35,23 +35,9 @@
 //!
 //! # The embedded engine
 //!
-//! [`Embedded`] and [`messages::Tree`] are tables of one engine (`engine`): one log, one committer, one recovery.
-//!
-//! ```text
-//! write ─▶ bounded queue ─▶ committer: append to the log, sync once ─▶ tables ─▶ wake the writers
-//!                           log or tables full ─▶ snapshot of tables in memory, sorted runs of ordered ones
-//! read ─▶ tables in memory: a hash lookup; ordered tables: memory and runs, merged
-//! ```
-//!
-//! A table is a type. One in memory is a `Row` (key, `encode`, `decode`): most requests of an airline read its store,
-//! and where a lookup in a log-structured tree goes through several tables while these are being compacted, here it is
-//! one hash lookup, whatever the disk does. The price is memory: 163 bytes for each customer of the reference data,
-//! measured with a million. One that may be larger than memory is an `OrderedRow`: tens of millions of messages are
-//! written once each and read in bulk at most, so a group costs one write and one sync and nothing else, the number of
-//! different messages is exact without looking each one up, and memory stays within a bound whatever comes.
-//!
-//! A write costs its share of one sync. It becomes visible only after it is as durable as was promised, so nobody reads
-//! what a crash could take back; then it is acknowledged, so every writer reads its own writes.
+//! [`Embedded`] and [`messages::Tree`] are tables of one engine, which `src/engine.rs` describes: one log, one committer,
+//! one recovery. Tables in memory take 163 bytes for each customer of the reference data, measured with a million; ordered
+//! ones may be larger than memory.
 //!
 //! Figures of `examples/write_speed.rs` on a virtual machine with 2 cores that other work kept busy (load 20 to 27),
 //! so that seconds vary by a factor of ten; 2 threads of writers, each write awaited; CPU is that of the whole process:
@@ -73,6 +59,7 @@ mod answer;
 pub mod bookings;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
+mod checks;
 pub mod customers;
 mod durability;
 mod embedded;
@@ -86,7 +73,6 @@ pub mod messages;
 mod metrics;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(any(feature = "cassandra", feature = "kafka"))]

@@ -14,9 +14,8 @@ use bytes::Bytes;
 
 use crate::answer::Answer;
 use crate::error::StoreError;
-use crate::metrics::SYNC_BOUNDS_US;
+use crate::metrics::StoreMetrics;
 
-pub use crate::metrics::OwnMetric;
 pub use memory::Memory;
 pub use reader::TreeReader;
 pub use tree::{Tree, TreeOptions};
@@ -124,41 +123,11 @@ pub trait Messages: Send + Sync {
     fn settle(&self) {}
 
     /// The store's counters, now.
-    fn metrics(&self) -> MessagesMetrics;
+    fn metrics(&self) -> StoreMetrics;
 }
 
 /// A store for messages, as a system holds it.
 pub type MessageStore = Arc<dyn Messages>;
-
-/// A snapshot of what a store for messages counts. All counts are since it was opened.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MessagesMetrics {
-    /// Messages acknowledged.
-    pub written: u64,
-    /// Messages that failed: not acknowledged, whether they are kept or not.
-    pub failed: u64,
-    /// Messages refused at once, because there was too much to do.
-    pub refused: u64,
-    /// Messages taken and not answered yet.
-    pub waiting: u64,
-    /// The bound of `waiting`.
-    pub waiting_max: u64,
-    /// Groups of messages that were made durable together; 0 where a store has none.
-    pub groups: u64,
-    /// The largest group.
-    pub group_messages_max: u64,
-    /// Times to make a group (or a message where there are no groups) durable: entry `i` counts those of at most
-    /// [`SYNC_BOUNDS_US`]`[i]` microseconds that are above the bound before; the last entry counts the rest.
-    pub sync_buckets: [u64; SYNC_BOUNDS_US.len() + 1],
-    /// Sum of those times in microseconds.
-    pub sync_sum_us: u64,
-    /// The longest of them in microseconds.
-    pub sync_us_max: u64,
-    /// Whether a write failed in such a way that the store refuses all further ones.
-    pub stopped: bool,
-    /// What only this product counts.
-    pub own: Vec<OwnMetric>,
-}
 
 /// Refuses what no store takes.
 pub fn check(message: &Message) -> Result<(), StoreError> {

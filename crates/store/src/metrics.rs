@@ -20,12 +20,12 @@ pub struct OwnMetric {
     pub value: u64,
 }
 
-/// A snapshot of a store's counters. All counts are since it was opened.
+/// A snapshot of a store's counters. All counts are since it was opened. What a product does not count is 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreMetrics {
-    /// Groups made durable.
+    /// Groups made durable; 0 where a store has none, and each write is made durable by itself.
     pub commits: u64,
-    /// Writes in those groups; divided by `commits`, the mean group size.
+    /// Writes made durable; divided by `commits`, the mean group size.
     pub writes: u64,
     /// The largest group.
     pub group_writes_max: u64,
@@ -53,11 +53,13 @@ pub struct StoreMetrics {
     pub refused: u64,
     /// Whether a write failed, so that the store refuses all further ones.
     pub stopped: bool,
+    /// What only this product counts.
+    pub own: Vec<OwnMetric>,
 }
 
 /// The live counters behind [`StoreMetrics`]. Written by the committer, but for `queue_waits`.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct CommitCounters {
     commits: AtomicU64,
     writes: AtomicU64,
     group_writes_max: AtomicU64,
@@ -69,7 +71,7 @@ pub(crate) struct Counters {
     queue_waits: AtomicU64,
 }
 
-impl Counters {
+impl CommitCounters {
     /// A group of `writes` became durable in `sync`.
     pub(crate) fn committed(&self, writes: usize, sync: Duration) {
         let sync_us = sync.as_micros() as u64;
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_sync_falls_into_the_bucket_whose_bound_holds_it() {
-        let counters = Counters::default();
+        let counters = CommitCounters::default();
         for us in [0, 50, 51, 1_000_000, 1_000_001] {
             counters.committed(2, Duration::from_micros(us));
         }

@@ -28,11 +28,11 @@ use redis::{Cmd, FromRedisValue};
 use tokio::runtime::Runtime;
 
 use crate::answer::Answer;
+use crate::checks::check_id;
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::links::{Links, runtime};
 use crate::metrics::OwnMetric;
-use crate::record::check_id;
 use crate::sessions::{Session, Sessions};
 
 use link::{Connector, MARK, failed};

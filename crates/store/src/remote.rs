@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::messages::MessagesMetrics;
-use crate::metrics::SYNC_BOUNDS_US;
+use crate::metrics::{SYNC_BOUNDS_US, StoreMetrics};
 
 /// Writes and how they ended.
 #[derive(Default)]
@@ -39,16 +38,16 @@ impl Writes {
     }
 
     /// All that is counted here; the rest is left at its default.
-    pub(crate) fn snapshot(&self) -> MessagesMetrics {
+    pub(crate) fn snapshot(&self) -> StoreMetrics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        MessagesMetrics {
-            written: read(&self.written),
+        StoreMetrics {
+            writes: read(&self.written),
             failed: read(&self.failed),
             refused: read(&self.refused),
             sync_buckets: std::array::from_fn(|bucket| read(&self.buckets[bucket])),
             sync_sum_us: read(&self.sum_us),
             sync_us_max: read(&self.us_max),
-            ..MessagesMetrics::default()
+            ..StoreMetrics::default()
         }
     }
 }
@@ -65,7 +64,7 @@ mod tests {
         }
         writes.refused();
         let counted = writes.snapshot();
-        assert_eq!((counted.written, counted.failed, counted.refused), (3, 1, 1));
+        assert_eq!((counted.writes, counted.failed, counted.refused), (3, 1, 1));
         let (first, second, last) =
             (counted.sync_buckets[0], counted.sync_buckets[1], counted.sync_buckets[14]);
         assert_eq!((first, second, last), (1, 1, 1));

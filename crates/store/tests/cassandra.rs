@@ -133,7 +133,7 @@ fn everything_that_many_writers_send_at_once_is_kept_as_it_was_sent() {
     assert!(reader.payloads(0, &|| false, |_| {}).is_err(), "nobody waits");
     assert!(found.values().all(|times| *times == 1));
     let metrics = store.metrics();
-    assert_eq!((metrics.written, metrics.failed, metrics.waiting), (WRITERS * EACH, 0, 0));
+    assert_eq!((metrics.writes, metrics.failed, metrics.queue_depth), (WRITERS * EACH, 0, 0));
     assert_eq!(metrics.sync_buckets.iter().sum::<u64>(), WRITERS * EACH);
 }
 
@@ -161,7 +161,7 @@ fn the_bound_of_waiting_writes_holds() {
     });
     let metrics = store.metrics();
     let (acknowledged, refused) = (acknowledged.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
-    assert_eq!((metrics.written, metrics.refused), (acknowledged, refused));
+    assert_eq!((metrics.writes, metrics.refused), (acknowledged, refused));
     assert!(refused > 0 && acknowledged >= 8, "{acknowledged} acknowledged, {refused} refused");
 }
 

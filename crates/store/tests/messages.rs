@@ -180,7 +180,7 @@ fn too_much_at_once_is_refused_and_counted() {
         }
     }
     let metrics = store.metrics();
-    assert_eq!((metrics.written, metrics.refused, metrics.waiting_max), (taken, refused, 10));
+    assert_eq!((metrics.writes, metrics.refused, metrics.queue_depth_max), (taken, refused, 10));
     assert!(taken >= 10 && refused > 0, "{taken} taken, {refused} refused");
     assert_eq!(wait(store.count()).unwrap(), taken);
 }

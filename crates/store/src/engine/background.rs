@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 
 use super::manifest::Manifest;
 use super::table::Tables;
-use super::{Shared, Turned, log, snapshot};
+use super::{ClosedLog, EngineState, log, snapshot};
 use crate::scheduling::take_no_core_from_others;
 
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct BackgroundCounters {
     pub(crate) flushes: AtomicU64,
     pub(crate) merges: AtomicU64,
     pub(crate) merged_rows: AtomicU64,
@@ -22,14 +22,14 @@ pub(crate) struct Counters {
 
 /// The two threads. Dropping it ends them; a merge or a snapshot that is going on is given up.
 pub(crate) struct Background {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     threads: Vec<JoinHandle<()>>,
 }
 
-type Work = fn(&Shared) -> io::Result<()>;
+type Work = fn(&EngineState) -> io::Result<()>;
 
 impl Background {
-    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
+    pub(crate) fn start(shared: &Arc<EngineState>) -> io::Result<Self> {
         let mut background = Background { shared: shared.clone(), threads: Vec::new() };
         for (name, work) in [("store-flush", flush_for_ever as Work), ("store-merge", merge_for_ever)] {
             let shared = shared.clone();
@@ -57,21 +57,21 @@ impl Drop for Background {
     }
 }
 
-/// Writes down logs that take no more, until the end.
-fn flush_for_ever(shared: &Shared) -> io::Result<()> {
+/// Flushes closed logs until the end.
+fn flush_for_ever(shared: &EngineState) -> io::Result<()> {
     while !shared.is_closing.load(Ordering::Acquire)
-        && let Some(turned) = shared.wait_for(|| shared.turned.lock().front().copied())
+        && let Some(closed) = shared.wait_for(|| shared.closed_logs.lock().front().copied())
     {
-        flush(shared, turned)?;
+        flush(shared, closed)?;
     }
     Ok(())
 }
 
-fn flush(shared: &Shared, Turned { log, has_snapshot }: Turned) -> io::Result<()> {
+fn flush(shared: &EngineState, ClosedLog { log, has_snapshot }: ClosedLog) -> io::Result<()> {
     let tables = &shared.tables;
     let mut runs = Vec::new();
     for table in &tables.ordered {
-        runs.extend(table.spill(shared, log)?);
+        runs.extend(table.flush(shared, log)?);
     }
     let snapshot = if has_snapshot { snapshot::write(shared, log)? } else { None };
     if let Some(snapshot) = &snapshot {
@@ -81,7 +81,7 @@ fn flush(shared: &Shared, Turned { log, has_snapshot }: Turned) -> io::Result<()
     let manifest = &mut files.manifest;
     shared.counters.flushes.fetch_add(runs.len() as u64, Ordering::Relaxed);
     manifest.runs.extend(runs);
-    manifest.spilled = log;
+    manifest.flushed = log;
     let older = snapshot.and_then(|snapshot| manifest.snapshot.replace(snapshot));
     let covered = covered(manifest, tables);
     let mut superfluous: Vec<String> = older.iter().map(|older| snapshot::name(older.id)).collect();
@@ -92,23 +92,23 @@ fn flush(shared: &Shared, Turned { log, has_snapshot }: Turned) -> io::Result<()
         line.id > covered
     });
     manifest.write(&shared.disk)?;
-    tables.ordered.iter().for_each(|table| table.spilled(log));
+    tables.ordered.iter().for_each(|table| table.flushed(log));
     drop(files);
     superfluous.iter().for_each(|name| shared.disk.remove(name));
-    shared.turned.lock().pop_front();
+    shared.closed_logs.lock().pop_front();
     shared.announce();
     Ok(())
 }
 
 /// Logs up to this one are not needed any more.
 fn covered(manifest: &Manifest, tables: &Tables) -> u64 {
-    let spilled = if tables.ordered.is_empty() { u64::MAX } else { manifest.spilled };
+    let flushed = if tables.ordered.is_empty() { u64::MAX } else { manifest.flushed };
     let in_snapshot = manifest.snapshot.map_or(0, |snapshot| snapshot.id);
-    if tables.memory.is_empty() { spilled } else { spilled.min(in_snapshot) }
+    if tables.memory.is_empty() { flushed } else { flushed.min(in_snapshot) }
 }
 
 /// Makes many runs one until the end.
-fn merge_for_ever(shared: &Shared) -> io::Result<()> {
+fn merge_for_ever(shared: &EngineState) -> io::Result<()> {
     let mergeable = || shared.tables.ordered.iter().find(|table| table.is_mergeable());
     while let Some(table) = shared.wait_for(mergeable) {
         if !table.merge(shared)? {

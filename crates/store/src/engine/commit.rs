@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, oneshot};
 
-use super::lane::{self, Lane, Lanes, Waiter};
 use super::log::{End, GROUP_BYTES_MAX, Log, WRITE_BYTES_MAX};
 use super::manifest::LogLine;
 use super::marker::{Marker, MarkerFile};
-use super::{Persisted, Shared, Turned};
+use super::waiters::{self, ThreadWaiters, Threads, Waiter};
+use super::{ClosedLog, EngineState, Persisted};
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::metrics::{Counters, StoreMetrics};
+use crate::metrics::{CommitCounters, StoreMetrics};
 use crate::scheduling::take_no_core_from_others;
 
-/// Logs that are being written down otherwise or wait for that; with another, the committer waits.
-const TURNED_MAX: usize = 2;
+/// Closed logs that are being flushed or wait to be; with another, the committer waits.
+const CLOSED_LOGS_MAX: usize = 2;
 
 /// Writes that were taken together.
 #[derive(Default)]
@@ -34,8 +34,8 @@ struct Group {
     count: u32,
     /// How many there were at the end of each write.
     ends: Vec<u32>,
-    /// Who waits, by the way that leads to them. There are as many ways as threads that write.
-    waiters: Vec<(Option<Arc<Lane>>, Vec<Waiter>)>,
+    /// Who waits, by thread.
+    waiters: Vec<(Option<Arc<ThreadWaiters>>, Vec<Waiter>)>,
 }
 
 impl Group {
@@ -54,26 +54,26 @@ impl Group {
     }
 
     /// Notes who waits for the write that was added last.
-    fn wait(&mut self, lane: Option<&Arc<Lane>>, done: lane::Done) {
+    fn wait(&mut self, thread: Option<&Arc<ThreadWaiters>>, done: waiters::Done) {
         let waiter = Waiter { done, outcome: self.ends.len() as u64 - 1 };
-        let is_same = |(other, _): &&mut (Option<Arc<Lane>>, Vec<Waiter>)| {
-            other.as_ref().map(Arc::as_ptr) == lane.map(Arc::as_ptr)
+        let is_same = |(other, _): &&mut (Option<Arc<ThreadWaiters>>, Vec<Waiter>)| {
+            other.as_ref().map(Arc::as_ptr) == thread.map(Arc::as_ptr)
         };
         match self.waiters.iter_mut().find(is_same) {
             Some((_, waiters)) => waiters.push(waiter),
-            None => self.waiters.push((lane.cloned(), vec![waiter])),
+            None => self.waiters.push((thread.cloned(), vec![waiter])),
         }
     }
 
     /// Tells the writers what came of their entries.
     fn deliver(&mut self, outcomes: &[u64]) {
-        for (lane, waiters) in &mut self.waiters {
+        for (thread, waiters) in &mut self.waiters {
             for waiter in waiters.iter_mut() {
                 let write = waiter.outcome as usize;
                 let begin = write.checked_sub(1).map_or(0, |before| self.ends[before]);
                 waiter.outcome = outcomes[begin as usize..self.ends[write] as usize].iter().sum();
             }
-            lane::deliver(lane.as_deref(), waiters);
+            waiters::deliver(thread.as_deref(), waiters);
         }
     }
 
@@ -82,12 +82,14 @@ impl Group {
         self.entries.clear();
         self.ends.clear();
         self.count = 0;
-        self.waiters.retain(|(lane, _)| lane.as_ref().is_none_or(|lane| Arc::strong_count(lane) > LANE_HELD));
+        self.waiters.retain(|(thread, _)| {
+            thread.as_ref().is_none_or(|thread| Arc::strong_count(thread) > IDLE_HOLDERS)
+        });
     }
 }
 
-/// Those who hold a lane that nobody uses any more: the two groups that take turns.
-const LANE_HELD: usize = 2;
+/// Who holds the waiters of a thread that writes no more: the two groups that are filled by turns.
+const IDLE_HOLDERS: usize = 2;
 
 /// What waits for the committer.
 #[derive(Default)]
@@ -117,23 +119,23 @@ struct Gate {
     wake: Condvar,
     /// There is room again.
     room: Notify,
-    lanes: Lanes,
-    counters: Counters,
+    threads: Threads,
+    counters: CommitCounters,
     refused: AtomicU64,
     failed: AtomicU64,
 }
 
 /// The writers' end. Dropping it commits what waits and closes the log.
-pub(crate) struct Intake {
+pub(crate) struct Writers {
     gate: Arc<Gate>,
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Intake {
+impl Writers {
     /// Starts the committer with a fresh log; `uncovered` are bytes of logs before it that no snapshot covers.
     pub(crate) fn start(
-        shared: Arc<Shared>,
+        shared: Arc<EngineState>,
         (log_id, log): (u64, Log),
         marker: MarkerFile,
         uncovered: u64,
@@ -142,8 +144,8 @@ impl Intake {
             queue: Mutex::default(),
             wake: Condvar::new(),
             room: Notify::new(),
-            lanes: Lanes::new(),
-            counters: Counters::default(),
+            threads: Threads::new(),
+            counters: CommitCounters::default(),
             refused: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         });
@@ -152,7 +154,7 @@ impl Intake {
         let committer =
             Committer { gate: own_gate, shared: own_shared, store, log_id, log, marker, uncovered };
         let thread = std::thread::Builder::new().name("store-commit".into()).spawn(|| committer.run())?;
-        Ok(Intake { gate, shared, thread: Some(thread) })
+        Ok(Writers { gate, shared, thread: Some(thread) })
     }
 
     /// See [`Engine::submit`](super::Engine::submit).
@@ -186,10 +188,10 @@ impl Intake {
     }
 
     /// Takes a write if there is room, and gives what its answer comes through.
-    fn put(&self, write: &impl Fn(&mut Vec<u8>) -> u32) -> Result<lane::Told, Refusal> {
+    fn put(&self, write: &impl Fn(&mut Vec<u8>) -> u32) -> Result<waiters::Told, Refusal> {
         let (done, receiver) = oneshot::channel();
-        self.gate.lanes.with_own(|lane| {
-            self.add(write, |group| group.wait(lane, done))?;
+        self.gate.threads.with_own(|thread| {
+            self.add(write, |group| group.wait(thread, done))?;
             Ok(receiver)
         })
     }
@@ -246,7 +248,7 @@ fn refused(refusal: Refusal) -> StoreError {
     }
 }
 
-impl Drop for Intake {
+impl Drop for Writers {
     fn drop(&mut self) {
         self.gate.queue.lock().is_closing = true;
         self.gate.wake.notify_one();
@@ -255,13 +257,13 @@ impl Drop for Intake {
         {
             tracing::error!("the store's committer panicked");
         }
-        self.gate.lanes.close();
+        self.gate.threads.close();
     }
 }
 
 struct Committer {
     gate: Arc<Gate>,
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     /// The store's number.
     store: u64,
     log_id: u64,
@@ -272,7 +274,7 @@ struct Committer {
 }
 
 /// Stops the store when the committer panics, so that writers learn why.
-struct StopOnPanic(Arc<Shared>, Arc<Gate>);
+struct StopOnPanic(Arc<EngineState>, Arc<Gate>);
 
 impl Drop for StopOnPanic {
     fn drop(&mut self) {
@@ -310,7 +312,7 @@ impl Committer {
             }
             group.clear();
             outcomes.clear();
-            if let Err(error) = self.turn_over_if_due() {
+            if let Err(error) = self.rotate_log_if_due() {
                 self.shared.fail("beginning a log", &error);
             }
         }
@@ -385,7 +387,7 @@ impl Committer {
 
     /// Begins the next log when the tables of this one are full, once there is room for another full one, or when a
     /// snapshot is due.
-    fn turn_over_if_due(&mut self) -> io::Result<()> {
+    fn rotate_log_if_due(&mut self) -> io::Result<()> {
         if self.shared.failure.get().is_some() {
             return Ok(());
         }
@@ -396,7 +398,7 @@ impl Committer {
         if table_bytes < shared.options.table_bytes.max(1) && !has_snapshot {
             return Ok(());
         }
-        let has_room = || (shared.turned.lock().len() < TURNED_MAX).then_some(());
+        let has_room = || (shared.closed_logs.lock().len() < CLOSED_LOGS_MAX).then_some(());
         if has_room().is_none() {
             shared.counters.stalls.fetch_add(1, Ordering::Relaxed);
             let begun = Instant::now();
@@ -407,7 +409,7 @@ impl Committer {
                 return Ok(()); // a failure or the end: what is to come stays in this log
             }
         }
-        self.turn_over(has_snapshot)
+        self.rotate_log(has_snapshot)
     }
 
     /// Whether the logs have grown as large as the last snapshot, and none is being written.
@@ -416,10 +418,10 @@ impl Committer {
         let bytes = self.uncovered + self.log.end().bytes;
         !shared.tables.memory.is_empty()
             && bytes >= shared.options.log_bytes_min.max(shared.snapshot_bytes.load(Ordering::Relaxed))
-            && !shared.turned.lock().iter().any(|turned| turned.has_snapshot)
+            && !shared.closed_logs.lock().iter().any(|closed| closed.has_snapshot)
     }
 
-    fn turn_over(&mut self, has_snapshot: bool) -> io::Result<()> {
+    fn rotate_log(&mut self, has_snapshot: bool) -> io::Result<()> {
         let shared = &*self.shared;
         let (before, id) = (self.log_id, self.log_id + 1);
         let mut files = shared.files.lock();
@@ -434,7 +436,7 @@ impl Committer {
         self.uncovered = if has_snapshot { 0 } else { self.uncovered + self.log.end().bytes };
         (self.log, self.log_id) = (next, id);
         shared.tables.ordered.iter().for_each(|table| table.begin_log(id, shared.options.table_bytes));
-        shared.turned.lock().push_back(Turned { log: before, has_snapshot });
+        shared.closed_logs.lock().push_back(ClosedLog { log: before, has_snapshot });
         shared.announce();
         Ok(())
     }

@@ -1,26 +1,39 @@
 //! What becomes of a store whose files fail it, are changed, cut off, exchanged or taken away: either everything
 //! acknowledged is there, or it is said which file is wrong. Never is anything missing without a word.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use ::bytes::Bytes;
 
-use super::disk::{Step, Watch};
+use super::disk::Watch;
+use super::ordered::{Ordered, OrderedRow, count};
+use super::rows::Rows;
+use super::table::OrderedTable;
+use super::tests::{Feeds, Participant, Post, tables, wait};
+use super::{Options, describe};
 use crate::durability::Durability;
 use crate::embedded::Embedded;
 use crate::error::StoreError;
-use crate::messages::{Message, Messages, Tree, TreeOptions, TreeReader};
+use crate::messages::{Tree, TreeOptions};
 
-/// So small that there are a dozen runs and a merged one after a few groups.
-const OPTIONS: TreeOptions =
-    TreeOptions { durability: Durability::Synced, table_bytes: 400, waiting_max: 64 };
-const GROUP: u64 = 5;
-const GROUPS: u64 = 11;
+/// So small that there are a dozen runs, a merged one, and snapshots after a few groups.
+pub(super) const OPTIONS: Options = Options {
+    durability: Durability::Synced,
+    waiting_max: 64,
+    is_refusing: true,
+    table_bytes: 400,
+    log_bytes_min: 900,
+};
+/// Everything stays in one log.
+pub(super) const ONE_LOG: Options = Options { table_bytes: usize::MAX, log_bytes_min: u64::MAX, ..OPTIONS };
+pub(super) const GROUP: u64 = 5;
+pub(super) const GROUPS: u64 = 11;
 const KEYS: u64 = 40;
 
 /// A directory in memory where there is such a place: syncs cost nothing there.
@@ -28,196 +41,142 @@ pub(super) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// The `number`th message. Its key comes again after [`KEYS`] others.
-fn message(number: u64) -> Message {
-    let payload = format!("{number} {}", "x".repeat((number % 60) as usize));
+/// What the `number`th write puts, and whom it removes. Its keys come again after [`KEYS`] others.
+fn rows(number: u64) -> (Participant, Post, Option<u64>) {
     let key = number % KEYS;
-    Message { user: key % 3, time_ms: key, kind: *b"ABC", payload: payload.into() }
+    let text = format!("{number} {}", "x".repeat((number % 60) as usize)).into();
+    let gone = (number >= KEYS && number.is_multiple_of(5)).then_some((key + 7) % KEYS);
+    (Participant { id: key, friends: number }, Post { reader: key % 3, at: key, text }, gone)
 }
 
-/// What was sent, and the youngest message of each key that was acknowledged.
-#[derive(Default, Clone)]
-struct History {
-    sent: u64,
-    acknowledged: BTreeMap<u64, u64>,
+fn write(number: u64) -> impl Fn(&mut Vec<u8>) -> u32 {
+    let (participant, post, gone) = rows(number);
+    move |out| {
+        Rows::put(&participant, out);
+        Ordered::put(&post, out);
+        gone.iter().for_each(|gone| Rows::<Participant>::remove(gone, out));
+        2 + u32::from(gone.is_some())
+    }
+}
+
+/// All that is in the tables.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub(super) struct State {
+    participants: BTreeMap<u64, u64>,
+    posts: BTreeMap<<Post as OrderedRow>::Key, Bytes>,
+}
+
+impl State {
+    /// What there is after so many writes.
+    pub(super) fn after(writes: u64) -> Self {
+        let mut state = State::default();
+        for (participant, post, gone) in (0..writes).map(rows) {
+            state.participants.insert(participant.id, participant.friends);
+            state.posts.insert(post.key(), post.text);
+            state.participants.retain(|id, _| Some(*id) != gone);
+        }
+        state
+    }
+
+    pub(super) fn of(participants: &Rows<Participant>, posts: &Ordered<Post>) -> io::Result<Self> {
+        let mut state = State::default();
+        for id in 0..KEYS {
+            state.participants.extend(participants.get(&id, |row| (id, row.friends)));
+        }
+        assert_eq!(participants.count() as usize, state.participants.len());
+        for post in posts.view().rows::<Post>(Bound::Unbounded, None) {
+            let post = post?;
+            assert_eq!(state.posts.insert(post.key(), post.text), None, "found twice");
+        }
+        assert_eq!(count::distinct(&posts.view())? as usize, state.posts.len());
+        Ok(state)
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        (self.participants.len() + self.posts.len()) as u64
+    }
+}
+
+/// How many writes were sent, and how many of them acknowledged.
+#[derive(Default)]
+pub(super) struct History {
+    /// What is done to the store.
+    pub(super) what: String,
+    pub(super) sent: u64,
+    pub(super) acknowledged: Arc<AtomicU64>,
 }
 
 impl History {
-    /// Sends a group; whether all of it was acknowledged.
-    fn send_group(&mut self, store: &Tree, runtime: &tokio::runtime::Runtime) -> bool {
-        let numbers: Vec<u64> = (self.sent..self.sent + GROUP).collect();
-        let answers: Vec<_> = numbers.iter().map(|number| store.add(message(*number))).collect();
-        self.sent += GROUP;
-        let mut is_well = true;
-        for (number, answer) in numbers.into_iter().zip(answers) {
-            match runtime.block_on(answer) {
-                Ok(()) => drop(self.acknowledged.insert(number % KEYS, number)),
-                Err(_) => is_well = false,
+    /// Sends some writes at once; whether all of them were acknowledged. After one that was not, none may be.
+    pub(super) fn send(&mut self, feeds: &Feeds, writes: u64) -> bool {
+        let numbers = self.sent..self.sent + writes;
+        let answers: Vec<_> =
+            numbers.clone().map(|number| feeds.engine.submit(write(number), |_| ())).collect();
+        self.sent += writes;
+        for (number, answer) in numbers.zip(answers) {
+            if wait(answer).is_ok() {
+                let before = self.acknowledged.fetch_add(1, Ordering::Relaxed);
+                assert_eq!(before, number, "{}: acknowledged after one that was not", self.what);
             }
         }
-        is_well
+        self.sent == self.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Whether everything acknowledged was found, and nothing that was never sent.
-    fn check(&self, found: &BTreeMap<u64, u64>, what: &str) {
-        for (key, number) in &self.acknowledged {
-            let found = found.get(key).unwrap_or_else(|| panic!("{what}: message {number} is lost"));
-            assert!(found >= number, "{what}: {found} was found in place of {number}");
-        }
-        assert!(found.values().all(|number| *number < self.sent), "{what}: {found:?}");
+    /// Whether what was found is what some of the writes made, in their order, and at least those acknowledged. The next
+    /// ones go on there.
+    pub(super) fn check(&mut self, found: &State) {
+        let acknowledged = self.acknowledged.load(Ordering::Relaxed);
+        let writes = (acknowledged..=self.sent).find(|writes| State::after(*writes) == *found);
+        let writes = writes.unwrap_or_else(|| {
+            panic!(
+                "{}: {acknowledged} of {} writes were acknowledged; there is {found:?}",
+                self.what, self.sent
+            )
+        });
+        self.sent = writes;
+        self.acknowledged.store(writes, Ordering::Relaxed);
     }
 }
 
 /// Waits until there is nothing to do in the background, or the store has stopped.
-fn settle(store: &Tree) {
-    let is_busy = || {
-        let metrics = store.metrics();
-        let own = |name| metrics.own.iter().find(|own| own.name == name).map_or(0, |own| own.value);
-        !metrics.stopped && (own("tables") > 1 || (own("flushes") >= 8 && own("merges") == 0))
-    };
-    while is_busy() {
+fn settle(feeds: &Feeds) {
+    let shared = &feeds.engine.shared;
+    let is_busy = || !shared.closed_logs.lock().is_empty() || feeds.posts.is_mergeable();
+    while shared.failure.get().is_none() && is_busy() {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
 }
 
-/// A life of a store: groups are sent until one is refused.
-fn live(
+/// A life of a store: groups are sent until one is refused. It is not closed yet.
+pub(super) fn live(
     dir: &Path,
-    options: TreeOptions,
+    options: Options,
     watch: Option<Arc<dyn Watch>>,
     groups: u64,
     history: &mut History,
-) -> Result<(), StoreError> {
-    let store = Tree::open_watched(dir, options, watch)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+) -> Result<Feeds, StoreError> {
+    let feeds = Feeds::open(dir, options, watch)?;
+    history.check(&State::of(&feeds.participants, &feeds.posts).map_err(|error| describe(dir, &error))?);
     for _ in 0..groups {
-        if !history.send_group(&store, &runtime) {
+        if !history.send(&feeds, GROUP) {
             break;
         }
-        settle(&store);
+        settle(&feeds);
     }
-    Ok(())
+    Ok(feeds)
 }
 
-/// The number of each key's message; read without changing anything.
-pub(super) fn read(dir: &Path, durability: Durability) -> Result<BTreeMap<u64, u64>, StoreError> {
-    let reader = TreeReader::open(dir, durability)?;
-    let mut found = BTreeMap::new();
-    for part in 0..reader.parts() {
-        for payload in reader.payloads(part) {
-            let payload = payload?;
-            let text = std::str::from_utf8(&payload).unwrap();
-            let number: u64 = text.split(' ').next().unwrap().parse().unwrap();
-            assert_eq!(text.as_bytes(), message(number).payload, "not as it was sent");
-            assert_eq!(found.insert(number % KEYS, number), None, "found twice");
-        }
-    }
-    assert_eq!(reader.count()?, found.len() as u64);
-    Ok(found)
-}
-
-/// Lets a step fail.
-struct Failing {
-    dir: PathBuf,
-    how: How,
-    /// Steps before it.
-    left: AtomicU64,
-    failed: Mutex<Option<String>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
-    /// It is not taken, and the next one is.
-    Once,
-    /// It is taken, and nobody hears so.
-    Unheard,
-    /// It is not taken, and none after it: the process dies there, or the disk does. Of a write, half is done.
-    ForEver,
-}
-
-impl Failing {
-    fn error() -> io::Result<()> {
-        Err(io::Error::other("made to fail"))
-    }
-
-    fn is_due(&self, step: Step<'_>) -> bool {
-        let mut failed = self.failed.lock();
-        if failed.is_some() {
-            return self.how == How::ForEver;
-        }
-        let before = self.left.fetch_sub(1, Ordering::Relaxed);
-        if before == 0 {
-            *failed = Some(format!("{step:?}"));
-        }
-        before == 0
-    }
-}
-
-impl Watch for Failing {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
-        if self.how == How::Unheard {
-            return Ok(());
-        }
-        let was_well = self.failed.lock().is_none();
-        if !self.is_due(step) {
-            return Ok(());
-        }
-        if let (How::ForEver, true, Step::Write(name, pieces)) = (self.how, was_well, step) {
-            let bytes = pieces.concat();
-            let mut file = fs::File::options().append(true).open(self.dir.join(name))?;
-            io::Write::write_all(&mut file, &bytes[..bytes.len() / 2])?;
-        }
-        Self::error()
-    }
-
-    fn after(&self, step: Step<'_>) -> io::Result<()> {
-        if self.how == How::Unheard && self.is_due(step) { Self::error() } else { Ok(()) }
-    }
-}
-
-/// Each step of two lives fails in turn. Afterwards the store opens, and has all that it acknowledged.
-#[test]
-fn a_step_that_fails_loses_nothing() {
-    let mut kinds = BTreeSet::new();
-    for how in [How::Once, How::Unheard, How::ForEver] {
-        for steps in 0.. {
-            let dir = scratch();
-            let failing = Arc::new(Failing {
-                dir: dir.path().into(),
-                how,
-                left: AtomicU64::new(steps),
-                failed: Mutex::default(),
-            });
-            let mut history = History::default();
-            for groups in [GROUPS, 2] {
-                if live(dir.path(), OPTIONS, Some(failing.clone()), groups, &mut history).is_err() {
-                    break;
-                }
-            }
-            let failed = failing.failed.lock().clone();
-            let what = format!("{how:?} at step {steps}: {failed:?}");
-            // twice: what the first start did must be right, too
-            for _ in 0..2 {
-                if let Err(error) = live(dir.path(), OPTIONS, None, 1, &mut history) {
-                    panic!("{what}: {error}");
-                }
-                history.check(&read(dir.path(), Durability::Synced).unwrap(), &what);
-            }
-            match failed {
-                Some(step) => drop(kinds.insert(step.split('(').next().unwrap().to_owned())),
-                None => break,
-            }
-        }
-    }
-    let all =
-        ["Create", "List", "Open", "Overwrite", "Read", "Remove", "Rename", "Sync", "SyncNames", "Write"];
-    assert!(kinds.iter().eq(all), "{kinds:?}");
+/// What is there; read without changing anything.
+pub(super) fn read(dir: &Path, durability: Durability) -> Result<State, StoreError> {
+    let (participants, posts) = (Arc::default(), Arc::default());
+    let _lock = super::read(dir, &tables(&participants, &posts), durability)?;
+    State::of(&participants, &posts).map_err(|error| describe(dir, &error))
 }
 
 /// The files of a store.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-fn files(dir: &Path) -> Files {
+pub(super) fn files(dir: &Path) -> Files {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
     entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
 }
@@ -229,27 +188,27 @@ pub(super) fn put(files: &Files, dir: &Path) {
     files.iter().for_each(|(name, bytes)| fs::write(dir.join(name), bytes).unwrap());
 }
 
-/// A store with runs, one of them merged, and several messages in its log: as it is when it has been closed, and when its
+/// A store with runs, one of them merged, a snapshot, and several writes in its log: as it is when it has been closed, and when its
 /// process was killed.
 pub(super) struct Image {
     pub(super) closed: Files,
     pub(super) killed: Files,
-    found: BTreeMap<u64, u64>,
+    pub(super) found: State,
 }
 
 impl Image {
     pub(super) fn make(groups: u64, table_bytes: usize) -> Self {
         let dir = scratch();
         let mut history = History::default();
-        let options = TreeOptions { table_bytes, ..OPTIONS };
-        live(dir.path(), options, None, groups, &mut history).unwrap();
-        let store = Tree::open(dir.path(), TreeOptions { table_bytes: 1 << 20, ..OPTIONS }).unwrap();
-        settle(&store);
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        (0..3).for_each(|_| assert!(history.send_group(&store, &runtime)));
+        drop(live(dir.path(), Options { table_bytes, ..OPTIONS }, None, groups, &mut history).unwrap());
+        let feeds = live(dir.path(), ONE_LOG, None, 0, &mut history).unwrap();
+        settle(&feeds);
+        (0..3).for_each(|_| assert!(history.send(&feeds, GROUP)));
         let killed = files(dir.path());
-        drop(store);
+        drop(feeds);
         let closed = files(dir.path());
+        let some = |kind| closed.keys().filter(|name| name.starts_with(kind)).count();
+        assert!(some("run-") > 1 && some("snapshot-") == 1, "{:?}", closed.keys());
         Image { closed, killed, found: read(dir.path(), Durability::Synced).unwrap() }
     }
 
@@ -323,7 +282,7 @@ fn no_file_is_missed_without_a_word() {
             fs::remove_file(dir.path().join(name)).unwrap();
             let left = files(dir.path());
             assert!(!image.is_whole(dir.path(), &format!("without {name}"), &[name]));
-            let error = Tree::open(dir.path(), OPTIONS).err().unwrap();
+            let error = Feeds::open(dir.path(), OPTIONS, None).err().unwrap();
             assert!(error.to_string().contains(name.as_str()), "{error}");
             assert_eq!(files(dir.path()), left, "a start that is refused changes nothing");
         }
@@ -377,13 +336,10 @@ fn files_that_are_exchanged_do_not_pass() {
 #[test]
 fn a_buffered_store_goes_on_without_what_is_damaged_and_counts_it() {
     let dir = scratch();
-    let options = TreeOptions { durability: Durability::Buffered, table_bytes: 1 << 20, ..OPTIONS };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let store = Tree::open(dir.path(), options).unwrap();
+    let options = Options { durability: Durability::Buffered, ..ONE_LOG };
     let mut history = History::default();
-    (0..4).for_each(|_| assert!(history.send_group(&store, &runtime)));
-    let groups = store.metrics().groups;
-    drop(store);
+    drop(live(dir.path(), options, None, 4, &mut history).unwrap());
+    let all = State::after(history.sent).rows();
     let log = dir.path().join("log-0000000001");
     let mut bytes = fs::read(&log).unwrap();
     let middle = bytes.len() / 2;
@@ -392,14 +348,14 @@ fn a_buffered_store_goes_on_without_what_is_damaged_and_counts_it() {
     let error = read(dir.path(), Durability::Synced).unwrap_err().to_string();
     assert!(error.contains("log-0000000001 is damaged at byte") && error.contains("buffered"), "{error}");
 
-    let store = Tree::open(dir.path(), options).unwrap();
-    let own = |name| store.metrics().own.iter().find(|own| own.name == name).unwrap().value;
-    let (found, missing) = (runtime.block_on(store.count()).unwrap(), own("missing"));
-    assert!(missing > 0, "{groups} groups");
-    assert_eq!(found + missing, 4 * GROUP);
-    settle(&store);
-    drop(store);
-    assert_eq!(read(dir.path(), Durability::Synced).unwrap().len() as u64, found);
+    let feeds = Feeds::open(dir.path(), options, None).unwrap();
+    let found = State::of(&feeds.participants, &feeds.posts).unwrap();
+    let opened = &feeds.engine.opened;
+    assert!(opened.is_damaged && opened.missing > 0);
+    assert_eq!(found.rows() + opened.missing, all);
+    settle(&feeds);
+    drop(feeds);
+    assert_eq!(read(dir.path(), Durability::Synced).unwrap(), found);
 }
 
 #[test]
@@ -410,7 +366,7 @@ fn a_directory_of_a_format_before_is_refused_and_left_as_it_is() {
     for (name, bytes) in manifests.into_iter().chain(others.map(|name| (name, "TmLog 1\n".to_owned()))) {
         let dir = scratch();
         fs::write(dir.path().join(name), &bytes).unwrap();
-        let error = Tree::open(dir.path(), OPTIONS).err().unwrap();
+        let error = Tree::open(dir.path(), TreeOptions::default()).err().unwrap();
         assert!(matches!(error, StoreError::Format { .. }), "{error}");
         assert!(error.to_string().contains("an earlier version wrote it"), "{error}");
         assert_eq!(files(dir.path())[name], bytes.as_bytes());
@@ -421,7 +377,7 @@ fn a_directory_of_a_format_before_is_refused_and_left_as_it_is() {
 fn a_directory_of_another_system_is_refused() {
     let dir = scratch();
     drop(Embedded::open(dir.path(), Durability::Synced).unwrap());
-    let error = Tree::open(dir.path(), OPTIONS).err().unwrap();
+    let error = Tree::open(dir.path(), TreeOptions::default()).err().unwrap();
     assert!(matches!(error, StoreError::Format { .. }), "{error}");
     assert!(error.to_string().contains("a table \"sessions\", and this system has messages"), "{error}");
     Embedded::open(dir.path(), Durability::Synced).unwrap();

@@ -16,7 +16,7 @@ const TITLE: &str = "tidemark store ";
 const FORMAT: &str = "3";
 /// How a manifest began before there was one format for all tables.
 const TITLE_BEFORE: &str = "tidemark messages ";
-/// A manifest is never as long; what is longer is none.
+/// A longer file is not a manifest.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A run as the manifest names it.
@@ -61,7 +61,7 @@ pub(crate) struct Manifest {
     pub(crate) tables: Vec<(u8, String)>,
     pub(crate) snapshot: Option<SnapshotLine>,
     /// Entries of logs up to this one are in runs, where their tables have runs.
-    pub(crate) spilled: u64,
+    pub(crate) flushed: u64,
     /// From the oldest.
     pub(crate) logs: Vec<LogLine>,
     /// From the oldest, of all tables.
@@ -75,7 +75,7 @@ impl Manifest {
     }
 
     fn of_store(store: u64) -> Self {
-        Manifest { store, tables: Vec::new(), snapshot: None, spilled: 0, logs: Vec::new(), runs: Vec::new() }
+        Manifest { store, tables: Vec::new(), snapshot: None, flushed: 0, logs: Vec::new(), runs: Vec::new() }
     }
 
     /// Reads the manifest of the directory, if there is one.
@@ -114,7 +114,7 @@ impl Manifest {
             text += &format!("snapshot {id} ends {} entries {}", end.bytes, end.entries);
             text += &format!(" seen {seen_log} ends {} entries {}\n", seen.bytes, seen.entries);
         }
-        text += &format!("spilled {}\n", self.spilled);
+        text += &format!("spilled {}\n", self.flushed);
         for run in &self.runs {
             let RunLine { id, table, level, sum } = run;
             text += &format!("run {id} table {table} level {level} checksum {sum:016x}\n");
@@ -155,7 +155,7 @@ impl Manifest {
                     let line = SnapshotLine { id, end: end(a, b)?, seen_log, seen: end(c, d)? };
                     manifest.snapshot = Some(line);
                 }
-                ["spilled", log] => manifest.spilled = log.parse().ok()?,
+                ["spilled", log] => manifest.flushed = log.parse().ok()?,
                 ["run", id, "table", table, "level", level, "checksum", sum] => {
                     let (id, table, level) = (id.parse().ok()?, table.parse().ok()?, level.parse().ok()?);
                     manifest.runs.push(RunLine { id, table, level, sum: hex(sum)? });
@@ -207,7 +207,7 @@ mod tests {
         let logs = vec![LogLine { id: 4, end }, LogLine { id: 6, end }, LogLine { id: 7, end: None }];
         let (tables, seen) = (vec![(4, "messages".to_owned())], End { bytes: 5, entries: 1 });
         let snapshot = Some(SnapshotLine { id: 3, end: seen, seen_log: 7, seen });
-        let manifest = Manifest { store: 0xabcdef, tables, snapshot, spilled: 3, logs, runs };
+        let manifest = Manifest { store: 0xabcdef, tables, snapshot, flushed: 3, logs, runs };
         let text = manifest.text();
         assert_eq!(Manifest::parse(&text), Some(manifest));
         for at in 0..text.len() {

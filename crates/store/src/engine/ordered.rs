@@ -35,11 +35,11 @@ pub(crate) use self::entry::Key;
 use self::memtable::MemTable;
 use self::merge::{Merge, Source};
 use self::run::{Run, RunWriter};
-use super::Shared;
+use super::EngineState;
 use super::bytes::{Malformed, Reader};
 use super::disk::Disk;
 use super::manifest::RunLine;
-use super::table::{Spilling, Table};
+use super::table::{OrderedTable, Table};
 
 /// Rows that are copied out of a table in memory in one go.
 const TABLE_CHUNK: usize = 1024;
@@ -100,13 +100,13 @@ impl<K> Clone for View<K> {
 pub(crate) struct Ordered<R: OrderedRow> {
     view: RwLock<View<R::Key>>,
     /// Written, and not in the manifest yet.
-    spilled: Mutex<Option<Arc<Run<R::Key>>>>,
+    flushed: Mutex<Option<Arc<Run<R::Key>>>>,
 }
 
 impl<R: OrderedRow> Default for Ordered<R> {
     fn default() -> Self {
         let view = View { tables: Vec::new(), runs: Vec::new() };
-        Ordered { view: RwLock::new(view), spilled: Mutex::new(None) }
+        Ordered { view: RwLock::new(view), flushed: Mutex::new(None) }
     }
 }
 
@@ -214,7 +214,7 @@ impl<R: OrderedRow> Table for Ordered<R> {
     }
 }
 
-impl<R: OrderedRow> Spilling for Ordered<R> {
+impl<R: OrderedRow> OrderedTable for Ordered<R> {
     fn skip(&self, entries: &mut Reader<'_>, outcomes: &mut Vec<u64>) -> Result<(), Malformed> {
         while self.is_next(entries) {
             entry::take::<R::Key>(entries)?;
@@ -233,7 +233,7 @@ impl<R: OrderedRow> Spilling for Ordered<R> {
         tables.push(Arc::new(Logged { log, table: RwLock::new(MemTable::with_room(room)) }));
     }
 
-    fn spill(&self, shared: &Shared, log: u64) -> io::Result<Option<RunLine>> {
+    fn flush(&self, shared: &EngineState, log: u64) -> io::Result<Option<RunLine>> {
         let Some(full) = self.view.read().tables.first().filter(|full| full.log == log).cloned() else {
             return Ok(None);
         };
@@ -244,12 +244,12 @@ impl<R: OrderedRow> Spilling for Ordered<R> {
         }
         let run = writer.finish()?;
         let line = run.line(R::TABLE, 0);
-        *self.spilled.lock() = Some(run);
+        *self.flushed.lock() = Some(run);
         Ok(Some(line))
     }
 
-    fn spilled(&self, log: u64) {
-        let Some(run) = self.spilled.lock().take() else { return };
+    fn flushed(&self, log: u64) {
+        let Some(run) = self.flushed.lock().take() else { return };
         let mut view = self.view.write();
         view.tables.retain(|logged| logged.log != log);
         view.runs.push(Levelled { run, level: 0 });
@@ -265,7 +265,7 @@ impl<R: OrderedRow> Spilling for Ordered<R> {
         mergeable(&self.view.read().runs).is_some()
     }
 
-    fn merge(&self, shared: &Shared) -> io::Result<bool> {
+    fn merge(&self, shared: &EngineState) -> io::Result<bool> {
         let Some(old) = mergeable(&self.view.read().runs) else { return Ok(true) };
         let (store, id) = shared.next_run();
         let mut writer = RunWriter::create(&shared.disk, store, id)?;

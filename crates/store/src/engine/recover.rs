@@ -77,7 +77,7 @@ impl Found {
         let Manifest { store, runs, snapshot, .. } = &self.manifest;
         for line in runs {
             let name = run::name(line.id);
-            let table = tables.spilling(line.table).ok_or_else(|| {
+            let table = tables.ordered_table(line.table).ok_or_else(|| {
                 invalid(format!("{} names {name}, of a table that is not known", manifest::NAME))
             })?;
             needed(&name, table.open_run(disk, *store, line))?;
@@ -99,7 +99,7 @@ impl Found {
         marker: Option<Marker>,
         durability: Durability,
     ) -> io::Result<()> {
-        let Manifest { store, spilled, snapshot, .. } = self.manifest;
+        let Manifest { store, flushed, snapshot, .. } = self.manifest;
         self.next_log = self.manifest.logs.last().map_or(0, |log| log.id) + 1;
         let mut kept = Vec::new();
         for line in &self.manifest.logs {
@@ -109,11 +109,11 @@ impl Found {
             let seen =
                 snapshot.filter(|snapshot| snapshot.seen_log == line.id).map_or(End::default(), |s| s.seen);
             let acknowledged = if seen.entries > marked.entries { seen } else { marked };
-            let is_spilled = line.id <= spilled;
-            if !is_spilled {
+            let skip_flushed = line.id <= flushed;
+            if !skip_flushed {
                 tables.ordered.iter().for_each(|table| table.begin_log(line.id, 0));
             }
-            let take = |entries: &[u8], count| apply(&name, tables, is_spilled, entries, count);
+            let take = |entries: &[u8], count| apply(&name, tables, skip_flushed, entries, count);
             let file = needed(&name, disk.open(&name))?;
             let replayed = log::replay(file, Seal::of_log(store, line.id), line.end, acknowledged, take)?;
             self.missing = judge(&replayed, &name, durability)?.saturating_add(self.missing);
@@ -184,9 +184,9 @@ fn invalid(reason: String) -> io::Error {
 }
 
 /// Carries out the entries of a group.
-fn apply(name: &str, tables: &Tables, is_spilled: bool, entries: &[u8], count: u32) -> io::Result<()> {
+fn apply(name: &str, tables: &Tables, skip_flushed: bool, entries: &[u8], count: u32) -> io::Result<()> {
     let mut outcomes = Vec::new();
-    let applied = tables.apply_unless(entries, is_spilled, &mut outcomes);
+    let applied = tables.replay(entries, skip_flushed, &mut outcomes);
     let wrong = |what: &str| invalid(format!("{name}: a whole group does not hold what it should: {what}"));
     applied.map_err(wrong)?;
     if outcomes.len() == count as usize { Ok(()) } else { Err(wrong("it has another number of entries")) }

@@ -1,4 +1,6 @@
-//! Tables in memory: every read is answered from here.
+//! Tables in memory: every read is answered from here. Most requests of an airline read its store, and where a lookup in
+//! a log-structured tree goes through several tables while these are being compacted, here it is one hash lookup,
+//! whatever the disk does. The price is memory.
 //!
 //! Hash tables in shards, each behind its own lock, so that readers on different cores rarely meet; a read holds a
 //! lock for well under a microsecond. Only the committer writes (or, with durability `memory`, the caller), and

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::Shared;
+use super::EngineState;
 use super::log::Log;
 use super::manifest::SnapshotLine;
 use super::seal::Seal;
@@ -30,7 +30,7 @@ pub(crate) fn id_of(name: &str) -> Option<u64> {
 }
 
 /// Writes a snapshot that covers the logs up to this one; nothing if the store is being closed.
-pub(crate) fn write(shared: &Shared, id: u64) -> io::Result<Option<SnapshotLine>> {
+pub(crate) fn write(shared: &EngineState, id: u64) -> io::Result<Option<SnapshotLine>> {
     let store = shared.files.lock().manifest.store;
     let beside = format!("{}.new", name(id));
     let mut out = Log::begin(&shared.disk, &beside, Seal::of_snapshot(store, id))?;

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::Shared;
+use super::EngineState;
 use super::bytes::{Malformed, Reader};
 use super::disk::Disk;
 use super::manifest::RunLine;
@@ -86,7 +86,7 @@ pub(crate) trait InMemory: Table {
 }
 
 /// A table whose rows go into sorted files.
-pub(crate) trait Spilling: Table {
+pub(crate) trait OrderedTable: Table {
     /// Passes over entries that are in a sorted file already.
     fn skip(&self, entries: &mut Reader<'_>, outcomes: &mut Vec<u64>) -> Result<(), Malformed>;
 
@@ -97,10 +97,10 @@ pub(crate) trait Spilling: Table {
     fn begin_log(&self, log: u64, room: usize);
 
     /// Writes the entries of a log, the oldest that is in memory, as a sorted file, if there are any.
-    fn spill(&self, shared: &Shared, log: u64) -> io::Result<Option<RunLine>>;
+    fn flush(&self, shared: &EngineState, log: u64) -> io::Result<Option<RunLine>>;
 
     /// The manifest has that file: it takes the place of the entries in memory.
-    fn spilled(&self, log: u64);
+    fn flushed(&self, log: u64);
 
     /// Opens a sorted file that the manifest names.
     fn open_run(&self, disk: &Disk, store: u64, line: &RunLine) -> io::Result<()>;
@@ -108,14 +108,14 @@ pub(crate) trait Spilling: Table {
     fn is_mergeable(&self) -> bool;
 
     /// Makes several sorted files one; false if it was given up because the store is being closed.
-    fn merge(&self, shared: &Shared) -> io::Result<bool>;
+    fn merge(&self, shared: &EngineState) -> io::Result<bool>;
 }
 
 /// The tables of a system.
 #[derive(Default, Clone)]
 pub(crate) struct Tables {
     pub(crate) memory: Vec<Arc<dyn InMemory>>,
-    pub(crate) ordered: Vec<Arc<dyn Spilling>>,
+    pub(crate) ordered: Vec<Arc<dyn OrderedTable>>,
 }
 
 impl Tables {
@@ -125,8 +125,8 @@ impl Tables {
         self
     }
 
-    /// With a table that spills.
-    pub(crate) fn ordered(mut self, table: &Arc<impl Spilling + 'static>) -> Self {
+    /// With a table in order.
+    pub(crate) fn ordered(mut self, table: &Arc<impl OrderedTable + 'static>) -> Self {
         self.ordered.push(table.clone());
         self
     }
@@ -137,20 +137,20 @@ impl Tables {
         memory.chain(self.ordered.iter().map(|table| (table.number(), table.name()))).collect()
     }
 
-    pub(crate) fn spilling(&self, number: u8) -> Option<&dyn Spilling> {
+    pub(crate) fn ordered_table(&self, number: u8) -> Option<&dyn OrderedTable> {
         self.ordered.iter().find(|table| table.number() == number).map(|table| &**table)
     }
 
     /// Carries entries out, in order; an outcome for each.
     pub(crate) fn apply(&self, entries: &[u8], outcomes: &mut Vec<u64>) -> Result<(), Malformed> {
-        self.apply_unless(entries, false, outcomes)
+        self.replay(entries, false, outcomes)
     }
 
-    /// The same; where `is_spilled`, only for tables in memory.
-    pub(crate) fn apply_unless(
+    /// The same for entries of a log; with `skip_flushed` only for tables in memory, as runs have the others.
+    pub(crate) fn replay(
         &self,
         entries: &[u8],
-        is_spilled: bool,
+        skip_flushed: bool,
         outcomes: &mut Vec<u64>,
     ) -> Result<(), Malformed> {
         let mut entries = Reader(entries);
@@ -158,8 +158,8 @@ impl Tables {
             if let Some(table) = self.memory.iter().find(|table| table.number() == number) {
                 table.apply(&mut entries, outcomes)?;
             } else {
-                let table = self.spilling(number).ok_or("an entry is of a table that is not known")?;
-                match is_spilled {
+                let table = self.ordered_table(number).ok_or("an entry is of a table that is not known")?;
+                match skip_flushed {
                     true => table.skip(&mut entries, outcomes)?,
                     false => table.apply(&mut entries, outcomes)?,
                 }

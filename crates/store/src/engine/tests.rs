@@ -18,9 +18,9 @@ use super::*;
 
 /// A participant of whom all is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Participant {
-    id: u64,
-    friends: u64,
+pub(super) struct Participant {
+    pub(super) id: u64,
+    pub(super) friends: u64,
 }
 
 impl Keyed for Participant {
@@ -57,27 +57,27 @@ impl Row for Participant {
 
 /// A post in the feed of a reader, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Post {
-    reader: u64,
-    at: u64,
-    text: Bytes,
+pub(super) struct Post {
+    pub(super) reader: u64,
+    pub(super) at: u64,
+    pub(super) text: Bytes,
 }
 
 /// Reader, and the time counted downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u64, u64);
+pub(crate) struct FeedKey(pub(crate) u64, pub(crate) u64);
 
-impl Key for Place {
+impl Key for FeedKey {
     fn write(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&self.0.to_be_bytes());
         to.extend_from_slice(&self.1.to_be_bytes());
     }
 
     fn read(bytes: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Place(u64::from_be_bytes(bytes.array()?), u64::from_be_bytes(bytes.array()?)))
+        Ok(FeedKey(u64::from_be_bytes(bytes.array()?), u64::from_be_bytes(bytes.array()?)))
     }
 
-    fn time(&self) -> u64 {
+    fn locality(&self) -> u64 {
         !self.1
     }
 }
@@ -85,25 +85,29 @@ impl Key for Place {
 impl OrderedRow for Post {
     const TABLE: u8 = 201;
     const NAME: &'static str = "feeds";
-    type Key = Place;
+    type Key = FeedKey;
 
-    fn key(&self) -> Place {
-        Place(self.reader, !self.at)
+    fn key(&self) -> FeedKey {
+        FeedKey(self.reader, !self.at)
     }
 
     fn value(&self) -> &[u8] {
         &self.text
     }
 
-    fn of(Place(reader, at): Place, text: Bytes) -> Self {
+    fn of(FeedKey(reader, at): FeedKey, text: Bytes) -> Self {
         Post { reader, at: !at, text }
     }
 }
 
-struct Feeds {
-    engine: Engine,
-    participants: Arc<Rows<Participant>>,
-    posts: Arc<Ordered<Post>>,
+pub(super) struct Feeds {
+    pub(super) engine: Engine,
+    pub(super) participants: Arc<Rows<Participant>>,
+    pub(super) posts: Arc<Ordered<Post>>,
+}
+
+pub(super) fn tables(participants: &Arc<Rows<Participant>>, posts: &Arc<Ordered<Post>>) -> Tables {
+    Tables::default().memory(participants).ordered(posts)
 }
 
 const OPTIONS: Options = Options {
@@ -115,16 +119,15 @@ const OPTIONS: Options = Options {
 };
 
 impl Feeds {
-    fn open(dir: &Path, options: Options, watch: Option<Arc<dyn Watch>>) -> Self {
+    pub(super) fn open(
+        dir: &Path,
+        options: Options,
+        watch: Option<Arc<dyn Watch>>,
+    ) -> Result<Self, StoreError> {
         let (participants, posts) = (Arc::default(), Arc::default());
-        let tables = Tables::default().memory(&participants).ordered(&posts);
-        let engine = Engine::open(
-            dir,
-            Options { table_bytes: options.table_bytes.min(1 << 20), ..options },
-            tables,
-            watch,
-        );
-        Feeds { engine: engine.unwrap(), participants, posts }
+        let options = Options { table_bytes: options.table_bytes.min(1 << 20), ..options };
+        let engine = Engine::open(dir, options, tables(&participants, &posts), watch)?;
+        Ok(Feeds { engine, participants, posts })
     }
 
     fn put(&self, id: u64) -> Answer<'_, u64> {
@@ -178,11 +181,11 @@ fn rig(waiting_max: usize) -> Rig {
     let (gate, receiver) = mpsc::channel();
     let gated = Gated { entered: Mutex::new(sender), gate: Mutex::new(receiver) };
     let dir = scratch();
-    let feeds = Feeds::open(dir.path(), Options { waiting_max, ..OPTIONS }, Some(Arc::new(gated)));
+    let feeds = Feeds::open(dir.path(), Options { waiting_max, ..OPTIONS }, Some(Arc::new(gated))).unwrap();
     Rig { feeds, entered, gate, _dir: dir }
 }
 
-fn wait<T>(answer: impl Future<Output = T>) -> T {
+pub(super) fn wait<T>(answer: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
 }
 
@@ -263,16 +266,16 @@ fn a_failed_sync_is_not_acknowledged_and_stops_the_store() {
 #[test]
 fn what_is_queued_at_the_end_is_still_committed() {
     let dir = scratch();
-    let feeds = Feeds::open(dir.path(), OPTIONS, None);
+    let feeds = Feeds::open(dir.path(), OPTIONS, None).unwrap();
     (0..5).for_each(|id| drop(feeds.put(id))); // nobody waits for them
     drop(feeds);
-    assert_eq!(Feeds::open(dir.path(), OPTIONS, None).participants.count(), 5);
+    assert_eq!(Feeds::open(dir.path(), OPTIONS, None).unwrap().participants.count(), 5);
 }
 
 #[test]
 fn a_write_that_is_too_large_is_refused() {
     let dir = scratch();
-    let feeds = Feeds::open(dir.path(), OPTIONS, None);
+    let feeds = Feeds::open(dir.path(), OPTIONS, None).unwrap();
     let large = |out: &mut Vec<u8>| {
         out.resize(out.len() + WRITE_BYTES_MAX + 1, 0);
         1
@@ -282,15 +285,15 @@ fn a_write_that_is_too_large_is_refused() {
     assert_eq!(wait(feeds.put(1)).unwrap(), 1, "and what comes after it is taken");
 }
 
-/// Each write puts a row of each kind, and they are there together whatever was written down in the meantime.
+/// Each write puts a row of each kind, and they are there together whatever was flushed in the meantime.
 #[test]
-fn both_kinds_of_tables_are_there_again_however_often_they_are_written_down() {
+fn both_kinds_of_tables_are_there_again_however_often_they_are_flushed() {
     let dir = scratch();
     // runs come more often than snapshots, so logs that are in runs are read for what is in memory only
     let options = Options { table_bytes: 4000, log_bytes_min: 9000, ..OPTIONS };
     let (mut participants, mut posts) = (BTreeMap::new(), BTreeMap::new());
     for life in 0..6u64 {
-        let feeds = Feeds::open(dir.path(), options, None);
+        let feeds = Feeds::open(dir.path(), options, None).unwrap();
         for number in life * 200..(life + 1) * 200 {
             let participant = Participant { id: number % 150, friends: number };
             let post = Post { reader: number % 3, at: number % 400, text: format!("post {number}").into() };
@@ -319,7 +322,7 @@ fn both_kinds_of_tables_are_there_again_however_often_they_are_written_down() {
         };
         check(&feeds);
         drop(feeds);
-        check(&Feeds::open(dir.path(), options, None));
+        check(&Feeds::open(dir.path(), options, None).unwrap());
     }
     let names: Vec<_> =
         std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();

@@ -1,4 +1,4 @@
-//! Against a cluster in effigy, which the client library brings along: brokers that can be slow, wrong or gone.
+//! Against a simulated cluster, which the client library brings along: brokers that can be slow, wrong or gone.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
@@ -120,8 +120,8 @@ impl Messages for Stubborn {
         Answer::ready(Ok(Page::default()))
     }
 
-    fn metrics(&self) -> MessagesMetrics {
-        MessagesMetrics::default()
+    fn metrics(&self) -> StoreMetrics {
+        StoreMetrics::default()
     }
 }
 
@@ -141,7 +141,7 @@ fn what_kafka_has_is_stored_and_the_next_buffer_goes_on_behind_it() {
     let page = wait(buffer.of_user(page)).unwrap();
     assert_eq!(page.messages, [message(3), message(10)]);
     let metrics = buffer.metrics();
-    assert_eq!((metrics.written, metrics.failed, metrics.refused, metrics.waiting), (1000, 0, 0, 0));
+    assert_eq!((metrics.writes, metrics.failed, metrics.refused, metrics.queue_depth), (1000, 0, 0, 0));
     drop(buffer);
 
     let buffer = open(options(&cluster), behind);
@@ -198,7 +198,7 @@ fn more_than_may_wait_is_refused_at_once() {
     assert_eq!((taken.len(), refused.len()), (8, 42));
     assert!(refused.iter().all(|refused| matches!(refused, Err(StoreError::Busy { .. }))), "{refused:?}");
     let metrics = buffer.metrics();
-    assert_eq!((metrics.refused, metrics.failed, metrics.waiting), (42, 0, 0));
+    assert_eq!((metrics.refused, metrics.failed, metrics.queue_depth), (42, 0, 0));
     cluster.broker_round_trip_time(1, Duration::ZERO).unwrap();
     caught_up(&buffer);
     assert_eq!(wait(buffer.count()).unwrap(), 8, "none of the refused was kept");

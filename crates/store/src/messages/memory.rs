@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use parking_lot::RwLock;
 
-use super::{Message, Messages, MessagesMetrics, OwnMetric, Page, Place, Query, check};
+use super::{Message, Messages, Page, Place, Query, check};
 use crate::answer::Answer;
 use crate::error::StoreError;
+use crate::metrics::{OwnMetric, StoreMetrics};
 
 /// Parts of the store that are locked apart, by user.
 const SHARDS: usize = 16;
@@ -121,18 +122,18 @@ impl Messages for Memory {
         Answer::ready(Ok(self.page(&query)))
     }
 
-    fn metrics(&self) -> MessagesMetrics {
+    fn metrics(&self) -> StoreMetrics {
         let bytes = OwnMetric {
             name: "memory_bytes",
             help: "Bytes that the messages take, roughly",
             is_counter: false,
             value: self.bytes.load(Ordering::Relaxed),
         };
-        MessagesMetrics {
-            written: self.written.load(Ordering::Relaxed),
+        StoreMetrics {
+            writes: self.written.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             own: vec![bytes],
-            ..MessagesMetrics::default()
+            ..StoreMetrics::default()
         }
     }
 }
@@ -193,7 +194,7 @@ mod tests {
         wait(store.add(message(5, 1, b"ABC", "0123456789"))).unwrap();
         let error = wait(store.add(message(5, 2, b"ABC", ""))).unwrap_err();
         assert!(matches!(error, StoreError::Busy { .. }), "{error}");
-        assert_eq!((store.metrics().written, store.metrics().refused), (1, 1));
+        assert_eq!((store.metrics().writes, store.metrics().refused), (1, 1));
         let long = message(5, 1, b"ABC", &"x".repeat(super::super::PAYLOAD_BYTES_MAX + 1));
         assert!(matches!(wait(store.add(long)), Err(StoreError::Invalid { .. })));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use super::memory::PAGE_BYTES_MAX;
-use super::{Message, Messages, MessagesMetrics, OwnMetric, PAYLOAD_BYTES_MAX, Page, Place, Query, check};
+use super::{Message, Messages, PAYLOAD_BYTES_MAX, Page, Place, Query, check};
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::engine::bytes::{Malformed, Reader};
@@ -18,6 +18,7 @@ use crate::engine::ordered::{Key, Ordered, OrderedRow, entry};
 use crate::engine::table::Tables;
 use crate::engine::{Engine, LOG_BYTES, Options, describe};
 use crate::error::StoreError;
+use crate::metrics::{OwnMetric, StoreMetrics};
 
 /// Bytes of a table in memory unless told otherwise.
 const TABLE_BYTES: usize = 64 * 1024 * 1024;
@@ -44,7 +45,7 @@ impl Key for MessageKey {
         Ok((user, Place { time_ms: u64::from_be_bytes(bytes.array()?), kind: bytes.array()? }))
     }
 
-    fn time(&self) -> u64 {
+    fn locality(&self) -> u64 {
         self.1.time_ms
     }
 }
@@ -191,26 +192,15 @@ impl Messages for Tree {
         self.aside(move |messages| read_page(messages, &query))
     }
 
-    fn metrics(&self) -> MessagesMetrics {
-        let (now, counters, view) = (self.engine.metrics(), self.engine.counters(), self.messages.view());
+    fn metrics(&self) -> StoreMetrics {
+        let (counters, view) = (self.engine.counters(), self.messages.view());
         let own = |name, help, value| OwnMetric { name, help, is_counter: false, value };
         let counter = |name, help, counter: &AtomicU64| OwnMetric {
             is_counter: true,
             ..own(name, help, counter.load(Ordering::Relaxed))
         };
         let missing = "Messages that damaged logs no longer had at the start, at least";
-        MessagesMetrics {
-            written: now.writes,
-            failed: now.failed,
-            refused: now.refused,
-            waiting: now.queue_depth,
-            waiting_max: now.queue_depth_max,
-            groups: now.commits,
-            group_messages_max: now.group_writes_max,
-            sync_buckets: now.sync_buckets,
-            sync_sum_us: now.sync_sum_us,
-            sync_us_max: now.sync_us_max,
-            stopped: now.stopped,
+        StoreMetrics {
             own: vec![
                 own("tables", "Tables of messages in memory", view.tables.len() as u64),
                 own("table_bytes", "Bytes of those tables, roughly", view.table_bytes() as u64),
@@ -222,6 +212,7 @@ impl Messages for Tree {
                 counter("merges", "Times that runs were made one", &counters.merges),
                 counter("merged_messages", "Messages written again by that", &counters.merged_rows),
             ],
+            ..self.engine.metrics()
         }
     }
 }

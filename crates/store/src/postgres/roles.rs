@@ -11,9 +11,9 @@ use super::link::Do;
 use super::text::{read, written};
 use crate::answer::Answer;
 use crate::bookings::{Booking, Bookings};
+use crate::checks::{check_bookings, check_customer, check_id};
 use crate::customers::{Address, Customer, CustomerStatus, Customers, PhoneNumberType};
 use crate::error::StoreError;
-use crate::record::{check_bookings, check_customer, check_id};
 use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 
 /// Customers in one statement of [`Customers::put_missing`].

@@ -68,8 +68,8 @@ pub(crate) fn distinct<K: Key>(view: &View<K>) -> io::Result<u64> {
         return Ok(sum);
     }
     let in_window = |key: &K| {
-        let at = windows.partition_point(|window| window.1 < key.time());
-        windows.get(at).is_some_and(|window| window.0 <= key.time())
+        let at = windows.partition_point(|window| window.1 < key.locality());
+        windows.get(at).is_some_and(|window| window.0 <= key.locality())
     };
     let mut sources: Vec<Source<'_, K, ()>> = Vec::new();
     for run in runs {

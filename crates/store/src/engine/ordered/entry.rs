@@ -20,7 +20,7 @@ pub(crate) trait Key: Copy + Ord + Debug + Send + Sync + 'static {
 
     /// A number that is about the same for rows that are written about the same time, as a rule: a moment, or a
     /// sequence number. It makes counting quick, and is right whatever it is.
-    fn time(&self) -> u64;
+    fn locality(&self) -> u64;
 }
 
 /// Appends a row.
@@ -58,28 +58,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::messages::Place;
-
-    type MessageKey = (u64, Place);
+    use crate::engine::tests::FeedKey;
 
     proptest! {
         #[test]
-        fn rows_read_back(user: u64, time_ms: u64, kind: [u8; 3], value in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let key = (user, Place { time_ms, kind });
+        fn rows_read_back(reader: u64, at: u64, value in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let key = FeedKey(reader, at);
             let mut bytes = vec![7];
             write(&key, &value, &mut bytes);
-            let (found, range) = read::<MessageKey>(&bytes, 1).unwrap();
+            let (found, range) = read::<FeedKey>(&bytes, 1).unwrap();
             prop_assert_eq!(found, key);
             prop_assert_eq!(&bytes[range.clone()], value.as_slice());
             prop_assert_eq!(range.end, bytes.len());
             for end in 1..bytes.len() {
-                prop_assert_eq!(read::<MessageKey>(&bytes[..end], 1), None);
+                prop_assert_eq!(read::<FeedKey>(&bytes[..end], 1), None);
             }
         }
 
         #[test]
         fn any_bytes_are_a_row_within_them_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..100), at in 0usize..120) {
-            if let Some((_, range)) = read::<MessageKey>(&bytes, at) {
+            if let Some((_, range)) = read::<FeedKey>(&bytes, at) {
                 prop_assert!(range.end <= bytes.len() && range.start <= range.end);
             }
         }

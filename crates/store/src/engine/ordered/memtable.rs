@@ -29,7 +29,7 @@ impl<K: Key> MemTable<K> {
         let begin = u32::try_from(self.values.len()).ok()?;
         self.values.extend_from_slice(value);
         self.places.insert(key, (begin, value.len() as u16));
-        let time = key.time();
+        let time = key.locality();
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));
         Some(())

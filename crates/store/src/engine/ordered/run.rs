@@ -106,7 +106,7 @@ impl<K: Key> RunWriter<K> {
         debug_assert!(self.last.is_none_or(|last| last < *key), "{:?} before {key:?}", self.last);
         self.first.get_or_insert(*key);
         self.last = Some(*key);
-        let time = key.time();
+        let time = key.locality();
         self.times = (self.times.0.min(time), self.times.1.max(time));
         entry::write(key, payload, &mut self.block);
         self.entries += 1;

@@ -1,4 +1,4 @@
-//! What a request that is taken is for, and its answer made.
+//! Who answers a request that is taken, and the answer.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,9 +17,10 @@ use tower::Service;
 
 use crate::Answer;
 use crate::answer::{Content, json, not_allowed, reason, typed};
-use crate::connection::{Link, Outgoing};
 use crate::endpoint::{Begun, EndpointRequest, RouteId};
+use crate::handle::ConnectionHandle;
 use crate::metrics::{self, NO_ROUTE, WorkerCounts};
+use crate::outgoing::Outgoing;
 use crate::shared::{Published, Shared, State};
 
 /// The content type of the OpenMetrics text form.
@@ -32,14 +33,18 @@ enum Next<'a> {
     Router(&'a Router),
 }
 
-/// Works on a request that is whole.
-pub(crate) async fn answer(link: Arc<Link>, mut parts: Parts, body: Bytes) -> Response<Outgoing> {
-    let (began, counts) = (Instant::now(), link.counts());
+/// Answers a request that is whole.
+pub(crate) async fn respond(
+    handle: Arc<ConnectionHandle>,
+    mut parts: Parts,
+    body: Bytes,
+) -> Response<Outgoing> {
+    let (began, counts) = (Instant::now(), handle.counts());
     let in_flight = InFlight::begin(counts);
     let method = parts.method.clone();
     let mut route = NO_ROUTE;
     let mut headers = HeaderMap::new();
-    let answer = match begin(&link.shared, counts, &parts, &body) {
+    let answer = match begin(&handle.shared, counts, &parts, &body) {
         Next::Begun(number, begun) => {
             route = number;
             // nothing of the request is kept while it waits; its table of headers becomes the answer's
@@ -49,7 +54,7 @@ pub(crate) async fn answer(link: Arc<Link>, mut parts: Parts, body: Bytes) -> Re
             match begun {
                 Begun::Done(answer) => answer,
                 Begun::Upgrade(answer, upgrade) => {
-                    link.state().upgrade_to(upgrade);
+                    handle.state().upgrade_to(upgrade);
                     answer
                 }
                 Begun::Answering(mut work) => {
@@ -76,7 +81,7 @@ pub(crate) async fn answer(link: Arc<Link>, mut parts: Parts, body: Bytes) -> Re
     let now = Instant::now();
     counts.request(route, &method, answer.status(), now.saturating_duration_since(began));
     in_flight.finished();
-    outgoing(link, answer, headers, now)
+    outgoing(handle, answer, headers, now)
 }
 
 fn begin<'a>(shared: &'a Shared, counts: &WorkerCounts, parts: &Parts, body: &Bytes) -> Next<'a> {
@@ -157,7 +162,7 @@ fn of_caught(done: std::thread::Result<Answer>, counts: &WorkerCounts) -> Answer
 
 /// An answer as hyper takes it, in a table of headers that is empty.
 pub(crate) fn outgoing(
-    link: Arc<Link>,
+    handle: Arc<ConnectionHandle>,
     answer: Answer,
     mut headers: HeaderMap,
     now: Instant,
@@ -172,13 +177,13 @@ pub(crate) fn outgoing(
             *response.headers_mut() = headers;
             response
         }
-        Content::Full(response) => response.map(|body| Outgoing::of(body, link.clone())),
+        Content::Full(response) => response.map(|body| Outgoing::of(body, handle.clone())),
     };
     // So that the client does not send the next request into a connection that is about to go.
-    if link.shared.state() == State::Stopping && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+    if handle.shared.state() == State::Stopping && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    link.state().answer(response.body().whole_bytes(), now);
+    handle.state().begin_answer(response.body().whole_bytes(), now);
     response
 }
 

@@ -27,7 +27,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 
 /// What the connection is waiting for, which is how long it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum Waiting {
     /// For a request, or the rest of its head.
     Head,
     /// For the rest of a body.
@@ -40,59 +40,59 @@ pub(crate) enum Phase {
 
 /// What becomes of a request whose body does not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum BodyRefusal {
     Late,
     NoRoom,
 }
 
 /// One connection. Only its own task touches it, so its lock is always free.
-pub(crate) struct Link {
+pub(crate) struct ConnectionHandle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) worker: usize,
-    state: Mutex<LinkState>,
+    state: Mutex<ConnectionState>,
 }
 
-pub(crate) struct LinkState {
-    pub(super) stream: TcpStream,
+pub(crate) struct ConnectionState {
+    pub(crate) stream: TcpStream,
     /// Answers that are not sent yet, but for what is before `out_at`; empty when all are.
-    pub(super) out: Vec<u8>,
+    pub(crate) out: Vec<u8>,
     out_at: usize,
-    pub(super) phase: Phase,
+    pub(crate) waiting: Waiting,
     /// Since when it waits for that.
-    pub(super) since: Instant,
+    pub(crate) since: Instant,
     /// Bytes read since the last request began.
-    pub(super) received: usize,
+    pub(crate) received: usize,
     /// Room in hyper's buffer when it last read.
     buffer_bytes: usize,
     /// What comes before all that is still in the socket.
     ahead: Bytes,
     /// Bytes of the request that is read or answered.
-    pub(super) request_bytes: usize,
+    pub(crate) request_bytes: usize,
     /// Bytes of answers that hyper has and has not given us.
-    pub(super) unsent: usize,
+    pub(crate) unsent: usize,
     /// Bytes of the latest piece of an answer, and of all pieces that are not wholly sent: each stays whole until then.
     piece_bytes: usize,
     kept_bytes: usize,
-    pub(super) held: Held,
+    pub(crate) held: Held,
     /// For whoever waits for a body.
-    pub(super) verdict: Option<Verdict>,
+    pub(crate) body_refusal: Option<BodyRefusal>,
     /// Whether it is to be noticed that the client goes while its answer is made.
-    pub(super) watches: bool,
-    /// The client sends no more, and may be gone altogether; its answer has so long.
-    pub(super) ends_at: Option<Instant>,
-    pub(super) has_served: bool,
+    pub(crate) watches: bool,
+    /// Deadline for the answer once the client has half-closed.
+    pub(crate) ends_at: Option<Instant>,
+    pub(crate) has_served: bool,
     /// A request was refused whose rest may still come.
-    pub(super) lingers: bool,
-    pub(super) upgrade: Option<Box<dyn Upgrade>>,
+    pub(crate) lingers: bool,
+    pub(crate) upgrade: Option<Box<dyn Upgrade>>,
 }
 
-impl Link {
-    pub(super) fn new(shared: Arc<Shared>, worker: usize, stream: TcpStream) -> Self {
-        let state = LinkState {
+impl ConnectionHandle {
+    pub(crate) fn new(shared: Arc<Shared>, worker: usize, stream: TcpStream) -> Self {
+        let state = ConnectionState {
             stream,
             out: Vec::new(),
             out_at: 0,
-            phase: Phase::Head,
+            waiting: Waiting::Head,
             since: Instant::now(),
             received: 0,
             buffer_bytes: 0,
@@ -102,53 +102,53 @@ impl Link {
             piece_bytes: 0,
             kept_bytes: 0,
             held: Held::new(shared.counts.budget.clone()),
-            verdict: None,
+            body_refusal: None,
             watches: false,
             ends_at: None,
             has_served: false,
             lingers: false,
             upgrade: None,
         };
-        Link { shared, worker, state: Mutex::new(state) }
+        ConnectionHandle { shared, worker, state: Mutex::new(state) }
     }
 
     pub(crate) fn counts(&self) -> &WorkerCounts {
         &self.shared.counts.workers[self.worker]
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, LinkState> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock()
     }
 
-    pub(super) fn into_stream(self) -> TcpStream {
+    pub(crate) fn into_stream(self) -> TcpStream {
         self.state.into_inner().stream
     }
 }
 
-impl LinkState {
+impl ConnectionState {
     /// The head of a request of so many bytes is there.
     pub(crate) fn begin(&mut self, head_bytes: usize) {
         self.received = 0;
         self.request_bytes = head_bytes;
         self.ends_at = None;
-        self.phase = Phase::Work;
+        self.waiting = Waiting::Work;
         self.watches = true;
-        self.verdict = None;
+        self.body_refusal = None;
     }
 
     /// The rest of its body is waited for, and meanwhile so many bytes are kept; or what has become of that.
-    pub(crate) fn await_body(&mut self, kept_bytes: usize) -> Option<Verdict> {
-        if self.phase != Phase::Body {
-            (self.phase, self.since) = (Phase::Body, Instant::now());
+    pub(crate) fn await_body(&mut self, kept_bytes: usize) -> Option<BodyRefusal> {
+        if self.waiting != Waiting::Body {
+            (self.waiting, self.since) = (Waiting::Body, Instant::now());
         }
         self.received = 0;
         self.request_bytes = kept_bytes;
-        self.verdict.take()
+        self.body_refusal.take()
     }
 
     /// The request is whole, and takes so many bytes while it is answered; false if there is no room for them.
     pub(crate) fn work(&mut self, request_bytes: usize) -> bool {
-        self.phase = Phase::Work;
+        self.waiting = Waiting::Work;
         self.received = 0;
         self.request_bytes = request_bytes;
         let held_bytes = self.held_bytes();
@@ -156,11 +156,11 @@ impl LinkState {
     }
 
     /// An answer goes to hyper, the bytes of a whole body with it; of another one they come.
-    pub(crate) fn answer(&mut self, whole_bytes: Option<usize>, now: Instant) {
+    pub(crate) fn begin_answer(&mut self, whole_bytes: Option<usize>, now: Instant) {
         self.has_served = true;
         self.request_bytes = 0;
         self.keep(whole_bytes.unwrap_or(0));
-        self.phase = if whole_bytes.is_some() { Phase::Head } else { Phase::Answer };
+        self.waiting = if whole_bytes.is_some() { Waiting::Head } else { Waiting::Answer };
         self.since = now;
     }
 
@@ -178,9 +178,9 @@ impl LinkState {
     }
 
     /// The answer whose pieces went to hyper has ended.
-    pub(crate) fn answered(&mut self) {
-        if self.phase == Phase::Answer {
-            (self.phase, self.since) = (Phase::Head, Instant::now());
+    pub(crate) fn end_answer(&mut self) {
+        if self.waiting == Waiting::Answer {
+            (self.waiting, self.since) = (Waiting::Head, Instant::now());
         }
     }
 
@@ -195,7 +195,7 @@ impl LinkState {
     }
 
     /// What it holds while it waits.
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         // what is kept of an empty one is part of what a connection costs
         let out_bytes = if self.out.is_empty() { 0 } else { self.out.capacity() };
         let buffer_bytes = self.buffer_bytes.saturating_sub(BUFFER_BYTES);
@@ -203,23 +203,23 @@ impl LinkState {
     }
 
     /// Whether it waits for a request with a buffer that has grown.
-    pub(super) fn idles_with_large_buffer(&self) -> bool {
-        self.phase == Phase::Head && self.received == 0 && self.buffer_bytes > BUFFER_BYTES
+    pub(crate) fn idles_with_large_buffer(&self) -> bool {
+        self.waiting == Waiting::Head && self.received == 0 && self.buffer_bytes > BUFFER_BYTES
     }
 
     /// hyper begins anew, with a buffer of the usual size; what it had read and not taken comes again.
-    pub(super) fn begin_anew(&mut self, read: &[u8]) {
+    pub(crate) fn begin_anew(&mut self, read: &[u8]) {
         self.buffer_bytes = 0;
         self.ahead = Bytes::copy_from_slice(read);
     }
 
     /// Whether the client has sent something that nobody has read. What is found is gone, for a connection that ends.
-    pub(super) fn has_unread(&mut self) -> bool {
+    pub(crate) fn has_unread(&mut self) -> bool {
         !self.ahead.is_empty() || self.stream.try_read(&mut [0]).is_ok_and(|read| read > 0)
     }
 
     /// Sends all that is to be sent; ready when that is done.
-    pub(super) fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.out_at < self.out.len() {
             let sent = ready!(Pin::new(&mut self.stream).poll_write(context, &self.out[self.out_at..]))?;
             self.took(sent)?;
@@ -263,7 +263,7 @@ impl LinkState {
 }
 
 /// The connection as hyper reads and writes it.
-pub(super) struct Socket(pub(super) Arc<Link>);
+pub(crate) struct Socket(pub(crate) Arc<ConnectionHandle>);
 
 impl AsyncRead for Socket {
     fn poll_read(

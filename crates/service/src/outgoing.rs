@@ -8,7 +8,7 @@ use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-use super::Link;
+use crate::handle::ConnectionHandle;
 
 /// The body of an answer.
 pub(crate) enum Outgoing {
@@ -19,15 +19,15 @@ pub(crate) enum Outgoing {
 /// One that is made piece by piece, each counted as held until the client has it.
 pub(crate) struct Pieces {
     body: Body,
-    link: Arc<Link>,
+    handle: Arc<ConnectionHandle>,
 }
 
 impl Outgoing {
-    pub(crate) fn of(body: Body, link: Arc<Link>) -> Self {
+    pub(crate) fn of(body: Body, handle: Arc<ConnectionHandle>) -> Self {
         if body.is_end_stream() {
             return Outgoing::Whole(Bytes::new());
         }
-        Outgoing::Pieces(Pieces { body, link })
+        Outgoing::Pieces(Pieces { body, handle })
     }
 
     /// Its bytes, where all are there.
@@ -44,7 +44,7 @@ impl HttpBody for Outgoing {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let Pieces { body, link } = match self.get_mut() {
+        let Pieces { body, handle } = match self.get_mut() {
             Outgoing::Whole(body) => {
                 let body = std::mem::take(body);
                 return Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))));
@@ -53,7 +53,7 @@ impl HttpBody for Outgoing {
         };
         let frame = ready!(Pin::new(body).poll_frame(context));
         if let Some(Ok(frame)) = &frame {
-            link.state().more(frame.data_ref().map_or(0, Bytes::len));
+            handle.state().more(frame.data_ref().map_or(0, Bytes::len));
         }
         Poll::Ready(frame)
     }
@@ -75,6 +75,6 @@ impl HttpBody for Outgoing {
 
 impl Drop for Pieces {
     fn drop(&mut self) {
-        self.link.state().answered();
+        self.handle.state().end_answer();
     }
 }

@@ -1,8 +1,8 @@
 //! How those who wait learn that their group is durable, without a system call for each.
 //!
 //! Waking a task from a foreign thread costs a write to the event loop's own descriptor; from within the loop it costs
-//! a place in a queue. So each thread of an asynchronous runtime that writes has a lane here: the committer puts
-//! all of a group's waiting writers into their lane and wakes one task, which wakes them. What is written from outside
+//! a place in a queue. So each thread of an asynchronous runtime that writes has its waiters here: the committer puts
+//! all of a group's waiting writers there and wakes one task, which wakes them. What is written from outside
 //! any runtime is answered directly.
 
 use std::cell::RefCell;
@@ -27,8 +27,8 @@ pub(crate) struct Waiter {
     pub(crate) outcome: u64,
 }
 
-/// The way to the writers of one thread.
-pub(crate) struct Lane {
+/// Those of one thread who wait.
+pub(crate) struct ThreadWaiters {
     state: Mutex<State>,
     wake: Notify,
 }
@@ -39,15 +39,15 @@ struct State {
     is_open: bool,
 }
 
-/// The lanes of one store.
-pub(crate) struct Lanes {
+/// The threads that write to one store.
+pub(crate) struct Threads {
     store: u64,
-    all: Mutex<Vec<Weak<Lane>>>,
+    all: Mutex<Vec<Weak<ThreadWaiters>>>,
 }
 
 thread_local! {
-    /// The lane that this thread used last, with its store and runtime.
-    static LAST: RefCell<Option<(u64, Id, Arc<Lane>)>> = const { RefCell::new(None) };
+    /// The waiters of this thread where it wrote last, with their store and runtime.
+    static LAST: RefCell<Option<(u64, Id, Arc<ThreadWaiters>)>> = const { RefCell::new(None) };
 }
 
 fn acknowledge(waiters: &mut Vec<Waiter>) {
@@ -55,54 +55,54 @@ fn acknowledge(waiters: &mut Vec<Waiter>) {
     waiters.drain(..).for_each(|waiter| drop(waiter.done.send(Ok(waiter.outcome))));
 }
 
-impl Lanes {
+impl Threads {
     pub(crate) fn new() -> Self {
         static STORES: AtomicU64 = AtomicU64::new(0);
-        Lanes { store: STORES.fetch_add(1, Ordering::Relaxed), all: Mutex::default() }
+        Threads { store: STORES.fetch_add(1, Ordering::Relaxed), all: Mutex::default() }
     }
 
-    /// Calls `with` with the lane of this thread; with none outside of a runtime.
-    pub(crate) fn with_own<T>(&self, with: impl FnOnce(Option<&Arc<Lane>>) -> T) -> T {
+    /// Calls `with` with the waiters of this thread; with none outside of a runtime.
+    pub(crate) fn with_own<T>(&self, with: impl FnOnce(Option<&Arc<ThreadWaiters>>) -> T) -> T {
         let Ok(runtime) = Handle::try_current() else { return with(None) };
         LAST.with_borrow_mut(|last| {
             let is_right =
-                |(store, id, _): &(u64, Id, Arc<Lane>)| *store == self.store && *id == runtime.id();
+                |(store, id, _): &(u64, Id, Arc<ThreadWaiters>)| *store == self.store && *id == runtime.id();
             if !last.as_ref().is_some_and(is_right) {
                 *last = Some((self.store, runtime.id(), self.open(&runtime)));
             }
-            with(last.as_ref().map(|(_, _, lane)| lane))
+            with(last.as_ref().map(|(_, _, thread)| thread))
         })
     }
 
-    fn open(&self, runtime: &Handle) -> Arc<Lane> {
+    fn open(&self, runtime: &Handle) -> Arc<ThreadWaiters> {
         let state = State { done: Vec::new(), is_open: true };
-        let lane = Arc::new(Lane { state: Mutex::new(state), wake: Notify::new() });
-        runtime.spawn(relay(lane.clone()));
+        let thread = Arc::new(ThreadWaiters { state: Mutex::new(state), wake: Notify::new() });
+        runtime.spawn(relay(thread.clone()));
         let mut all = self.all.lock();
-        all.retain(|lane| lane.strong_count() > 0);
-        all.push(Arc::downgrade(&lane));
-        lane
+        all.retain(|thread| thread.strong_count() > 0);
+        all.push(Arc::downgrade(&thread));
+        thread
     }
 
     /// Ends the tasks, once nobody waits any more.
     pub(crate) fn close(&self) {
-        for lane in self.all.lock().drain(..).filter_map(|lane| lane.upgrade()) {
-            lane.state.lock().is_open = false;
-            lane.wake.notify_one();
+        for thread in self.all.lock().drain(..).filter_map(|thread| thread.upgrade()) {
+            thread.state.lock().is_open = false;
+            thread.wake.notify_one();
         }
     }
 }
 
 /// Lets these know that their group is durable; the vector is empty afterwards.
-pub(crate) fn deliver(lane: Option<&Lane>, waiters: &mut Vec<Waiter>) {
-    match lane {
+pub(crate) fn deliver(thread: Option<&ThreadWaiters>, waiters: &mut Vec<Waiter>) {
+    match thread {
         _ if waiters.is_empty() => {}
-        Some(lane) => lane.deliver(waiters),
+        Some(thread) => thread.deliver(waiters),
         None => acknowledge(waiters),
     }
 }
 
-impl Lane {
+impl ThreadWaiters {
     fn deliver(&self, waiters: &mut Vec<Waiter>) {
         let mut state = self.state.lock();
         if !state.is_open {
@@ -119,9 +119,9 @@ impl Lane {
     }
 }
 
-/// Wakes those in a lane, from within their runtime.
-async fn relay(lane: Arc<Lane>) {
-    let open = Open(lane);
+/// Wakes those of a thread, from within their runtime.
+async fn relay(thread: Arc<ThreadWaiters>) {
+    let open = Open(thread);
     let mut done = Vec::new();
     loop {
         open.0.wake.notified().await;
@@ -138,7 +138,7 @@ async fn relay(lane: Arc<Lane>) {
 }
 
 /// Sees to it that nobody is forgotten when the task ends with its runtime.
-struct Open(Arc<Lane>);
+struct Open(Arc<ThreadWaiters>);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -166,36 +166,36 @@ mod tests {
 
     #[test]
     fn writers_are_told_by_their_own_runtime_and_directly_once_that_is_gone() {
-        let lanes = Lanes::new();
+        let threads = Threads::new();
         let (first, here) = (runtime(), runtime());
-        let lane = first.block_on(async { lanes.with_own(|lane| lane.cloned()) }).unwrap();
-        let same = first.block_on(async { lanes.with_own(|lane| lane.cloned()) }).unwrap();
-        assert!(Arc::ptr_eq(&lane, &same));
+        let thread = first.block_on(async { threads.with_own(|thread| thread.cloned()) }).unwrap();
+        let same = first.block_on(async { threads.with_own(|thread| thread.cloned()) }).unwrap();
+        assert!(Arc::ptr_eq(&thread, &same));
         let (waiter, mut told) = new_waiter();
-        lane.deliver(&mut vec![waiter]);
+        thread.deliver(&mut vec![waiter]);
         assert!(told.try_recv().is_err(), "the task has not run yet");
         assert_eq!(first.block_on(told).unwrap().unwrap(), 7);
         // What is on its way when the runtime ends is not forgotten, nor what comes after.
         let (waiter, on_its_way) = new_waiter();
-        lane.deliver(&mut vec![waiter]);
+        thread.deliver(&mut vec![waiter]);
         drop(first);
         let (waiter, after) = new_waiter();
-        lane.deliver(&mut vec![waiter]);
+        thread.deliver(&mut vec![waiter]);
         assert!(here.block_on(on_its_way).is_ok() && here.block_on(after).is_ok());
     }
 
     #[test]
     fn outside_of_a_runtime_there_is_no_lane_and_the_end_ends_the_tasks() {
-        let lanes = Lanes::new();
-        assert!(lanes.with_own(|lane| lane.is_none()));
+        let threads = Threads::new();
+        assert!(threads.with_own(|thread| thread.is_none()));
         let runtime = runtime();
-        let lane = runtime.block_on(async { lanes.with_own(|lane| lane.cloned()) }).unwrap();
-        lanes.close();
+        let thread = runtime.block_on(async { threads.with_own(|thread| thread.cloned()) }).unwrap();
+        threads.close();
         runtime.block_on(async {
             while runtime.metrics().num_alive_tasks() > 0 {
                 tokio::task::yield_now().await;
             }
         });
-        assert!(!lane.state.lock().is_open);
+        assert!(!thread.state.lock().is_open);
     }
 }
