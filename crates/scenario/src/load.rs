@@ -84,7 +84,7 @@ pub struct Checker {
     pub systems: &'static [ShippedSystem],
     /// Judges the settings of shipped systems.
     pub setting: SettingCheck,
-    /// Judges whether a store can be read straight.
+    /// Judges whether a store can be read directly.
     pub store: StoreCheck,
 }
 

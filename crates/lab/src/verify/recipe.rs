@@ -78,7 +78,7 @@ pub(super) struct Table {
     pub cluster: Option<String>,
 }
 
-/// What a run knows of its stores, for them to be read straight.
+/// What a run knows of its stores, for them to be read directly.
 #[derive(Debug, Clone, Default)]
 pub struct Known<'a> {
     /// The system as it was told where the stores are; as the plan has it where nothing was started.
@@ -216,7 +216,7 @@ impl Recipe {
 }
 
 impl Store {
-    /// What `verify` wants to be read straight; nothing where it is the system that is asked.
+    /// What `verify` wants to be read directly; nothing where it is the system that is asked.
     fn of(from: &ReadFrom, system: &System, known: Known<'_>) -> Result<Option<Store>, LabError> {
         let unknown = |reason: &str| Err(LabError::Usage(reason.into()));
         match from {

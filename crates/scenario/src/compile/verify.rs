@@ -15,7 +15,7 @@ use crate::yaml::Node;
 
 /// Connections that ask at once where a scenario says nothing.
 const PARALLEL: usize = 4;
-/// Stores that are read straight.
+/// Stores that are read directly.
 const EMBEDDED: &str = "embedded";
 const CASSANDRA: &str = "cassandra";
 const REDIS: &str = "redis";
@@ -61,7 +61,7 @@ pub(super) fn read(
     let (behind, count) = (number("behind"), number("count"));
     let from = match node.get("contents") {
         Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests)?),
-        None => straight(node, reader)?,
+        None => direct(node, reader)?,
     };
     if let ReadFrom::Api(_) = from {
         for (key, _) in OF_CASSANDRA.iter().filter_map(|name| node.entry(name)) {
@@ -83,7 +83,7 @@ pub(super) fn read(
 }
 
 /// A store that is read past its system.
-fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
+fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS])?;
     if let Err(message) = (reader.checker.store)(word) {
         reader.sink.error(node.get("store")?, message);
@@ -92,7 +92,7 @@ fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     let of_contents =
         [("settle", word != EMBEDDED || is_waited_for), ("count", false), ("headers", is_waited_for)];
     for (key, _) in of_contents.iter().filter(|of| !of.1).filter_map(|(name, _)| node.entry(name)) {
-        reader.sink.error(key, "this belongs to \"contents\": a store that is read straight is not asked");
+        reader.sink.error(key, "this belongs to \"contents\": a store that is read directly is not asked");
     }
     let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
     match (word, node.entry("keys")) {
@@ -121,7 +121,7 @@ fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     }))
 }
 
-/// Tells where there is no such store to read straight.
+/// Tells where there is no such store to read directly.
 pub(super) fn check_store(
     root: &Node,
     from: Option<&ReadFrom>,
@@ -160,9 +160,9 @@ pub(super) fn check_store(
             let readable = reader.checker.systems.iter().filter(|system| system.store_is_readable);
             let names: Vec<String> = readable.map(|system| format!("`serve: {}`", system.name)).collect();
             match names.is_empty() {
-                true => "the store of this system is not read straight; use \"contents\"".to_owned(),
+                true => "the store of this system is not read directly; use \"contents\"".to_owned(),
                 false => format!(
-                    "the store of this system is not read straight; that of {} is; use \"contents\"",
+                    "the store of this system is not read directly; that of {} is; use \"contents\"",
                     names.join(" and ")
                 ),
             }

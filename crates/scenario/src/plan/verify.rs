@@ -119,7 +119,7 @@ impl ContentsQuestion {
             let mut path = Vec::new();
             let cx = &mut Context { slots, shared, random: &mut random, epoch_ms };
             self.path.render(cx, &mut path).map_err(|unmet| unmet.describe(columns))?;
-            String::from_utf8(path).map_err(|_| "a path to ask for contents is no text".to_owned())
+            String::from_utf8(path).map_err(|_| "a path to ask for contents is not UTF-8 text".to_owned())
         };
         let Some(feeder) = self.each.and_then(|index| shared.feeders().get(index)) else {
             return Ok(vec![render(&[], &[])?]);

@@ -16,7 +16,7 @@ pub(super) static KIND: StepKind = StepKind {
         about: "Does its steps for each item of a list.",
         verbs: &[key("each", Scalar(Each), "`NAME in LIST`: the variable that gets the item, and the list.")],
         keys: &[
-            key("limit", Scalar(Number), "Only so many, from the first."),
+            key("limit", Scalar(Number), "How many at most, from the first."),
             required("steps", STEPS, "What is done."),
         ],
         rule: Rule::Free,

@@ -13,7 +13,7 @@ pub(super) static KIND: StepKind = StepKind {
     record: Record {
         what: "a think step",
         schema: "think",
-        about: "Waits, as a user who thinks.",
+        about: "Pauses, as a user does between two requests.",
         verbs: &[key("think", TIME, "How long.")],
         keys: &[],
         rule: Rule::Free,
