@@ -7,6 +7,7 @@ use crate::grammar::Scalar::Duration;
 use crate::grammar::Shape::{Either, List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, Shape, key};
 use crate::plan::Op;
+use crate::source::{self, step::Reading};
 use crate::yaml::Node;
 
 pub(super) static KIND: StepKind = StepKind {
@@ -18,6 +19,7 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[],
         rule: Rule::Free,
     },
+    source: Some(Reading::of::<source::Think, source::Value>()),
     compile,
     beside: None,
     example: "
