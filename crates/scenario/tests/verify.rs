@@ -157,6 +157,19 @@ fn the_shipped_intakes_table_is_read_directly_in_the_cassandra_of_its_settings()
     assert_eq!(said, ["a:1,b:2", "k", "all"]);
     // a system of somebody else's whose store this run starts
     from("{command: 'x {contact}'}\nstores: {cassandra: {}}", "{store: cassandra}");
+    // what neither says is as the shipped system has it by default, also where it is at a URL
+    const SYSTEMS: &[ShippedSystem] =
+        &[ShippedSystem { name: "ingest", keeps_data: true, store_is_readable: true }];
+    fn default_of(system: &str, setting: &str) -> Option<&'static str> {
+        (system == "ingest" && setting == "keyspace").then_some("tidemark")
+    }
+    let checker = Checker { systems: SYSTEMS, default_of, ..Checker::default() };
+    for system in [intake, "{url: 'http://a'}"] {
+        let text = text(system, "{store: cassandra, contact: 'a:1'}");
+        let plan = checker.text("t.yaml", &text, Path::new("."), &[]).0.unwrap();
+        let ReadFrom::Cassandra(table) = plan.verify.unwrap().from else { panic!("not Cassandra") };
+        assert_eq!(table.defaults, [None, Some("tidemark"), None], "{system}");
+    }
     let told = load("{serve: ingest}", "{store: cassandra}").unwrap_err().to_string();
     assert!(told.contains("t.yaml:6:17: this system's store is embedded and not cassandra"), "{told}");
 }

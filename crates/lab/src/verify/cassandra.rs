@@ -1,4 +1,4 @@
-//! The intake's table in Cassandra as what it holds, read through the store's own client.
+//! A table of messages in Cassandra as what it holds, read through the store's own client.
 
 use tidemark_store::StoreError;
 

@@ -9,7 +9,7 @@ use crate::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, Product,
     ReadFrom, Store, System, SystemOrigin, Verify,
 };
-use crate::reader::Reader;
+use crate::reader::{Reader, ShippedSystem};
 use crate::template::Template;
 use crate::yaml::Node;
 
@@ -19,8 +19,6 @@ const PARALLEL: usize = 4;
 const EMBEDDED: &str = "embedded";
 const CASSANDRA: &str = "cassandra";
 const REDIS: &str = "redis";
-/// Keys that say where Cassandra is.
-const OF_CASSANDRA: [&str; 3] = ["contact", "keyspace", "consistency"];
 /// Longest time for all questions where a scenario says nothing.
 const WITHIN: Duration = Duration::from_secs(600);
 
@@ -64,7 +62,7 @@ pub(super) fn read(
         None => direct(node, reader)?,
     };
     if let ReadFrom::Api(_) = from {
-        for (key, _) in OF_CASSANDRA.iter().filter_map(|name| node.entry(name)) {
+        for (key, _) in CassandraTable::SETTINGS.iter().filter_map(|name| node.entry(name)) {
             reader.sink.error(key, "this belongs to \"store: cassandra\"");
         }
         if let Some((key, _)) = node.entry("keys") {
@@ -97,8 +95,10 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
     match (word, node.entry("keys")) {
         (REDIS, _) => {
-            for (key, _) in
-                OF_CASSANDRA.iter().chain(&["behind", "parallel"]).filter_map(|name| node.entry(name))
+            for (key, _) in CassandraTable::SETTINGS
+                .iter()
+                .chain(&["behind", "parallel"])
+                .filter_map(|name| node.entry(name))
             {
                 reader
                     .sink
@@ -118,7 +118,19 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
         contact: text("contact"),
         keyspace: text("keyspace"),
         consistency: consistency.map(str::to_owned),
+        ..CassandraTable::default()
     }))
+}
+
+/// Where the system that is driven, or else any shipped one whose store is readable, has its table by default.
+pub(super) fn set_defaults(from: &mut ReadFrom, system: &System, reader: &Reader<'_>) {
+    let ReadFrom::Cassandra(table) = from else { return };
+    let mut readable = reader.checker.systems.iter().filter(|shipped| shipped.store_is_readable);
+    let is_driven = |shipped: &&ShippedSystem| matches!(&system.origin, SystemOrigin::Shipped(name) if name == shipped.name);
+    if let Some(shipped) = readable.clone().find(is_driven).or_else(|| readable.next()) {
+        table.defaults =
+            CassandraTable::SETTINGS.map(|setting| (reader.checker.default_of)(shipped.name, setting));
+    }
 }
 
 /// Tells where there is no such store to read directly.
