@@ -127,7 +127,7 @@ impl App {
     pub(crate) async fn session(&self, headers: &HeaderMap) -> Result<Session, Refusal> {
         let Some(id) = session_id(headers) else {
             return Err(Refusal::forbidden(
-                "not logged in: there is no session cookie, or it is no session id",
+                "not logged in: there is no session cookie, or it is not a session id",
             ));
         };
         let found = self.store.sessions.find(id, self.clock.now_ms());

@@ -267,7 +267,7 @@ pub(crate) async fn booking_by_number(State(app): State<Arc<App>>, request: Requ
     Ok(json(StatusCode::OK, out.freeze()))
 }
 
-/// Cancels a booking. One that does not exist (any more) is the same success: the wish is fulfilled.
+/// Cancels a booking. One that does not exist (any more) is the same success: what was asked for holds.
 pub(crate) async fn cancel_booking(State(app): State<Arc<App>>, request: Request) -> Answer {
     let (head, body) = request.into_parts();
     let session = app.session(&head.headers).await?;

@@ -120,7 +120,7 @@ impl<I: Io> Streams<I> {
         let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
         let requests = plan.requests.iter().map(|request| match &request.ask {
             Ask::Http(http) => Prepared::new(http, request.needs_body(), origin),
-            _ => Err("it is no request of HTTP".to_owned()),
+            _ => Err("it is not an HTTP request".to_owned()),
         });
         let (rung_links, rung_streams) = (Rung::default(), Rung::default());
         Streams {

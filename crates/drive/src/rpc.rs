@@ -228,7 +228,8 @@ impl<I: Io> CallStreams<I> {
             self.release(l);
             return Ok(None);
         }
-        let error = violation(format!("the server answered {id}, which is no call that it has not answered"));
+        let error =
+            violation(format!("the server answered {id}, which is not a call that waits for an answer"));
         Err(Loss { error, close_code: Some(tidemark_wire::websocket::PROTOCOL_ERROR) })
     }
 

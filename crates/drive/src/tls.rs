@@ -50,7 +50,7 @@ pub enum TlsError {
     )]
     NoRoots(String),
     /// The name cannot be asked for.
-    #[error("\"{0}\" is no name that a certificate can have")]
+    #[error("\"{0}\" is not a name that a certificate can have")]
     Name(String),
     /// The library refused.
     #[error("TLS cannot be set up: {0}")]

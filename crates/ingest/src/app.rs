@@ -21,7 +21,7 @@ use crate::room::Room;
 const PAGES_READ_MAX: usize = 8;
 /// Messages that each worker refuses in a second: less than a tenth of its time, at 5 to 8 µs each.
 const REFUSED_PER_S: u64 = 10_000;
-/// So many are refused at once after a calm.
+/// Messages that each worker refuses at once after a time in which it refused none.
 const REFUSED_AT_ONCE: u64 = 500;
 
 /// The intake behind its routes.

@@ -19,6 +19,8 @@ use crate::page::{LIMIT_MAX, Rendering};
 use crate::payload::{NotAMessage, field, message_of_query, read_message};
 use crate::refusal::Refusal;
 
+/// Takes messages.
+const MESSAGE_PATH: &str = "/m";
 /// Names the next page.
 static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 
@@ -36,17 +38,17 @@ fn router(app: Arc<App>) -> Router {
 /// Which path does what.
 fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
     [
-        ("/m", get(take).post(take)),
+        (MESSAGE_PATH, get(take).post(take)),
         ("/count", get(count)),
         ("/behind", get(behind)),
         ("/messages/{user}", get(messages)),
     ]
 }
 
-/// The intake as it is served: its routes, and a short way for messages past them.
+/// The intake as it is served: its routes, and a fast path for messages past them.
 pub(crate) fn system(app: Arc<App>) -> System {
     let routes = router(app.clone());
-    System::new(routes).fast_path("/m", move |method, query, body| {
+    System::new(routes).fast_path(MESSAGE_PATH, move |method, query, body| {
         if !matches!(*method, Method::GET | Method::POST) {
             return None; // the router says what is allowed
         }
@@ -100,7 +102,7 @@ fn digits<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
 /// A field of the query that is a whole number.
 fn number<T: std::str::FromStr>(query: &str, name: &str, otherwise: T) -> Result<T, Refusal> {
     let Some(value) = field(query, name).filter(|value| !value.is_empty()) else { return Ok(otherwise) };
-    digits(&value).ok_or_else(|| Refusal::BadRequest(format!("{name} is no whole number").into()))
+    digits(&value).ok_or_else(|| Refusal::BadRequest(format!("{name} is not a whole number").into()))
 }
 
 /// A place as a cursor: time, then the kind in hexadecimal digits.
@@ -118,11 +120,11 @@ fn place_of(cursor: &[u8]) -> Option<Place> {
 
 fn read_query(user: &str, query: &str) -> Result<Query, Refusal> {
     let bad = |text: &'static str| Refusal::BadRequest(text.into());
-    let user = digits(user.as_bytes()).ok_or_else(|| bad("the user is no whole number"))?;
+    let user = digits(user.as_bytes()).ok_or_else(|| bad("the user is not a whole number"))?;
     let after = match field(query, "cursor").filter(|cursor| !cursor.is_empty()) {
         None => None,
         Some(cursor) => {
-            let wrong = "the cursor is none; send the header next-cursor of the page before as it was";
+            let wrong = "the cursor is not valid; send the header next-cursor of the page before as it was";
             Some(place_of(&cursor).ok_or_else(|| bad(wrong))?)
         }
     };

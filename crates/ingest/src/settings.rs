@@ -47,7 +47,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: "consistency",
         default: "quorum",
         allowed: "one, quorum, local-quorum or all",
-        help: "store=cassandra: how many of these acknowledge a message; so many are read that none is missed",
+        help: "store=cassandra: how many of these acknowledge a message; reads ask as many as it takes to miss none",
     },
     #[cfg(feature = "cassandra")]
     Setting {

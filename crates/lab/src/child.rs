@@ -455,7 +455,11 @@ mod tests {
         child.thaw();
         wait_until("it goes on", || state(child.id()) == Some('S'));
         child.freeze().unwrap();
-        assert_eq!(child.stop(Duration::from_secs(20)), "killed by signal 15", "it could answer the wish");
+        assert_eq!(
+            child.stop(Duration::from_secs(20)),
+            "killed by signal 15",
+            "it could answer the stop request"
+        );
         let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
         child.freeze().unwrap();
         assert_eq!(child.kill(), "killed by signal 9");

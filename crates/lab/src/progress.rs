@@ -64,7 +64,7 @@ pub enum Progress {
     },
     /// The load is over or given up; requests under way are waited for, then everything stops.
     Stopping {
-        /// Whether the user wished it.
+        /// Whether the user asked for it.
         interrupted: bool,
     },
 }

@@ -62,7 +62,7 @@ impl Stores {
     /// Starts them and waits until all nodes of all of them are ready. `tell` says what takes its time.
     ///
     /// # Errors
-    /// Where a store cannot be fetched or started, with what to do; [`LabError::Interrupted`] on a wish to stop.
+    /// Where a store cannot be fetched or started, with what to do; [`LabError::Interrupted`] on a stop request.
     pub fn start(
         stores: &[Store],
         setup: &Setup<'_>,

@@ -220,7 +220,7 @@ fn sessions_max(plan: &Plan) -> Option<f64> {
     Some((mean + beyond).ceil() + 1.0)
 }
 
-/// The most requests that count on any way through a session; none where a way leads back.
+/// The most requests that count on any path through a session; none where a path leads back.
 fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u64> {
     let mut most = vec![0; kind.ops.len() + 1];
     for (at, op) in kind.ops.iter().enumerate().rev() {

@@ -2,11 +2,12 @@
 //!
 //! A [`Recipe`] says how; it is written into the run directory when the run begins, so that
 //! [`again`] can do the same later, also for a run whose driver was killed. Where contents come from is behind
-//! [`Holdings`]: the system's own [API](Pages), page by page, or its store, read [`straight`]. Whatever
+//! [`StoredContents`]: the system's own [API](Pages), page by page, or its store, read [directly](direct_store). Whatever
 //! keeps the search from seeing everything makes the ledger *not verified*, which is never a pass.
 
 mod cassandra;
 mod client;
+mod direct;
 mod directory;
 mod hidden;
 mod judge;
@@ -14,7 +15,6 @@ mod pages;
 mod recipe;
 mod redis;
 mod search;
-mod straight;
 #[cfg(test)]
 mod tests;
 
@@ -27,12 +27,12 @@ use tidemark_record::summary::{self, EntryExample, LOST_SECONDS, LostWhen, Verif
 use tidemark_record::{RecordError, Run, write_manifest};
 
 use client::Client;
+pub use direct::{can_read, direct_store};
 pub use judge::judge;
 pub use pages::Pages;
 use pages::ask_number;
 pub use recipe::{Known, Recipe};
-pub use search::{Bounds, Holdings, Part, Straight, Unfinished};
-pub use straight::{can_read, straight};
+pub use search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
 
 use crate::LabError;
 use crate::interrupt::{Interrupt, StopRequest};
@@ -61,7 +61,7 @@ pub fn entered(run_dir: &Path, not_verified: &str) -> Result<Option<summary::Led
     Ok(read(run_dir)?.map(|(ledger, _)| unverified(&ledger, not_verified.into())))
 }
 
-/// Where a store is to be read straight into which its system brings what it took only later: asks that until nothing
+/// Where a store is to be read directly into which its system brings what it took only later: asks that until nothing
 /// is missing there, and notes in the recipe of the run that nobody needs to be asked again. Returns why it could not.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn catch_up(
     recipe.write(run_dir).map(|()| None)
 }
 
-/// Holds what `holdings` shows against the ledger of a run. `goes_on` is asked several times a second; once it says
+/// Holds what `contents` shows against the ledger of a run. `goes_on` is asked several times a second; once it says
 /// no, the ledger is not verified.
 ///
 /// # Errors
@@ -96,7 +96,7 @@ pub fn catch_up(
 pub fn verify(
     run_dir: &Path,
     recipe: &Recipe,
-    holdings: &dyn Holdings,
+    contents: &dyn StoredContents,
     goes_on: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Step),
 ) -> Result<summary::Ledger, RecordError> {
@@ -111,9 +111,9 @@ pub fn verify(
     let of = ledger.acknowledged();
     let mut tell = |read| progress(Step { read, of });
     let searched = search::settle(recipe.settle(), &bounds, goes_on, &mut tell)
-        .and_then(|()| search::catch_up(&|| holdings.behind(&bounds), &bounds, goes_on, &mut tell))
+        .and_then(|()| search::catch_up(&|| contents.behind(&bounds), &bounds, goes_on, &mut tell))
         .and_then(|()| {
-            search::search(&ledger, &forms, holdings, recipe.parallel, &bounds, goes_on, &mut tell)
+            search::search(&ledger, &forms, contents, recipe.parallel, &bounds, goes_on, &mut tell)
         });
     Ok(match searched {
         Ok((search, counted)) => summary::Ledger {
@@ -157,10 +157,11 @@ pub fn again(
     let target = recipe.target()?;
     // a run that came to its end has waited already
     let missing = catch_up(&run.dir, &mut recipe, &target, &goes_on, progress)?;
-    let mut search =
-        |holdings: &dyn Holdings| verify(&run.dir, &recipe, holdings, &goes_on, progress).map_err(failed);
+    let mut search = |contents: &dyn StoredContents| {
+        verify(&run.dir, &recipe, contents, &goes_on, progress).map_err(failed)
+    };
     let shrunk = shrunk(&run.dir, run.manifest.summary.ledger.as_ref()).map_err(failed)?;
-    let ledger = match (missing, straight(&recipe, &run.dir, &target)) {
+    let ledger = match (missing, direct_store(&recipe, &run.dir, &target)) {
         _ if shrunk.is_some() => shrunk.unwrap_or_default(),
         (Some(reason), _) => {
             entered(&run.dir, &reason.to_string()).map_err(failed)?.unwrap_or_else(no_ledger)

@@ -133,7 +133,7 @@ impl ComparedRuns {
             let is_within =
                 matches!(parts.next(), Some(std::path::Component::Normal(_))) && parts.next().is_none();
             if !is_within {
-                return Err(damaged(format!("{} is no directory within it", of.dir)));
+                return Err(damaged(format!("{} is not a directory within it", of.dir)));
             }
             runs.push(Run::open(&dir.join(&of.dir))?);
         }

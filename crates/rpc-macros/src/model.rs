@@ -232,7 +232,7 @@ fn parameters(path: &LitStr) -> Result<Vec<String>> {
             Some(name) => names.push(name.to_owned()),
             None if segment.contains(['{', '}', '?', '#', '%', ' ']) => {
                 let text = format!(
-                    "{segment:?} is no part of a path: write {{argument}} for a whole part, or plain text"
+                    "{segment:?} is not a part of a path: write {{argument}} for a whole part, or plain text"
                 );
                 return Err(wrong(text));
             }

@@ -13,8 +13,8 @@ use tidemark_service::{
 use tidemark_wire::rpc::Greeting;
 use tokio::net::TcpStream;
 
+use crate::call_buffer::LIMITS;
 use crate::connection;
-use crate::desk::LIMITS;
 use crate::metrics::CallCounts;
 use crate::request::Request;
 use crate::routes::Routes;

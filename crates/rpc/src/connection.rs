@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use crate::call_buffer::{CallBuffer, Turn};
 use crate::calls::Conversations;
-use crate::desk::{Desk, Turn};
 use crate::lanes::{Lanes, SameId};
 use crate::metrics::{CallCounts, Cut, Outcome, bump};
 use crate::{Form, IN_FLIGHT_MAX, Refusal};
@@ -71,7 +71,7 @@ impl From<SameId> for End {
 
 struct Connection {
     stream: TcpStream,
-    desk: Arc<Desk>,
+    call_buffer: Arc<CallBuffer>,
     lanes: Lanes,
     /// Read and not decoded yet; empty unless a call has to wait.
     input: Vec<u8>,
@@ -93,12 +93,12 @@ struct Connection {
 pub(crate) async fn run(conversations: &Conversations, form: Form, connection: Upgraded<'_>) -> TcpStream {
     let Upgraded { stream, input, worker, held, silence_max, mut stop } = connection;
     let Conversations { services, methods, greeting, counts } = conversations;
-    let desk = Arc::new(Desk::new(form, methods.clone(), counts.clone(), worker, greeting));
+    let call_buffer = Arc::new(CallBuffer::new(form, methods.clone(), counts.clone(), worker, greeting));
     let now = Instant::now();
     let mut connection = Connection {
         stream,
-        lanes: Lanes::new(services.clone(), desk.clone()),
-        desk,
+        lanes: Lanes::new(services.clone(), call_buffer.clone()),
+        call_buffer,
         input,
         counts: counts.clone(),
         worker,
@@ -120,7 +120,10 @@ pub(crate) async fn run(conversations: &Conversations, form: Form, connection: U
     .await;
     if let End::Close(code, reason) = end {
         tracing::debug!(code, reason, "a connection of calls is closed");
-        connection.desk.state().control(|out, _| websocket::write_close(out, Some(code), &reason, None));
+        connection
+            .call_buffer
+            .state()
+            .control(|out, _| websocket::write_close(out, Some(code), &reason, None));
     }
     // its last words, an answer to a close for one; what does not go is lost with the connection
     let last = poll_fn(|context| match connection.poll_write(context) {
@@ -132,14 +135,14 @@ pub(crate) async fn run(conversations: &Conversations, form: Form, connection: U
 }
 
 /// Counts a connection as open until it is dropped.
-struct Open(Arc<CallCounts>, usize, Arc<Desk>);
+struct Open(Arc<CallCounts>, usize, Arc<CallBuffer>);
 
 impl Open {
     fn begin(connection: &Connection) -> Self {
         let counts = connection.counts.of(connection.worker);
         bump(&counts.connections, 1);
         counts.connections_open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Open(connection.counts.clone(), connection.worker, connection.desk.clone())
+        Open(connection.counts.clone(), connection.worker, connection.call_buffer.clone())
     }
 }
 
@@ -181,10 +184,10 @@ impl Connection {
         let goes_on = loop {
             let all_begun = self.begin_all()?;
             let is_sent = self.poll_write(context).map_err(|_| End::Gone)?.is_ready();
-            let in_flight = self.desk.state().in_flight();
+            let in_flight = self.call_buffer.state().in_flight();
             if !all_begun {
                 // what had to wait for room has it once the answers are sent
-                if is_sent && in_flight < IN_FLIGHT_MAX && !self.desk.state().is_full() {
+                if is_sent && in_flight < IN_FLIGHT_MAX && !self.call_buffer.state().is_full() {
                     continue;
                 }
                 // nothing is heard of one who is not listened to; the deadlines of its calls bound this
@@ -229,14 +232,14 @@ impl Connection {
     }
 
     fn held_bytes(&self) -> usize {
-        self.input.capacity() + self.desk.state().held_bytes() + self.lanes.held_bytes()
+        self.input.capacity() + self.call_buffer.state().held_bytes() + self.lanes.held_bytes()
     }
 
     /// Gives back the memory of what it does not use now.
     fn trim(&mut self) {
         self.input.shrink_to_fit();
         self.lanes.trim();
-        self.desk.state().trim();
+        self.call_buffer.state().trim();
     }
 
     /// Its silence counts from now.
@@ -252,7 +255,7 @@ impl Connection {
         debug_assert!(self.input.is_empty());
         let now = Instant::now();
         self.heard(now);
-        self.desk.state().now = now;
+        self.call_buffer.state().now = now;
         let taken = self.work(bytes)?;
         self.input.extend_from_slice(&bytes[taken..]);
         Ok(())
@@ -266,7 +269,7 @@ impl Connection {
             input.drain(..taken);
             self.input = input;
         }
-        Ok(self.input.is_empty() && matches!(self.desk.state().turn()?, Turn::Ended))
+        Ok(self.input.is_empty() && matches!(self.call_buffer.state().turn()?, Turn::Ended))
     }
 
     /// Lets calls begin, those of the frame at hand and those in `bytes`, until all have or one has to wait. Returns
@@ -274,7 +277,7 @@ impl Connection {
     fn work(&mut self, bytes: &[u8]) -> Result<usize, End> {
         let mut taken = 0;
         loop {
-            let turn = self.desk.state().turn()?;
+            let turn = self.call_buffer.state().turn()?;
             match turn {
                 Turn::Full => return Ok(taken),
                 Turn::Call(service) => {
@@ -283,14 +286,14 @@ impl Connection {
                     }
                 }
                 Turn::Cancel(id) => {
-                    let lane = self.desk.state().lane_of(id);
+                    let lane = self.call_buffer.state().lane_of(id);
                     if let Some(lane) = lane {
                         let refusal = Refusal::new(code::CANCELLED, "cancelled");
                         self.lanes.end(lane, Outcome::Cancelled, &refusal);
                     }
                 }
                 Turn::Ended => {
-                    let decoded = self.desk.state().decode(&bytes[taken..])?;
+                    let decoded = self.call_buffer.state().decode(&bytes[taken..])?;
                     taken += decoded.consumed;
                     match decoded.event {
                         None => return Ok(taken),
@@ -311,14 +314,14 @@ impl Connection {
                 let write = |out: &mut Vec<u8>, decoder: &websocket::Decoder| {
                     websocket::write_pong(out, decoder.control(), None);
                 };
-                self.desk.state().control(write);
+                self.call_buffer.state().control(write);
                 Ok(())
             }
             Event::Close => {
                 let write = |out: &mut Vec<u8>, decoder: &websocket::Decoder| {
                     websocket::write_close(out, decoder.close_code(), "", None);
                 };
-                self.desk.state().control(write);
+                self.call_buffer.state().control(write);
                 Err(End::Gone)
             }
         }
@@ -335,7 +338,7 @@ impl Connection {
 
     /// Sends all answers that are there; ready once they are sent.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, io::Error> {
-        let mut state = self.desk.state();
+        let mut state = self.call_buffer.state();
         loop {
             let unsent = state.unsent();
             if unsent.is_empty() {
@@ -381,7 +384,7 @@ impl Connection {
     }
 
     fn next_time(&self) -> Instant {
-        let earliest = self.desk.state().earliest;
+        let earliest = self.call_buffer.state().earliest;
         let silent = self.received_at + if self.has_pinged { self.silence_max } else { self.silence_max / 2 };
         let stuck = self.stuck_since.map(|since| since + self.stuck_max);
         [earliest, stuck].into_iter().flatten().fold(silent, Instant::min)
@@ -397,7 +400,7 @@ impl Connection {
             self.counts.cut(self.worker, Cut::SlowReader);
             return Err(End::Gone);
         }
-        let overdue = self.desk.state().overdue(now);
+        let overdue = self.call_buffer.state().overdue(now);
         for lane in overdue {
             let refusal = Refusal::new(code::DEADLINE, "its time was over before it was done");
             self.lanes.end(lane, Outcome::Deadline, &refusal);
@@ -409,7 +412,7 @@ impl Connection {
         if !self.has_pinged && now >= self.received_at + self.silence_max / 2 {
             self.has_pinged = true;
             self.trim();
-            self.desk.state().control(|out, _| websocket::write_ping(out, b"", None));
+            self.call_buffer.state().control(|out, _| websocket::write_ping(out, b"", None));
         }
         Ok(())
     }

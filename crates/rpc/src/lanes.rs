@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-use crate::desk::Desk;
+use crate::call_buffer::CallBuffer;
 use crate::metrics::Outcome;
 use crate::serve::{BUFFER_KEPT_BYTES, Lane, Services};
 use crate::{IN_FLIGHT_MAX, Refusal};
@@ -17,7 +17,7 @@ const IDLE_MAX: usize = 256;
 /// The lanes of a connection.
 pub(crate) struct Lanes {
     services: Services,
-    desk: Arc<Desk>,
+    call_buffer: Arc<CallBuffer>,
     lanes: Vec<Entry>,
     /// Those without a call, by service.
     idle: Vec<Vec<usize>>,
@@ -72,11 +72,11 @@ impl Wake for WakeLane {
 pub(crate) struct SameId;
 
 impl Lanes {
-    pub(crate) fn new(services: Services, desk: Arc<Desk>) -> Self {
+    pub(crate) fn new(services: Services, call_buffer: Arc<CallBuffer>) -> Self {
         let idle = services.iter().map(|_| Vec::new()).collect();
         Lanes {
             services,
-            desk,
+            call_buffer,
             lanes: Vec::new(),
             idle,
             vacant: Vec::new(),
@@ -107,7 +107,7 @@ impl Lanes {
             // one that has nothing to do for another service
             None if self.lanes.len() >= IN_FLIGHT_MAX => self.idle.iter_mut().find_map(Vec::pop)?,
             None => {
-                self.desk.state().add_place();
+                self.call_buffer.state().add_place();
                 let lane = self.lanes.len();
                 let wake = self.wake_of(lane);
                 let waker = wake.clone().into();
@@ -115,7 +115,7 @@ impl Lanes {
                 lane
             }
         };
-        let future = self.services[service].clone().lane(self.desk.clone(), service, lane);
+        let future = self.services[service].clone().lane(self.call_buffer.clone(), service, lane);
         self.lanes[lane].service = service;
         drop(self.replace(lane, Some(future)));
         Some(lane)
@@ -157,7 +157,7 @@ impl Lanes {
         for lane in scratch.drain(..) {
             self.lanes[lane].wake.is_queued.store(false, Ordering::Release);
             // one whose call has ended meanwhile lies among the idle ones
-            if self.desk.state().is_busy(lane) {
+            if self.call_buffer.state().is_busy(lane) {
                 self.poll(lane)?;
             }
         }
@@ -179,7 +179,7 @@ impl Lanes {
             self.end(lane, Outcome::Panicked, &Refusal::internal());
             return Ok(());
         }
-        let mut state = self.desk.state();
+        let mut state = self.call_buffer.state();
         if state.is_busy(lane) {
             return if state.waits(lane) { Ok(()) } else { Err(SameId) };
         }
@@ -207,7 +207,7 @@ impl Lanes {
         if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
             tracing::error!("what a call held could not be dropped without a panic");
         }
-        if self.desk.state().end(lane, outcome, refusal) {
+        if self.call_buffer.state().end(lane, outcome, refusal) {
             self.rest(lane);
         }
     }

@@ -60,11 +60,11 @@
 //! - A call in flight when the connection is cut is an error, and never sent again. Calls made while there is no
 //!   connection wait for it, or fail at once, as [`ClientOptions`] say.
 
+mod call_buffer;
 mod calls;
 mod client;
 mod connection;
 mod describe;
-mod desk;
 mod form;
 mod lanes;
 mod metrics;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::desk::Desk;
+use crate::call_buffer::CallBuffer;
 use crate::{Description, Form, Refusal, Request};
 use axum::http::StatusCode;
 use tidemark_service::{Answer, Answering, reason};
@@ -41,7 +41,7 @@ pub(crate) trait AnyService: Send + Sync {
     fn description(&self) -> &'static Description;
 
     /// Works on one call after the other, for ever.
-    fn lane(self: Arc<Self>, desk: Arc<Desk>, service: usize, lane: usize) -> Lane;
+    fn lane(self: Arc<Self>, call_buffer: Arc<CallBuffer>, service: usize, lane: usize) -> Lane;
 
     fn request(self: Arc<Self>, method: usize, request: Request) -> Answering;
 }
@@ -54,13 +54,13 @@ impl<S: Service> AnyService for S {
         Service::description(self)
     }
 
-    fn lane(self: Arc<Self>, desk: Arc<Desk>, service: usize, lane: usize) -> Lane {
+    fn lane(self: Arc<Self>, call_buffer: Arc<CallBuffer>, service: usize, lane: usize) -> Lane {
         Box::pin(async move {
-            let form = desk.form();
+            let form = call_buffer.form();
             let mut buffer = Vec::new();
             let mut done = None;
             loop {
-                let Some(method) = desk.exchange(service, lane, done.take(), &mut buffer) else {
+                let Some(method) = call_buffer.exchange(service, lane, done.take(), &mut buffer) else {
                     if buffer.capacity() > BUFFER_KEPT_BYTES {
                         buffer = Vec::new();
                     }

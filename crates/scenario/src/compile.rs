@@ -45,7 +45,8 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         kind.weight = 1;
         kind
     });
-    let verify = root.get("verify").and_then(|node| verify::read(node, reader, &mut shared, &mut requests));
+    let mut verify =
+        root.get("verify").and_then(|node| verify::read(node, reader, &mut shared, &mut requests));
     let load = load::read(root.get("load"), &sessions, base, reader);
     let objectives = objectives(root.get("objectives"), &requests, reader);
     requests.warn_of_unreachable(reader.sink);
@@ -61,6 +62,9 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     stores.check_faults(root.get("faults"), reader);
     let stores = stores.wanted;
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
+    if let Some(verify) = &mut verify {
+        verify::set_defaults(&mut verify.from, &system, reader);
+    }
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
     let faults = fault::read(root.get("faults"), &system, &started, &load, reader);
     Some(Plan {

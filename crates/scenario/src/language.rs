@@ -94,7 +94,7 @@ static FEEDER: Record = Record {
         ),
         key("from", Scalar(Whole(0)), "Numbers in one column, named like the feeder: the first of them."),
         key("to", Scalar(Whole(0)), "The last of the numbers."),
-        key("digits", Scalar(Whole(1)), "Numbers get zeros in front until they have so many digits."),
+        key("digits", Scalar(Whole(1)), "Numbers get zeros in front up to this many digits."),
         key(
             "order",
             Scalar(Word(&["in turn", "random"])),

@@ -84,14 +84,17 @@ pub struct Checker {
     pub systems: &'static [ShippedSystem],
     /// Judges the settings of shipped systems.
     pub setting: SettingCheck,
-    /// Judges whether a store can be read straight.
+    /// The default of a setting of a shipped system.
+    pub default_of: fn(system: &str, setting: &str) -> Option<&'static str>,
+    /// Judges whether a store can be read directly.
     pub store: StoreCheck,
 }
 
 impl Default for Checker {
-    /// Takes every name as that of a system, every setting of it as right, and every store as one that can be read.
+    /// Takes every name as that of a system, every setting of it as right and without a default, and every store as
+    /// one that can be read.
     fn default() -> Self {
-        Checker { systems: &[], setting: |_, _, _| Ok(()), store: |_| Ok(()) }
+        Checker { systems: &[], setting: |_, _, _| Ok(()), default_of: |_, _| None, store: |_| Ok(()) }
     }
 }
 

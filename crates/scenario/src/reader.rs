@@ -31,7 +31,7 @@ pub enum WrongSetting {
 /// knows no system's settings; whoever can start the systems does.
 pub type SettingCheck = fn(system: &str, name: &str, value: &str) -> Result<(), WrongSetting>;
 
-/// Judges whether a store can be read straight, given its name. Clients of stores are not part of every program.
+/// Judges whether a store can be read directly, given its name. Clients of stores are not part of every program.
 pub type StoreCheck = fn(store: &str) -> Result<(), String>;
 
 /// Users or arrivals per second over a phase.

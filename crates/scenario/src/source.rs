@@ -53,7 +53,7 @@
 mod parts;
 mod record;
 mod scalar;
-mod step;
+pub(crate) mod step;
 mod value;
 mod write;
 

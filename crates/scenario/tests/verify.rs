@@ -95,7 +95,7 @@ fn mistakes_are_told_with_their_place() {
         ("{keyspace: a, contents: {GET: /a, items: $}}", "t.yaml:5:10: this belongs to \"store: cassandra\""),
         (
             "{store: embedded}",
-            "t.yaml:5:17: the store of this system is not read straight; that of `serve: ingest` is",
+            "t.yaml:5:17: the store of this system is not read directly; that of `serve: ingest` is",
         ),
         ("{store: embedded, contents: {GET: /a, items: $}}", "contents"),
         ("{count: /n, store: embedded}", "t.yaml:5:10: this belongs to \"contents\""),
@@ -110,7 +110,7 @@ fn mistakes_are_told_with_their_place() {
 }
 
 #[test]
-fn the_shipped_intakes_own_store_is_read_straight_where_there_is_a_directory() {
+fn the_shipped_intakes_own_store_is_read_directly_where_there_is_a_directory() {
     let text = |settings: &str| {
         format!("system: {{serve: ingest, {settings}}}\n{}", file("{store: embedded, parallel: 2}"))
     };
@@ -128,7 +128,7 @@ fn the_shipped_intakes_own_store_is_read_straight_where_there_is_a_directory() {
 }
 
 #[test]
-fn a_store_behind_a_buffer_is_read_straight_once_nothing_is_missing_there() {
+fn a_store_behind_a_buffer_is_read_directly_once_nothing_is_missing_there() {
     for store in ["embedded", "cassandra"] {
         let system = format!("{{serve: ingest, settings: {{store: {store}, buffer: kafka}}}}");
         let verify =
@@ -142,7 +142,7 @@ fn a_store_behind_a_buffer_is_read_straight_once_nothing_is_missing_there() {
 }
 
 #[test]
-fn the_shipped_intakes_table_is_read_straight_in_the_cassandra_of_its_settings() {
+fn the_shipped_intakes_table_is_read_directly_in_the_cassandra_of_its_settings() {
     let text = |system: &str, verify: &str| format!("system: {system}\n{}", file(verify));
     let load = |system: &str, verify: &str| load_text("t.yaml", &text(system, verify), Path::new("."), &[]);
     let from = |system: &str, verify: &str| match load(system, verify).unwrap().verify.unwrap().from {
@@ -157,6 +157,19 @@ fn the_shipped_intakes_table_is_read_straight_in_the_cassandra_of_its_settings()
     assert_eq!(said, ["a:1,b:2", "k", "all"]);
     // a system of somebody else's whose store this run starts
     from("{command: 'x {contact}'}\nstores: {cassandra: {}}", "{store: cassandra}");
+    // what neither says is as the shipped system has it by default, also where it is at a URL
+    const SYSTEMS: &[ShippedSystem] =
+        &[ShippedSystem { name: "ingest", keeps_data: true, store_is_readable: true }];
+    fn default_of(system: &str, setting: &str) -> Option<&'static str> {
+        (system == "ingest" && setting == "keyspace").then_some("tidemark")
+    }
+    let checker = Checker { systems: SYSTEMS, default_of, ..Checker::default() };
+    for system in [intake, "{url: 'http://a'}"] {
+        let text = text(system, "{store: cassandra, contact: 'a:1'}");
+        let plan = checker.text("t.yaml", &text, Path::new("."), &[]).0.unwrap();
+        let ReadFrom::Cassandra(table) = plan.verify.unwrap().from else { panic!("not Cassandra") };
+        assert_eq!(table.defaults, [None, Some("tidemark"), None], "{system}");
+    }
     let told = load("{serve: ingest}", "{store: cassandra}").unwrap_err().to_string();
     assert!(told.contains("t.yaml:6:17: this system's store is embedded and not cassandra"), "{told}");
 }
@@ -171,7 +184,7 @@ fn a_store_that_this_program_cannot_read_is_told_where_it_stands() {
 }
 
 #[test]
-fn a_redis_is_read_straight_where_it_is_itself_what_is_driven() {
+fn a_redis_is_read_directly_where_it_is_itself_what_is_driven() {
     let text = |system: &str, step: &str, verify: &str| {
         format!(
             "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\nverify: {verify}\n"

@@ -17,6 +17,7 @@ pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment,
     let checker = Checker {
         systems: systems::KNOWN,
         setting: systems::check_setting,
+        default_of: systems::default_of,
         store: tidemark_lab::verify::can_read,
     };
     let (experiment, diagnostics) = match shipped(scenario) {

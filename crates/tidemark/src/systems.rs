@@ -40,6 +40,11 @@ pub fn check_setting(system: &str, name: &str, value: &str) -> Result<(), WrongS
     })
 }
 
+/// What a setting of a shipped system is where nobody says it.
+pub fn default_of(system: &str, name: &str) -> Option<&'static str> {
+    shipped(system)?.settings.iter().find(|setting| setting.name == name).map(|setting| setting.default)
+}
+
 /// What there is to serve, and the settings of each, for the help.
 pub fn settings_help() -> String {
     let line = |Setting { name, default, allowed, help }: &Setting| {
@@ -82,6 +87,16 @@ mod tests {
             let wrong = check_setting(system.name, "conections_max", "5");
             let Err(WrongSetting::Name(error)) = wrong else { panic!("{wrong:?}") };
             assert!(error.contains("did you mean connections_max?"), "{error}");
+        }
+    }
+
+    #[cfg(feature = "cassandra")]
+    #[test]
+    fn a_readable_store_in_cassandra_has_a_default_place() {
+        for system in SYSTEMS.iter().filter(|system| system.store_is_readable) {
+            for setting in tidemark_scenario::plan::CassandraTable::SETTINGS {
+                assert!(default_of(system.name, setting).is_some(), "{setting} of {}", system.name);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Sans-I/O codecs: bytes in, messages out and back. No sockets, no clock, no threads.
 //!
-//! - [`http1`]: decoders for answers and requests, writers for request heads, cookies.
+//! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
 //! - [`resp`]: commands of Redis written, replies decoded.
 //! - [`rpc`]: remote calls and their answers, many in one message of a WebSocket.

@@ -59,25 +59,3 @@ fn closed_at_every_byte() {
         }
     }
 }
-
-#[test]
-fn a_client_that_waits_for_100_is_noticed() {
-    let mut decoder = RequestDecoder::new(DecoderLimits::default());
-    let head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
-    decoder.decode(&head[..40]).unwrap();
-    assert!(!decoder.expects_continue(), "before the head is whole");
-    decoder.decode(&head[40..]).unwrap();
-    assert!(decoder.head_complete() && decoder.expects_continue());
-    decoder.decode(b"a").unwrap();
-    assert!(!decoder.expects_continue(), "it did not wait");
-    assert!(decoder.decode(b"b").unwrap().complete);
-
-    decoder.start();
-    decoder
-        .decode(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n")
-        .unwrap();
-    assert!(!decoder.expects_continue(), "there is no body to wait with");
-    decoder.start();
-    decoder.decode(b"POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n").unwrap();
-    assert!(!decoder.expects_continue(), "HTTP/1.0 has no interim answers");
-}

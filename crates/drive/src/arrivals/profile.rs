@@ -244,13 +244,13 @@ impl Builder {
                 let at = |ns: u64| {
                     from + (to - from) * ((ns - start_ns) as f64 / (end_ns - start_ns).max(1) as f64)
                 };
-                let mut calm_ns = start_ns;
-                while calm_ns < end_ns {
-                    let next_ns = calm_ns.saturating_add(every_ns);
-                    let spike_ns = next_ns.saturating_sub(length_ns).clamp(calm_ns, end_ns);
-                    self.line(calm_ns, spike_ns, at(calm_ns), at(spike_ns));
+                let mut even_ns = start_ns;
+                while even_ns < end_ns {
+                    let next_ns = even_ns.saturating_add(every_ns);
+                    let spike_ns = next_ns.saturating_sub(length_ns).clamp(even_ns, end_ns);
+                    self.line(even_ns, spike_ns, at(even_ns), at(spike_ns));
                     self.line(spike_ns, next_ns.min(end_ns), *level, *level);
-                    calm_ns = next_ns;
+                    even_ns = next_ns;
                 }
             }
             Curve::Series(series) => self.series(series, start_ns, end_ns),

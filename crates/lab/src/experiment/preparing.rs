@@ -238,7 +238,7 @@ impl Experiment {
             .map_err(|error| LabError::Measure(format!("cannot sync in {}: {error}", data.display())))
     }
 
-    /// Runs the scenario's `prepare`, and hands back what it entered in the ledger. A wish to stop leaves it to itself: it ends by its own time-outs, or because
+    /// Runs the scenario's `prepare`, and hands back what it entered in the ledger. A stop request leaves it to itself: it ends by its own time-outs, or because
     /// the system is stopped under it.
     fn prepare_data(&self, system: &mut Running, progress: &Watcher<'_>) -> Result<Option<Part>, LabError> {
         let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };

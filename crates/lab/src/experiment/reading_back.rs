@@ -14,7 +14,7 @@ use crate::interrupt::StopRequest;
 use crate::progress::{Progress, Watcher};
 use crate::system::Running;
 use crate::timetable::microseconds;
-use crate::verify::{self, Holdings, Pages, Recipe, Unfinished};
+use crate::verify::{self, Pages, Recipe, StoredContents, Unfinished};
 
 /// Why a run whose load was stopped is not verified.
 const STOPPED_BEFORE: &str = "stopped by the user before its load was over";
@@ -76,7 +76,7 @@ impl Experiment {
         Ok(Verified { load, faults: faults.records().to_vec(), ledger })
     }
 
-    /// Where a store is to be read straight that is behind its system: waits for it. Returns why that was in vain.
+    /// Where a store is to be read directly that is behind its system: waits for it. Returns why that was in vain.
     fn catch_up(
         &self,
         recipe: Option<&mut Recipe>,
@@ -111,10 +111,10 @@ impl Experiment {
         let mut tell =
             |step: verify::Step| progress.tell(Progress::Verifying { read: step.read, of: step.of });
         let goes_on = || self.stop_request() == StopRequest::None;
-        let mut search = |holdings: &dyn Holdings| {
-            verify::verify(&self.run_dir, recipe, holdings, &goes_on, &mut tell).map(Some).map_err(written)
+        let mut search = |contents: &dyn StoredContents| {
+            verify::verify(&self.run_dir, recipe, contents, &goes_on, &mut tell).map(Some).map_err(written)
         };
-        match verify::straight(recipe, &self.run_dir, &system.target) {
+        match verify::direct_store(recipe, &self.run_dir, &system.target) {
             Some(store) => search(&*store),
             None => search(&Pages::new(recipe, &system.target)?),
         }

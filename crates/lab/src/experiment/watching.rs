@@ -20,7 +20,7 @@ use crate::timetable::{Timetable, microseconds};
 use crate::unreachable::{Unreachable, Watch};
 use crate::verdict;
 
-/// How often a wish to stop, the phase and the system are looked at.
+/// How often a stop request, the phase and the system are looked at.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A load that has begun. Dropped, the load ends first, then the faults, then what both were aimed at.
@@ -258,7 +258,7 @@ impl Watching<'_, '_> {
         self.record.event(now_us as i64, reason.kind(), text)
     }
 
-    /// What there is no more, though nobody wished it: how it ended, and the same as a reason for the verdict.
+    /// What ended though nobody stopped it: how it ended, and the same as a reason for the verdict.
     fn gone(&mut self, now_us: u64) -> Option<(String, String)> {
         let at_s = now_us as f64 / 1e6;
         if let Some(gone) = self.faults.gone() {

@@ -1,12 +1,21 @@
 //! A page of metrics over HTTP, for Prometheus and whoever reads its format.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, VARY};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
 
@@ -95,31 +104,14 @@ async fn accept(listener: TcpListener, figures: SharedFigures) {
 
 /// Answers one request, and closes.
 async fn answer(mut stream: TcpStream, figures: &SharedFigures) -> io::Result<()> {
-    let mut head = Vec::new();
-    let answer = loop {
-        match parse_head(&head) {
-            ParsedHead::More if head.len() < HEAD_BYTES_MAX => {
-                let mut part = [0; 1024];
-                let read = stream.read(&mut part).await?;
-                if read == 0 {
-                    return Ok(());
-                }
-                head.extend_from_slice(&part[..read]);
-            }
-            ParsedHead::More => {
-                break Answer::told("431 Request Header Fields Too Large", "the request is too long\n");
-            }
-            ParsedHead::Wrong => break Answer::told("400 Bad Request", "this is not an HTTP/1.1 request\n"),
-            ParsedHead::Request { method, path, openmetrics } => {
-                break Answer::to(&method, &path, openmetrics, figures);
-            }
-        }
-    };
-    stream.write_all(&answer.bytes()).await?;
-    stream.shutdown().await?;
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).half_close(true).title_case_headers(true);
+    http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
+    let service = service_fn(async |request| Ok::<_, Infallible>(response(&request, figures)));
+    // what is not a request hyper has answered
+    let _ = http.serve_connection(TokioIo::new(&mut stream), service).await;
     // what is unread would reset the connection, and with it the answer
-    let mut rest = [0; 1024];
-    let mut left = HEAD_BYTES_MAX;
+    let (mut rest, mut left) = ([0; 1024], HEAD_BYTES_MAX);
     while left > 0 {
         match stream.read(&mut rest).await? {
             0 => break,
@@ -129,35 +121,33 @@ async fn answer(mut stream: TcpStream, figures: &SharedFigures) -> io::Result<()
     Ok(())
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum ParsedHead {
-    More,
-    Wrong,
-    Request { method: String, path: String, openmetrics: bool },
-}
-
-fn parse_head(head: &[u8]) -> ParsedHead {
-    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
-    let mut request = httparse::Request::new(&mut headers);
-    match request.parse(head) {
-        Ok(httparse::Status::Partial) => ParsedHead::More,
-        Err(_) => ParsedHead::Wrong,
-        Ok(httparse::Status::Complete(_)) => {
-            let accepts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept"));
-            let openmetrics = prefers_openmetrics(accepts.map(|header| header.value));
-            let method = request.method.unwrap_or_default().to_owned();
-            let target = request.path.unwrap_or_default();
-            let path = target.split('?').next().unwrap_or_default().to_owned();
-            ParsedHead::Request { method, path, openmetrics }
-        }
+fn response(request: &Request<Incoming>, figures: &SharedFigures) -> Response<Full<Bytes>> {
+    let told = |status, text: &str| (status, PLAIN, text.to_owned());
+    let (status, content_type, body) = match *request.method() {
+        _ if request.uri().path() != "/metrics" => told(StatusCode::NOT_FOUND, "metrics are at /metrics\n"),
+        Method::GET | Method::HEAD => match openmetrics::page(figures) {
+            Ok(page) if prefers_openmetrics(request.headers()) => (StatusCode::OK, OPENMETRICS, page),
+            Ok(page) => (StatusCode::OK, CLASSIC, classic::of(&page)),
+            Err(_) => told(StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be written\n"),
+        },
+        _ => told(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n"),
+    };
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
+    response
 }
 
 /// Whether the newer format is asked for, and at least as much as the older one.
-fn prefers_openmetrics<'h>(accepts: impl Iterator<Item = &'h [u8]>) -> bool {
+fn prefers_openmetrics(headers: &HeaderMap) -> bool {
     let (mut newer, mut older) = (0.0_f64, 0.0_f64);
-    for accept in accepts {
-        let accept = String::from_utf8_lossy(accept).to_ascii_lowercase();
+    for accept in headers.get_all(ACCEPT) {
+        let accept = String::from_utf8_lossy(accept.as_bytes()).to_ascii_lowercase();
         for range in accept.split(',') {
             let mut parts = range.split(';').map(str::trim);
             let kind = parts.next().unwrap_or_default().to_owned();
@@ -181,59 +171,15 @@ fn prefers_openmetrics<'h>(accepts: impl Iterator<Item = &'h [u8]>) -> bool {
     newer > 0.0 && newer >= older
 }
 
-struct Answer {
-    status: &'static str,
-    content_type: &'static str,
-    allow: bool,
-    body: String,
-    /// HEAD: its length is told, and no more.
-    without_body: bool,
-}
-
-impl Answer {
-    fn told(status: &'static str, body: &str) -> Answer {
-        Answer { status, content_type: PLAIN, allow: false, body: body.into(), without_body: false }
-    }
-
-    fn to(method: &str, path: &str, openmetrics: bool, figures: &SharedFigures) -> Answer {
-        let mut answer = match (method, path) {
-            (_, path) if path != "/metrics" => Answer::told("404 Not Found", "metrics are at /metrics\n"),
-            ("GET" | "HEAD", _) => match openmetrics::page(figures) {
-                Ok(page) => {
-                    let body = if openmetrics { page } else { classic::of(&page) };
-                    let content_type = if openmetrics { OPENMETRICS } else { CLASSIC };
-                    Answer { status: "200 OK", content_type, allow: false, body, without_body: false }
-                }
-                Err(_) => Answer::told("500 Internal Server Error", "the page cannot be written\n"),
-            },
-            _ => Answer { allow: true, ..Answer::told("405 Method Not Allowed", "only GET and HEAD\n") },
-        };
-        answer.without_body = method == "HEAD";
-        answer
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        let Answer { status, content_type, allow, body, without_body } = self;
-        let allow = if allow { "Allow: GET, HEAD\r\n" } else { "" };
-        let length = body.len();
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nVary: Accept\r\n{allow}Connection: close\r\n\r\n"
-        );
-        let mut bytes = head.into_bytes();
-        if !without_body {
-            bytes.extend_from_slice(body.as_bytes());
-        }
-        bytes
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_format_is_what_is_asked_for() {
-        let prefers = |accept: &str| prefers_openmetrics([accept.as_bytes()].into_iter());
+        let prefers = |accept: &'static str| {
+            prefers_openmetrics(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]))
+        };
         assert!(prefers(
             "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
         ));
@@ -248,18 +194,6 @@ mod tests {
         ] {
             assert!(!prefers(other), "{other}");
         }
-        assert!(!prefers_openmetrics(std::iter::empty()));
-    }
-
-    #[test]
-    fn requests_come_in_parts() {
-        let whole = b"HEAD /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n";
-        for length in 0..whole.len() {
-            assert_eq!(parse_head(&whole[..length]), ParsedHead::More, "{length} bytes");
-        }
-        let request =
-            ParsedHead::Request { method: "HEAD".into(), path: "/metrics".into(), openmetrics: false };
-        assert_eq!(parse_head(whole), request);
-        assert_eq!(parse_head(b"\x16\x03\x01\x02\x00"), ParsedHead::Wrong);
+        assert!(!prefers_openmetrics(&HeaderMap::new()));
     }
 }

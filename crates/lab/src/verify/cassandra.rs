@@ -1,10 +1,10 @@
-//! The intake's table in Cassandra as what it holds, read through the store's own client.
+//! A table of messages in Cassandra as what it holds, read through the store's own client.
 
 use tidemark_store::StoreError;
 
 use self::client::Reader;
 use super::recipe::Table;
-use super::search::{Bounds, Holdings, Part, Straight, Unfinished};
+use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
 use crate::LabError;
 
 /// What a program without the client says.
@@ -39,7 +39,7 @@ impl Messages {
     }
 }
 
-impl Straight for Messages {
+impl DirectStore for Messages {
     fn must_be_there(&self) -> Result<(), LabError> {
         match &self.reader {
             Err(error) if self.started => Err(LabError::Usage(format!(
@@ -54,7 +54,7 @@ impl Straight for Messages {
     }
 }
 
-impl Holdings for Messages {
+impl StoredContents for Messages {
     fn parts(&self) -> usize {
         self.reader.as_ref().map_or(1, Reader::parts)
     }

@@ -29,8 +29,8 @@ pub struct Client<'a> {
 enum Attempt {
     Answered,
     /// It may be asked again, after this time if the system says so.
-    Again(String, Option<Duration>),
-    Hopeless(String),
+    Retry(String, Option<Duration>),
+    Failed(String),
 }
 
 impl<'a> Client<'a> {
@@ -44,15 +44,15 @@ impl<'a> Client<'a> {
         let mut pause = PAUSE_FIRST;
         let mut attempt = 1;
         loop {
-            let (reason, wished) = match self.attempt(path, bounds)? {
+            let (reason, retry_after) = match self.attempt(path, bounds)? {
                 Attempt::Answered => return Ok(()),
-                Attempt::Again(reason, wished) if attempt < ATTEMPTS => (reason, wished),
-                Attempt::Again(reason, _) => {
+                Attempt::Retry(reason, retry_after) if attempt < ATTEMPTS => (reason, retry_after),
+                Attempt::Retry(reason, _) => {
                     return Err(failed(path, &format!("{reason}, {ATTEMPTS} times over")));
                 }
-                Attempt::Hopeless(reason) => return Err(failed(path, &reason)),
+                Attempt::Failed(reason) => return Err(failed(path, &reason)),
             };
-            let wait = wished.unwrap_or(pause).min(RETRY_AFTER_MAX);
+            let wait = retry_after.unwrap_or(pause).min(RETRY_AFTER_MAX);
             bounds.sleep(wait).map_err(|error| match error {
                 Unfinished::OutOfTime(_) => failed(path, &format!("{reason}, until the time was over")),
                 error => error,
@@ -79,14 +79,14 @@ impl<'a> Client<'a> {
                 Ok(self.judge())
             }
             Err(NoAnswer::Stopped(reason)) => Err(reason),
-            Err(NoAnswer::Broken(reason)) => Ok(Attempt::Again(reason, None)),
-            Err(NoAnswer::Request(reason)) => Ok(Attempt::Hopeless(reason)),
+            Err(NoAnswer::Broken(reason)) => Ok(Attempt::Retry(reason, None)),
+            Err(NoAnswer::Request(reason)) => Ok(Attempt::Failed(reason)),
             Err(NoAnswer::Silent(time)) => {
-                Ok(Attempt::Hopeless(format!("no byte of an answer within {time:?}")))
+                Ok(Attempt::Failed(format!("no byte of an answer within {time:?}")))
             }
-            Err(NoAnswer::TooLarge(bytes)) => Ok(Attempt::Hopeless(format!(
-                "the answer has more than {bytes} bytes; ask for smaller pages"
-            ))),
+            Err(NoAnswer::TooLarge(bytes)) => {
+                Ok(Attempt::Failed(format!("the answer has more than {bytes} bytes; ask for smaller pages")))
+            }
         }
     }
 
@@ -98,17 +98,17 @@ impl<'a> Client<'a> {
                 None | Some(b"identity") => Attempt::Answered,
                 Some(coding) => {
                     let coding = String::from_utf8_lossy(coding);
-                    Attempt::Hopeless(format!(
+                    Attempt::Failed(format!(
                         "the answer is encoded as {coding}, though nobody asked for that"
                     ))
                 }
             },
             429 | 502 | 503 | 504 => {
                 let seconds = self.header("retry-after").and_then(|text| std::str::from_utf8(text).ok());
-                let wished = seconds.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
-                Attempt::Again(format!("status {status}"), wished)
+                let retry_after = seconds.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+                Attempt::Retry(format!("status {status}"), retry_after)
             }
-            _ => Attempt::Hopeless(format!("status {status}")),
+            _ => Attempt::Failed(format!("status {status}")),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidemark_store::Durability;
 use tidemark_store::messages::TreeReader;
 
-use super::search::{Bounds, Holdings, Part, Straight, Unfinished};
+use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
 use crate::LabError;
 
 /// Contents between two looks whether to go on.
@@ -28,7 +28,7 @@ impl Directory {
     }
 }
 
-impl Straight for Directory {
+impl DirectStore for Directory {
     fn must_be_there(&self) -> Result<(), LabError> {
         match self.dir.is_dir() {
             true => Ok(()),
@@ -41,7 +41,7 @@ impl Straight for Directory {
     }
 }
 
-impl Holdings for Directory {
+impl StoredContents for Directory {
     fn parts(&self) -> usize {
         self.store.as_ref().map_or(1, TreeReader::parts)
     }

@@ -6,7 +6,7 @@ use tidemark_wire::json::write_text;
 
 use super::client::{Client, failed};
 use super::recipe::{Contents, Recipe};
-use super::search::{Bounds, Holdings, Part, Unfinished};
+use super::search::{Bounds, Part, StoredContents, Unfinished};
 use crate::LabError;
 
 /// Digits of the largest count.
@@ -57,10 +57,10 @@ pub(super) fn ask_number(
     };
     number_of(number).ok_or_else(|| {
         let start = String::from_utf8_lossy(&number[..number.len().min(COUNT_DIGITS)]).into_owned();
-        failed(path, &format!("the answer is no number: {start}"))
+        failed(path, &format!("the answer is not a number: {start}"))
     })
 }
-impl Holdings for Pages<'_> {
+impl StoredContents for Pages<'_> {
     fn parts(&self) -> usize {
         self.contents.paths.len()
     }
@@ -135,7 +135,7 @@ fn named(next: &NextPage, client: &Client<'_>) -> Result<Option<String>, String>
     if text.is_empty() {
         return Ok(None);
     }
-    String::from_utf8(text).map(Some).map_err(|_| "the next page's name is no text".into())
+    String::from_utf8(text).map(Some).map_err(|_| "the next page's name is not UTF-8 text".into())
 }
 
 /// The next page's path.

@@ -21,10 +21,6 @@ use crate::LabError;
 use crate::target::target;
 
 const NAME: &str = "verify.json";
-/// Where the shipped intake has its messages in Cassandra where nobody says so.
-const DEFAULT_CONTACT: &str = "127.0.0.1:9042";
-const DEFAULT_KEYSPACE: &str = "tidemark";
-const DEFAULT_CONSISTENCY: &str = "quorum";
 
 /// `ledger/verify.json`: how everything is read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -68,7 +64,7 @@ pub(super) enum Store {
     },
 }
 
-/// The intake's table in Cassandra.
+/// A table of messages in Cassandra.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Table {
     pub contact: Vec<String>,
@@ -78,7 +74,7 @@ pub(super) struct Table {
     pub cluster: Option<String>,
 }
 
-/// What a run knows of its stores, for them to be read straight.
+/// What a run knows of its stores, for them to be read directly.
 #[derive(Debug, Clone, Default)]
 pub struct Known<'a> {
     /// The system as it was told where the stores are; as the plan has it where nothing was started.
@@ -216,7 +212,7 @@ impl Recipe {
 }
 
 impl Store {
-    /// What `verify` wants to be read straight; nothing where it is the system that is asked.
+    /// What `verify` wants to be read directly; nothing where it is the system that is asked.
     fn of(from: &ReadFrom, system: &System, known: Known<'_>) -> Result<Option<Store>, LabError> {
         let unknown = |reason: &str| Err(LabError::Usage(reason.into()));
         match from {
@@ -241,15 +237,16 @@ impl Store {
 }
 
 impl Table {
-    /// As `verify` says it, else as the settings of the system say it that this run starts, else where it started one.
+    /// As `verify` says it, else as the settings of the system say it that this run starts, else where it started one,
+    /// else the settings' defaults.
     fn of(said: &CassandraTable, system: &System, started: Option<(Vec<String>, String)>) -> Option<Table> {
         let is_ours = !matches!(system.origin, SystemOrigin::Url(_));
         let set =
             |name: &str| system.settings.get(name).filter(|_| is_ours).map(|text| text.trim().to_owned());
-        let or_set = |said: &Option<String>, name: &str, default: &str| {
-            said.clone().or_else(|| set(name)).unwrap_or_else(|| default.to_owned())
-        };
-        let named = said.contact.clone().or_else(|| set("contact"));
+        let [contact_name, keyspace_name, consistency_name] = CassandraTable::SETTINGS;
+        let [default_contact, default_keyspace, default_consistency] =
+            said.defaults.map(|default| default.map(str::to_owned));
+        let named = said.contact.clone().or_else(|| set(contact_name));
         let (contact, cluster) = match (named, started) {
             (Some(named), started) => {
                 let contact: Vec<String> = named.split(',').map(|node| node.trim().to_owned()).collect();
@@ -258,13 +255,17 @@ impl Table {
                 (contact, started.map(|(_, cluster)| cluster))
             }
             (None, Some((addresses, cluster))) => (addresses, Some(cluster)),
-            (None, None) if is_ours => (vec![DEFAULT_CONTACT.to_owned()], None),
+            (None, None) if is_ours => (vec![default_contact?], None),
             (None, None) => return None,
         };
         Some(Table {
             contact,
-            keyspace: or_set(&said.keyspace, "keyspace", DEFAULT_KEYSPACE),
-            consistency: or_set(&said.consistency, "consistency", DEFAULT_CONSISTENCY),
+            keyspace: said.keyspace.clone().or_else(|| set(keyspace_name)).or(default_keyspace)?,
+            consistency: said
+                .consistency
+                .clone()
+                .or_else(|| set(consistency_name))
+                .or(default_consistency)?,
             cluster,
         })
     }
@@ -295,6 +296,11 @@ mod tests {
         System { origin, settings: settings.collect(), ..System::default() }
     }
 
+    fn nothing_said() -> CassandraTable {
+        let defaults = [Some("127.0.0.1:9042"), Some("tidemark"), Some("quorum")];
+        CassandraTable { defaults, ..CassandraTable::default() }
+    }
+
     fn started() -> Option<(Vec<String>, String)> {
         Some((vec!["127.0.0.1:1".into(), "127.0.0.2:1".into()], "ours".into()))
     }
@@ -302,7 +308,7 @@ mod tests {
     #[test]
     fn where_cassandra_is_says_verify_then_the_settings_then_the_run_that_started_it() {
         let intake = |settings| system(SystemOrigin::Shipped("ingest".into()), settings);
-        let said = CassandraTable { contact: Some("a:1, b:2".into()), ..CassandraTable::default() };
+        let said = CassandraTable { contact: Some("a:1, b:2".into()), ..nothing_said() };
         let of = |said: &CassandraTable, system: &System, started| {
             let table = Table::of(said, system, started)?;
             Some((table.contact.join(" "), table.keyspace, table.consistency, table.cluster))
@@ -310,7 +316,7 @@ mod tests {
         let found = |contact: &str, keyspace: &str, consistency: &str, cluster: Option<&str>| {
             Some((contact.into(), keyspace.into(), consistency.into(), cluster.map(Into::into)))
         };
-        let nothing = CassandraTable::default();
+        let nothing = nothing_said();
         let set = [("contact", "c:3"), ("keyspace", "k"), ("consistency", "all")];
         assert_eq!(of(&said, &intake(&set), started()), found("a:1 b:2", "k", "all", None));
         assert_eq!(of(&nothing, &intake(&set), started()), found("c:3", "k", "all", None));
@@ -328,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_store_is_written_down_and_read_again() {
-        let table = Table::of(&CassandraTable::default(), &System::default(), started()).unwrap();
+        let table = Table::of(&nothing_said(), &System::default(), started()).unwrap();
         for store in [
             Store::Directory { dir: "data".into(), durability: Durability::Buffered },
             Store::Cassandra(table),

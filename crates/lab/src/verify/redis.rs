@@ -1,6 +1,7 @@
 //! A Redis as what it holds: every value of every key that matches a pattern, read by Redis' own protocol.
 //!
-//! Keys are found by SCAN, a page at a time. What the keys of a page are, and then what they hold, is asked in one go.
+//! Keys are found by SCAN, a page at a time. What the keys of a page are, and then what they hold, is asked without
+//! waiting for each reply: of all of them for types, of a few for contents, which the server has to hold until they are read.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -10,12 +11,14 @@ use tidemark_drive::{Stream, Target};
 use tidemark_wire::json::{Path, write_text};
 use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, write_command};
 
-use super::search::{Bounds, Holdings, Part, Straight, Unfinished};
+use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
 use crate::LabError;
 use crate::target::speak;
 
 /// About how many keys a page has.
 const PAGE: &str = "1000";
+/// Values that are asked for at once: a server holds replies until they are read.
+const VALUES_AT_ONCE: usize = 16;
 /// Most keys: each is remembered, as SCAN may show one again.
 const KEYS_MAX: usize = 10_000_000;
 /// Most bytes of a reply.
@@ -34,13 +37,13 @@ pub struct Keys<'a> {
     pub pattern: &'a str,
 }
 
-impl Straight for Keys<'_> {
+impl DirectStore for Keys<'_> {
     fn must_be_there(&self) -> Result<(), LabError> {
         Ok(())
     }
 }
 
-impl Holdings for Keys<'_> {
+impl StoredContents for Keys<'_> {
     fn parts(&self) -> usize {
         1
     }
@@ -104,7 +107,7 @@ fn scan(
         }
         if let Some(key) = keys.iter().find(|key| String::from_utf8_lossy(key).contains('\u{fffd}')) {
             let shown = String::from_utf8_lossy(key);
-            return Err(failed("a key is no text", format!("{shown}; narrow `keys`")));
+            return Err(failed("a key is not UTF-8 text", format!("{shown}; narrow `keys`")));
         }
         values(&mut connection, &keys, bounds, visit)?;
         cursor = next;
@@ -147,14 +150,17 @@ fn values(
         Ok(())
     })?;
     let commands: Vec<&[&[u8]]> = commands.iter().map(Vec::as_slice).collect();
-    connection.ask(&commands, bounds, &mut |index, kind, reply| {
-        match (kind, paths[index]) {
-            (Kind::Null, _) => {}
-            (_, Some(path)) => texts(path, reply, visit)?,
-            (_, None) => visit(reply),
-        }
-        Ok(())
-    })
+    for (commands, paths) in commands.chunks(VALUES_AT_ONCE).zip(paths.chunks(VALUES_AT_ONCE)) {
+        connection.ask(commands, bounds, &mut |index, kind, reply| {
+            match (kind, paths[index]) {
+                (Kind::Null, _) => {}
+                (_, Some(path)) => texts(path, reply, visit)?,
+                (_, None) => visit(reply),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 fn path(text: &str) -> Result<Path, Unfinished> {

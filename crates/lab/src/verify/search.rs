@@ -39,7 +39,7 @@ pub enum Unfinished {
 
 /// Everything that a store holds, in parts that can be read at the same time: the system's API, or the store itself
 /// through its own client.
-pub trait Holdings: Sync {
+pub trait StoredContents: Sync {
     /// How many parts there are. Every content is in exactly one.
     fn parts(&self) -> usize;
 
@@ -65,7 +65,7 @@ pub trait Holdings: Sync {
 }
 
 /// A store, opened to be read. One that cannot be opened says so to whoever wants to read.
-pub trait Straight: Holdings {
+pub trait DirectStore: StoredContents {
     /// Refuses to go on where nothing is left to be read after the run.
     ///
     /// # Errors
@@ -176,7 +176,7 @@ pub(super) fn catch_up(
 pub(super) fn search<'l>(
     ledger: &'l Ledger,
     forms: &Forms,
-    holdings: &dyn Holdings,
+    contents: &dyn StoredContents,
     parallel: usize,
     bounds: &Bounds,
     goes_on: &dyn Fn() -> bool,
@@ -186,11 +186,11 @@ pub(super) fn search<'l>(
     let read = AtomicU64::new(0);
     let work = || {
         let mut search = Search::new(ledger);
-        let mut reader = holdings.reader()?;
+        let mut reader = contents.reader()?;
         let (mut spare, mut untold) = (Vec::new(), 0);
         loop {
             let part = next.fetch_add(1, Ordering::Relaxed);
-            if part >= holdings.parts() {
+            if part >= contents.parts() {
                 read.fetch_add(untold, Ordering::Relaxed);
                 return Ok(search);
             }
@@ -208,11 +208,11 @@ pub(super) fn search<'l>(
             })?;
         }
     };
-    let threads = parallel.min(holdings.parts()).max(1);
+    let threads = parallel.min(contents.parts()).max(1);
     let (done, results) = channel();
     std::thread::scope(|scope| {
         // the question for the count goes beside those for the contents
-        let counting = scope.spawn(|| holdings.count(bounds));
+        let counting = scope.spawn(|| contents.count(bounds));
         for _ in 0..threads {
             let (work, done) = (&work, done.clone());
             scope.spawn(move || {

@@ -393,7 +393,7 @@ fn what_keeps_a_search_from_seeing_everything_is_named() {
     assert!(said.contains("never end"), "{said}");
     let counted = "{count: {GET: /n, json: $.n}, contents: {GET: /all, items: '$[*]'}}";
     let said = once(counted, |path| Answer::ok(if path == "/n" { "{\"n\": \"x\"}" } else { "[]" }.into()));
-    assert_eq!(said, "GET /n: the answer is no number: \"x\"");
+    assert_eq!(said, "GET /n: the answer is not a number: \"x\"");
     let slow = "{within: 300ms, contents: {GET: /all, items: '$[*]'}}";
     let said = once(slow, |_| {
         std::thread::sleep(Duration::from_secs(2));

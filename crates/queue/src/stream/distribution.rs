@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::Receiver;
 use crate::end::Source;
-use crate::stream::share::{Seat, Share, open};
+use crate::stream::share::{ActiveSubscriber, Share, open};
 use crate::stream::subscribed::{self, Subscribed};
 use crate::stream::subscription::{Bell, State, Subscription};
 use crate::stream::{StreamError, Subscriber};
@@ -15,15 +15,11 @@ use crate::wait::Look;
 
 /// Where one subscribes. A clone is for the same stream.
 pub struct Publisher<T> {
-    desk: Arc<Desk<T>>,
+    arrivals: Arc<Mutex<Arrivals<T>>>,
     bell: Arc<dyn Bell>,
 }
 
 /// Those who have subscribed and not been admitted yet.
-struct Desk<T> {
-    arrivals: Mutex<Arrivals<T>>,
-}
-
 struct Arrivals<T> {
     waiting: Vec<Box<dyn Subscriber<T> + Send>>,
     /// How the stream ended, if it has: with `None` where it was complete.
@@ -35,7 +31,7 @@ impl<T: Send + 'static> Publisher<T> {
     pub fn subscribe(&self, subscriber: impl Subscriber<T> + Send + 'static) {
         let subscriber = Box::new(subscriber);
         let ended = {
-            let mut arrivals = lock(&self.desk.arrivals);
+            let mut arrivals = lock(&self.arrivals);
             match &arrivals.ended {
                 Some(how) => how.clone(),
                 None => {
@@ -60,7 +56,7 @@ impl<T: Send + 'static> Publisher<T> {
 
 impl<T> Clone for Publisher<T> {
     fn clone(&self) -> Publisher<T> {
-        Publisher { desk: self.desk.clone(), bell: self.bell.clone() }
+        Publisher { arrivals: self.arrivals.clone(), bell: self.bell.clone() }
     }
 }
 
@@ -71,10 +67,10 @@ impl<T> std::fmt::Debug for Publisher<T> {
 }
 
 /// Gives a subscriber its subscription, as its first signal (rule 1.9).
-fn admit<T>(mut subscriber: Box<dyn Subscriber<T> + Send>, bell: &Arc<dyn Bell>) -> Seat<T> {
+fn admit<T>(mut subscriber: Box<dyn Subscriber<T> + Send>, bell: &Arc<dyn Bell>) -> ActiveSubscriber<T> {
     let state = Arc::new(State::default());
     subscriber.on_subscribe(Subscription::new(state.clone(), bell.clone()));
-    Seat::new(subscriber, state)
+    ActiveSubscriber::new(subscriber, state)
 }
 
 /// What takes messages out of the queue and signals subscribers. Dropped before its end, it ends the queue for its senders
@@ -82,8 +78,8 @@ fn admit<T>(mut subscriber: Box<dyn Subscriber<T> + Send>, bell: &Arc<dyn Bell>)
 pub struct Distribution<T, S: Share<T>> {
     receiver: Receiver<T>,
     bell: Arc<dyn Bell>,
-    desk: Arc<Desk<T>>,
-    seats: Vec<Seat<T>>,
+    arrivals: Arc<Mutex<Arrivals<T>>>,
+    active: Vec<ActiveSubscriber<T>>,
     share: S,
 }
 
@@ -92,10 +88,9 @@ pub(crate) fn new<T: Send + 'static, S: Share<T>>(
     share: S,
 ) -> (Publisher<T>, Distribution<T, S>) {
     let bell: Arc<dyn Bell> = receiver.end.hub.clone();
-    let arrivals = Arrivals { waiting: Vec::new(), ended: None };
-    let desk = Arc::new(Desk { arrivals: Mutex::new(arrivals) });
-    let publisher = Publisher { desk: desk.clone(), bell: bell.clone() };
-    (publisher, Distribution { receiver, bell, desk, seats: Vec::new(), share })
+    let arrivals = Arc::new(Mutex::new(Arrivals { waiting: Vec::new(), ended: None }));
+    let publisher = Publisher { arrivals: arrivals.clone(), bell: bell.clone() };
+    (publisher, Distribution { receiver, bell, arrivals, active: Vec::new(), share })
 }
 
 /// What a turn of a distribution came to.
@@ -117,9 +112,9 @@ impl<T: Send + 'static, S: Share<T>> Distribution<T, S> {
                 Turned::Busy => {}
                 Turned::Ended => return,
                 Turned::Idle(until) => {
-                    let (share, seats, desk) = (&self.share, &self.seats, &self.desk);
+                    let (share, active, arrivals) = (&self.share, &self.active, &self.arrivals);
                     self.receiver.end.wait_until(until, |_, slice, look| {
-                        (is_due(seats, desk) || is_ready(share, seats, slice, look)).then_some(())
+                        (is_due(active, arrivals) || is_ready(share, active, slice, look)).then_some(())
                     });
                 }
             }
@@ -138,9 +133,9 @@ impl<T: Send + 'static, S: Share<T>> Distribution<T, S> {
                 Turned::Busy => {}
                 Turned::Ended => return Poll::Ready(()),
                 Turned::Idle(_) => {
-                    let (share, seats, desk) = (&self.share, &self.seats, &self.desk);
+                    let (share, active, arrivals) = (&self.share, &self.active, &self.arrivals);
                     let woken = self.receiver.end.poll_until(context, |end| {
-                        (is_due(seats, desk) || is_ready(share, seats, &mut end.source, Look::Written))
+                        (is_due(active, arrivals) || is_ready(share, active, &mut end.source, Look::Written))
                             .then_some(())
                     });
                     if woken.is_pending() {
@@ -163,8 +158,8 @@ impl<T: Send + 'static, S: Share<T>> Distribution<T, S> {
     }
 
     fn turn(&mut self) -> Turned {
-        if is_due(&self.seats, &self.desk) {
-            self.look_after_seats();
+        if is_due(&self.active, &self.arrivals) {
+            self.look_after_subscribers();
             return Turned::Busy;
         }
         let slice = &mut self.receiver.end.source;
@@ -175,54 +170,59 @@ impl<T: Send + 'static, S: Share<T>> Distribution<T, S> {
             }
             return Turned::Idle(None);
         }
-        if self.share.wanted(&self.seats) {
-            self.share.signal(&mut self.seats, slice);
+        if self.share.wanted(&self.active) {
+            self.share.signal(&mut self.active, slice);
             return Turned::Busy;
         }
-        let before = self.seats.len();
-        let until = self.share.patience(&mut self.seats);
-        if self.seats.len() == before { Turned::Idle(until) } else { Turned::Busy }
+        let before = self.active.len();
+        let until = self.share.patience(&mut self.active);
+        if self.active.len() == before { Turned::Idle(until) } else { Turned::Busy }
     }
 
     /// Lets those who subscribed in, and those who cancelled (or asked for nothing) out.
-    fn look_after_seats(&mut self) {
+    fn look_after_subscribers(&mut self) {
         let mut index = 0;
-        while index < self.seats.len() {
-            let state = &self.seats[index].state;
+        while index < self.active.len() {
+            let state = &self.active[index].state;
             if state.is_cancelled() {
                 // drops the subscriber (rule 3.13)
-                self.seats.remove(index);
+                self.active.remove(index);
             } else if state.requested_none() {
-                self.seats.remove(index).end(Some(StreamError::RequestedNone));
+                self.active.remove(index).end(Some(StreamError::RequestedNone));
             } else {
                 index += 1;
             }
         }
-        let arrivals = std::mem::take(&mut lock(&self.desk.arrivals).waiting);
+        let arrivals = std::mem::take(&mut lock(&self.arrivals).waiting);
         for subscriber in arrivals {
-            let seat = admit(subscriber, &self.bell);
-            if self.seats.len() < self.share.seats_max() {
-                self.seats.push(seat);
+            let subscriber = admit(subscriber, &self.bell);
+            if self.active.len() < self.share.subscribers_max() {
+                self.active.push(subscriber);
             } else {
-                seat.end(Some(StreamError::Taken));
+                subscriber.end(Some(StreamError::Taken));
             }
         }
     }
 
     fn end(&mut self, error: Option<StreamError>) {
-        end(&self.desk, &mut self.seats, &self.bell, error);
+        end(&self.arrivals, &mut self.active, &self.bell, error);
     }
 }
 
 /// Ends the stream for everybody, also for those who come later.
-fn end<T>(desk: &Desk<T>, seats: &mut Vec<Seat<T>>, bell: &Arc<dyn Bell>, error: Option<StreamError>) {
+fn end<T>(
+    arrivals: &Mutex<Arrivals<T>>,
+    active: &mut Vec<ActiveSubscriber<T>>,
+    bell: &Arc<dyn Bell>,
+    error: Option<StreamError>,
+) {
     let late = {
-        let mut arrivals = lock(&desk.arrivals);
+        let mut arrivals = lock(arrivals);
         arrivals.ended.get_or_insert_with(|| error.clone());
         std::mem::take(&mut arrivals.waiting)
     };
-    for seat in seats.drain(..) {
-        seat.end(error.clone());
+    for subscriber in active.drain(..) {
+        subscriber.end(error.clone());
     }
     for subscriber in late {
         admit(subscriber, bell).end(error.clone());
@@ -230,24 +230,24 @@ fn end<T>(desk: &Desk<T>, seats: &mut Vec<Seat<T>>, bell: &Arc<dyn Bell>, error:
 }
 
 /// Whether somebody came, cancelled, or asked for nothing.
-fn is_due<T>(seats: &[Seat<T>], desk: &Desk<T>) -> bool {
-    seats.iter().any(|seat| seat.state.is_cancelled() || seat.state.requested_none())
-        || !lock(&desk.arrivals).waiting.is_empty()
+fn is_due<T>(active: &[ActiveSubscriber<T>], arrivals: &Mutex<Arrivals<T>>) -> bool {
+    active.iter().any(|subscriber| subscriber.state.is_cancelled() || subscriber.state.requested_none())
+        || !lock(arrivals).waiting.is_empty()
 }
 
 /// Whether there is something to signal: messages that are wanted, or the end.
 fn is_ready<T, S: Share<T>>(
     share: &S,
-    seats: &[Seat<T>],
+    active: &[ActiveSubscriber<T>],
     slice: &mut crate::receiver::Slice<T>,
     look: Look,
 ) -> bool {
-    if slice.open(look) { share.wanted(seats) } else { look == Look::Written && slice.is_over() }
+    if slice.open(look) { share.wanted(active) } else { look == Look::Written && slice.is_over() }
 }
 
 impl<T, S: Share<T>> Drop for Distribution<T, S> {
     fn drop(&mut self) {
-        end(&self.desk, &mut self.seats, &self.bell, Some(StreamError::Stopped));
+        end(&self.arrivals, &mut self.active, &self.bell, Some(StreamError::Stopped));
     }
 }
 
@@ -255,7 +255,7 @@ impl<T, S: Share<T> + std::fmt::Debug> std::fmt::Debug for Distribution<T, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Distribution")
             .field("share", &self.share)
-            .field("subscribers", &self.seats.len())
+            .field("subscribers", &self.active.len())
             .finish_non_exhaustive()
     }
 }

@@ -13,9 +13,9 @@ use crate::stream::subscription::State;
 use crate::stream::{StreamError, Subscriber};
 use crate::wait::Look;
 
-/// A subscriber in its place.
-pub struct Seat<T> {
-    pub(crate) subscriber: Box<dyn Subscriber<T> + Send>,
+/// A subscriber that was admitted, and what it may be sent.
+pub struct ActiveSubscriber<T> {
+    pub(crate) inner: Box<dyn Subscriber<T> + Send>,
     pub(crate) state: Arc<State>,
     /// Since when others have waited for it.
     late_since: Option<Instant>,
@@ -25,9 +25,9 @@ pub struct Seat<T> {
     signalled: u64,
 }
 
-impl<T> Seat<T> {
-    pub(crate) fn new(subscriber: Box<dyn Subscriber<T> + Send>, state: Arc<State>) -> Seat<T> {
-        Seat { subscriber, state, late_since: None, allowed: 0, signalled: 0 }
+impl<T> ActiveSubscriber<T> {
+    pub(crate) fn new(subscriber: Box<dyn Subscriber<T> + Send>, state: Arc<State>) -> ActiveSubscriber<T> {
+        ActiveSubscriber { inner: subscriber, state, late_since: None, allowed: 0, signalled: 0 }
     }
 
     fn wants(&self) -> u64 {
@@ -37,7 +37,7 @@ impl<T> Seat<T> {
     /// Signals up to `most` of the next messages; says how many the subscriber took.
     fn signal(&mut self, slice: &mut Slice<T>, most: u64) {
         let mut messages = Messages::of(Batch::new(slice, most), &self.state);
-        self.subscriber.on_batch(&mut messages);
+        self.inner.on_batch(&mut messages);
         messages.returned();
     }
 
@@ -69,8 +69,8 @@ impl<T> Seat<T> {
         }
         self.state.cancel();
         match error {
-            Some(error) => self.subscriber.on_error(error),
-            None => self.subscriber.on_complete(),
+            Some(error) => self.inner.on_error(error),
+            None => self.inner.on_complete(),
         }
     }
 }
@@ -86,21 +86,21 @@ mod sealed {
 pub trait Share<T>: sealed::Sealed {
     /// Most subscribers.
     #[doc(hidden)]
-    fn seats_max(&self) -> usize {
+    fn subscribers_max(&self) -> usize {
         usize::MAX
     }
 
     /// Whether it could signal something, were there messages.
     #[doc(hidden)]
-    fn wanted(&self, seats: &[Seat<T>]) -> bool;
+    fn wanted(&self, active: &[ActiveSubscriber<T>]) -> bool;
 
     /// Signals some of the messages of the open slice. Called only where something is wanted.
     #[doc(hidden)]
-    fn signal(&mut self, seats: &mut Vec<Seat<T>>, slice: &mut Slice<T>);
+    fn signal(&mut self, active: &mut Vec<ActiveSubscriber<T>>, slice: &mut Slice<T>);
 
     /// When it loses patience with a subscriber, where messages wait. Asked only where nothing is wanted.
     #[doc(hidden)]
-    fn patience(&mut self, _seats: &mut Vec<Seat<T>>) -> Option<Instant> {
+    fn patience(&mut self, _active: &mut Vec<ActiveSubscriber<T>>) -> Option<Instant> {
         None
     }
 }
@@ -110,17 +110,17 @@ pub trait Share<T>: sealed::Sealed {
 pub struct Unicast;
 
 impl<T> Share<T> for Unicast {
-    fn seats_max(&self) -> usize {
+    fn subscribers_max(&self) -> usize {
         1
     }
 
-    fn wanted(&self, seats: &[Seat<T>]) -> bool {
-        seats.first().is_some_and(|seat| seat.wants() > 0)
+    fn wanted(&self, active: &[ActiveSubscriber<T>]) -> bool {
+        active.first().is_some_and(|subscriber| subscriber.wants() > 0)
     }
 
-    fn signal(&mut self, seats: &mut Vec<Seat<T>>, slice: &mut Slice<T>) {
-        if let Some(seat) = seats.first_mut() {
-            seat.signal(slice, seat.wants());
+    fn signal(&mut self, active: &mut Vec<ActiveSubscriber<T>>, slice: &mut Slice<T>) {
+        if let Some(subscriber) = active.first_mut() {
+            subscriber.signal(slice, subscriber.wants());
         }
     }
 }
@@ -149,37 +149,37 @@ impl RoundRobin {
 
     /// Whose turn it is.
     #[inline]
-    fn go_on(&mut self, seats: usize) -> usize {
-        let index = if self.next < seats { self.next } else { 0 };
+    fn go_on(&mut self, active: usize) -> usize {
+        let index = if self.next < active { self.next } else { 0 };
         self.next = index + 1;
         index
     }
 
     /// So many messages for each in turn.
-    fn signal_batches<T>(&mut self, seats: &mut [Seat<T>], slice: &mut Slice<T>, most: u64) {
+    fn signal_batches<T>(&mut self, active: &mut [ActiveSubscriber<T>], slice: &mut Slice<T>, most: u64) {
         let mut passed_over = 0;
         // the slice in one go: as long as there is something, and somebody who wants it
-        while passed_over < seats.len() && slice.has_more() {
-            let index = self.go_on(seats.len());
-            let seat = &mut seats[index];
-            let wanted = seat.wants();
+        while passed_over < active.len() && slice.has_more() {
+            let index = self.go_on(active.len());
+            let subscriber = &mut active[index];
+            let wanted = subscriber.wants();
             if wanted == 0 {
                 passed_over += 1;
                 continue;
             }
             passed_over = 0;
-            seat.signal(slice, wanted.min(most));
+            subscriber.signal(slice, wanted.min(most));
         }
     }
 
     /// One message for each in turn.
-    fn signal_singly<T>(&mut self, seats: &mut [Seat<T>], slice: &mut Slice<T>) {
+    fn signal_singly<T>(&mut self, active: &mut [ActiveSubscriber<T>], slice: &mut Slice<T>) {
         let mut batch = Batch::new(slice, u64::MAX);
-        let mut signals = Signals { seats, in_signal: None };
+        let mut signals = Signals { active, in_signal: None };
         let mut passed_over = 0;
-        while passed_over < signals.seats.len() && batch.len() > 0 {
-            let index = self.go_on(signals.seats.len());
-            if !signals.seats[index].may_signal() {
+        while passed_over < signals.active.len() && batch.len() > 0 {
+            let index = self.go_on(signals.active.len());
+            if !signals.active[index].may_signal() {
                 passed_over += 1;
                 continue;
             }
@@ -192,14 +192,14 @@ impl RoundRobin {
 }
 
 impl<T> Share<T> for RoundRobin {
-    fn wanted(&self, seats: &[Seat<T>]) -> bool {
-        seats.iter().any(|seat| seat.wants() > 0)
+    fn wanted(&self, active: &[ActiveSubscriber<T>]) -> bool {
+        active.iter().any(|subscriber| subscriber.wants() > 0)
     }
 
-    fn signal(&mut self, seats: &mut Vec<Seat<T>>, slice: &mut Slice<T>) {
+    fn signal(&mut self, active: &mut Vec<ActiveSubscriber<T>>, slice: &mut Slice<T>) {
         match self.turn {
-            Turn::Message => self.signal_singly(seats, slice),
-            Turn::Batch(most) => self.signal_batches(seats, slice, most.max(1)),
+            Turn::Message => self.signal_singly(active, slice),
+            Turn::Batch(most) => self.signal_batches(active, slice, most.max(1)),
         }
     }
 }
@@ -207,7 +207,7 @@ impl<T> Share<T> for RoundRobin {
 /// Single messages that are signalled. In the end what was signalled counts against the demand, and a panic of a subscriber
 /// is the end of its subscription (rule 2.13).
 struct Signals<'a, T> {
-    seats: &'a mut [Seat<T>],
+    active: &'a mut [ActiveSubscriber<T>],
     /// Who has not returned.
     in_signal: Option<usize>,
 }
@@ -215,19 +215,19 @@ struct Signals<'a, T> {
 impl<T> Signals<'_, T> {
     #[inline]
     fn next(&mut self, index: usize, message: T) {
-        let seat = &mut self.seats[index];
-        seat.signalled += 1;
+        let subscriber = &mut self.active[index];
+        subscriber.signalled += 1;
         self.in_signal = Some(index);
-        seat.subscriber.on_next(message);
+        subscriber.inner.on_next(message);
         self.in_signal = None;
     }
 }
 
 impl<T> Drop for Signals<'_, T> {
     fn drop(&mut self) {
-        self.seats.iter_mut().for_each(Seat::settle);
+        self.active.iter_mut().for_each(ActiveSubscriber::settle);
         if let Some(index) = self.in_signal {
-            self.seats[index].state.cancel();
+            self.active[index].state.cancel();
         }
     }
 }
@@ -257,18 +257,18 @@ impl Multicast {
 }
 
 impl<T: Clone> Share<T> for Multicast {
-    fn wanted(&self, seats: &[Seat<T>]) -> bool {
-        !seats.is_empty() && seats.iter().all(|seat| seat.wants() > 0)
+    fn wanted(&self, active: &[ActiveSubscriber<T>]) -> bool {
+        !active.is_empty() && active.iter().all(|subscriber| subscriber.wants() > 0)
     }
 
-    fn signal(&mut self, seats: &mut Vec<Seat<T>>, slice: &mut Slice<T>) {
-        let most = seats.iter().map(Seat::wants).min().unwrap_or(0);
+    fn signal(&mut self, active: &mut Vec<ActiveSubscriber<T>>, slice: &mut Slice<T>) {
+        let most = active.iter().map(ActiveSubscriber::wants).min().unwrap_or(0);
         let mut batch = Batch::new(slice, most);
         let signalled = Cell::new(0);
         let mut panic = None;
-        for seat in seats.iter_mut() {
-            seat.late_since = None;
-            let (subscriber, state) = (&mut seat.subscriber, &seat.state);
+        for subscriber in active.iter_mut() {
+            subscriber.late_since = None;
+            let (subscriber, state) = (&mut subscriber.inner, &subscriber.state);
             let returned = catch_unwind(AssertUnwindSafe(|| {
                 let mut messages = Messages::copies(batch.as_slice(), state, &signalled);
                 subscriber.on_batch(&mut messages);
@@ -287,24 +287,24 @@ impl<T: Clone> Share<T> for Multicast {
         }
     }
 
-    fn patience(&mut self, seats: &mut Vec<Seat<T>>) -> Option<Instant> {
+    fn patience(&mut self, active: &mut Vec<ActiveSubscriber<T>>) -> Option<Instant> {
         let Slow::Fails { after } = self.slow else { return None };
         let now = Instant::now();
         let mut earliest = None;
         let mut index = 0;
-        while index < seats.len() {
-            let seat = &mut seats[index];
-            if seat.wants() > 0 {
-                seat.late_since = None;
+        while index < active.len() {
+            let subscriber = &mut active[index];
+            if subscriber.wants() > 0 {
+                subscriber.late_since = None;
                 index += 1;
                 continue;
             }
-            let Some(limit) = seat.late_since.get_or_insert(now).checked_add(after) else {
+            let Some(limit) = subscriber.late_since.get_or_insert(now).checked_add(after) else {
                 index += 1;
                 continue;
             };
             if limit <= now {
-                seats.remove(index).end(Some(StreamError::TooSlow));
+                active.remove(index).end(Some(StreamError::TooSlow));
             } else {
                 earliest = Some(earliest.map_or(limit, |earlier: Instant| earlier.min(limit)));
                 index += 1;

@@ -114,7 +114,7 @@ async fn open(addr: SocketAddr, options: &ClientOptions) -> Result<(Connection, 
     }
     handshake::check_answer(&answer, &key, &protocols).map_err(|error| {
         let body = String::from_utf8_lossy(answer.body());
-        format!("{addr} is no service of ours at {}: {error} {body}", options.path)
+        format!("{addr} is not a service of ours at {}: {error} {body}", options.path)
     })?;
     let rest = &input[taken..filled];
     let mut connection = Connection::new(stream);

@@ -9,18 +9,16 @@ use crate::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, Product,
     ReadFrom, Store, System, SystemOrigin, Verify,
 };
-use crate::reader::Reader;
+use crate::reader::{Reader, ShippedSystem};
 use crate::template::Template;
 use crate::yaml::Node;
 
 /// Connections that ask at once where a scenario says nothing.
 const PARALLEL: usize = 4;
-/// Stores that are read straight.
+/// Stores that are read directly.
 const EMBEDDED: &str = "embedded";
 const CASSANDRA: &str = "cassandra";
 const REDIS: &str = "redis";
-/// Keys that say where Cassandra is.
-const OF_CASSANDRA: [&str; 3] = ["contact", "keyspace", "consistency"];
 /// Longest time for all questions where a scenario says nothing.
 const WITHIN: Duration = Duration::from_secs(600);
 
@@ -61,10 +59,10 @@ pub(super) fn read(
     let (behind, count) = (number("behind"), number("count"));
     let from = match node.get("contents") {
         Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests)?),
-        None => straight(node, reader)?,
+        None => direct(node, reader)?,
     };
     if let ReadFrom::Api(_) = from {
-        for (key, _) in OF_CASSANDRA.iter().filter_map(|name| node.entry(name)) {
+        for (key, _) in CassandraTable::SETTINGS.iter().filter_map(|name| node.entry(name)) {
             reader.sink.error(key, "this belongs to \"store: cassandra\"");
         }
         if let Some((key, _)) = node.entry("keys") {
@@ -83,7 +81,7 @@ pub(super) fn read(
 }
 
 /// A store that is read past its system.
-fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
+fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS])?;
     if let Err(message) = (reader.checker.store)(word) {
         reader.sink.error(node.get("store")?, message);
@@ -92,13 +90,15 @@ fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     let of_contents =
         [("settle", word != EMBEDDED || is_waited_for), ("count", false), ("headers", is_waited_for)];
     for (key, _) in of_contents.iter().filter(|of| !of.1).filter_map(|(name, _)| node.entry(name)) {
-        reader.sink.error(key, "this belongs to \"contents\": a store that is read straight is not asked");
+        reader.sink.error(key, "this belongs to \"contents\": a store that is read directly is not asked");
     }
     let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
     match (word, node.entry("keys")) {
         (REDIS, _) => {
-            for (key, _) in
-                OF_CASSANDRA.iter().chain(&["behind", "parallel"]).filter_map(|name| node.entry(name))
+            for (key, _) in CassandraTable::SETTINGS
+                .iter()
+                .chain(&["behind", "parallel"])
+                .filter_map(|name| node.entry(name))
             {
                 reader
                     .sink
@@ -118,10 +118,22 @@ fn straight(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
         contact: text("contact"),
         keyspace: text("keyspace"),
         consistency: consistency.map(str::to_owned),
+        ..CassandraTable::default()
     }))
 }
 
-/// Tells where there is no such store to read straight.
+/// Where the system that is driven, or else any shipped one whose store is readable, has its table by default.
+pub(super) fn set_defaults(from: &mut ReadFrom, system: &System, reader: &Reader<'_>) {
+    let ReadFrom::Cassandra(table) = from else { return };
+    let mut readable = reader.checker.systems.iter().filter(|shipped| shipped.store_is_readable);
+    let is_driven = |shipped: &&ShippedSystem| matches!(&system.origin, SystemOrigin::Shipped(name) if name == shipped.name);
+    if let Some(shipped) = readable.clone().find(is_driven).or_else(|| readable.next()) {
+        table.defaults =
+            CassandraTable::SETTINGS.map(|setting| (reader.checker.default_of)(shipped.name, setting));
+    }
+}
+
+/// Tells where there is no such store to read directly.
 pub(super) fn check_store(
     root: &Node,
     from: Option<&ReadFrom>,
@@ -160,9 +172,9 @@ pub(super) fn check_store(
             let readable = reader.checker.systems.iter().filter(|system| system.store_is_readable);
             let names: Vec<String> = readable.map(|system| format!("`serve: {}`", system.name)).collect();
             match names.is_empty() {
-                true => "the store of this system is not read straight; use \"contents\"".to_owned(),
+                true => "the store of this system is not read directly; use \"contents\"".to_owned(),
                 false => format!(
-                    "the store of this system is not read straight; that of {} is; use \"contents\"",
+                    "the store of this system is not read directly; that of {} is; use \"contents\"",
                     names.join(" and ")
                 ),
             }

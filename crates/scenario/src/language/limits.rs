@@ -34,7 +34,7 @@ pub(super) static LIMITS: Record = Record {
         key(
             "at limit",
             Scalar(Word(&["wait", "drop"])),
-            "What an arrival does when so many sessions are in flight: `wait` (default; it counts) or `drop`.",
+            "What an arrival does when that many sessions are in flight: `wait` (default; it counts) or `drop`.",
         ),
         key("connect timeout", Scalar(Duration), "Longest time to make a connection; 5s by default."),
         key("body", Scalar(Size), "Largest answer body that is kept; 16MiB by default."),

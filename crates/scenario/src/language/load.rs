@@ -14,15 +14,15 @@ pub(super) static LOAD: Record = Record {
         key(
             "users",
             Scalar(Users),
-            "Closed: so many users, each begins its next session when its last ended.",
+            "Closed: how many users; each begins its next session when its last ended.",
         ),
-        key("think", think::TIME, "Closed: each user waits so long between two sessions."),
+        key("think", think::TIME, "Closed: how long each user waits between two sessions."),
         key(
             "pace",
             Scalar(Duration),
             "Closed: each user begins a session every so often, at once if the last one took longer.",
         ),
-        key("rate", RATE, "Open: so many sessions arrive each second, whatever the system does."),
+        key("rate", RATE, "Open: how many sessions arrive each second, whatever the system does."),
         key("spike", Of(&SPIKE), "Open: what the rate jumps to, again and again."),
         key(
             "spacing",

@@ -26,7 +26,7 @@ pub(super) static VERIFY: Record = Record {
         key(
             "store",
             Scalar(Word(&["embedded", "cassandra", "redis"])),
-            "Straight in the shipped intake's store instead: embedded, its directory after the system was stopped; \
+            "Directly in a store instead: embedded, a shipped system's own, by its directory after the system was stopped; \
              or cassandra, its table, by the store's own client; or redis, the Redis that is driven, by its protocol.",
         ),
         key("keys", Scalar(Text), "Of redis: which keys are read, as SCAN's MATCH takes it; all by default."),

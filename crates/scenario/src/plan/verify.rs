@@ -39,9 +39,9 @@ pub struct Verify {
 pub enum ReadFrom {
     /// Where the system's API shows it.
     Api(ContentsQuestion),
-    /// In the directory of the shipped intake's own store, once the system was stopped.
+    /// In the directory of a shipped system's own store, once the system was stopped.
     Embedded,
-    /// In the shipped intake's table in Apache Cassandra.
+    /// In a table of messages in Apache Cassandra.
     Cassandra(CassandraTable),
     /// In the Redis that is the system: all values of its keys.
     Redis {
@@ -51,18 +51,22 @@ pub enum ReadFrom {
 }
 
 /// Where the messages are in Apache Cassandra, as far as `verify` says it: what is not said there, the system's
-/// settings say or the store that the run starts.
+/// settings say or the store that the run starts, else the defaults of these settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CassandraTable {
     /// Addresses of some of its nodes, `HOST:PORT` with commas between.
     pub contact: Option<String>,
     /// The keyspace of the table.
     pub keyspace: Option<String>,
-    /// How many replicas acknowledged a write; so many are read that none is missed.
+    /// How many replicas acknowledged a write; as many are read as it takes to miss none.
     pub consistency: Option<String>,
+    /// The defaults of the shipped system that keeps such a table, in the order of [`Self::SETTINGS`].
+    pub defaults: [Option<&'static str>; 3],
 }
 
 impl CassandraTable {
+    /// What says where the table is: keys of `verify`, and settings of a system.
+    pub const SETTINGS: [&'static str; 3] = ["contact", "keyspace", "consistency"];
     /// Names of consistencies.
     pub const CONSISTENCIES: [&'static str; 4] = ["one", "quorum", "local-quorum", "all"];
 }
@@ -119,7 +123,7 @@ impl ContentsQuestion {
             let mut path = Vec::new();
             let cx = &mut Context { slots, shared, random: &mut random, epoch_ms };
             self.path.render(cx, &mut path).map_err(|unmet| unmet.describe(columns))?;
-            String::from_utf8(path).map_err(|_| "a path to ask for contents is no text".to_owned())
+            String::from_utf8(path).map_err(|_| "a path to ask for contents is not UTF-8 text".to_owned())
         };
         let Some(feeder) = self.each.and_then(|index| shared.feeders().get(index)) else {
             return Ok(vec![render(&[], &[])?]);

@@ -22,7 +22,7 @@ impl KeyOrder {
 }
 
 /// What a field of a record can be. What does not fit it stays as it is, among the record's other keys.
-pub(super) trait Field: Sized {
+pub(crate) trait Field: Sized {
     /// Whether a value can be this.
     fn fits(value: &Value) -> bool;
     /// A value that fits.
@@ -129,7 +129,7 @@ impl Field for Vec<Value> {
 }
 
 /// A part that is a mapping of its own.
-pub(super) trait Record: Sized {
+pub(crate) trait Record: Sized {
     fn from_map(map: Map) -> Self;
     fn to_map(&self) -> Map;
     fn comment(&self) -> &str;

@@ -2,6 +2,7 @@
 
 use super::record::{Field, Record, record};
 use super::value::{Map, Scalar, Value};
+use crate::steps::reading;
 
 /// A step of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,42 +229,40 @@ macro_rules! steps {
 
 steps!(Request, Sometimes, Repeat, Choose, When, Each, Think, Set, Take);
 
-/// Whether the value of a step's verb is what its field takes.
-fn fits(verb: &str, value: &Value) -> bool {
-    match verb {
-        "choose" => Vec::<Way>::fits(value),
-        "think" | "take" => true,
-        "set" => Map::fits(value),
-        _ => Scalar::fits(value),
-    }
+/// How a kind of step is read.
+pub(crate) struct Reading {
+    /// Whether the value of its verb is what the verb's field takes.
+    fits: fn(&Value) -> bool,
+    /// Takes the verb and the whole step.
+    read: fn(&str, Map) -> Step,
 }
 
-fn is_verb(key: &str) -> bool {
-    let control = ["sometimes", "repeat", "choose", "when", "each", "think", "set", "take"];
-    control.contains(&key) || Method::from_name(key).is_some()
+impl Reading {
+    /// Of requests: their verbs are methods.
+    pub(crate) const REQUEST: Reading = Reading {
+        fits: Scalar::fits,
+        read: |verb, map| match Method::from_name(verb) {
+            Some(method) => Request::read(method, map).into(),
+            None => Step::Other(map),
+        },
+    };
+
+    /// Of a record whose verb has a field of this type.
+    pub(crate) const fn of<Kind: Record + Into<Step>, Verb: Field>() -> Reading {
+        Reading { fits: Verb::fits, read: |_, map| Kind::from_map(map).into() }
+    }
 }
 
 impl Record for Step {
     /// What is not clearly one of the kinds with fields stays as it is.
     fn from_map(map: Map) -> Step {
-        let mut verbs = map.entries().iter().filter(|entry| is_verb(&entry.key));
-        let (Some(verb), None) = (verbs.next(), verbs.next()) else { return Step::Other(map) };
-        if !fits(&verb.key, &verb.value) {
-            return Step::Other(map);
-        }
-        match verb.key.as_str() {
-            "sometimes" => Sometimes::from_map(map).into(),
-            "repeat" => Repeat::from_map(map).into(),
-            "choose" => Choose::from_map(map).into(),
-            "when" => When::from_map(map).into(),
-            "each" => Each::from_map(map).into(),
-            "think" => Think::from_map(map).into(),
-            "set" => Set::from_map(map).into(),
-            "take" => Take::from_map(map).into(),
-            name => match Method::from_name(name) {
-                Some(method) => Request::read(method, map).into(),
-                None => Step::Other(map),
-            },
+        let mut verbs = map.entries().iter().filter_map(|entry| Some((entry, reading(&entry.key)?)));
+        match (verbs.next(), verbs.next()) {
+            (Some((verb, reading)), None) if (reading.fits)(&verb.value) => {
+                let verb = verb.key.clone();
+                (reading.read)(&verb, map)
+            }
+            _ => Step::Other(map),
         }
     }
 

@@ -38,6 +38,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
+    source: None,
     compile,
     beside: Some(check_beside),
     example: "

@@ -6,6 +6,7 @@ use crate::grammar::Scalar::Whole;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key, required};
 use crate::plan::Op;
+use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -16,6 +17,7 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[],
         rule: Rule::Free,
     },
+    source: Some(Reading::of::<source::Choose, Vec<source::Way>>()),
     compile,
     beside: None,
     example: "

@@ -8,6 +8,7 @@ use crate::grammar::Scalar::{Each, Number};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 use crate::pieces;
+use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -16,11 +17,12 @@ pub(super) static KIND: StepKind = StepKind {
         about: "Does its steps for each item of a list.",
         verbs: &[key("each", Scalar(Each), "`NAME in LIST`: the variable that gets the item, and the list.")],
         keys: &[
-            key("limit", Scalar(Number), "Only so many, from the first."),
+            key("limit", Scalar(Number), "How many at most, from the first."),
             required("steps", STEPS, "What is done."),
         ],
         rule: Rule::Free,
     },
+    source: Some(Reading::of::<source::Each, source::Scalar>()),
     compile,
     beside: None,
     example: "

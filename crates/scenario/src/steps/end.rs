@@ -16,6 +16,7 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[],
         rule: Rule::Free,
     },
+    source: None,
     compile,
     beside: None,
     example: "

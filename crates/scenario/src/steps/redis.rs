@@ -55,6 +55,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
+    source: None,
     compile,
     beside: Some(check_beside),
     example: "

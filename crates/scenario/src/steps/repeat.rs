@@ -6,6 +6,7 @@ use crate::grammar::Scalar::{Number, Variable};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 use crate::slot::Value;
+use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -19,6 +20,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
+    source: Some(Reading::of::<source::Repeat, source::Scalar>()),
     compile,
     beside: None,
     example: "

@@ -8,6 +8,7 @@ use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, key};
 use crate::plan::{Ask, HttpRequest};
+use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::Node;
 
@@ -52,6 +53,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::AtMostOneOf(&["form", "json", "body"]),
     },
+    source: Some(Reading::REQUEST),
     compile,
     beside: None,
     example: "

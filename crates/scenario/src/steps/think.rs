@@ -7,17 +7,19 @@ use crate::grammar::Scalar::Duration;
 use crate::grammar::Shape::{Either, List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, Shape, key};
 use crate::plan::Op;
+use crate::source::{self, step::Reading};
 use crate::yaml::Node;
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
         what: "a think step",
         schema: "think",
-        about: "Waits, as a user who thinks.",
+        about: "Pauses, as a user does between two requests.",
         verbs: &[key("think", TIME, "How long.")],
         keys: &[],
         rule: Rule::Free,
     },
+    source: Some(Reading::of::<source::Think, source::Value>()),
     compile,
     beside: None,
     example: "

@@ -8,6 +8,7 @@ use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 use crate::plan::Op;
 use crate::slot::Value;
+use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -21,6 +22,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
+    source: Some(Reading::of::<source::When, source::Scalar>()),
     compile,
     beside: None,
     example: "

@@ -107,11 +107,6 @@ impl Body {
         self.length_bytes
     }
 
-    /// What its buffer takes of the memory.
-    pub fn held_bytes(&self) -> usize {
-        self.kept.capacity()
-    }
-
     /// The connection was closed: whether that makes the body whole.
     pub fn finish(&mut self) -> Result<(), HttpError> {
         match self.state {

@@ -38,7 +38,6 @@ pub(super) struct Facts {
     pub chunked: bool,
     pub close: bool,
     pub keep_alive: bool,
-    pub expects_continue: bool,
     pub hosts: u32,
     /// One of the hosts is none.
     pub has_no_host: bool,
@@ -73,9 +72,6 @@ impl Facts {
                     self.close |= token.eq_ignore_ascii_case(b"close");
                     self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                 }
-            }
-            6 if name.eq_ignore_ascii_case(b"expect") => {
-                self.expects_continue |= value.eq_ignore_ascii_case(b"100-continue");
             }
             4 if name.eq_ignore_ascii_case(b"host") => {
                 self.hosts += 1;
@@ -162,11 +158,6 @@ impl Head {
 
     pub fn bytes(&self) -> &[u8] {
         if self.begun { &self.bytes } else { &[] }
-    }
-
-    /// What its buffers take of the memory.
-    pub fn held_bytes(&self) -> usize {
-        self.bytes.capacity() + self.headers.capacity() * size_of::<(Span, Span)>()
     }
 
     fn spans(&self) -> &[(Span, Span)] {
@@ -352,7 +343,7 @@ fn malformed(error: httparse::Error, limits: &DecoderLimits) -> HttpError {
     use httparse::Error;
     HttpError::MalformedHead(match error {
         Error::TooManyHeaders => return HttpError::TooManyHeaders { limit: limits.headers },
-        Error::HeaderName => "a header name that is no token, or a folded line",
+        Error::HeaderName => "a header name that is not a token, or a folded line",
         Error::HeaderValue => "a header value with a control character",
         Error::NewLine => "a line that does not end as lines do",
         Error::Status => "the status is not three digits",

@@ -1,4 +1,4 @@
-//! Requests, as a server gets them.
+//! Requests, as a server gets them: for tests, examples and fuzz targets. The shipped systems' server is hyper.
 
 use super::body::{Body, Framing};
 use super::head::{Head, HeadOf};
@@ -101,18 +101,6 @@ impl RequestDecoder {
         self.head_complete
     }
 
-    /// Whether the client waits for `100 Continue` before it sends the body.
-    pub fn expects_continue(&self) -> bool {
-        let facts = self.head.facts();
-        let waiting = self.head_complete && !self.complete && self.body.length_bytes() == 0;
-        waiting && facts.expects_continue && facts.minor_version == 1
-    }
-
-    /// 0 for HTTP/1.0, 1 for HTTP/1.1.
-    pub fn minor_version(&self) -> u8 {
-        self.head.facts().minor_version
-    }
-
     /// The whole head as it came, from the request line to the blank line; the values of [`headers`](Self::headers)
     /// are parts of it.
     pub fn head(&self) -> &[u8] {
@@ -142,11 +130,6 @@ impl RequestDecoder {
     /// The body, without the chunks' framing.
     pub fn body(&self) -> &[u8] {
         self.body.bytes()
-    }
-
-    /// What it takes of the memory beside its own size, used or not.
-    pub fn held_bytes(&self) -> usize {
-        self.head.held_bytes() + self.body.held_bytes()
     }
 
     /// Whether the connection may carry another request after this one.

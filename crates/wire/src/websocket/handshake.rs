@@ -1,4 +1,5 @@
-//! The HTTP request and answer that turn a connection into a WebSocket, from both sides.
+//! The HTTP request and answer that turn a connection into a WebSocket, from both sides; the server's is for tests and
+//! examples.
 //!
 //! ```
 //! use tidemark_wire::http1::{DecoderLimits, RequestDecoder, ResponseDecoder};

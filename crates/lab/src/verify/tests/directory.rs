@@ -47,10 +47,10 @@ fn keep(run_dir: &Path, contents: &[(u64, Vec<u8>)]) {
     });
 }
 
-fn look_straight(run_dir: &Path) -> Ledger {
+fn look_directly(run_dir: &Path) -> Ledger {
     let recipe = recipe_of_a_directory(&plan("none", ""), "http://127.0.0.1:9");
     let target = recipe.target().unwrap();
-    let store = straight(&recipe, run_dir, &target).unwrap();
+    let store = direct_store(&recipe, run_dir, &target).unwrap();
     verify(run_dir, &recipe, &*store, &|| true, &mut |_| {}).unwrap()
 }
 
@@ -65,7 +65,7 @@ fn what_was_removed_or_changed_in_the_directory_is_found() {
     held.push((2_000, content(entries[1])));
     held.push((2_001, b"who wrote this?".to_vec()));
     keep(dir.path(), &held);
-    let found = look_straight(dir.path());
+    let found = look_directly(dir.path());
     let verified = found.verified.unwrap();
     assert_eq!(numbers(&verified), [997, 1, 1, 2, 0, 1]);
     assert_eq!((verified.counted, verified.is_miscounted()), (Some(1_001), false));
@@ -74,7 +74,7 @@ fn what_was_removed_or_changed_in_the_directory_is_found() {
     let mut changed = content(entries[10]);
     changed.push(b'!');
     keep(dir.path(), &[(10, changed)]);
-    let verified = look_straight(dir.path()).verified.unwrap();
+    let verified = look_directly(dir.path()).verified.unwrap();
     assert_eq!(
         (verified.lost, verified.different, verified.counted),
         (2, 1, Some(1_001)),
@@ -119,7 +119,7 @@ fn a_directory_that_cannot_be_read_is_not_verified() {
         entries.iter().enumerate().map(|(number, entry)| (number as u64, content(*entry))).collect();
     keep(dir.path(), &held);
     let reason = || {
-        let found = look_straight(dir.path());
+        let found = look_directly(dir.path());
         assert_eq!((found.verified, found.acknowledged), (None, 1_000));
         found.not_verified.unwrap()
     };

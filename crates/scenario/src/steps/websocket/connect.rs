@@ -43,6 +43,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
+    source: None,
     compile,
     beside: None,
     example: "

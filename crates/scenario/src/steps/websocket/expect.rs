@@ -18,6 +18,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         keys: &[LABEL, TIMEOUT, EXTRACT],
         rule: Rule::Free,
     },
+    source: None,
     compile,
     beside: None,
     example: "

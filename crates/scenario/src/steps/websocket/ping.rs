@@ -19,6 +19,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         keys: &[LABEL, TIMEOUT],
         rule: Rule::Free,
     },
+    source: None,
     compile,
     beside: None,
     example: "

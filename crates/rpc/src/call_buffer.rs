@@ -1,4 +1,4 @@
-//! Where the calls of one connection lie until a lane takes them, and their answers until they are sent.
+//! Where the calls of one connection wait until a lane takes them, and their answers until they are sent.
 //!
 //! All who meet here run within the connection's own task, one after the other; the lock is never waited for.
 
@@ -22,19 +22,19 @@ const PAYLOAD_BYTES_MAX: usize = 4 << 20;
 /// What a server takes of one frame.
 pub(crate) const LIMITS: Limits = Limits { frame_bytes: 1 << 20, items: 1 << 16, payload_bytes: 256 << 10 };
 
-/// The desk of a connection.
-pub(crate) struct Desk {
+/// The calls of a connection that are not done, and the answers that are not sent.
+pub(crate) struct CallBuffer {
     form: Form,
     state: Mutex<State>,
 }
 
-/// What lies on the desk.
+/// What the lock guards.
 pub(crate) struct State {
     decoder: Decoder,
     reader: CallReader,
     /// Service, and method within it, by the number in the greeting.
     methods: Arc<[(usize, usize)]>,
-    places: Vec<Place>,
+    places: Vec<LaneCall>,
     /// The lanes of calls that were not ready at once, by the call's id.
     waiting: HashMap<u64, usize>,
     /// No deadline of those that wait is before this.
@@ -54,7 +54,7 @@ pub(crate) struct State {
 
 /// What a lane works on.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LaneCall {
     id: u64,
     /// Its number in the greeting.
     method: u32,
@@ -77,7 +77,7 @@ pub(crate) enum Turn {
     Full,
 }
 
-impl Desk {
+impl CallBuffer {
     pub(crate) fn new(
         form: Form,
         methods: Arc<[(usize, usize)]>,
@@ -104,7 +104,7 @@ impl Desk {
             counts,
             worker,
         };
-        Desk { form, state: Mutex::new(state) }
+        CallBuffer { form, state: Mutex::new(state) }
     }
 
     pub(crate) fn form(&self) -> Form {
@@ -186,8 +186,14 @@ impl State {
         self.payload_bytes += payload_bytes;
         let place = &mut self.places[lane];
         debug_assert!(!place.is_busy);
-        *place =
-            Place { id: call.id, method: call.method, deadline, payload_bytes, is_busy: true, waits: false };
+        *place = LaneCall {
+            id: call.id,
+            method: call.method,
+            deadline,
+            payload_bytes,
+            is_busy: true,
+            waits: false,
+        };
         Some(*method)
     }
 
@@ -219,7 +225,7 @@ impl State {
         true
     }
 
-    fn clear(&mut self, lane: usize) -> Option<Place> {
+    fn clear(&mut self, lane: usize) -> Option<LaneCall> {
         let place = &mut self.places[lane];
         if !place.is_busy {
             return None;
@@ -260,7 +266,7 @@ impl State {
     /// Room for one more lane.
     pub(crate) fn add_place(&mut self) {
         let now = self.now;
-        self.places.push(Place {
+        self.places.push(LaneCall {
             id: 0,
             method: 0,
             deadline: now,
@@ -322,7 +328,7 @@ impl State {
     /// What it takes of the memory.
     pub(crate) fn held_bytes(&self) -> usize {
         let buffers = self.decoder.held_bytes() + self.answers.capacity() + self.out.capacity();
-        buffers + self.places.capacity() * size_of::<Place>() + self.payload_bytes
+        buffers + self.places.capacity() * size_of::<LaneCall>() + self.payload_bytes
     }
 
     /// Gives back the memory of what is empty.
@@ -374,8 +380,8 @@ mod tests {
     #[test]
     fn what_is_sent_is_not_kept_though_a_part_is_always_left() {
         let counts = Arc::new(CallCounts::new(1, Vec::new()));
-        let desk = Desk::new(Form::Json, Arc::from([]), counts, 0, b"a greeting");
-        let mut state = desk.state();
+        let call_buffer = CallBuffer::new(Form::Json, Arc::from([]), counts, 0, b"a greeting");
+        let mut state = call_buffer.state();
         let refusal = Refusal::new(code::UNAVAILABLE, "x".repeat(1000));
         for id in 0..10_000 {
             assert!(!state.is_full(), "{id}");

@@ -8,14 +8,14 @@ use super::cassandra::{Messages, NOT_BUILT_IN};
 use super::directory::Directory;
 use super::recipe::{Recipe, Store};
 use super::redis::Keys;
-use super::search::Straight;
+use super::search::DirectStore;
 
 /// The store that a recipe names, or the system at this target as a store; none if the system's API is asked instead.
-pub fn straight<'a>(
+pub fn direct_store<'a>(
     recipe: &'a Recipe,
     run_dir: &Path,
     target: &'a Target,
-) -> Option<Box<dyn Straight + 'a>> {
+) -> Option<Box<dyn DirectStore + 'a>> {
     Some(match recipe.store.as_ref()? {
         Store::Directory { dir, durability } => Box::new(Directory::open(run_dir.join(dir), *durability)),
         Store::Cassandra(table) => Box::new(Messages::open(table)),
@@ -23,7 +23,7 @@ pub fn straight<'a>(
     })
 }
 
-/// Whether this program can read a store straight.
+/// Whether this program can read a store directly.
 ///
 /// # Errors
 /// That its client was not built in, and how to have it.
