@@ -31,7 +31,8 @@ pub(crate) fn document() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Takes small messages and keeps every one that it has acknowledged. Beside the answers \
                 listed, the server itself refuses what is no request, or too large or too slow (400, 408, 413, 414, \
-                431), a path that does not exist (404) and a method that a path does not have (405), all with a reason.",
+                431), a path that does not exist (404) and a method that a path does not have (405), with a reason, \
+                but for what is not HTTP.",
         },
         "paths": {
             "/m": {"get": take_query(), "post": take_body()},

@@ -209,8 +209,8 @@ fn never_ready(child: &mut Child, deadline: &Deadline, last: &str, announces: bo
             child.log_tail(TAIL_LINES)
         )),
         None => LabError::Start(format!(
-            "the system `{name}` was not ready within {:?}: {last}; if it needs longer, raise `ready_within` in the \
-             scenario; {}",
+            "the system `{name}` was not ready within {:?}: {last}; `health` names the path that \
+             answers 200 once it is ready, `ready within` how long that may take; {}",
             deadline.within,
             child.log_tail(TAIL_LINES)
         )),

@@ -60,7 +60,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let undisturbed = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0).unwrap_or(totals);
     let undisturbed = Measured::new(undisturbed, &summary.driver, is_closed);
     let unasked = defaults(plan).into_iter().map(|objective| result(&objective, &undisturbed));
-    results.extend(unasked.map(|result| ObjectiveResult { default: true, ..result }));
+    let beside = if evidence.undisturbed.is_some() { ", outside of faults" } else { "" };
+    results.extend(unasked.map(|mut result| {
+        result.measured += beside;
+        ObjectiveResult { default: true, ..result }
+    }));
 
     let mut failed: Vec<String> = evidence.system_gone.map(str::to_owned).into_iter().collect();
     // what the ledger decides is known only once it was held against the store: `verify`

@@ -278,7 +278,9 @@ impl BoundServer {
         let accepting = accept_until(&shared, &workers, listener, (started, announce), stop);
         let (accepted, at_stop) = control.block_on(accepting);
         shared.advance(State::Stopping);
-        tracing::info!("stopping: finishing what is in flight");
+        if accepted.is_ok() {
+            tracing::info!("stopping: finishing what is in flight");
+        }
         let connections_cut = workers.finish();
         drop(control); // ends the background work
         at_stop.into_iter().for_each(|last| last());

@@ -26,12 +26,12 @@ pub struct Setting {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
     /// There is no setting of this name.
-    #[error("unknown setting {name:?}; did you mean {nearest}? The settings are {known}")]
+    #[error("unknown setting {name:?};{} the settings are {known}", nearest.map(|nearest| format!(" did you mean {nearest}?")).unwrap_or_default())]
     Unknown {
         /// What was given.
         name: String,
-        /// The setting that is most like it.
-        nearest: &'static str,
+        /// The setting that is most like it, where one is.
+        nearest: Option<&'static str>,
         /// All of them.
         known: String,
     },
@@ -84,8 +84,10 @@ impl<'a> Settings<'a> {
     pub fn check_names(&self) -> Result<(), SettingError> {
         let is_known = |name: &String| self.known().any(|setting| setting.name == name);
         let Some(name) = self.given.keys().find(|name| !is_known(name)) else { return Ok(()) };
-        let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.name, name);
-        let nearest = self.known().min_by_key(distance).map_or("", |setting| setting.name);
+        let distance = |known: &&str| strsim::damerau_levenshtein(known, name);
+        let near =
+            self.known().map(|setting| setting.name).filter(|known| distance(known) <= known.len() / 2);
+        let nearest = near.min_by_key(distance);
         let known = self.known().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
         Err(SettingError::Unknown { name: name.clone(), nearest, known })
     }
@@ -146,7 +148,7 @@ mod tests {
         let wrong = given(&[("dyas", "1")]);
         let error = Settings::new(TABLE, &wrong).check_names().unwrap_err().to_string();
         let expected =
-            "unknown setting \"dyas\"; did you mean days? The settings are days, colour, connections_max";
+            "unknown setting \"dyas\"; did you mean days? the settings are days, colour, connections_max";
         assert!(error.starts_with(expected), "{error}");
         for value in ["0", "367", "many"] {
             let wrong = given(&[("days", value)]);

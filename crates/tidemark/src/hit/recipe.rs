@@ -232,7 +232,9 @@ fn parse_url(text: &str) -> Result<Url, Failure> {
     let wrong = |reason: String| Failure::usage(format!("`{text}` is not a URL to hit: {reason}"));
     let url = Url::parse(&whole).map_err(|error| wrong(format!("{error}; write http://HOST:PORT/PATH")))?;
     if !["http", "https"].contains(&url.scheme()) {
-        return Err(wrong("it begins neither with http:// nor with https://".into()));
+        let other =
+            "it begins neither with http:// nor with https://; other protocols are for `tidemark run`";
+        return Err(wrong(other.into()));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("give a name and password as a header: -H 'Authorization: Basic …'".into()));
