@@ -62,7 +62,7 @@ fn a_request_whose_expression_fails_is_not_sent() {
     let mut told = details(&sum);
     told.sort_unstable();
     told.dedup();
-    assert_eq!(told, ["1 / n: division by zero", "word + 1: something in it is no number"]);
+    assert_eq!(told, ["1 / n: division by zero", "word + 1: something in it is not a number"]);
     assert_eq!(server.requests(), 0);
 }
 

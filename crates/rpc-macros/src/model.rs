@@ -328,7 +328,7 @@ mod tests {
             ("trait T { #[get] async fn f(&self); }", "#[get(\"/path/{argument}\")]"),
             ("trait T { #[get(\"a\")] async fn f(&self); }", "does not begin with /"),
             ("trait T { #[get(\"/a//b\")] async fn f(&self); }", "empty part"),
-            ("trait T { #[get(\"/a-{b}\")] async fn f(&self, b: u8); }", "no part of a path"),
+            ("trait T { #[get(\"/a-{b}\")] async fn f(&self, b: u8); }", "not a part of a path"),
             ("trait T { #[get(\"/{b}\")] async fn f(&self); }", "has no argument b"),
             ("trait T { #[get(\"/{b}/{b}\")] async fn f(&self, b: u8); }", "twice"),
             ("trait T { #[get(\"/{1}\")] async fn f(&self); }", "does not name an argument"),
