@@ -325,7 +325,7 @@ mod tests {
         let origin = command(&["sh", "-c", &script]);
         let error = Running::start(&system(origin, 500), &setup(folder.path(), "x"), &go_on).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("not ready within 500ms") && text.contains("ready_within"), "{text}");
+        assert!(text.contains("not ready within 500ms") && text.contains("`ready within`"), "{text}");
         let id: i32 = fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
         assert!(rustix::process::test_kill_process(rustix::process::Pid::from_raw(id).unwrap()).is_err());
     }
