@@ -7,10 +7,10 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, any, get};
 use bytes::Bytes;
 use tidemark_service::OPENAPI_PATH;
-use tidemark_service::{Answer, System};
+use tidemark_service::{Answer, System, not_allowed};
 use tidemark_store::messages::{Message, Place, Query};
 
 use crate::app::App;
@@ -38,7 +38,7 @@ fn router(app: Arc<App>) -> Router {
 /// Which path does what.
 fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
     [
-        (MESSAGE_PATH, get(take).post(take)),
+        (MESSAGE_PATH, any(take)),
         ("/count", get(count)),
         ("/behind", get(behind)),
         ("/messages/{user}", get(messages)),
@@ -49,20 +49,18 @@ fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
 pub(crate) fn system(app: Arc<App>) -> System {
     let routes = router(app.clone());
     System::new(routes).fast_path(MESSAGE_PATH, move |method, query, body| {
-        if !matches!(*method, Method::GET | Method::POST) {
-            return None; // the router says what is allowed
-        }
-        let message = message(method, query, body);
+        let message = message(method, query, body)?; // none: the router says which are
         let app = app.clone();
         Some(async move { taken(&app, message).await })
     })
 }
 
-/// The message that a request has, as its body or in its query.
-fn message(method: &Method, query: Option<&str>, body: &[u8]) -> Result<Message, NotAMessage> {
+/// The message that a request has, as its body or in its query; none with a method that takes no message.
+fn message(method: &Method, query: Option<&str>, body: &[u8]) -> Option<Result<Message, NotAMessage>> {
     match *method {
-        Method::POST => read_message(Bytes::copy_from_slice(body)),
-        _ => message_of_query(query.unwrap_or_default()),
+        Method::POST => Some(read_message(Bytes::copy_from_slice(body))),
+        Method::GET | Method::HEAD => Some(message_of_query(query.unwrap_or_default())),
+        _ => None,
     }
 }
 
@@ -81,8 +79,12 @@ async fn taken(app: &App, message: Result<Message, NotAMessage>) -> Answer {
     }
 }
 
+
 async fn take(State(app): Shared, method: Method, RawQuery(query): RawQuery, body: Bytes) -> Answer {
-    taken(&app, message(&method, query.as_deref(), &body)).await
+    match message(&method, query.as_deref(), &body) {
+        Some(message) => taken(&app, message).await,
+        None => not_allowed("GET,HEAD,POST").into(),
+    }
 }
 
 async fn count(State(app): Shared) -> Result<Response, Refusal> {
