@@ -79,7 +79,6 @@ async fn taken(app: &App, message: Result<Message, NotAMessage>) -> Answer {
     }
 }
 
-
 async fn take(State(app): Shared, method: Method, RawQuery(query): RawQuery, body: Bytes) -> Answer {
     match message(&method, query.as_deref(), &body) {
         Some(message) => taken(&app, message).await,

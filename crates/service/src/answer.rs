@@ -77,16 +77,12 @@ pub fn reason(status: StatusCode, reason: &str) -> Response<Body> {
 }
 
 /// The answer to a method that a route does not have; the router adds `Allow`.
-pub(crate) fn method_not_allowed() -> Response<Body> {
-    reason(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "this path does not have that method; the Allow header names those it has",
-    )
-}
+pub(crate) const NOT_ALLOWED_TEXT: &str =
+    "this path does not have that method; the Allow header names those it has";
 
-/// The same, with the methods that the path has.
+/// The answer to a method that a path does not have, with those it has.
 pub fn not_allowed(allow: &str) -> Response<Body> {
-    let mut refusal = method_not_allowed();
+    let mut refusal = reason(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED_TEXT);
     if let Ok(allow) = HeaderValue::try_from(allow) {
         refusal.headers_mut().insert(header::ALLOW, allow);
     }

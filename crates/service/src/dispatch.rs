@@ -195,11 +195,6 @@ fn panicked(counts: &WorkerCounts) -> Answer {
         .into()
 }
 
-/// The answer to a path that no route has.
-pub(crate) fn not_found() -> Response<Body> {
-    reason(StatusCode::NOT_FOUND, "no such path")
-}
-
 /// Counts a request as being worked on until it is dropped.
 pub(crate) struct InFlight<'a>(&'a WorkerCounts, bool);
 

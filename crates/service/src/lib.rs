@@ -89,7 +89,7 @@ pub use options::Options;
 pub use pace::Pace;
 pub use prometheus_client;
 pub use reference::{ReferenceSystem, SystemEntry};
-pub use server::{BoundServer, Served, Server, StartError, System};
+pub use server::{BoundServer, Refuse, Served, Server, StartError, System};
 pub use settings::{Setting, SettingError, Settings};
 pub use stop::{Stop, signals};
 pub use tidemark_store::Durability;

@@ -1,25 +1,29 @@
 //! From what a system brings to what its clients see.
 
 use axum::Router;
+use axum::http::StatusCode;
 use prometheus_client::collector::Collector;
 
+use crate::ServiceError;
+use crate::answer::NOT_ALLOWED_TEXT;
 use crate::endpoint::{Endpoint, Starting};
+use crate::server::Refuse;
 use crate::shared::{NoteRoute, Published, Shared};
-use crate::{ServiceError, answer, dispatch};
 
 /// Endpoints and routes of a system; what the endpoints count goes to the `collectors`.
 pub(crate) fn publish(
     shared: &Shared,
     mut router: Router,
     mut endpoints: Vec<Box<dyn Endpoint>>,
+    refuse: Refuse,
     collectors: &mut Vec<Box<dyn Collector>>,
 ) -> Result<Published, ServiceError> {
     if router.has_routes() {
         router = router.route_layer(NoteRoute(shared.counts.clone()));
     }
     let router = router
-        .fallback(|| async { dispatch::not_found() })
-        .method_not_allowed_fallback(|| async { answer::method_not_allowed() })
+        .fallback(async move || refuse(StatusCode::NOT_FOUND, "no such path"))
+        .method_not_allowed_fallback(async move || refuse(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED_TEXT))
         .with_state(());
     let Shared { name, version, counts, .. } = shared;
     let workers = counts.workers.len();

@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::http::Method;
+use axum::body::Body;
+use axum::http::{Method, Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
@@ -23,7 +24,7 @@ use crate::endpoint::{Endpoint, FastPath, RouteId};
 use crate::metrics::{Bound, Counts, NO_ROUTE};
 use crate::process::Process;
 use crate::shared::{Shared, State};
-use crate::{Answer, Limits, Pace, ServiceError, open_files, publish, worker};
+use crate::{Answer, Limits, Pace, ServiceError, answer, open_files, publish, worker};
 
 /// Connections the kernel keeps for us until we accept them.
 const BACKLOG: i32 = 4096;
@@ -50,7 +51,11 @@ pub struct System {
     background: Vec<Background>,
     collectors: Vec<Box<dyn Collector>>,
     at_stop: Vec<AtStop>,
+    refuse: Refuse,
 }
+
+/// Makes the answer that says why a request is refused.
+pub type Refuse = fn(StatusCode, &str) -> Response<Body>;
 
 impl System {
     /// A system with these routes. Unknown paths and methods are answered by the server, as JSON reasons;
@@ -62,7 +67,14 @@ impl System {
             background: Vec::new(),
             collectors: Vec::new(),
             at_stop: Vec::new(),
+            refuse: answer::reason,
         }
+    }
+
+    /// Has unknown paths and methods answered in another form than `{"reason": …}`.
+    pub fn refusals(mut self, refuse: Refuse) -> Self {
+        self.refuse = refuse;
+        self
     }
 
     /// One more endpoint, which is asked before the router, behind those that are there already.
@@ -89,7 +101,8 @@ impl System {
     }
 
     /// Work that goes on beside the requests until the server stops: sweeping, following the calendar.
-    /// It runs on the accepting thread, so what it blocks is only new connections.
+    /// It runs on the accepting thread, so what it blocks is only new connections. At the stop it is dropped, before
+    /// requests in flight are waited for.
     pub fn background(mut self, work: impl Future<Output = ()> + Send + 'static) -> Self {
         self.background.push(Box::pin(work));
         self
@@ -281,8 +294,8 @@ impl BoundServer {
         if accepted.is_ok() {
             tracing::info!("stopping: finishing what is in flight");
         }
+        drop(control); // ends the background work, which nobody polls any more
         let connections_cut = workers.finish();
-        drop(control); // ends the background work
         at_stop.into_iter().for_each(|last| last());
         accepted?;
         if connections_cut > 0 {
@@ -375,8 +388,8 @@ fn say_listening(local: SocketAddr) {
 
 /// Makes a system that has started reachable.
 fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceError> {
-    let System { router, endpoints, background, mut collectors, at_stop } = system;
-    let published = publish::publish(shared, router, endpoints, &mut collectors)?;
+    let System { router, endpoints, background, mut collectors, at_stop, refuse } = system;
+    let published = publish::publish(shared, router, endpoints, refuse, &mut collectors)?;
     let mut registry = shared.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     collectors.into_iter().for_each(|collector| registry.register_collector(collector));
     drop(registry);

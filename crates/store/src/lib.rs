@@ -1,14 +1,17 @@
 //! Data tiers behind small traits named after what systems need, never after a product.
 //!
 //! A system holds its stores as trait objects and does not know what stands behind them. There is a trait for each role:
-//! [`Sessions`](sessions::Sessions), [`Customers`](customers::Customers), [`Bookings`](bookings::Bookings) and
-//! [`Messages`](messages::Messages). Every method returns an [`Answer`], a future that costs nothing when
+//! [`Sessions`](sessions::Sessions), [`Customers`](customers::Customers), [`Bookings`](bookings::Bookings),
+//! [`Messages`](messages::Messages), and of a news feed [`People`](people::People), [`Feeds`](feeds::Feeds),
+//! [`Search`](search::Search) and [`Cache`](cache::Cache). Every method returns an [`Answer`], a future that costs nothing when
 //! the answer is known at once. What an acknowledged write is worth is said by [`Durability`].
 //!
 //! | module | roles | cargo feature |
 //! | --- | --- | --- |
 //! | [`Embedded`] | sessions, customers, bookings | |
 //! | [`messages::Tree`], [`messages::Memory`] | messages | |
+//! | [`EmbeddedFeed`] | people, feeds | |
+//! | [`InvertedIndex`] | search | |
 //! | `postgres` | sessions, customers, bookings | `postgres` |
 //! | `redis` | sessions | `redis` |
 //! | `cassandra` | messages | `cassandra` |
@@ -57,20 +60,25 @@
 
 mod answer;
 pub mod bookings;
+pub mod cache;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
 mod checks;
 pub mod customers;
 mod durability;
 mod embedded;
+mod embedded_feed;
 mod engine;
 mod error;
+pub mod feeds;
+mod inverted;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod links;
 pub mod messages;
 mod metrics;
+pub mod people;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
@@ -78,10 +86,13 @@ pub mod redis;
 #[cfg(any(feature = "cassandra", feature = "kafka"))]
 mod remote;
 pub mod scheduling;
+pub mod search;
 pub mod sessions;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};
 pub use embedded::{Embedded, Recovered};
+pub use embedded_feed::EmbeddedFeed;
 pub use error::StoreError;
+pub use inverted::InvertedIndex;
 pub use metrics::{OwnMetric, SYNC_BOUNDS_US, StoreMetrics};

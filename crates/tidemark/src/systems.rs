@@ -2,13 +2,18 @@
 
 use tidemark_airline::Airline;
 use tidemark_ingest::Ingest;
+use tidemark_newsfeed::NewsFeed;
 use tidemark_scenario::{ShippedSystem, WrongSetting};
 use tidemark_service::{Limits, Setting, SettingError, SystemEntry};
 use tidemark_trade::TradeSystem;
 
 /// Every shipped system.
-pub const SYSTEMS: &[SystemEntry] =
-    &[SystemEntry::of::<Airline>(), SystemEntry::of::<Ingest>(), SystemEntry::of::<TradeSystem>()];
+pub const SYSTEMS: &[SystemEntry] = &[
+    SystemEntry::of::<Airline>(),
+    SystemEntry::of::<Ingest>(),
+    SystemEntry::of::<NewsFeed>(),
+    SystemEntry::of::<TradeSystem>(),
+];
 
 /// What a scenario must know of them.
 pub const KNOWN: &[ShippedSystem] = &{

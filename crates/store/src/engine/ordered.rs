@@ -27,6 +27,7 @@ use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -62,6 +63,10 @@ pub(crate) trait OrderedRow: Sized + 'static {
 
     /// The row that key and value make.
     fn of(key: Self::Key, value: Bytes) -> Self;
+    /// Whether files that are written anew keep it; `now_us` is in microseconds since 1970.
+    fn is_kept(_key: &Self::Key, _now_us: u64) -> bool {
+        true
+    }
 }
 
 /// The rows of a log in memory.
@@ -122,6 +127,11 @@ impl<R: OrderedRow> Ordered<R> {
         self.view.read().clone()
     }
 
+    /// Whether all rows are in memory.
+    pub(crate) fn has_no_runs(&self) -> bool {
+        self.view.read().runs.is_empty()
+    }
+
     fn active(&self) -> Option<Arc<Logged<R::Key>>> {
         self.view.read().tables.last().cloned()
     }
@@ -145,6 +155,27 @@ impl<K: Key> View<K> {
             sources.push(Box::new(TableRows { logged, begin, end, some: Vec::new().into_iter() }));
         }
         Merge::new(sources).map(|entry| entry.map(|(key, value)| R::of(key, value)))
+    }
+
+    /// The value of the row with this key.
+    pub(crate) fn get(&self, key: &K) -> io::Result<Option<Bytes>> {
+        let in_memory = self.tables.iter().rev().find_map(|logged| logged.table.read().get(key));
+        if in_memory.is_some() {
+            return Ok(in_memory);
+        }
+        for Levelled { run, .. } in self.runs.iter().rev() {
+            if let Some(value) = run.get(key)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The latest [`locality`](Key::locality) of all rows.
+    pub(crate) fn latest_time(&self) -> Option<u64> {
+        let runs = self.runs.iter().filter_map(|levelled| levelled.run.times());
+        let tables = self.tables.iter().filter_map(|logged| logged.table.read().times());
+        runs.chain(tables).map(|(_, latest)| latest).max()
     }
 
     /// Bytes in memory, roughly.
@@ -269,11 +300,14 @@ impl<R: OrderedRow> OrderedTable for Ordered<R> {
         let Some(old) = mergeable(&self.view.read().runs) else { return Ok(true) };
         let (store, id) = shared.next_run();
         let mut writer = RunWriter::create(&shared.disk, store, id)?;
+        let now_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
         let whole =
             |old: &Levelled<R::Key>| Box::new(old.run.from(Bound::Unbounded)) as Source<'_, R::Key, Bytes>;
         for (number, entry) in Merge::new(old.iter().map(whole).collect()).enumerate() {
             let (key, value) = entry?;
-            writer.push(&key, &value)?;
+            if R::is_kept(&key, now_us) {
+                writer.push(&key, &value)?;
+            }
             if number % 4096 == 0 && shared.is_closing.load(Ordering::Relaxed) {
                 return Ok(false); // the file that was begun is removed at the next start
             }

@@ -179,6 +179,11 @@ impl<R: Row> Rows<R> {
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
+
+    /// Calls `each` with every row.
+    pub(crate) fn each(&self, mut each: impl FnMut(&R)) {
+        (0..PARTS).for_each(|part| self.rows.each(part, &mut each));
+    }
 }
 
 impl<R: Row> Table for Rows<R> {

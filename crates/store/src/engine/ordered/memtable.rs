@@ -70,6 +70,11 @@ impl<K: Key> MemTable<K> {
         range.take(limit).map(|(key, place)| (*key, Bytes::copy_from_slice(self.value(*place)))).collect()
     }
 
+    /// The value of a row.
+    pub(crate) fn get(&self, key: &K) -> Option<Bytes> {
+        self.places.get(key).map(|place| Bytes::copy_from_slice(self.value(*place)))
+    }
+
     fn value(&self, (begin, length): (u32, u16)) -> &[u8] {
         &self.values[begin as usize..begin as usize + length as usize]
     }

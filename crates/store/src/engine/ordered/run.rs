@@ -226,6 +226,22 @@ impl<K: Key> Run<K> {
         RunEntries { run: self.clone(), block: first, times: None, bytes: Bytes::new(), at: 0, begin }
     }
 
+    /// The value of the row with this key.
+    pub(crate) fn get(self: &Arc<Self>, key: &K) -> io::Result<Option<Bytes>> {
+        let Some(block) = self.blocks.partition_point(|block| block.first <= *key).checked_sub(1) else {
+            return Ok(None);
+        };
+        let (earliest, latest) = self.blocks[block].times;
+        if !(earliest..=latest).contains(&key.locality()) {
+            return Ok(None);
+        }
+        match self.from(Bound::Included(*key)).next() {
+            Some(Ok((found, value))) if found == *key => Ok(Some(value)),
+            Some(Err(error)) => Err(error),
+            _ => Ok(None),
+        }
+    }
+
     /// The entries of the blocks that hold a time of one of these windows, in order, and with them others.
     pub(crate) fn around(self: &Arc<Self>, windows: Arc<[(u64, u64)]>) -> RunEntries<K> {
         RunEntries { times: Some(windows), ..self.from(Bound::Unbounded) }

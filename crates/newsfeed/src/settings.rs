@@ -1,0 +1,61 @@
+//! What can be set about a news feed.
+
+use tidemark_service::Setting;
+
+/// All settings, with their defaults.
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "fan_out",
+        default: "sync",
+        allowed: "sync or async",
+        help: "whether a post is in the feeds of all friends before it is answered, or soon after",
+    },
+    Setting {
+        name: "fan_out_within_s",
+        default: "2",
+        allowed: "1 to 3600",
+        help: "with async: no post is taken while one waits longer for its delivery; then posts are answered 503",
+    },
+    Setting {
+        name: "fan_out_waiting_max",
+        default: "10000",
+        allowed: "1 to 1000000",
+        help: "with async: posts that are not delivered yet; one more waits for room",
+    },
+    Setting {
+        name: "people",
+        default: "embedded",
+        allowed: "embedded",
+        help: "where participants and friends are kept: in this process",
+    },
+    Setting {
+        name: "feeds",
+        default: "embedded",
+        allowed: "embedded",
+        help: "where posts and feeds are kept: in this process",
+    },
+    Setting {
+        name: "search",
+        default: "embedded",
+        allowed: "embedded",
+        help: "what finds stories by their words: an index in this process",
+    },
+    Setting {
+        name: "search_mib_max",
+        default: "1024",
+        allowed: "16 to 1048576",
+        help: "MiB of the index in this process; when it is full the oldest stories are not found any more",
+    },
+    Setting {
+        name: "streams_max",
+        default: "10000",
+        allowed: "1 to 1000000",
+        help: "event streams open at once; one more is answered 503",
+    },
+    Setting {
+        name: "body_bytes_max",
+        default: "131072",
+        allowed: "32768 to 67108864",
+        help: "size of a request body; a larger one is answered 413",
+    },
+];

@@ -1,0 +1,379 @@
+//! The contract of the news feed, from outside, over HTTP.
+
+#[path = "../../service/tests/client/mod.rs"]
+mod client;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use client::{Client, Reply, eventually};
+use serde_json::{Value, json};
+use tidemark_newsfeed::NewsFeed;
+use tidemark_service::{Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
+
+struct Running {
+    addr: SocketAddr,
+    stop: Stop,
+    thread: Option<JoinHandle<Result<Served, ServiceError>>>,
+}
+
+impl Running {
+    fn start(settings: &[(&str, &str)]) -> Self {
+        Self::start_in(None, settings)
+    }
+
+    fn start_in(dir: Option<&Path>, settings: &[(&str, &str)]) -> Self {
+        let settings: BTreeMap<_, _> =
+            settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let options = Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data_dir: dir.map(Path::to_owned),
+            durability: if dir.is_some() { Durability::Synced } else { Durability::Memory },
+            workers: Some(2),
+            settings,
+            announce: false,
+        };
+        let server = NewsFeed::bind(options).unwrap();
+        let (addr, stop) = (server.addr(), Stop::new());
+        let triggered = stop.triggered();
+        let thread = std::thread::spawn(move || server.serve(triggered));
+        let mut client = Client::new(addr);
+        eventually("ready", || (client.get("/health").status == 200).then_some(()));
+        Running { addr, stop, thread: Some(thread) }
+    }
+
+    fn client(&self) -> Client {
+        Client::new(self.addr)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.trigger();
+        let ended = self.thread.take().unwrap().join();
+        if !std::thread::panicking() {
+            assert_eq!(ended.unwrap().unwrap().connections_cut, 0);
+        }
+    }
+}
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+fn send(client: &mut Client, path: &str, body: &Value) -> Reply {
+    client.request("POST", path, &[JSON], body.to_string().as_bytes())
+}
+
+fn made(client: &mut Client, path: &str, body: &Value) -> Value {
+    let reply = send(client, path, body);
+    assert_eq!(reply.status, 200, "{path} {body}: {}", reply.text());
+    reply.json()
+}
+
+/// A participant's id.
+fn participant(client: &mut Client, name: &str) -> u64 {
+    made(client, "/participant", &json!({"name": name}))["id"].as_u64().unwrap()
+}
+
+fn befriend(client: &mut Client, from: u64, to: u64) -> Value {
+    made(client, &format!("/participant/{from}/friends"), &json!({"to": format!("/participant/{to}")}))
+}
+
+fn post(client: &mut Client, poster: u64, story: &str) -> Value {
+    made(client, &format!("/participant/{poster}/outbound"), &json!({"subject": "s", "story": story}))
+}
+
+fn today() -> String {
+    let date = std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]).output().unwrap();
+    String::from_utf8(date.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_whole_visit_is_answered_as_published() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let joe = made(&mut client, "/participant", &json!({"name": "joe", "id": 99, "link": "x"}));
+    assert_eq!(joe, json!({"id": 1, "name": "joe", "link": "/participant/1"}));
+    assert_eq!(participant(&mut client, "larry \"ä\""), 2);
+    let reply = client.get("/participant/2");
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.json(), json!({"id": 2, "name": "larry \"ä\"", "link": "/participant/2"}));
+    assert_eq!(client.get("/participant?name=joe").json(), json!([joe]));
+
+    let body = json!({"from": "/participant/1", "to": "/participant/2"});
+    let friendship = made(&mut client, "/participant/1/friends", &body);
+    assert_eq!(friendship, json!({"id": 1, "from": "/participant/1", "to": "/participant/2"}));
+    assert_eq!(client.get("/participant/1/friends").json(), json!([friendship]));
+    let other_side = json!([{"id": 1, "from": "/participant/2", "to": "/participant/1"}]);
+    assert_eq!(client.get("/participant/2/friends").json(), other_side);
+
+    let before = today();
+    let item = json!({"from": "/participant/1", "occurred": "2014-01-05", "subject": "test subject", "story": "Test story"});
+    assert_eq!(made(&mut client, "/participant/1/outbound", &item), item);
+    let kept = client.get("/participant/1/outbound").json();
+    let occurred = kept[0]["occurred"].as_str().unwrap();
+    assert!([before, today()].iter().any(|day| day == occurred), "the server's day: {occurred}");
+    let outbound = json!({"from": "/participant/1", "occurred": occurred, "subject": "test subject", "story": "Test story"});
+    assert_eq!(kept, json!([outbound]));
+    let mut inbound = outbound;
+    inbound["to"] = "/participant/2".into();
+    assert_eq!(client.get("/participant/2/inbound").json(), json!([inbound]));
+    assert_eq!(client.get("/participant/1/inbound").text(), "[]");
+    assert_eq!(client.get("/outbound?keywords=TEST").json(), json!(["/participant/1"]));
+    assert_eq!(client.get("/outbound?keywords=nothing+story").json(), json!(["/participant/1"]));
+    assert_eq!(client.get("/outbound?keywords=subject").text(), "[]", "only stories are searched");
+    assert_eq!(client.get("/behind").text(), "0");
+}
+
+#[test]
+fn forms_are_answered_as_arrays() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let mut form = |path: &str, body: &str| {
+        let reply = client.request("POST", path, &[FORM], body.as_bytes());
+        assert_eq!(reply.status, 200, "{path} {body}: {}", reply.text());
+        reply.json()
+    };
+    let [moe, larry] =
+        [1, 2].map(|id| json!({"id": id, "name": "Moe H", "link": format!("/participant/{id}")}));
+    assert_eq!(form("/participant", "name=Moe+H"), json!([moe]));
+    assert_eq!(form("/participant", "name=Moe%20H"), json!([larry]));
+    let friendship = form("/participant/1/friends", "from=1&to=2");
+    assert_eq!(friendship, json!([{"id": 1, "from": moe, "to": larry}]));
+    let posted = form("/participant/1/outbound", "occurred=2014-01-0&subject=a+b&story=c");
+    assert_eq!(
+        posted,
+        json!([{"from": "/participant/1", "occurred": "2014-01-0", "subject": "a b", "story": "c"}])
+    );
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_a_reason() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    participant(&mut client, "joe");
+    let mut refused = |method: &str, path: &str, body: &str, status: u16| {
+        let reply = client.request(method, path, &[JSON], body.as_bytes());
+        assert_eq!(reply.status, status, "{method} {path} {body}: {}", reply.text());
+        let body = reply.json();
+        assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{path}: {body}");
+        assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
+    };
+    let long = format!(r#"{{"name":"{}"}}"#, "ä".repeat(51));
+    for body in ["", "{", "[]", "{}", r#"{"name":null}"#, r#"{"name":7}"#, r#"{"name":"  "}"#, &long] {
+        refused("POST", "/participant", body, 400);
+    }
+    let large = format!(r#"{{"subject":"s","story":"{}"}}"#, "x".repeat(15_001));
+    for body in ["", "{}", r#"{"subject":"s"}"#, r#"{"story":"s"}"#, r#"{"subject":"s","story":""}"#, &large]
+    {
+        refused("POST", "/participant/1/outbound", body, 400);
+    }
+    for body in ["{}", r#"{"to":"x"}"#, r#"{"to":"/participant/1"}"#, r#"{"to":-2}"#, r#"{"to":""}"#] {
+        refused("POST", "/participant/1/friends", body, 400);
+    }
+    refused("POST", "/participant/1/friends", r#"{"to":"/participant/2"}"#, 404);
+    refused("POST", "/participant/2/friends", r#"{"to":"/participant/1"}"#, 404);
+    refused("POST", "/participant/2/outbound", r#"{"subject":"s","story":"s"}"#, 404);
+    for id in ["0", "-1", "x", "1x", "1.0", "99999999999999999999", "%20"] {
+        for below in ["", "/friends", "/inbound", "/outbound", "/inbound/stream"] {
+            refused("GET", &format!("/participant/{id}{below}"), "", 400);
+        }
+    }
+    for below in ["", "/friends", "/inbound", "/outbound", "/inbound/stream"] {
+        refused("GET", &format!("/participant/2{below}"), "", 404);
+    }
+    for path in ["/outbound", "/outbound?keywords=", "/outbound?keywords=+", "/outbound?x=y", "/participant"]
+    {
+        refused("GET", path, "", 400);
+    }
+    for query in ["limit=0", "limit=1001", "limit=x", "cursor=x", "cursor=1-", "cursor=-1"] {
+        refused("GET", &format!("/participant/1/inbound?{query}"), "", 400);
+        refused("GET", &format!("/participant/1/friends?{query}"), "", 400);
+    }
+    refused("GET", "/nowhere", "", 404);
+    refused("DELETE", "/participant/1", "", 405);
+    refused("PUT", "/outbound", "", 405);
+    assert_eq!(client.request("DELETE", "/participant/1", &[], b"").header("allow"), Some("GET,HEAD"));
+}
+
+#[test]
+fn a_friendship_is_symmetric_and_there_is_one() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let ids: Vec<_> = (0..4).map(|_| participant(&mut client, "x")).collect();
+    let first = befriend(&mut client, ids[0], ids[1])["id"].clone();
+    assert_eq!(befriend(&mut client, ids[0], ids[1])["id"], first);
+    assert_eq!(befriend(&mut client, ids[1], ids[0])["id"], first);
+    befriend(&mut client, ids[2], ids[0]);
+    befriend(&mut client, ids[0], ids[3]);
+    let friends = client.get(&format!("/participant/{}/friends", ids[0])).json();
+    let others: Vec<_> =
+        friends.as_array().unwrap().iter().map(|friend| friend["to"].as_str().unwrap()).collect();
+    assert_eq!(others, ["/participant/2", "/participant/3", "/participant/4"]);
+
+    post(&mut client, ids[0], "once");
+    for reader in &ids[1..] {
+        let inbound = client.get(&format!("/participant/{reader}/inbound")).json();
+        assert_eq!(inbound.as_array().unwrap().len(), 1, "each friend has it once");
+    }
+    befriend(&mut client, ids[1], ids[2]);
+    assert_eq!(
+        client.get("/participant/3/inbound").json().as_array().unwrap().len(),
+        1,
+        "not what was before"
+    );
+}
+
+#[test]
+fn lists_are_read_page_by_page() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let reader = participant(&mut client, "reader");
+    for number in 0..25 {
+        let poster = participant(&mut client, &format!("poster {number}"));
+        befriend(&mut client, reader, poster);
+        post(&mut client, poster, &format!("story {number}"));
+    }
+    let mut pages = |list: &str, limit: usize| {
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let reply = client.get(&format!("/participant/{reader}/{list}?limit={limit}&cursor={cursor}"));
+            let page = reply.json();
+            assert!(page.as_array().unwrap().len() <= limit);
+            all.extend(page.as_array().unwrap().iter().cloned());
+            match reply.header("next-cursor") {
+                Some(next) => cursor = next.to_owned(),
+                None => return all,
+            }
+        }
+    };
+    for list in ["friends", "inbound"] {
+        let whole = pages(list, 1000);
+        assert_eq!(whole.len(), 25);
+        for limit in [1, 7, 24, 25, 26] {
+            assert_eq!(pages(list, limit), whole, "{list} by {limit}");
+        }
+    }
+    let stories: Vec<_> =
+        pages("inbound", 10).iter().map(|item| item["story"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(stories, (0..25).rev().map(|number| format!("story {number}")).collect::<Vec<_>>());
+    let found = client.get("/outbound?keywords=story&limit=3").json();
+    assert_eq!(found, json!(["/participant/26", "/participant/25", "/participant/24"]));
+}
+
+#[test]
+fn everything_is_there_after_a_restart_and_is_found() {
+    for fan_out in ["sync", "async"] {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = [("fan_out", fan_out)];
+        let mut expected = Vec::new();
+        for life in 0..3 {
+            let running = Running::start_in(Some(dir.path()), &settings);
+            let mut client = running.client();
+            if life == 0 {
+                assert_eq!([participant(&mut client, "a"), participant(&mut client, "b")], [1, 2]);
+                befriend(&mut client, 1, 2);
+            }
+            post(&mut client, 1, &format!("life{life}"));
+            expected.insert(0, format!("life{life}"));
+            eventually("delivered", || (client.get("/behind").text() == "0").then_some(()));
+            let inbound = client.get("/participant/2/inbound").json();
+            let stories: Vec<_> =
+                inbound.as_array().unwrap().iter().map(|item| item["story"].clone()).collect();
+            assert_eq!(stories, expected);
+            for before in 0..=life {
+                assert_eq!(
+                    client.get(&format!("/outbound?keywords=LIFE{before}")).json(),
+                    json!(["/participant/1"])
+                );
+            }
+            assert_eq!(participant(&mut client, "more"), 3 + life);
+        }
+    }
+}
+
+#[test]
+fn many_at_once_lose_and_double_nothing() {
+    for fan_out in ["sync", "async"] {
+        let running = Running::start(&[("fan_out", fan_out), ("fan_out_waiting_max", "3")]);
+        let mut client = running.client();
+        let readers: Vec<_> = (0..3).map(|_| participant(&mut client, "reader")).collect();
+        let posters: Vec<_> = (0..4).map(|_| participant(&mut client, "poster")).collect();
+        for (poster, reader) in
+            posters.iter().flat_map(|poster| readers.iter().map(move |reader| (poster, reader)))
+        {
+            befriend(&mut client, *poster, *reader);
+        }
+        let threads: Vec<_> = posters
+            .iter()
+            .map(|&poster| {
+                let mut client = running.client();
+                std::thread::spawn(move || {
+                    (0..40).for_each(|number| drop(post(&mut client, poster, &format!("{poster} {number}"))));
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        eventually("delivered", || (client.get("/behind").text() == "0").then_some(()));
+        for reader in readers {
+            let inbound = client.get(&format!("/participant/{reader}/inbound")).json();
+            let stories: Vec<_> =
+                inbound.as_array().unwrap().iter().map(|item| item["story"].to_string()).collect();
+            let different: BTreeSet<_> = stories.iter().collect();
+            assert_eq!((stories.len(), different.len()), (160, 160), "{fan_out}");
+        }
+    }
+}
+
+#[test]
+fn the_stream_tells_of_what_comes_in() {
+    use std::io::{BufRead, BufReader, Write};
+    let running = Running::start(&[("streams_max", "1")]);
+    let mut client = running.client();
+    let (joe, ann) = (participant(&mut client, "joe"), participant(&mut client, "ann"));
+    befriend(&mut client, joe, ann);
+    let mut socket = std::net::TcpStream::connect(running.addr).unwrap();
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    write!(socket, "GET /participant/{ann}/inbound/stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut lines = BufReader::new(socket).lines().map(|line| line.unwrap());
+    assert!(lines.any(|line| line.eq_ignore_ascii_case("content-type: text/event-stream")));
+    assert!(lines.any(|line| line == ": alive"));
+    assert_eq!(client.get("/participant/1/inbound/stream").status, 503, "there may be one");
+    post(&mut client, joe, "live");
+    let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned)).unwrap();
+    let item: Value = serde_json::from_str(&data).unwrap();
+    assert_eq!((&item["story"], &item["to"]), (&json!("live"), &json!("/participant/2")));
+    // the server ends it when it stops
+}
+
+#[test]
+fn operations_are_counted() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let ids: Vec<_> = (0..3).map(|_| participant(&mut client, "x")).collect();
+    befriend(&mut client, ids[0], ids[1]);
+    befriend(&mut client, ids[0], ids[2]);
+    post(&mut client, ids[0], "story");
+    client.get("/outbound?keywords=story");
+    let metrics = client.get("/metrics");
+    let counted = |operation: &str| {
+        let start = format!("newsfeed_operation_seconds_count{{operation=\"{operation}\"}} ");
+        metrics.text().lines().find_map(|line| line.strip_prefix(&start).map(str::to_owned)).expect(operation)
+    };
+    let expected =
+        [("participant_post", "3"), ("friend_store", "2"), ("outbound_store", "1"), ("inbound_store", "2")];
+    for (operation, count) in expected.into_iter().chain([("outbound_search", "1"), ("outbound_post", "1")]) {
+        assert_eq!(counted(operation), count, "{operation}");
+    }
+    assert!(
+        metrics.text().contains("fan_out=\"sync\"") && metrics.text().contains("newsfeed_minute_p95_seconds")
+    );
+}
+
+#[test]
+fn the_description_is_of_what_is_served() {
+    let running = Running::start(&[]);
+    client::described_is_served(&mut running.client());
+}
