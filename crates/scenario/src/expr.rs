@@ -9,6 +9,7 @@ mod eval;
 pub(crate) mod function;
 mod node;
 pub(crate) mod parse;
+mod zipf;
 
 use std::sync::Arc;
 

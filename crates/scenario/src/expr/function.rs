@@ -3,6 +3,7 @@
 use super::date::{date, epoch_ms};
 use super::eval::{Absent, Bytes, Got, Machine, Made, NO_NUMBER, Number, operand as needed};
 use super::node::Node;
+use super::zipf::{YCSB_EXPONENT, Zipf};
 
 /// Longest text that one function makes on its own (`pad`, `random_text`), bytes.
 const MADE_TEXT_MAX: i64 = 65_536;
@@ -100,6 +101,34 @@ functions! {
                 m.made.push(byte);
             }
         })
+    };
+    "random_numbers" "random_numbers(count, low, high)" "random whole numbers as one text, with spaces between" 3..=3 varies
+        |m, a| {
+        let (count, low, high) = (whole(m, &a[0])?, whole(m, &a[1])?, whole(m, &a[2])?);
+        make(m, |m| {
+            let begin = m.made.len();
+            for number in 0..count {
+                if m.made.len() - begin > MADE_TEXT_MAX as usize {
+                    break;
+                }
+                if number > 0 {
+                    m.made.push(b' ');
+                }
+                let random = m.random.i64(low..=high.max(low));
+                m.made.extend_from_slice(itoa::Buffer::new().format(random).as_bytes());
+            }
+        })
+    };
+    "zipf" "zipf(n) or zipf(n, exponent)" "a whole number from 1 to n, small ones more often: k in proportion to 1/k^exponent, 0.99 where none is said" 1..=2 varies |m, a| {
+        let n = whole(m, &a[0])?.max(1);
+        let exponent = match a.get(1) {
+            Some(exponent) => match operand(m, exponent)? {
+                Number::Int(value) => value as f64,
+                Number::Real(value) => value,
+            },
+            None => YCSB_EXPONENT,
+        };
+        Ok(Got::Int(Zipf::new(n as f64, exponent).pick(|| m.random.f64())))
     };
     "uuid" "uuid()" "a new random UUID (version 4)" 0..=0 varies |m, _| {
         let bytes = m.random.u128(..).to_le_bytes();
