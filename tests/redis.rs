@@ -320,6 +320,31 @@ fn what_was_acknowledged_is_read_back_also_later_and_the_password_is_kept_nowher
     assert!(status == Some(1) && told.contains("3 lost"), "{status:?} {told}");
 }
 
+#[test]
+fn a_pattern_that_matches_nothing_and_what_an_earlier_run_left_are_told() {
+    let redis = Redis::start(&[]);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let scenario = |keys: &str| {
+        format!(
+            "system: {{url: \"redis://127.0.0.1:{}\"}}{}load: {{users: 4, hold: 2s}}\nlimits: {{sessions: 40}}\n",
+            redis.port,
+            ENTERED.replace("keys: \"m:*\"", &format!("keys: \"{keys}\""))
+        )
+    };
+    let reasons = |(output, result): (Output, Value)| {
+        assert_eq!(output.status.code(), Some(1), "{result:#}");
+        result["verdict"]["reasons"].to_string()
+    };
+    let told = reasons(run(folder.path(), &scenario("nothing:*")));
+    assert!(told.contains("no key matches \\\"nothing:*\\\""), "{told}");
+    assert!(told.contains("the database has 45 others, \\\"m:"), "{told}");
+    let told = reasons(run(folder.path(), &scenario("m:*")));
+    assert!(told.contains("or an earlier run left it under their keys"), "{told}");
+    redis.says("FLUSHALL");
+    let (output, result) = run(folder.path(), &scenario("m:*"));
+    assert_eq!(output.status.code(), Some(0), "{result:#}");
+}
+
 /// A Redis that the run starts, killed in the midst of the load and started again.
 #[test]
 fn what_a_killed_redis_did_not_keep_is_lost_and_told() {

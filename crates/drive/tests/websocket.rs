@@ -267,7 +267,7 @@ fn a_close_in_the_midst_is_a_reset_and_ends_what_needs_it() {
     assert_eq!(outcomes(&labels, &sum, "Untold"), [(Outcome::Reset, 5)]);
     let details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
     assert!(details.contains(&"the other side closed the WebSocket with code 1011: tired"), "{details:?}");
-    assert!(details.contains(&"there is no WebSocket any more"), "{details:?}");
+    assert!(details.contains(&"there is no WebSocket any more, or ws connect failed"), "{details:?}");
 }
 
 #[test]

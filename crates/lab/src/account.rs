@@ -160,7 +160,10 @@ impl Account {
                 end.held,
                 "requests waited in the driver, as the server came to take fewer at once; service times contain it",
             ),
-            (end.unexpected_messages, "messages came over WebSockets that no step took"),
+            (
+                end.unexpected_messages,
+                "messages came over WebSockets that no step took, over the whole run: tables count its measured window only",
+            ),
             (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
@@ -479,6 +482,17 @@ mod tests {
             "calls over a WebSocket at /rpc, up to 100 calls at once on each connection; 250 were wanted, but the \
              server takes no more"
         );
+    }
+
+    #[test]
+    fn messages_that_no_step_took_are_of_the_whole_run() {
+        let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+        let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+        let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        account.drove(&DriveEnd { unexpected_messages: 3, ..DriveEnd::default() }, &summary);
+        let told = "3 messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
+        assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
     }
 
     #[test]

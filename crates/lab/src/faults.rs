@@ -183,6 +183,17 @@ impl Faults {
         Some(format!("`{}` did not come back after `{}`: {reason}", record.target, record.fault))
     }
 
+    /// What was killed or stopped and is not ready again, once all is over.
+    pub fn still_down(&self) -> Vec<String> {
+        let is_down = |record: &&Record| {
+            record.is_not_put_right() && self.records.iter().all(|other| !is_raised_by(record, other))
+        };
+        let say = |record: &Record| {
+            format!("{} was not ready again when the load ended, after `{}`", record.target, record.fault)
+        };
+        self.records.iter().filter(is_down).map(say).collect()
+    }
+
     /// Whether what lies between two moments may feel a fault.
     pub fn are_felt(&self, from_us: u64, to_us: u64) -> bool {
         self.records.iter().any(|record| {
@@ -233,12 +244,12 @@ impl Faults {
             if !(is_half_up || is_down && (name == SYSTEM || self.plan.iter().any(comes_back))) {
                 continue;
             }
-            let text = match handle.restart(patience) {
-                Ok(()) => format!("{name} is started again, after the load"),
-                Err(error) => format!("{name} could not be started again: {error}"),
+            let (kind, text) = match handle.restart(patience) {
+                Ok(()) => ("healed", format!("{name} is started again, after the load")),
+                Err(error) => ("fault", format!("{name} could not be started again: {error}")),
             };
             let at_us = microseconds(self.epoch.elapsed()) as i64;
-            events.push(Event { at_us, kind: "healed".into(), text });
+            events.push(Event { at_us, kind: kind.into(), text });
         }
         events
     }
@@ -286,6 +297,11 @@ fn record(fault: &Fault) -> Record {
 /// Whether what healed it is only the begin of a start.
 fn restarts(record: &Record) -> bool {
     record.kind == FaultKind::Kill.word() || record.kind == FaultKind::Stop.word()
+}
+
+/// Whether what a fault took down was ready again with a later one.
+fn is_raised_by(record: &Record, other: &Record) -> bool {
+    other.target == record.target && other.ready_us > record.begin_us
 }
 
 /// The thread of one target.

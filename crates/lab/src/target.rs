@@ -1,6 +1,5 @@
 //! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
-use std::borrow::Cow;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -8,80 +7,39 @@ use std::time::Duration;
 
 use tidemark_drive::{Address, Protocol, Redis, Stream, Target, Tls};
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
+use tidemark_scenario::system_url::{Spoken, SystemUrl};
 
 use crate::error::LabError;
 
 /// What a `connect to` that names a unix socket begins with.
 const UNIX: &str = "unix:";
-/// Where Redis listens if nobody says otherwise.
+/// Where servers listen if nobody says otherwise.
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 const REDIS_PORT: u16 = 6379;
 
-/// Reads and resolves `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, `redis://` or `rediss://`, by the
-/// system's policy. Where the system says what to connect to,
-/// the URL's host is only spoken of, not looked up.
+/// Reads a URL and resolves its host by the system's policy. Where the system says what to connect to, the host is only
+/// spoken of, not looked up.
 pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
-    let url = url::Url::parse(text).map_err(|error| wrong(format!("{error}; write http://HOST:PORT")))?;
-    let is_secure = match url.scheme() {
-        "http" | "ws" => false,
-        "https" | "wss" => true,
-        "redis" => return redis(&url, false, system).map_err(wrong),
-        "rediss" => return redis(&url, true, system).map_err(wrong),
-        other => {
-            let reason = format!("`{other}` is not supported; write http://HOST:PORT, https:// or redis://");
-            return Err(wrong(reason));
+    let url = SystemUrl::read(text).map_err(wrong)?;
+    let (protocol, own_port, authority, base_path) = match url.spoken {
+        Spoken::Http { base_path } => {
+            let authority = url.port.map_or_else(|| url.host.clone(), |port| format!("{}:{port}", url.host));
+            (Protocol::Http1, if url.is_secure { HTTPS_PORT } else { HTTP_PORT }, authority, base_path)
+        }
+        Spoken::Redis { speaks_3, login, database } => {
+            let login = login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
+            let redis = Redis::new(speaks_3, login, database);
+            (Protocol::Redis(redis), REDIS_PORT, url.host.clone(), String::new())
         }
     };
-    if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
-        return Err(wrong("it may hold only a host, a port and the beginning of the path".into()));
-    }
-    let host = url.host_str().ok_or_else(|| wrong("it names no host".into()))?;
-    let port = url.port_or_known_default().unwrap_or(80);
-    let address = address(host, port, system).map_err(wrong)?;
-    let tls = tls(host, is_secure, system).map_err(wrong)?;
     Ok(Target {
-        address,
-        tls,
-        protocol: Protocol::Http1,
-        authority: url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
-        base_path: url.path().trim_end_matches('/').to_owned(),
-    })
-}
-
-/// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?protocol=3]`, as Redis' own tools write it.
-fn redis(url: &url::Url, is_secure: bool, system: &System) -> Result<Target, String> {
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?;
-    let decoded = |text: &str| {
-        let text = percent_encoding::percent_decode_str(text).decode_utf8();
-        text.map(Cow::into_owned).map_err(|_| "user and password are UTF-8, percent-encoded".to_owned())
-    };
-    let user = decoded(url.username())?;
-    let password = url.password().map(decoded).transpose()?;
-    if password.is_none() && !user.is_empty() {
-        return Err("it names a user without a password; write redis://USER:PASSWORD@HOST".into());
-    }
-    let database = match url.path().trim_start_matches('/') {
-        "" => None,
-        number => Some(number.parse().map_err(|_| format!("`{number}` is not the number of a database"))?),
-    };
-    let mut speaks_3 = false;
-    for (name, value) in url.query_pairs() {
-        speaks_3 = match (&*name, &*value) {
-            ("protocol", "3" | "resp3") => true,
-            ("protocol", "2" | "resp2") => false,
-            _ => return Err(format!("`{name}={value}` is not known there; protocol=3 or protocol=2 is")),
-        };
-    }
-    if url.fragment().is_some() {
-        return Err("such a URL has no fragment (#)".into());
-    }
-    let login = password.as_deref().map(|password| (user.as_str(), password));
-    Ok(Target {
-        address: address(host, url.port().unwrap_or(REDIS_PORT), system)?,
-        tls: tls(host, is_secure, system)?,
-        protocol: Protocol::Redis(Redis::new(speaks_3, login, database)),
-        authority: host.to_owned(),
-        base_path: String::new(),
+        address: address(&url.host, url.port.unwrap_or(own_port), system).map_err(wrong)?,
+        tls: tls(&url.host, url.is_secure, system).map_err(wrong)?,
+        protocol,
+        authority,
+        base_path,
     })
 }
 

@@ -119,7 +119,10 @@ pub fn verify(
         Ok((search, counted)) => summary::Ledger {
             sent: ledger.sent(),
             acknowledged: of,
-            verified: Some(verified(&ledger, &search, counted, begin.elapsed())),
+            verified: Some(Verified {
+                hint: contents.hint(),
+                ..verified(&ledger, &search, counted, begin.elapsed())
+            }),
             not_verified: None,
             torn: ledger.torn(),
         },
@@ -277,6 +280,7 @@ fn verified(ledger: &Ledger, search: &Search<'_>, counted: Option<u64>, took: Du
         different: findings.different,
         foreign: findings.foreign,
         counted,
+        hint: None,
         took_s: took.as_secs_f64(),
         verified_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         lost_when,

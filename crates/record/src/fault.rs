@@ -75,6 +75,12 @@ pub struct Dip {
 }
 
 impl Fault {
+    /// Whether it took something down that was not ready again by the end of the load.
+    pub fn is_not_put_right(&self) -> bool {
+        let takes_down = matches!(self.kind.as_str(), "kill" | "stop");
+        takes_down && self.begin_us.is_some() && self.error.is_none() && self.right_us().is_none()
+    }
+
     /// When it was put right: undone, and what had to be started again was ready. None where it was not.
     pub fn right_us(&self) -> Option<u64> {
         match self.kind.as_str() {

@@ -226,6 +226,9 @@ pub struct Verified {
     /// What the system itself says that it holds, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u64>,
+    /// What may be wrong with the question, where the store showed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// How long the search took, seconds.
     pub took_s: f64,
     /// When the search ended, RFC 3339, UTC.

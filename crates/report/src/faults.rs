@@ -38,6 +38,9 @@ fn row(fault: &Fault) -> [String; 8] {
 pub fn parts(fault: &Fault) -> Vec<String> {
     let Some(begin_us) = fault.begin_us else { return vec!["did not happen".into()] };
     let mut parts = vec![format!("at {}", seconds(begin_us as f64 / 1e6))];
+    if fault.is_not_put_right() {
+        parts.push("not ready again by the end of the load".into());
+    }
     let Some(dip) = fault.dip else { return parts };
     parts.push(match dip.depth {
         depth if depth < NO_DIP => "no dip".into(),
@@ -132,6 +135,9 @@ mod tests {
             parts(&Fault { dip: Some(never_back), ..fault.clone() })[1..3],
             ["no dip", "not back within 20s"]
         );
+        let down = Fault { kind: "kill".into(), dip: None, ..fault.clone() };
+        assert_eq!(parts(&down), ["at 12s", "not ready again by the end of the load"]);
+        assert_eq!(parts(&Fault { ready_us: Some(14_000_000), ..down }), ["at 12s"]);
         let never = Fault { fault: "x".into(), ..Fault::default() };
         assert_eq!(parts(&never), ["did not happen"]);
         assert_eq!(row(&never)[1..3], ["never", "-"]);

@@ -56,6 +56,7 @@ pub mod slot;
 pub mod source;
 mod steps;
 mod store_facts;
+pub mod system_url;
 pub mod template;
 pub mod units;
 mod yaml;

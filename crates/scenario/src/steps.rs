@@ -19,7 +19,7 @@ pub(crate) mod websocket;
 mod when;
 
 use crate::compile::{Session, Whole};
-use crate::grammar::{Key, Record, Shape};
+use crate::grammar::{Key, Record, Scalar, Shape};
 use crate::source::step::Reading;
 use crate::yaml::Node;
 
@@ -86,6 +86,14 @@ pub(crate) fn reading(verb: &str) -> Option<&'static Reading> {
 pub(crate) fn keys(step: &Node) -> impl Iterator<Item = &'static Key> {
     let kind = Step::of(step).map(|step| step.kind);
     kind.into_iter().chain(kinds()).flat_map(|kind| kind.record.all_keys())
+}
+
+/// Whether this key of a step maps names of the author's to values.
+pub(crate) fn has_values(key: &str) -> bool {
+    let is_such = |shape: &Shape| {
+        matches!(shape, Shape::Tree | Shape::Map(_, Shape::Scalar(Scalar::Value | Scalar::Template)))
+    };
+    kinds().flat_map(|kind| kind.record.all_keys()).any(|known| known.name == key && is_such(&known.shape))
 }
 
 /// Reports what cannot stand beside steps of each kind.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{Answer, Sent, User, World};
 use tidemark_scenario::plan::{LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing};
-use tidemark_scenario::{Plan, load_text};
+use tidemark_scenario::{Plan, check_text, load_text};
 
 fn plan(text: &str) -> Plan {
     load_text("t.yaml", text, Path::new("."), &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
@@ -317,6 +317,33 @@ limits: {connections: 50, waiting: 0, connect timeout: 1s, body: 64KiB, drain: 2
     assert_eq!(plan.sessions.iter().map(|kind| kind.weight).collect::<Vec<_>>(), [9, 1]);
     assert!(plan.sessions[1].keep_cookies && !plan.sessions[0].keep_cookies);
     assert_eq!(plan.prepare.unwrap().ops.len(), 2);
+}
+
+#[test]
+fn a_command_is_split_as_a_shell_does_it() {
+    let read = |command: &str| {
+        let text = format!(
+            "settings: {{size: 5}}\nsystem:\n  command: {command}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let words = plan.map(|plan| match plan.system.origin {
+            SystemOrigin::Command(words) => words,
+            other => panic!("{other:?}"),
+        });
+        (words.unwrap_or_default(), told.to_string())
+    };
+    assert_eq!(
+        read("sh -c \"echo hi; exec s {port} ${size}\" 'a  b'").0,
+        ["sh", "-c", "echo hi; exec s {port} 5", "a  b"]
+    );
+    assert_eq!(read("[sh, -c, \"echo 'hi\"]").0, ["sh", "-c", "echo 'hi"], "a list is its words as they are");
+    for (command, said) in [
+        ("sh -c \"echo hi", "t.yaml:3:12: a quote in this command is not closed"),
+        ("\"''\"", "t.yaml:3:12: this command is empty"),
+    ] {
+        let (words, told) = read(command);
+        assert!(words.is_empty() && told.contains(said), "{command}: {words:?} {told}");
+    }
 }
 
 #[test]

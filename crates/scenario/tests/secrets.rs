@@ -18,7 +18,8 @@ fn a_plans_texts_hold_no_secret() {
 name: trial
 # the key was once given-outside, now it is written-here
 settings: {api_key: written-here, token_bytes: 64KiB, n: 5}
-system: {url: 'http://me:mine@host', command: [./server, --admin-password, hunter2, --port, 80]}
+system: {url: 'http://host', command: [./server, --admin-password, hunter2, --port, 80]}
+stores: {people: {product: postgres, url: 'postgres://me:mine@host', when: false}}
 "#;
     let text = text.replace(", command: [./server, --admin-password, hunter2, --port, 80]", "")
         + r#"sessions:
@@ -38,7 +39,8 @@ verify: {contents: {GET: /all, items: $}, headers: {X-Auth-Token: of-verify}}"#
     let wanted = [
         "# the key was once ***, now it is ***",
         r#"settings: {api_key: "***", token_bytes: 64KiB, n: 5}"#,
-        r#"system: {url: "http://***@host"}"#,
+        "system: {url: 'http://host'}",
+        r#"stores: {people: {product: postgres, url: "postgres://***@host", when: false}}"#,
         r#"      - POST: "/a?access_token=***&n=${n}&key=${api_key}""#,
         r#"          Authorization: "Bearer ***""#,
         r#"          Cookie: "***${n}""#,

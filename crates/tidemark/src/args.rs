@@ -128,12 +128,12 @@ pub struct RunArguments {
 #[command(after_help = format!("\
 Examples:
   tidemark serve airline
-  tidemark serve airline --listen 127.0.0.1:0 --data ./data --durability buffered --set customers=10000
+  tidemark serve airline --listen 127.0.0.1:0 --durability buffered
   tidemark serve ingest --data ./data --set waiting_max=4096
   tidemark serve trade --workers 1
 
 {}
-Once it is ready it prints one line on standard output: listening http://ADDRESS; until then /health is 503.
+Once it is ready it prints one line on standard output: listening http://ADDRESS; until then /health is 503. \
 Logs go to standard error.", crate::systems::settings_help()))]
 pub struct ServeArguments {
     /// The name of a shipped system
@@ -145,8 +145,8 @@ pub struct ServeArguments {
     /// Where its data is stored; without it, in a temporary directory that is removed at the end
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// When a write is acknowledged
-    #[arg(long, value_enum, default_value_t = Durability::Synced)]
+    /// When a write is acknowledged: synced, once it is on disk; buffered, once the operating system has it; memory, at once, as it is stored in memory only
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Durability::Synced, hide_possible_values = true)]
     pub durability: Durability,
     /// A setting of the system (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
@@ -211,12 +211,12 @@ pub struct ReportArguments {
 /// `tidemark verify`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads everything that the system holds, as `verify:` in the run's scenario says, compares it with the run's ledger, and
-writes the result into the run. It also works for a run whose driver was killed. A search that is cut short does not
-replace an earlier result. A run does not store its secrets: those that `verify:` needs are read from the environment
+Reads everything that the system holds, as `verify:` in the run's scenario says, compares it with the run's ledger, and \
+writes the result into the run. It also works for a run whose driver was killed. A search that is cut short does not \
+replace an earlier result. A run does not store its secrets: those that `verify:` needs are read from the environment \
 again, or given with --set.
 
-Exit status: 0 nothing lost (or no more than the objectives allow), 1 something lost, doubled or changed, 2 wrong use,
+Exit status: 0 nothing lost (or no more than the objectives allow), 1 something lost, doubled or changed, 2 wrong use, \
 3 not verified, 130 stopped.
 
 Examples:

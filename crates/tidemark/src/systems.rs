@@ -50,13 +50,13 @@ pub fn default_of(system: &str, name: &str) -> Option<&'static str> {
     shipped(system)?.settings.iter().find(|setting| setting.name == name).map(|setting| setting.default)
 }
 
-/// What there is to serve, and the settings of each, for the help.
+/// What there is to serve, and the settings of each, for the help. A line that is broken keeps its indentation.
 pub fn settings_help() -> String {
     let line = |Setting { name, default, allowed, help }: &Setting| {
-        format!("  {name:<16} {help} (from {allowed}; else {default})\n")
+        format!("  {name}\n      {help} (from {allowed}; else {default})\n")
     };
     let lines = |settings: &[Setting]| settings.iter().map(line).collect::<String>();
-    let systems = SYSTEMS.iter().map(|system| format!("  {:<16} {}\n", system.name, system.description));
+    let systems = SYSTEMS.iter().map(|system| format!("  {:<9}{}\n", system.name, system.description));
     let of_one = |system: &SystemEntry| {
         let SystemEntry { name, settings, .. } = system;
         format!("Settings of {name}:\n{}\n", lines(settings))

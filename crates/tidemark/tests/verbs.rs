@@ -236,6 +236,42 @@ fn a_load_without_its_data_is_status_3() {
 }
 
 #[test]
+fn help_has_no_line_that_is_broken_twice_or_loses_its_indentation() {
+    let folder = folder();
+    for verb in ["run", "hit", "serve", "check", "report", "verify"] {
+        let output = tidemark(folder.path(), &[verb, "--help"]).env("COLUMNS", "80").output().unwrap();
+        let help = stdout(&output);
+        for (at, pair) in help.lines().collect::<Vec<_>>().windows(2).enumerate() {
+            assert!(pair[0].chars().count() <= 80, "{verb}, line {}: {}", at + 1, pair[0]);
+            // in a paragraph only the last line is short
+            let is_text = |line: &str| line.starts_with(|c: char| c.is_ascii_alphanumeric());
+            let is_head = pair[0].ends_with(':');
+            assert!(
+                !(is_text(pair[0]) && is_text(pair[1])) || is_head || pair[0].chars().count() > 60,
+                "{verb}, line {}: {}",
+                at + 1,
+                pair[0]
+            );
+        }
+        // all verbs show their options in columns, none one below the other
+        assert!(!help.contains("Possible values:"), "{verb}: {help}");
+        // and no example is broken
+        let example = |line: &&str| line.starts_with("  tidemark ");
+        let examples = help.lines().zip(help.lines().skip(1)).filter(|(line, _)| example(line));
+        for (line, next) in examples {
+            assert!(next.is_empty() || example(&next), "{verb}: {line}");
+        }
+    }
+    let help = stdout(&tidemark(folder.path(), &["serve", "--help"]).env("COLUMNS", "80").output().unwrap());
+    let (_, settings) = help.split_once("Settings of ingest:\n").unwrap();
+    let (settings, _) = settings.split_once("\n\n").unwrap();
+    for line in settings.lines() {
+        let indent = line.len() - line.trim_start().len();
+        assert!(indent == 2 && !line.trim().contains(' ') || indent == 6, "{line}");
+    }
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = folder();
     for arguments in [vec!["--help"], vec!["schema"], vec![], short(&["-q"])] {
@@ -264,6 +300,30 @@ fn a_setting_that_a_system_refuses_is_told_with_its_place() {
     assert!(places.iter().all(|place| said.contains(place)), "{said}");
     assert!(said.contains("did you mean days?") && said.contains("1 to 10000000"), "{said}");
     assert!(said.trim_end().ends_with("4 mistakes in x.yaml"), "{said}");
+}
+
+#[test]
+fn a_url_that_run_refuses_is_refused_by_check_with_its_place() {
+    let folder = folder();
+    for (url, reason) in [
+        ("redis://127.0.0.1/abc", "`abc` is not the number of a database"),
+        ("redis://127.0.0.1?protocol=4", "`protocol=4` is not known"),
+        ("redis://:geheim-@127.0.0.1/abc", "`abc` is not the number of a database"),
+        ("http://127.0.0.1/?a=b", "it may hold only a host"),
+    ] {
+        let step = if url.starts_with("redis") { "redis: [PING]" } else { "GET: /" };
+        let text = format!(
+            "system:\n  url: \"{url}\"\nsessions: {{a: {{steps: [{{{step}}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        fs::write(folder.path().join("x.yaml"), text).unwrap();
+        for verb in ["check", "run"] {
+            let output = run(folder.path(), &[verb, "x.yaml"]);
+            let said = stderr(&output);
+            assert_eq!(code(&output), 2, "{verb} {url}: {said}");
+            assert!(said.starts_with("x.yaml:2:8: ") && said.contains(reason), "{verb} {url}: {said}");
+            assert!(!said.contains("geheim"), "{said}");
+        }
+    }
 }
 
 #[test]

@@ -311,7 +311,7 @@ impl<I: Io + 'static> Transport for Messages<I> {
                 (Outcome::Protocol, "the session's connection is a WebSocket; ws close comes first")
             }
             (true, Some(_)) | (false, None | Some(WebSocketStep::Connect { .. })) => return None,
-            (false, Some(_)) => (Outcome::Reset, "there is no WebSocket any more"),
+            (false, Some(_)) => (Outcome::Reset, "there is no WebSocket any more, or ws connect failed"),
         };
         Some(Refusal { fault: Fault::Other(outcome, words.into()), ends_session: !is_open })
     }

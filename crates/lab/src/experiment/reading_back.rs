@@ -39,10 +39,14 @@ impl Experiment {
         let Driven { mut environment, epoch, mut faults, load } = driven;
         let Environment { recipe, system, stores, synced_before, .. } = &mut environment;
         let now_us = || microseconds(epoch.elapsed()) as i64;
+        record.account.notes.extend(faults.still_down());
         let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
         if needs_nodes && self.stop_request() == StopRequest::None {
             let restored = faults.restore(&|| self.stop_request() == StopRequest::None);
-            restored.iter().try_for_each(|event| record.writer.add_event(event)).map_err(written)?;
+            for event in &restored {
+                record.account.notes.extend((event.kind == "fault").then(|| event.text.clone()));
+                record.writer.add_event(event).map_err(written)?;
+            }
         }
         let stop = |system: &mut Running, record: &mut Record<'_>| {
             let at_us = now_us();

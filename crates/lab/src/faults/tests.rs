@@ -161,6 +161,30 @@ fn what_was_on_its_way_up_at_the_end_is_waited_for_to_be_asked() {
 }
 
 #[test]
+fn what_is_not_ready_again_at_the_end_is_told() {
+    let down = |faults: &mut Faults| {
+        faults.end();
+        faults.still_down()
+    };
+    let (_target, mut faults) = begin(FakeTarget::default(), &[fault(0, FaultKind::Kill, None)]);
+    events(&mut faults, 1);
+    let told = "system was not ready again when the load ended, after `kill system`";
+    assert_eq!(down(&mut faults), [told]);
+    let never_back = FakeTarget { never_back: true, ..FakeTarget::default() };
+    let (_target, mut faults) = begin(never_back, &[fault(0, FaultKind::Stop, Some(0))]);
+    events(&mut faults, 2);
+    assert_eq!(down(&mut faults).len(), 1);
+    // a later one has brought it back
+    let plan = [fault(0, FaultKind::Kill, None), fault(2, FaultKind::Kill, Some(1))];
+    let (_target, mut faults) = begin(FakeTarget::default(), &plan);
+    events(&mut faults, 4);
+    assert_eq!(down(&mut faults), [""; 0]);
+    // what never came took nothing down
+    let (_target, mut faults) = begin(FakeTarget::default(), &[fault(600_000, FaultKind::Kill, None)]);
+    assert_eq!(down(&mut faults), [""; 0]);
+}
+
+#[test]
 fn what_is_felt_after_a_fault_is_bounded() {
     let (_target, mut faults) = begin(FakeTarget::default(), &[fault(0, FaultKind::Freeze, Some(1))]);
     events(&mut faults, 2);

@@ -19,7 +19,7 @@ pub fn direct_store<'a>(
     Some(match recipe.store.as_ref()? {
         Store::Directory { dir, durability } => Box::new(Directory::open(run_dir.join(dir), *durability)),
         Store::Cassandra(table) => Box::new(Messages::open(table)),
-        Store::Redis { keys } => Box::new(Keys { target, pattern: keys }),
+        Store::Redis { keys } => Box::new(Keys::new(target, keys)),
     })
 }
 

@@ -58,6 +58,9 @@ pub fn judge(
         }
         results.iter_mut().filter(|of| of.objective == result.objective).for_each(|of| *of = result.clone());
     }
+    if let Some(hint) = verified.filter(|of| of.lost > 0).and_then(|of| of.hint.as_ref()) {
+        reasons.extend((!reasons.is_empty()).then(|| hint.clone()));
+    }
     let mut status = if reasons.is_empty() { before.status } else { Status::Fail };
     reasons.extend(before.reasons.iter().cloned());
     if let Some(reason) = ledger.and_then(|ledger| ledger.not_verified.as_ref()).filter(|_| asked) {
@@ -84,7 +87,11 @@ fn broken(ledger: &Ledger, verified: &Verified, objectives: &[Objective]) -> Vec
         reasons.push(format!("duplicated: writes were found {} times too often", verified.duplicated));
     }
     if verified.different > 0 {
-        reasons.push(format!("different: {} writes have another content than was sent", verified.different));
+        reasons.push(format!(
+            "different: {} writes have another content than was sent, or an earlier run left it under their keys: \
+             begin with an empty store, or with keys that no run had before",
+            verified.different
+        ));
     }
     if let Some(counted) = verified.counted.filter(|_| verified.is_miscounted()) {
         reasons.push(format!("miscounted: the system counts {counted}, but showed {}", verified.shown()));

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tidemark_drive::{Stream, Target};
@@ -35,6 +36,15 @@ pub struct Keys<'a> {
     pub target: &'a Target,
     /// Which, as SCAN's MATCH takes it.
     pub pattern: &'a str,
+    /// What there is instead, where no key matches.
+    unmatched: OnceLock<String>,
+}
+
+impl<'a> Keys<'a> {
+    /// Those of this server that match.
+    pub fn new(target: &'a Target, pattern: &'a str) -> Keys<'a> {
+        Keys { target, pattern, unmatched: OnceLock::new() }
+    }
 }
 
 impl DirectStore for Keys<'_> {
@@ -56,6 +66,11 @@ impl StoredContents for Keys<'_> {
     fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
         Ok(None)
     }
+
+    fn hint(&self) -> Option<String> {
+        let there_is = self.unmatched.get()?;
+        Some(format!("no key matches \"{}\" (`keys` of `verify`): {there_is}", self.pattern))
+    }
 }
 
 impl Part for &Keys<'_> {
@@ -65,7 +80,11 @@ impl Part for &Keys<'_> {
             bounds.check()?;
             let mut target = self.target.clone();
             match speak(&mut target, SILENCE, |stream| scan(stream, self.pattern, bounds, visit)) {
-                Ok(scanned) => return scanned,
+                Ok(scanned) => {
+                    // the first is the one
+                    return scanned
+                        .map(|none| none.map_or((), |there_is| drop(self.unmatched.set(there_is))));
+                }
                 Err(error) if attempt == ATTEMPTS => return Err(failed("no connection", error)),
                 Err(_) => bounds.sleep(pause)?,
             }
@@ -79,13 +98,13 @@ fn failed(what: &str, why: impl std::fmt::Display) -> Unfinished {
     Unfinished::Failed(format!("Redis: {what}: {why}"))
 }
 
-/// Shows each value of each key, each key once.
+/// Shows each value of each key, each key once. Returns what there is where none matches.
 fn scan(
     stream: &mut dyn Stream,
     pattern: &str,
     bounds: &Bounds,
     visit: &mut dyn FnMut(&[u8]),
-) -> Result<(), Unfinished> {
+) -> Result<Option<String>, Unfinished> {
     let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: REPLY_BYTES });
     let mut connection =
         Connection { stream, decoder, out: Vec::new(), buffer: vec![0; 64 << 10], left: 0..0 };
@@ -112,9 +131,22 @@ fn scan(
         values(&mut connection, &keys, bounds, visit)?;
         cursor = next;
         if cursor == b"0" {
-            return Ok(());
+            return if known.is_empty() { there_is(&mut connection, bounds).map(Some) } else { Ok(None) };
         }
     }
+}
+
+/// How many keys a database has, and one of them.
+fn there_is(connection: &mut Connection<'_>, bounds: &Bounds) -> Result<String, Unfinished> {
+    let mut replies = Vec::new();
+    connection.ask(&[&[b"DBSIZE"], &[b"RANDOMKEY"]], bounds, &mut |_, kind, reply| {
+        replies.push((kind != Kind::Null).then(|| String::from_utf8_lossy(reply).into_owned()));
+        Ok(())
+    })?;
+    Ok(match replies.as_slice() {
+        [Some(count), Some(key)] => format!("the database has {count} others, \"{key}\" for example"),
+        _ => "the database holds nothing".into(),
+    })
 }
 
 /// Shows what these keys hold.

@@ -62,6 +62,11 @@ pub trait StoredContents: Sync {
     /// # Errors
     /// If it does not say.
     fn count(&self, bounds: &Bounds) -> Result<Option<u64>, Unfinished>;
+
+    /// What may be wrong with the question, asked once everything was read.
+    fn hint(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A store, opened to be read. One that cannot be opened says so to whoever wants to read.

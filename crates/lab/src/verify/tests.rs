@@ -181,6 +181,12 @@ fn what_was_lost_fails_unless_an_objective_allows_it() {
     }
     assert_eq!(judged(&lost, &["lost < 0.5%"]).0.reasons, ["lost < 0.5% missed: 0.5%"]);
 
+    let hint = Some("no key matches".to_owned());
+    let asked_wrongly = with(Verified { lost: 1_000, hint: hint.clone(), ..Verified::default() });
+    assert_eq!(judged(&asked_wrongly, &["lost = 0"]).0.reasons, ["lost = 0 missed: 1000", "no key matches"]);
+    let empty = with(Verified { hint, found: 1_000, ..Verified::default() });
+    assert_eq!(judged(&empty, &[]).0, whole_verdict());
+
     let doubled = with(Verified { found: 1_000, duplicated: 2, ..Verified::default() });
     assert_eq!(judged(&doubled, &["lost = 0"]).0.status, Status::Fail);
     assert_eq!(judged(&doubled, &["duplicated < 3"]).0.status, Status::Pass);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::plan::{HttpVersion, Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::{Reader, WrongSetting};
 use crate::store_facts::{store_fact, store_facts};
+use crate::system_url::SystemUrl;
 use crate::yaml::{Node, one_or_many};
 
 /// Durability of what keeps nothing.
@@ -23,15 +24,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         system.origin = SystemOrigin::Shipped(shipped(name, reader)?);
         system.health = HEALTH.into();
     } else if let Some(command) = node.get("command") {
-        let words: Option<Vec<String>> = one_or_many(command).iter().map(|node| reader.text(node)).collect();
-        let mut words = words?;
-        if command.text().is_some() {
-            words = words.iter().flat_map(|text| text.split_whitespace().map(str::to_owned)).collect();
-        }
-        if words.first().is_none_or(String::is_empty) {
-            reader.sink.error(command, "this command is empty");
-        }
-        system.origin = SystemOrigin::Command(words);
+        system.origin = SystemOrigin::Command(words(command, reader)?);
     } else if let Some(node) = node.get("url") {
         let text = reader.text(node)?;
         check_url(node, &text, reader);
@@ -171,13 +164,23 @@ fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
 }
 
 fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
-    let message = match url::Url::parse(text) {
-        Ok(url) if !["http", "https", "ws", "wss", "redis", "rediss"].contains(&url.scheme()) => {
-            format!("\"{text}\" is neither http:// nor https:// nor redis://; the driver supports only those")
-        }
-        Ok(url) if url.host().is_none() => format!("\"{text}\" names no host"),
-        Ok(_) => return,
-        Err(error) => format!("\"{text}\" is not a URL: {error}"),
+    if let Err(reason) = SystemUrl::read(text) {
+        reader.sink.error(node, format!("\"{text}\" cannot be driven: {reason}"));
+    }
+}
+
+/// A command as its words: one text is split as a shell does it.
+fn words(node: &Node, reader: &Reader<'_>) -> Option<Vec<String>> {
+    let words: Vec<String> = one_or_many(node).iter().map(|node| reader.text(node)).collect::<Option<_>>()?;
+    let words = match words.as_slice() {
+        [text] if node.text().is_some() => shlex::split(text).or_else(|| {
+            reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
+            None
+        })?,
+        _ => words,
     };
-    reader.sink.error(node, message);
+    if words.first().is_none_or(String::is_empty) {
+        reader.sink.error(node, "this command is empty");
+    }
+    Some(words)
 }

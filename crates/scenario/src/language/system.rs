@@ -15,7 +15,7 @@ pub(super) static SYSTEM: Record = Record {
         key(
             "command",
             Either(&[Scalar(Text), List(&Scalar(Text), 1)]),
-            "A command that starts the system; `{port}` in it stands for a free port.",
+            "A command that starts the system, quoted as for a shell, or the list of its words; `{port}` in it stands for a free port.",
         ),
         key(
             "url",

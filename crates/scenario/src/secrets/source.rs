@@ -3,6 +3,7 @@
 use super::pattern::{is_secret, is_secret_name, masked_argument, masked_value, scheme};
 use super::{Origin, Secrets};
 use crate::pieces::{Piece, split};
+use crate::steps;
 use crate::yaml::{Content, Node, Position};
 
 /// What the names of a mapping are.
@@ -108,7 +109,9 @@ fn of_key(name: &str) -> Names {
     match name {
         "headers" => Names::Headers,
         "check" | "extract" | "until" => Names::Tests,
-        "settings" | "json" | "args" | "form" | "query" | "set" => Names::Values,
+        // those of the scenario, and those that a comparison sets
+        "settings" | "set" => Names::Values,
+        name if steps::has_values(name) => Names::Values,
         _ => Names::Keys,
     }
 }

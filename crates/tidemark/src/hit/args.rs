@@ -19,10 +19,10 @@ const OUTPUT: &str = "Verdict and output";
 /// `tidemark hit`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without -r the loop is closed: a connection sends again once its last answer has come. With -r it
+Without -r the loop is closed: a connection sends again once its last answer has come. With -r it \
 is open: requests are due at the rate whatever the server does, and times count from then.
 
-Exit status: 0 every objective met, 1 one missed or the URL unreachable, 2 wrong use,
+Exit status: 0 every objective met, 1 one missed or the URL unreachable, 2 wrong use, \
 3 no valid measurement, 130 stopped.
 
 Examples:
@@ -32,7 +32,7 @@ Examples:
   tidemark hit :8080/items -n 1000 -m POST -b @item.json
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
-  tidemark hit https://127.0.0.1:8443/ --cacert test-ca.pem --server-name shop.test")]
+  tidemark hit https://shop.test/ --connect-to 127.0.0.1:8443 --cacert ca.pem")]
 pub struct HitArguments {
     /// What to send requests to; http:// may be left out
     #[arg(value_name = "URL")]

@@ -1,0 +1,130 @@
+//! The URL of a system, read once for all: by the check of a scenario, and by whoever drives it.
+
+use std::borrow::Cow;
+
+use url::Url;
+
+/// What the URL of a system says. Nothing is looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemUrl {
+    /// Its host: a name, or an address (IPv6 in brackets).
+    pub host: String,
+    /// Its port, if it names one that is not the scheme's own.
+    pub port: Option<u16>,
+    /// Whether TLS is spoken.
+    pub is_secure: bool,
+    /// What is spoken there.
+    pub spoken: Spoken,
+}
+
+/// What a system at a URL speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spoken {
+    /// HTTP.
+    Http {
+        /// What all paths begin with, without a slash at its end.
+        base_path: String,
+    },
+    /// Redis' protocol.
+    Redis {
+        /// RESP3 in place of RESP2.
+        speaks_3: bool,
+        /// User (empty if only the password is given) and password.
+        login: Option<(String, String)>,
+        /// A database other than the first.
+        database: Option<u32>,
+    },
+}
+
+impl SystemUrl {
+    /// Reads `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, or
+    /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?protocol=3]` and `rediss://`, as Redis' own tools write it.
+    ///
+    /// # Errors
+    /// Why it cannot be driven, without the URL itself.
+    pub fn read(text: &str) -> Result<SystemUrl, String> {
+        let url = Url::parse(text).map_err(|error| format!("{error}; write http://HOST:PORT"))?;
+        let (is_secure, is_redis) = match url.scheme() {
+            "http" | "ws" => (false, false),
+            "https" | "wss" => (true, false),
+            "redis" => (false, true),
+            "rediss" => (true, true),
+            other => {
+                return Err(format!(
+                    "`{other}` is not supported; write http://HOST:PORT, https:// or redis://"
+                ));
+            }
+        };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+        let spoken = if is_redis { redis(&url)? } else { http(&url)? };
+        Ok(SystemUrl { host, port: url.port(), is_secure, spoken })
+    }
+}
+
+fn http(url: &Url) -> Result<Spoken, String> {
+    if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
+        return Err("it may hold only a host, a port and the beginning of the path".into());
+    }
+    Ok(Spoken::Http { base_path: url.path().trim_end_matches('/').to_owned() })
+}
+
+fn redis(url: &Url) -> Result<Spoken, String> {
+    let decoded = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8();
+        text.map(Cow::into_owned).map_err(|_| "user and password are UTF-8, percent-encoded".to_owned())
+    };
+    let user = decoded(url.username())?;
+    let password = url.password().map(decoded).transpose()?;
+    if password.is_none() && !user.is_empty() {
+        return Err("it names a user without a password; write redis://USER:PASSWORD@HOST".into());
+    }
+    let database = match url.path().trim_start_matches('/') {
+        "" => None,
+        number => Some(number.parse().map_err(|_| format!("`{number}` is not the number of a database"))?),
+    };
+    let mut speaks_3 = false;
+    for (name, value) in url.query_pairs() {
+        speaks_3 = match (&*name, &*value) {
+            ("protocol", "3" | "resp3") => true,
+            ("protocol", "2" | "resp2") => false,
+            _ => return Err(format!("`{name}={value}` is not known there; protocol=3 or protocol=2 is")),
+        };
+    }
+    if url.fragment().is_some() {
+        return Err("such a URL has no fragment (#)".into());
+    }
+    Ok(Spoken::Redis { speaks_3, login: password.map(|password| (user, password)), database })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_read() {
+        let url = SystemUrl::read("wss://[::1]:9443/base/").unwrap();
+        assert_eq!((url.host.as_str(), url.port, url.is_secure), ("[::1]", Some(9443), true));
+        assert_eq!(url.spoken, Spoken::Http { base_path: "/base".into() });
+        let url = SystemUrl::read("redis://u:p%40@h/3?protocol=3").unwrap();
+        assert_eq!((url.host.as_str(), url.port, url.is_secure), ("h", None, false));
+        let login = Some(("u".into(), "p@".into()));
+        assert_eq!(url.spoken, Spoken::Redis { speaks_3: true, login, database: Some(3) });
+    }
+
+    #[test]
+    fn a_url_that_cannot_be_driven_says_why() {
+        for (text, reason) in [
+            ("127.0.0.1:80", "write http://"),
+            ("ftp://127.0.0.1", "`ftp`"),
+            ("http://127.0.0.1/?a=b", "only a host"),
+            ("redis:///0", "no host"),
+            ("redis://u@h", "without a password"),
+            ("redis://h/abc", "`abc` is not the number"),
+            ("redis://h?protocol=4", "`protocol=4` is not known"),
+            ("redis://h#a", "no fragment"),
+        ] {
+            let error = SystemUrl::read(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}
