@@ -275,6 +275,7 @@ fn verified(ledger: &Ledger, search: &Search<'_>, counted: Option<u64>, took: Du
         found: findings.found,
         lost: findings.lost,
         changed: findings.changed,
+        incomplete: findings.incomplete,
         duplicated: findings.duplicated,
         unacknowledged_found: findings.unacknowledged_found,
         different: findings.different,

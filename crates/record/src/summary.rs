@@ -215,6 +215,9 @@ pub struct Verified {
     /// Of those, how many are there with another content: changed, or of a run before this one.
     #[serde(default)]
     pub changed: u64,
+    /// Of those, how many are in some of the places in which they are to be, and not in all.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub incomplete: u64,
     /// Found more than once: how many times too often, over all.
     pub duplicated: u64,
     /// Found though never acknowledged.
@@ -241,6 +244,10 @@ pub struct Verified {
     pub examples: Vec<EntryExample>,
 }
 
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Seconds in which lost writes were sent that a summary names.
 pub const LOST_SECONDS: usize = 100;
 
@@ -259,7 +266,12 @@ impl Summary {
 impl Verified {
     /// How many contents the store showed.
     pub fn shown(&self) -> u64 {
-        self.found + self.changed + self.unacknowledged_found + self.duplicated + self.foreign
+        self.found
+            + self.changed
+            + self.incomplete
+            + self.unacknowledged_found
+            + self.duplicated
+            + self.foreign
     }
 
     /// Nothing that was acknowledged is missing, doubled or changed, and the system counts what it shows.

@@ -25,7 +25,7 @@ pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use store::{Durability, Product, Store, StoreOrigin};
 pub use verify::{
-    CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
+    CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,
 };
 

@@ -1,14 +1,19 @@
 //! The system's own API as what it holds: asked path by path, each perhaps with many pages.
 
+use std::sync::OnceLock;
+
+use regex::bytes::Regex;
 use tidemark_drive::Target;
 use tidemark_scenario::plan::{CountQuestion, NextPage, NextSource};
 use tidemark_wire::json::write_text;
 
 use super::client::{Client, failed};
-use super::recipe::{Contents, Recipe};
+use super::recipe::{Contents, Numbers, Recipe};
 use super::search::{Bounds, Part, StoredContents, Unfinished};
 use crate::LabError;
 
+/// Most questions that are asked for numbers.
+const NUMBERS_MAX: u64 = 100_000_000;
 /// Digits of the largest count.
 const COUNT_DIGITS: usize = 20;
 
@@ -17,6 +22,9 @@ pub struct Pages<'a> {
     target: &'a Target,
     recipe: &'a Recipe,
     contents: &'a Contents,
+    /// The last number, where paths have one.
+    last: OnceLock<u64>,
+    copies: Option<Regex>,
 }
 
 impl<'a> Pages<'a> {
@@ -28,11 +36,24 @@ impl<'a> Pages<'a> {
         let contents = recipe.contents.as_ref();
         let contents =
             contents.ok_or_else(|| LabError::Usage("the recipe to verify has nothing to ask".into()))?;
-        Ok(Pages { target, recipe, contents })
+        let copies = contents.copies.as_deref().map(Regex::new).transpose();
+        let copies = copies.map_err(|error| LabError::Usage(format!("the recipe to verify: {error}")))?;
+        Ok(Pages { target, recipe, contents, last: OnceLock::new(), copies })
     }
 
     fn client(&self) -> Client<'_> {
         Client::new(self.target, &self.recipe.headers)
+    }
+
+    /// The path of a part's first page.
+    fn path(&self, part: usize) -> String {
+        match &self.contents.numbers {
+            Some(Numbers { from, around, .. }) => {
+                let [before, behind] = &around[part % around.len()];
+                format!("{before}{}{behind}", from + (part / around.len()) as u64)
+            }
+            None => self.contents.paths[part].clone(),
+        }
     }
 
     /// Asks for a number, where there is a question for it.
@@ -61,8 +82,29 @@ pub(super) fn ask_number(
     })
 }
 impl StoredContents for Pages<'_> {
+    fn prepare(&self, bounds: &Bounds) -> Result<(), Unfinished> {
+        let Some(Numbers { from, to, around }) = &self.contents.numbers else { return Ok(()) };
+        let last = ask_number(to, self.client(), bounds)?;
+        let questions = (last + 1).saturating_sub(*from).saturating_mul(around.len() as u64);
+        if questions > NUMBERS_MAX {
+            return Err(failed(&to.path, &format!("{questions} questions are more than {NUMBERS_MAX}")));
+        }
+        let _ = self.last.set(last);
+        Ok(())
+    }
+
     fn parts(&self) -> usize {
-        self.contents.paths.len()
+        match (&self.contents.numbers, self.last.get()) {
+            (Some(Numbers { from, around, .. }), Some(last)) => {
+                (last + 1).saturating_sub(*from) as usize * around.len()
+            }
+            _ => self.contents.paths.len(),
+        }
+    }
+
+    fn copies(&self, content: &[u8]) -> u32 {
+        let number = self.copies.as_ref().and_then(|regex| regex.captures(content)?.get(1));
+        number.and_then(|number| std::str::from_utf8(number.as_bytes()).ok()?.parse().ok()).unwrap_or(1)
     }
 
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
@@ -91,8 +133,8 @@ struct PageReader<'a> {
 
 impl Part for PageReader<'_> {
     fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        let Contents { items, next, paths } = self.pages.contents;
-        let first = &paths[part];
+        let Contents { items, next, .. } = self.pages.contents;
+        let first = &self.pages.path(part);
         let mut path = first.clone();
         let mut before = None;
         loop {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::Target;
 use tidemark_record::ledger::DIR;
 use tidemark_scenario::plan::{
-    CassandraTable, ContentsQuestion, CountQuestion, NextPage, Objective, ReadFrom, Resolve, System,
+    CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, Objective, ReadFrom, Resolve, System,
     SystemOrigin, TlsSettings,
 };
 use tidemark_scenario::{Plan, Secrets, Shared};
@@ -91,6 +91,22 @@ pub(super) struct Contents {
     pub items: json::Path,
     pub next: Option<NextPage>,
     pub paths: Vec<String>,
+    /// In place of the paths.
+    #[serde(default)]
+    pub numbers: Option<Numbers>,
+    /// The first group of this in a content is in how many places that is to be.
+    #[serde(default)]
+    pub copies: Option<String>,
+}
+
+/// Paths that differ in a number.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Numbers {
+    pub from: u64,
+    /// Where the last one is asked for.
+    pub to: CountQuestion,
+    /// What stands before and behind it in each path.
+    pub around: Vec<[String; 2]>,
 }
 
 impl Recipe {
@@ -278,8 +294,15 @@ impl Contents {
         seed: u64,
         now_ms: i64,
     ) -> Result<Contents, LabError> {
-        let paths = question.paths(shared, seed, now_ms).map_err(LabError::Usage)?;
-        Ok(Contents { items: question.items.clone(), next: question.next.clone(), paths })
+        let ContentsQuestion { items, next, copies, .. } = question.clone();
+        let (paths, numbers) = match &question.each {
+            Some(Each::Number { from, to }) => {
+                let around = question.around_number(shared, seed, now_ms).map_err(LabError::Usage)?;
+                (Vec::new(), Some(Numbers { from: *from, to: to.clone(), around }))
+            }
+            _ => (question.paths(shared, seed, now_ms).map_err(LabError::Usage)?, None),
+        };
+        Ok(Contents { items, next, paths, numbers, copies })
     }
 }
 

@@ -40,6 +40,19 @@ pub enum Unfinished {
 /// Everything that a store holds, in parts that can be read at the same time: the system's API, or the store itself
 /// through its own client.
 pub trait StoredContents: Sync {
+    /// Asks what must be known before the parts are; once, before anything of it is read.
+    ///
+    /// # Errors
+    /// If it does not say.
+    fn prepare(&self, _bounds: &Bounds) -> Result<(), Unfinished> {
+        Ok(())
+    }
+
+    /// In how many places this content is to be.
+    fn copies(&self, _content: &[u8]) -> u32 {
+        1
+    }
+
     /// How many parts there are. Every content is in exactly one.
     fn parts(&self) -> usize;
 
@@ -187,6 +200,7 @@ pub(super) fn search<'l>(
     goes_on: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(u64),
 ) -> Result<(Search<'l>, Option<u64>), Unfinished> {
+    contents.prepare(bounds)?;
     let next = AtomicUsize::new(0);
     let read = AtomicU64::new(0);
     let work = || {
@@ -202,7 +216,7 @@ pub(super) fn search<'l>(
             bounds.check()?;
             reader.read(part, bounds, &mut |content| {
                 match forms.reading(content, &mut spare) {
-                    Reading::Whole(entry) => search.found(entry),
+                    Reading::Whole(entry) => search.found_copy(entry, contents.copies(content)),
                     Reading::Different(entry) => search.found_different(entry),
                     Reading::Foreign => search.found_foreign(),
                 }

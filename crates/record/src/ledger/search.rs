@@ -20,9 +20,17 @@ pub struct Search<'a> {
     whole: BTreeMap<u16, RoaringTreemap>,
     /// Those seen with another content at least once.
     different: BTreeMap<u16, RoaringTreemap>,
+    /// Of those that are to be there several times: how often each was seen, and how often it is to be.
+    copies: BTreeMap<Entry, Copies>,
     duplicated: u64,
     duplicated_examples: Vec<Entry>,
     foreign: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Copies {
+    seen: u32,
+    wanted: u32,
 }
 
 impl<'a> Search<'a> {
@@ -32,6 +40,7 @@ impl<'a> Search<'a> {
             ledger,
             whole: BTreeMap::new(),
             different: BTreeMap::new(),
+            copies: BTreeMap::new(),
             duplicated: 0,
             duplicated_examples: Vec::new(),
             foreign: 0,
@@ -43,6 +52,34 @@ impl<'a> Search<'a> {
     pub fn found(&mut self, entry: Entry) {
         let is_first = self.whole.entry(entry.thread).or_default().insert(entry.number);
         self.count(entry, is_first && !contains(&self.different, entry));
+    }
+
+    /// The store holds this write, with the content that was sent, in one of the `wanted` places in which it is to be. It
+    /// counts as found once it was seen in all of them, and each time beyond that as duplicated.
+    pub fn found_copy(&mut self, entry: Entry, wanted: u32) {
+        if wanted <= 1 {
+            return self.found(entry);
+        }
+        let copies = self.copies.entry(entry).or_default();
+        *copies = Copies { seen: copies.seen + 1, wanted };
+        let Copies { seen, wanted } = *copies;
+        self.count_copy(entry, seen, wanted);
+    }
+
+    fn count_copy(&mut self, entry: Entry, seen: u32, wanted: u32) {
+        if seen == wanted {
+            self.whole.entry(entry.thread).or_default().insert(entry.number);
+        } else if seen > wanted {
+            self.count(entry, false);
+        }
+    }
+
+    /// Of a thread those that were seen in some of their places and not in all.
+    fn incomplete(&self, thread: u16) -> RoaringTreemap {
+        let first = Entry { thread, number: 0 };
+        let last = Entry { thread, number: u64::MAX };
+        let short = self.copies.range(first..=last).filter(|(_, copies)| copies.seen < copies.wanted);
+        short.map(|(entry, _)| entry.number).collect()
     }
 
     /// The store holds this write with another content; a write that was never sent is another's. It is not found by
@@ -73,7 +110,10 @@ impl<'a> Search<'a> {
         let threads: BTreeSet<u16> = other.whole.keys().chain(other.different.keys()).copied().collect();
         for thread in threads {
             for number in &self.seen(thread) & &other.seen(thread) {
-                self.count(Entry { thread, number }, false);
+                let entry = Entry { thread, number };
+                if !self.copies.contains_key(&entry) {
+                    self.count(entry, false);
+                }
             }
         }
         for (thread, numbers) in other.whole {
@@ -81,6 +121,17 @@ impl<'a> Search<'a> {
         }
         for (thread, numbers) in other.different {
             *self.different.entry(thread).or_default() |= numbers;
+        }
+        for (entry, Copies { seen, wanted }) in other.copies {
+            let copies = self.copies.entry(entry).or_default();
+            let before = copies.seen.min(wanted);
+            *copies = Copies { seen: copies.seen + seen, wanted };
+            // what is beyond in one of the two is counted already
+            let together = before + seen.min(wanted);
+            if together >= wanted {
+                self.whole.entry(entry.thread).or_default().insert(entry.number);
+            }
+            (wanted..together).for_each(|_| self.count(entry, false));
         }
         self.duplicated += other.duplicated;
         other.duplicated_examples.into_iter().for_each(|entry| note(&mut self.duplicated_examples, entry));
@@ -120,23 +171,21 @@ impl<'a> Search<'a> {
         };
         let none = RoaringTreemap::new();
         let nothing = ThreadLedger::default();
-        let threads: BTreeSet<u16> = self
-            .ledger
-            .threads
-            .keys()
-            .chain(self.whole.keys())
-            .chain(self.different.keys())
-            .copied()
-            .collect();
+        let entries = self.copies.keys().map(|entry| entry.thread);
+        let known = self.ledger.threads.keys().chain(self.whole.keys()).chain(self.different.keys());
+        let threads: BTreeSet<u16> = known.copied().chain(entries).collect();
         for thread in threads {
             let own = self.ledger.threads.get(&thread).unwrap_or(&nothing);
             let whole = self.whole.get(&thread).unwrap_or(&none);
             let different = self.different.get(&thread).unwrap_or(&none);
+            let incomplete = self.incomplete(thread);
+            findings.incomplete += own.acknowledged.intersection_len(&incomplete);
             let seen = whole | different;
             let found = own.acknowledged.intersection_len(whole);
             findings.found += found;
             findings.lost += own.acknowledged.len() - found;
             findings.changed += own.acknowledged.intersection_len(&seen) - found;
+            let seen = seen | incomplete;
             findings.unacknowledged_found += seen.len() - own.acknowledged.intersection_len(&seen);
             findings.different += different.len();
             let entries = |numbers: RoaringTreemap| {
@@ -181,7 +230,10 @@ pub struct Findings {
     /// Of those, how many are there with another content, of this run or of one before.
     #[serde(default)]
     pub changed: u64,
-    /// Found more than once: how many times too often, over all.
+    /// Of the lost, how many are in some of the places in which they are to be, and not in all.
+    #[serde(default)]
+    pub incomplete: u64,
+    /// Found more than once, or in more places than they are to be: how many times too often, over all.
     pub duplicated: u64,
     /// Found though never acknowledged: allowed, for the answer may have been lost on its way, or the driver died before
     /// it could note it.

@@ -43,6 +43,11 @@ fn found(text: &mut Text, manifest: &Manifest, ledger: &Ledger, verified: &Verif
         format!("{} more that were never acknowledged", count(verified.unacknowledged_found)),
     ];
     text.named("found", &found.each_ref().map(String::as_str));
+    if verified.incomplete > 0 {
+        let line =
+            format!("{} of the lost are in some of their places, not in all", count(verified.incomplete));
+        text.named("incomplete", &[&line]);
+    }
     text.named("sent", &[&count(ledger.sent)]);
     if verified.foreign > 0 {
         text.named("foreign", &[&format!("{} that this run did not write", count(verified.foreign))]);

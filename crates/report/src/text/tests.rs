@@ -212,6 +212,7 @@ fn what_was_lost_is_named_with_its_second() {
             found: 993,
             lost: 7,
             changed: 0,
+            incomplete: 0,
             duplicated: 2,
             unacknowledged_found: 1,
             different: 1,

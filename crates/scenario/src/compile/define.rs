@@ -51,7 +51,7 @@ impl Session<'_, '_> {
         }
     }
 
-    fn define(&mut self, name: Option<&str>, at: &Node) {
+    pub(super) fn define(&mut self, name: Option<&str>, at: &Node) {
         let Some(name) = name else { return };
         if self.reader.settings.names().any(|setting| setting == name) {
             let message = format!("\"{name}\" is a setting and cannot be set here; choose another name");

@@ -6,8 +6,8 @@ use super::Session;
 use super::requests::Requests;
 use super::scope::SharedNames;
 use crate::plan::{
-    CassandraTable, ContentsQuestion, CountQuestion, NextPage, NextSource, Objective, PARALLEL_MAX, Product,
-    ReadFrom, Store, System, SystemOrigin, Verify,
+    CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, Objective, PARALLEL_MAX,
+    Product, ReadFrom, Store, System, SystemOrigin, Verify,
 };
 use crate::reader::{Reader, ShippedSystem};
 use crate::template::Template;
@@ -45,17 +45,7 @@ pub(super) fn read(
         Some((name, text))
     });
     let headers = headers.collect();
-    let mut number = |key| {
-        let node = node.get(key)?;
-        let path = node.get("GET").or_else(|| node.text().map(|_| node))?;
-        let json = node.get("json").and_then(|node| reader.json_path(node));
-        let question = Session::new(reader, shared, requests).question(path);
-        if question.as_literal().is_none() && !reader.sink.has_errors() {
-            reader.sink.error(path, "this is asked of the whole system: it can hold only settings");
-        }
-        let path = String::from_utf8_lossy(question.as_literal()?).into_owned();
-        Some(CountQuestion { path, json })
-    };
+    let mut number = |key| count_question(node.get(key)?, reader, shared, requests);
     let (behind, count) = (number("behind"), number("count"));
     let from = match node.get("contents") {
         Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests)?),
@@ -78,6 +68,23 @@ pub(super) fn read(
         parallel: parallel.unwrap_or(PARALLEL),
         within: time("within").unwrap_or(WITHIN),
     })
+}
+
+/// A path that answers with a number.
+fn count_question(
+    node: &Node,
+    reader: &Reader<'_>,
+    shared: &mut SharedNames,
+    requests: &mut Requests,
+) -> Option<CountQuestion> {
+    let path = node.get("GET").or_else(|| node.text().map(|_| node))?;
+    let json = node.get("json").and_then(|node| reader.json_path(node));
+    let question = Session::new(reader, shared, requests).question(path);
+    if question.as_literal().is_none() && !reader.sink.has_errors() {
+        reader.sink.error(path, "this is asked of the whole system: it can hold only settings");
+    }
+    let path = String::from_utf8_lossy(question.as_literal()?).into_owned();
+    Some(CountQuestion { path, json })
 }
 
 /// A store that is read past its system.
@@ -234,13 +241,21 @@ fn contents(
     shared: &mut SharedNames,
     requests: &mut Requests,
 ) -> Option<ContentsQuestion> {
+    let numbers = node.get("for").filter(|node| node.get("number").is_some());
+    let to = numbers.and_then(|node| count_question(node.get("to")?, reader, shared, requests));
     let mut session = Session::new(reader, shared, requests);
     let each = node.get("for").and_then(|node| {
+        if numbers.is_some() {
+            let variable = node.get("number")?;
+            session.define(variable.text(), variable);
+            let from = node.get("from").map_or(Some(1), |from| reader.whole(from, 0))?;
+            return Some(Each::Number { from, to: to? });
+        }
         let name = reader.text(node)?;
         match session.shared.feeder(&name) {
             Ok(index) => {
                 session.define_row(index, node);
-                Some(index)
+                Some(Each::Row(index))
             }
             Err(message) => {
                 reader.sink.error(node, message);
@@ -248,7 +263,17 @@ fn contents(
             }
         }
     });
-    let path = session.question(node.get("GET")?);
+    let asked = node.get("GET")?;
+    let asked = if asked.text().is_some() { std::slice::from_ref(asked) } else { asked.items() };
+    let paths = asked.iter().map(|path| session.question(path)).collect();
+    let copies = node.get("copies").and_then(|node| {
+        if reader.regex(node)?.captures_len() < 2 {
+            reader
+                .sink
+                .error(node, "the number is a group of the expression: write it like 'to ([0-9]+) feeds'");
+        }
+        Some(node.text()?.to_owned())
+    });
     let parameter = node.get("as").and_then(|node| reader.text(node));
     if let (Some((key, _)), None) = (node.entry("as"), node.get("next")) {
         reader.sink.error(key, "\"as\" hands the next page's name back; say with \"next\" where that stands");
@@ -263,5 +288,5 @@ fn contents(
         Some(NextPage { source, parameter })
     });
     let items = reader.json_path(node.get("items")?)?;
-    Some(ContentsQuestion { each, path, items, next })
+    Some(ContentsQuestion { each, paths, items, next, copies })
 }

@@ -1,7 +1,7 @@
 //! How everything is read back after the load.
 
-use crate::grammar::Scalar::{Duration, JsonPath, Template, Text, Whole, Word};
-use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
+use crate::grammar::Scalar::{Duration, JsonPath, Regex, Template, Text, Variable, Whole, Word};
+use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key, required};
 use crate::plan::CassandraTable;
 
@@ -66,15 +66,41 @@ static CONTENTS: Record = Record {
     about: "Asked once, or for each row of a feeder, page by page.",
     verbs: &[],
     keys: &[
-        key("for", Scalar(Text), "A feeder: asked once for each different row, whose columns are variables."),
-        required("GET", Scalar(Template), "Path, begun with a slash."),
+        key(
+            "for",
+            Either(&[Scalar(Text), Of(&NUMBERS)]),
+            "A feeder: asked once for each different row, whose columns are variables; or numbers.",
+        ),
+        required(
+            "GET",
+            Either(&[Scalar(Template), List(&Scalar(Template), 1)]),
+            "Path, begun with a slash; or several, all of which are asked.",
+        ),
         required("items", Scalar(JsonPath), "Where contents stand in an answer, like $[*].payload."),
+        key(
+            "copies",
+            Scalar(Regex),
+            "What a system stores in several places: the first group of this in a content is how many; 1 where it is not found.",
+        ),
         key("next", Of(&NEXT), "Where an answer names the next page; the last one names none."),
         key(
             "as",
             Scalar(Text),
             "Query parameter that hands it back; without it, it is the next path itself.",
         ),
+    ],
+    rule: Rule::Free,
+};
+
+static NUMBERS: Record = Record {
+    what: "numbers to ask for",
+    schema: "numbers",
+    about: "Asked once for each whole number from one to another that the system tells.",
+    verbs: &[],
+    keys: &[
+        required("number", Scalar(Variable), "The variable that has it."),
+        key("from", Scalar(Whole(0)), "The first; 1 by default."),
+        required("to", Either(&[Scalar(Template), Of(&COUNT)]), "Path that answers with the last."),
     ],
     rule: Rule::Free,
 };

@@ -83,15 +83,34 @@ pub struct CountQuestion {
 /// A question for contents, asked once or for each row of a feeder, page by page.
 #[derive(Debug, Clone)]
 pub struct ContentsQuestion {
-    /// The feeder whose columns are the variables of the path, in this order.
-    pub each: Option<usize>,
-    /// Path, with query.
-    pub path: Template,
+    /// What the variables of the paths are; asked once if nothing.
+    pub each: Option<Each>,
+    /// Paths, with query: all of them are asked.
+    pub paths: Vec<Template>,
     /// Where contents stand in an answer.
     pub items: json::Path,
     /// How the next page is found.
     pub next: Option<NextPage>,
+    /// A regular expression whose first group, in a content, is in how many places that content is to be.
+    pub copies: Option<String>,
 }
+
+/// What a question is asked for.
+#[derive(Debug, Clone)]
+pub enum Each {
+    /// The rows of this feeder, whose columns are the variables of the path, in this order.
+    Row(usize),
+    /// The whole numbers from one to another, which are the only variable.
+    Number {
+        /// The first.
+        from: u64,
+        /// Where the system says the last.
+        to: CountQuestion,
+    },
+}
+
+/// Stands for the number in a path that is asked for numbers.
+const NUMBER: &str = "918273645546372819";
 
 /// How the next page is asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -119,27 +138,64 @@ impl ContentsQuestion {
     /// If there are more than [`QUESTIONS_MAX`], or a path is no text.
     pub fn paths(&self, shared: &Shared, seed: u64, epoch_ms: i64) -> Result<Vec<String>, String> {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut render = |slots: &[Slot], columns: &[String]| {
+        let mut render = |template: &Template, slots: &[Slot], columns: &[String]| {
             let mut path = Vec::new();
             let cx = &mut Context { slots, shared, random: &mut random, epoch_ms };
-            self.path.render(cx, &mut path).map_err(|unmet| unmet.describe(columns))?;
+            template.render(cx, &mut path).map_err(|unmet| unmet.describe(columns))?;
             String::from_utf8(path).map_err(|_| "a path to ask for contents is not UTF-8 text".to_owned())
         };
-        let Some(feeder) = self.each.and_then(|index| shared.feeders().get(index)) else {
-            return Ok(vec![render(&[], &[])?]);
+        let feeder = match &self.each {
+            Some(Each::Row(index)) => shared.feeders().get(*index),
+            _ => None,
+        };
+        let Some(feeder) = feeder else {
+            return self.paths.iter().map(|template| render(template, &[], &[])).collect();
         };
         let mut slots = vec![Slot::default(); feeder.columns.len()];
         let (mut paths, mut known) = (Vec::new(), HashSet::new());
         for row in &feeder.rows {
             slots.iter_mut().zip(row).for_each(|(slot, cell)| slot.set_text(cell.as_bytes()));
-            let path = render(&slots, &feeder.columns)?;
-            if known.insert(path.clone()) {
-                paths.push(path);
+            for template in &self.paths {
+                let path = render(template, &slots, &feeder.columns)?;
+                if known.insert(path.clone()) {
+                    paths.push(path);
+                }
             }
             if paths.len() > QUESTIONS_MAX {
                 return Err(format!("the feeder {} gives more than {QUESTIONS_MAX} questions", feeder.name));
             }
         }
         Ok(paths)
+    }
+
+    /// What stands before and behind the number in each path that is asked for numbers.
+    ///
+    /// # Errors
+    /// If the number does not stand in a path, once.
+    pub fn around_number(
+        &self,
+        shared: &Shared,
+        seed: u64,
+        epoch_ms: i64,
+    ) -> Result<Vec<[String; 2]>, String> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut number = Slot::default();
+        number.set_text(NUMBER.as_bytes());
+        let around = |template: &Template| {
+            let mut path = Vec::new();
+            let slots = std::slice::from_ref(&number);
+            let cx = &mut Context { slots, shared, random: &mut random, epoch_ms };
+            template.render(cx, &mut path).map_err(|unmet| unmet.describe(&[]))?;
+            let path = String::from_utf8_lossy(&path);
+            let parts: Vec<&str> = path.split(NUMBER).collect();
+            match parts[..] {
+                [before, behind] => Ok([before.to_owned(), behind.to_owned()]),
+                _ => Err(format!(
+                    "a path to ask for contents has the number {} times, not once",
+                    parts.len() - 1
+                )),
+            }
+        };
+        self.paths.iter().map(around).collect()
     }
 }
