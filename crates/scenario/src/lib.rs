@@ -38,6 +38,7 @@ mod comparison;
 mod compile;
 pub mod context;
 pub mod diagnostic;
+mod encoding;
 pub mod expr;
 mod grammar;
 mod language;
