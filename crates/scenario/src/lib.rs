@@ -61,14 +61,14 @@ pub mod template;
 pub mod units;
 mod yaml;
 
-pub use comparison::{Comparison, Experiment, ROUNDS_MAX, VARIANTS_MAX, Variant};
+pub use comparison::{Comparison, Experiment, ROUNDS_MAX, VARIANTS_MAX, Variant, load_experiment_text};
 pub use context::{Context, Shared};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use expr::{Expr, Unmet};
-pub use load::{Checker, check_file, check_text, load_experiment_text, load_file, load_shipped, load_text};
+pub use load::{check_file, check_text, load_file, load_shipped, load_text};
 pub use override_load::OverrideError;
 pub use plan::Plan;
-pub use reader::{SettingCheck, ShippedSystem, StoreCheck, WrongSetting};
+pub use reader::{Checker, SettingCheck, ShippedSystem, StoreCheck, WrongSetting};
 pub use secrets::Secrets;
 pub use shipped::{shipped, shipped_names};
 pub use slot::{Slot, Value};
