@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::customers::generated;
 use crate::gate::Gate;
 use crate::refusal::Refusal;
-use crate::serve::Airline;
+use crate::settings::Airline;
 use crate::stores::{Opened, Stores};
 use crate::timetable::Timetable;
 

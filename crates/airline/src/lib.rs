@@ -79,4 +79,4 @@ pub mod timetable;
 pub use clock::Clock;
 pub use flight_id::FlightKey;
 pub use segments::{SEGMENTS_LEN, Segment, Segments};
-pub use serve::Airline;
+pub use settings::Airline;

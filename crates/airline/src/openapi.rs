@@ -6,6 +6,7 @@ mod schemas;
 
 use serde_json::{Map, Value, json};
 
+use self::schemas::{EXAMPLE_ID, EXAMPLE_USER};
 use crate::customers::CUSTOMERS_MAX;
 use crate::routes::{CONTEXT, HOUSE_BASES};
 
@@ -127,9 +128,6 @@ fn in_path(name: &str, description: &str, example: &str) -> Value {
         "schema": {"type": "string", "minLength": 1}, "example": example,
     })
 }
-
-const EXAMPLE_USER: &str = "uid0@email.com";
-const EXAMPLE_ID: &str = "6fa459ea-ee8a-4ca4-894e-db77e160355e";
 
 /// What is below `/rest/api` and about customers.
 fn customers() -> Vec<(&'static str, Value)> {

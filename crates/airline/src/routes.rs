@@ -10,7 +10,6 @@ use tidemark_service::OPENAPI_PATH;
 use tidemark_service::json;
 
 use crate::app::App;
-use crate::openapi::document;
 use crate::{handlers, house};
 
 /// Every path is served with and without this in front of it: the published driver's plan expects it.
@@ -19,9 +18,9 @@ pub(crate) const CONTEXT: &str = "/acmeair-webapp";
 /// Where one of the public servers had what needs no session, and where the other.
 pub(crate) const HOUSE_BASES: [&str; 2] = ["/rest/api", "/rest/info"];
 
-/// All routes of the airline.
-pub(crate) fn router(app: Arc<App>) -> Router {
-    let description = Bytes::from(document().to_string());
+/// All routes of the airline, one of which gives its OpenAPI document.
+pub(crate) fn router(app: Arc<App>, document: String) -> Router {
+    let description = Bytes::from(document);
     let describe = get(async move || json(StatusCode::OK, description.clone()));
     let mut router = Router::new().route(OPENAPI_PATH, describe);
     each(|path, does| {

@@ -9,27 +9,15 @@ use tidemark_service::{
 use crate::app::App;
 use crate::clock::Clock;
 use crate::customers::CUSTOMERS_MAX;
+use crate::openapi::document;
 use crate::routes::router;
-use crate::settings::SETTINGS;
+use crate::settings::{Airline, SETTINGS};
 use crate::store_metrics::encode;
 use crate::stores::Choice;
 use crate::timetable::DAYS_MAX;
 
 /// Most sessions or bookings that can be allowed.
 const RECORDS_MAX: u64 = 1_000_000_000;
-
-/// An airline as its settings have it.
-#[derive(Debug)]
-pub struct Airline {
-    pub(crate) customers: u64,
-    pub(crate) days: u32,
-    pub(crate) session_ms: i64,
-    pub(crate) sessions_max: u64,
-    pub(crate) bookings_max: u64,
-    pub(crate) choice: Choice,
-    pub(crate) clock: Clock,
-    body_bytes_max: usize,
-}
 
 impl ReferenceSystem for Airline {
     const NAME: &'static str = "airline";
@@ -68,7 +56,7 @@ impl ReferenceSystem for Airline {
         runtime.block_on(app.sweep());
         tracing::info!(customers = self.customers, made, flights = app.timetable.count(), %durability,
             stores = app.opened.choice.names(), "data is there");
-        let system = System::new(router(app.clone())).metrics(app.timings.clone());
+        let system = System::new(router(app.clone(), document().to_string())).metrics(app.timings.clone());
         Ok(system.counters(move |encoder| encode(encoder, &opened)).background(app.keep_house()))
     }
 }

@@ -2,6 +2,22 @@
 
 use tidemark_service::Setting;
 
+use crate::clock::Clock;
+use crate::stores::Choice;
+
+/// An airline as its settings have it.
+#[derive(Debug)]
+pub struct Airline {
+    pub(crate) customers: u64,
+    pub(crate) days: u32,
+    pub(crate) session_ms: i64,
+    pub(crate) sessions_max: u64,
+    pub(crate) bookings_max: u64,
+    pub(crate) choice: Choice,
+    pub(crate) clock: Clock,
+    pub(crate) body_bytes_max: usize,
+}
+
 pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "customers",

@@ -16,7 +16,6 @@ use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::process::{Patience, Process};
 use crate::started::Started;
-use crate::system::Setup;
 
 /// How often a system that is to become ready is asked.
 pub const ASK_EVERY: Duration = Duration::from_millis(20);
@@ -111,13 +110,19 @@ pub fn free_port(kept: bool) -> Result<u16, LabError> {
     bind(0).map(|free| free.port()).map_err(none)
 }
 
-/// How it is started.
-pub fn spec(name: &str, command: Vec<String>, setup: &Setup, announces: bool) -> Result<Spec, LabError> {
-    let logs = setup.run_dir.join("logs");
+/// How it is started: its log goes into the run directory, and it is held to these cores, if any.
+pub fn spec(
+    name: &str,
+    command: Vec<String>,
+    run_dir: &Path,
+    cores: &[usize],
+    announces: bool,
+) -> Result<Spec, LabError> {
+    let logs = run_dir.join("logs");
     fs::create_dir_all(&logs).map_err(|error| cannot_write(&logs, &error))?;
     let log = logs.join(format!("{}.log", if name.is_empty() { "system" } else { name }));
-    let yields = setup.cores.is_empty();
-    Ok(Spec { cores: setup.cores.clone(), yields, announces, ..Spec::new(name, command, log) })
+    let yields = cores.is_empty();
+    Ok(Spec { cores: cores.to_vec(), yields, announces, ..Spec::new(name, command, log) })
 }
 
 /// Starts it.

@@ -1,7 +1,7 @@
 //! Stores of other people's making, by the names that a scenario gives them: started for a run, configured in the run
 //! directory, watched and stopped like the system that uses them; or there already, and only reached.
 //!
-//! A product is a module beside this and a line in `launcher.rs`: where its program comes from (jars that are fetched
+//! A product is a module beside this and a line in `products.rs`: where its program comes from (jars that are fetched
 //! once, or what is installed), what its configuration is, how a node is asked whether it serves. Everything else is
 //! the same for all of them: a node is what faults break and the monitor watches.
 
@@ -17,6 +17,7 @@ mod mariadb;
 mod node;
 mod ports;
 mod postgres;
+mod products;
 mod reached;
 mod redis;
 #[cfg(test)]
@@ -24,7 +25,6 @@ mod tests;
 #[cfg(test)]
 mod tests_installed;
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tidemark_record::manifest;
@@ -32,27 +32,12 @@ use tidemark_scenario::plan::{Product, Store, StoreOrigin, System, SystemOrigin}
 use tidemark_scenario::{StoreFact, with_store_facts};
 
 use self::instance::Instance;
-pub use self::instance::names;
+pub use self::instance::{Setup, names};
 use self::node::Node;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::started::{Handle, Started as _, held, try_held};
-
-/// Where stores are started.
-pub struct Setup<'a> {
-    /// The run directory: holds `stores/` with their configuration, `logs/` and `data/`.
-    pub run_dir: PathBuf,
-    /// Cores that they are held to; empty for all.
-    pub cores: Vec<usize>,
-    /// Whether their data stays after the run.
-    pub keep_data: bool,
-    /// The folder of a node's data, by the node's name, where that is not in `data/`.
-    pub data_of: &'a dyn Fn(&str) -> Option<PathBuf>,
-    /// Whether there is to be a link between a node, by its name, and its clients. It has one then, as have the other
-    /// nodes of its store.
-    pub is_linked: &'a dyn Fn(&str) -> bool,
-}
 
 /// The stores of a run, ready; stopped, and their data removed, when dropped.
 #[derive(Debug, Default)]

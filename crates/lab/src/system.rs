@@ -171,7 +171,7 @@ fn start_shipped(
     if let Some(data) = &data {
         fs::create_dir_all(&data.0).map_err(|error| cannot_write(&data.0, &error))?;
     }
-    let spec = served::spec(name, command.clone(), setup, true)?;
+    let spec = served::spec(name, command.clone(), &setup.run_dir, &setup.cores, true)?;
     let mut child = served::start(&spec)?;
     let deadline = Deadline::new(system.ready_within);
     let line = served::announced(&mut child, &deadline, stop_request)?;
@@ -211,7 +211,7 @@ fn start_command(
         .file_name()
         .map_or_else(|| program.into(), |name| name.to_string_lossy())
         .into_owned();
-    let spec = served::spec(&name, command.clone(), setup, false)?;
+    let spec = served::spec(&name, command.clone(), &setup.run_dir, &setup.cores, false)?;
     let mut child = served::start(&spec)?;
     let url = format!("http://127.0.0.1:{port}");
     let target = target(&url, system)?;

@@ -41,8 +41,6 @@ use crate::interrupt::{Interrupt, StopRequest};
 pub const NO_VERIFY: &str = "the scenario does not say how to read everything back (verify:)";
 /// Why nothing was asked where there is nothing to hold it against.
 pub const NO_LEDGER: &str = "no step enters its writes in the ledger (ledger:)";
-/// How often whoever watches is told how far a search is.
-const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// How far a search is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::iter::FusedIterator;
 
-use crate::receiver::Slice;
+use crate::slice::Slice;
 use crate::slots::{Cell, take_out};
 
 /// Messages of one sender that lie ready, taken out one by one. They stay in the queue's memory, and their slots are free

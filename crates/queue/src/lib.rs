@@ -71,6 +71,7 @@ mod receiver;
 mod ring;
 mod sender;
 mod shared;
+mod slice;
 mod slots;
 #[cfg(not(loom))]
 pub mod stream;

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{RecordError, damaged, io_error};
 use crate::{Manifest, files};
 
@@ -119,6 +121,22 @@ pub fn write_manifest(dir: &Path, manifest: &Manifest) -> Result<(), RecordError
     let path = dir.join(files::MANIFEST);
     let mut text = serde_json::to_vec_pretty(manifest).map_err(|e| damaged(&path, e))?;
     text.push(b'\n');
+    replace(&path, &text)
+}
+
+/// What is known of a run while it goes on: its manifest without figures, and what its writer was told.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Begun {
+    pub(crate) threads: usize,
+    /// When the run's clock was zero, seconds since 1970; none before that.
+    pub(crate) anchor_s: Option<f64>,
+    pub(crate) manifest: Manifest,
+}
+
+/// Writes what is known of a run while it goes on.
+pub(crate) fn write_begun(dir: &Path, begun: &Begun) -> Result<(), RecordError> {
+    let path = dir.join(files::BEGUN);
+    let text = serde_json::to_vec(begun).map_err(|e| damaged(&path, e))?;
     replace(&path, &text)
 }
 

@@ -6,8 +6,9 @@
 //!
 //! Whoever shows a percentile, the terminal, the page, JSON, a verdict, takes it from here.
 
+use serde::{Deserialize, Serialize};
+
 use crate::histogram::Merged;
-use crate::summary::Latency;
 
 /// Less than this above a whole number is rounding: 99.9 / 100 is a little more than 0.999.
 const ROUNDING: f64 = 1e-6;
@@ -15,6 +16,28 @@ const ROUNDING: f64 = 1e-6;
 /// The rank, from 1, that a share (0 to 1) of so many is read at: the smallest whole number not below it.
 pub fn rank(share: f64, of: u64) -> u64 {
     ((share.clamp(0.0, 1.0) * of as f64 - ROUNDING).ceil() as u64).clamp(1, of.max(1))
+}
+
+/// A latency distribution in few numbers, microseconds; null what is [not reached](Distribution), or of nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Latency {
+    pub min: Option<u64>,
+    pub mean: Option<f64>,
+    pub p50: Option<u64>,
+    pub p90: Option<u64>,
+    /// Absent in runs of before.
+    #[serde(default)]
+    pub p95: Option<u64>,
+    pub p99: Option<u64>,
+    pub p999: Option<u64>,
+    pub max: Option<u64>,
+}
+
+/// Puts the times of things that all ended into few numbers; none where there is nothing. For requests, of which some
+/// may have had no good answer, see [`Distribution`].
+pub fn latency(histogram: &Merged) -> Latency {
+    Distribution::new(histogram, 0).latency()
 }
 
 /// The times of the good answers, and how many requests that were due had none.
@@ -100,7 +123,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::histogram::new_merged;
+    use crate::histogram::{merge, new_merged};
+    use crate::new_histogram;
 
     fn of(values: &[u64]) -> Merged {
         let mut merged = new_merged();
@@ -133,6 +157,21 @@ mod tests {
             let latency = Distribution::new(&nothing, failed).latency();
             assert_eq!((latency.min, latency.p50, latency.max), (None, None, None));
         }
+    }
+
+    #[test]
+    fn percentiles_come_from_merged_counts() {
+        // 99 fast ones on one side, 1 slow one on the other: the mean of two p50s would be 5 ms, the truth is 10 us.
+        let mut merged = new_merged();
+        let mut fast = new_histogram();
+        fast.record_n(10, 99).unwrap();
+        let mut slow = new_histogram();
+        slow.record(10_000).unwrap();
+        merge(&mut merged, &fast);
+        merge(&mut merged, &slow);
+        let latency = latency(&merged);
+        assert_eq!((latency.p50, latency.p99), (Some(10), Some(10)));
+        assert!((10_000..10_010).contains(&latency.max.unwrap()));
     }
 
     proptest! {

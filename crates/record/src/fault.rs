@@ -11,6 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::interval::SECOND_US;
 use crate::live::Second;
 
 /// Seconds before a fault whose mean is what the dip is held against.
@@ -23,9 +24,6 @@ pub const RECOVERED_S: usize = 3;
 /// Seconds with failures in a row, from the one in which the rate was back, that still count as the dip's: a system
 /// that goes on failing has failures that are not of this fault.
 pub const FAILURES_AFTER_S: usize = 5;
-
-/// Microseconds in a second.
-const SECOND_US: u64 = crate::totals::SECOND_US;
 
 /// Something that was broken on purpose. Times are microseconds since the run began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

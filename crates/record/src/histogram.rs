@@ -1,10 +1,9 @@
-//! Histograms merged, encoded and put into few numbers. Percentiles are only ever taken from merged counts.
+//! Histograms merged and encoded. Percentiles are only ever taken from merged counts.
 
 use bytes::Bytes;
 use hdrhistogram::Counter;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-use crate::summary::Latency;
 use crate::{HISTOGRAM_DIGITS, HISTOGRAM_LOW_US};
 
 /// A histogram that others are merged into: 64 bits a counter, and no larger than its highest value needs.
@@ -47,12 +46,6 @@ fn add(into: &mut Merged, value_us: u64, count: u64) {
     if into.record_n(value_us, count).is_err() {
         into.saturating_record_n(value_us, count);
     }
-}
-
-/// Puts the times of things that all ended into few numbers; none where there is nothing. For requests, of which some
-/// may have had no good answer, see [`Distribution`](crate::Distribution).
-pub fn latency(histogram: &Merged) -> Latency {
-    crate::Distribution::new(histogram, 0).latency()
 }
 
 /// A histogram as the run directory holds it: HdrHistogram's V2 encoding, uncompressed (the file's own
@@ -126,21 +119,6 @@ mod tests {
         merge_merged(&mut twice, &merged);
         assert_eq!((twice.len(), twice.count_at(250), twice.count_at(0)), (11, 6, 2));
         assert_eq!((twice.min(), twice.max()), (0, b.max()));
-    }
-
-    #[test]
-    fn percentiles_come_from_merged_counts() {
-        // 99 fast ones on one side, 1 slow one on the other: the mean of two p50s would be 5 ms, the truth is 10 us.
-        let mut merged = new_merged();
-        let mut fast = new_histogram();
-        fast.record_n(10, 99).unwrap();
-        let mut slow = new_histogram();
-        slow.record(10_000).unwrap();
-        merge(&mut merged, &fast);
-        merge(&mut merged, &slow);
-        let latency = latency(&merged);
-        assert_eq!((latency.p50, latency.p99), (Some(10), Some(10)));
-        assert!((10_000..10_010).contains(&latency.max.unwrap()));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use crate::Histogram;
 use crate::ledger::Part;
 
+/// Microseconds in a second.
+pub(crate) const SECOND_US: u64 = 1_000_000;
+
 /// How a request ended. Every kind of failure has its own count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -89,11 +89,11 @@ mod writer;
 
 pub use comparison::{ComparedRun, ComparedRuns, Comparison, Part};
 pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve, write_manifest};
-pub use distribution::{Distribution, rank};
+pub use distribution::{Distribution, latency, rank};
 pub use error::RecordError;
 pub use event::Event;
 pub use files::LOGS as LOGS_DIR;
-pub use histogram::{Encoded, Merged, latency, merge, merge_merged, new_merged};
+pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use manifest::Manifest;

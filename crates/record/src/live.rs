@@ -2,7 +2,7 @@
 
 use crate::Distribution;
 use crate::histogram::{Merged, merge_merged, new_merged};
-use crate::interval::Outcome;
+use crate::interval::{Outcome, SECOND_US};
 use crate::merge::MergedInterval;
 
 /// Response times are counted in so many classes, see [`Live::spread`].
@@ -123,7 +123,6 @@ impl LiveTracker {
     /// Adds a merged interval; they come in order of time, but for stragglers. Returns whether a second is over with it.
     pub(crate) fn add(&mut self, interval: &MergedInterval) -> bool {
         let MergedInterval { start_us, end_us, .. } = *interval;
-        const SECOND_US: u64 = crate::totals::SECOND_US;
         let second = start_us / SECOND_US;
         for ((_, outcome, _), times) in &interval.series {
             self.by_outcome[*outcome as usize] += times.response_time_us.len();
@@ -208,10 +207,10 @@ impl LiveTracker {
             by_outcome: self.by_outcome,
             ..second.end
         };
-        if second.measured && second.length_us == crate::totals::SECOND_US {
+        if second.measured && second.length_us == SECOND_US {
             let Live { achieved_per_s, p50_us, in_flight, waiting, .. } = self.last;
             self.seconds.push(Second {
-                start_us: second.second * crate::totals::SECOND_US,
+                start_us: second.second * SECOND_US,
                 achieved_per_s,
                 p50_us,
                 errors: second.errors,

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use crate::distribution::latency;
 use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
-use crate::histogram::{Encoded, Merged, latency, merge_merged, new_merged};
+use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::interval::Outcome;
 use crate::summary::Good;
 use crate::table::Table;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::distribution::Latency;
 use crate::fault::Fault;
 
 /// What a run is worth.
@@ -25,22 +26,6 @@ pub struct Verdict {
     pub status: Status,
     /// A line each; for example `driver-bound: …`, `p99 < 50ms missed: 71.2ms`.
     pub reasons: Vec<String>,
-}
-
-/// A latency distribution in few numbers, microseconds; null what is [not reached](crate::Distribution), or of nothing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Latency {
-    pub min: Option<u64>,
-    pub mean: Option<f64>,
-    pub p50: Option<u64>,
-    pub p90: Option<u64>,
-    /// Absent in runs of before.
-    #[serde(default)]
-    pub p95: Option<u64>,
-    pub p99: Option<u64>,
-    pub p999: Option<u64>,
-    pub max: Option<u64>,
 }
 
 /// The good answers by themselves: what the other percentiles would be if nobody had asked for the rest.
@@ -358,4 +343,9 @@ pub struct Summary {
     /// Whether the measured window shows a steady state; absent in runs that were not tested for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyState>,
+}
+
+/// A part of a whole; 0 of nothing.
+pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2Serializer;
 
-use crate::directory::write_manifest;
+use crate::directory::{Begun, write_begun, write_manifest};
 use crate::error::{RecordError, damaged, io_error};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
@@ -16,7 +16,6 @@ use crate::latency_log::LatencyLog;
 use crate::merge::MergedInterval;
 use crate::sink::{Facts, Sink};
 use crate::table::{Cell, TableWriter};
-use crate::unfinished::{self, Begun};
 use crate::{Event, Manifest, Sample};
 
 /// The files of a run directory that hold its figures.
@@ -77,7 +76,7 @@ impl Sink for Tables {
             anchor_s: since_1970.map(|since| since.as_secs_f64()),
             manifest: facts.manifest.clone(),
         };
-        unfinished::write_begun(&self.dir, &begun)
+        write_begun(&self.dir, &begun)
     }
 
     fn interval(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {

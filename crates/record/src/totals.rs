@@ -7,12 +7,12 @@ mod thread;
 use std::collections::BTreeMap;
 
 use crate::histogram::{Merged, merge, new_merged};
-use crate::interval::{ErrorExample, Outcome, ThreadInterval};
+use crate::interval::{ErrorExample, Outcome, SECOND_US, ThreadInterval};
 use crate::ledger::Part;
 use crate::sample::Sample;
-use crate::summary::Process;
+use crate::summary::{Process, ratio};
 
-pub use label::LabelTotals;
+pub use label::{DROPPED, LabelTotals};
 pub use summarize::summarize;
 pub use thread::ThreadTotals;
 
@@ -24,12 +24,6 @@ const UNQUEUED_SHARE: f64 = 0.1;
 const STALL_S: f64 = 0.05;
 /// The name under which the whole machine is sampled; it is no process.
 pub const MACHINE: &str = "machine";
-
-/// The kind of failure of a request that was never sent, because a bound was reached.
-pub const DROPPED: &str = "dropped";
-
-/// Microseconds in a second.
-pub(crate) const SECOND_US: u64 = 1_000_000;
 
 /// The measured window, microseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -290,10 +284,6 @@ fn within(looks: &[Look], window: Window) -> impl Iterator<Item = (&Look, f64)> 
         look.at_us.min(window.end_us).saturating_sub(before(i).max(window.start_us)) as f64 / 1e6
     };
     looks.iter().enumerate().map(move |(i, look)| (look, part((i, look)))).filter(|(_, s)| *s > 0.0)
-}
-
-fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -4,21 +4,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
+use crate::directory::Begun;
 use crate::error::{RecordError, damaged, io_error};
 use crate::journal::{self, Entry};
 use crate::summary::{Status, Verdict};
 use crate::{Event, Manifest, RunWriter, directory, files, ledger, summarize, summary};
-
-/// What is known of a run while it goes on: its manifest without figures, and what its writer was told.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Begun {
-    pub(crate) threads: usize,
-    /// When the run's clock was zero, seconds since 1970; none before that.
-    pub(crate) anchor_s: Option<f64>,
-    pub(crate) manifest: Manifest,
-}
 
 /// Makes a run of what a run that did not come to its end has recorded. Its verdict is `invalid`, and says so.
 ///
@@ -125,13 +115,6 @@ fn remove(dir: &PathBuf) -> Result<(), RecordError> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", dir)(error)),
         _ => Ok(()),
     }
-}
-
-/// Writes what is known of a run while it goes on.
-pub(crate) fn write_begun(dir: &Path, begun: &Begun) -> Result<(), RecordError> {
-    let path = dir.join(files::BEGUN);
-    let text = serde_json::to_vec(begun).map_err(|e| damaged(&path, e))?;
-    directory::replace(&path, &text)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tidemark_wire::rpc::Greeting;
 use tokio::net::TcpStream;
 
 use crate::call_buffer::LIMITS;
-use crate::connection;
+use crate::connection::{self, Conversations};
 use crate::metrics::CallCounts;
 use crate::request::Request;
 use crate::routes::Routes;
@@ -36,16 +36,6 @@ struct Started {
     openapi_route: RouteId,
     rpc_route: RouteId,
     conversations: Arc<Conversations>,
-}
-
-/// What connections need that have become WebSockets.
-pub(crate) struct Conversations {
-    pub(crate) services: Services,
-    /// Service, and method within it, by the number that calls over WebSockets have.
-    pub(crate) methods: Arc<[(usize, usize)]>,
-    /// What these calls' connections begin with.
-    pub(crate) greeting: Vec<u8>,
-    pub(crate) counts: Arc<CallCounts>,
 }
 
 impl Calls {

@@ -15,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use crate::call_buffer::{CallBuffer, Turn};
-use crate::calls::Conversations;
 use crate::lanes::{Lanes, SameId};
 use crate::metrics::{CallCounts, Cut, Outcome, bump};
+use crate::serve::Services;
 use crate::{Form, IN_FLIGHT_MAX, Refusal};
 use tidemark_service::{Held, Upgraded};
 
@@ -40,6 +40,16 @@ const UNSUPPORTED: u16 = 1003;
 thread_local! {
     /// What a worker reads into, for one connection after the other.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What connections need that have become WebSockets.
+pub(crate) struct Conversations {
+    pub(crate) services: Services,
+    /// Service, and method within it, by the number that calls over WebSockets have.
+    pub(crate) methods: Arc<[(usize, usize)]>,
+    /// What these calls' connections begin with.
+    pub(crate) greeting: Vec<u8>,
+    pub(crate) counts: Arc<CallCounts>,
 }
 
 /// Why a connection ends.

@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
     use crate::Shared;
-    use crate::plan::Feeder;
+    use crate::context::Feeder;
 
     fn shared(rows: usize, held: bool) -> Shared {
         let rows = (0..rows).map(|row| vec![row.to_string().into_boxed_str()]).collect();

@@ -3,22 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostics;
-use crate::grammar::{self, Shape};
-use crate::language::comparison::COMPARISON;
-use crate::load::{Checker, Source};
+use crate::grammar::Shape;
+use crate::grammar::check::check;
+use crate::language::comparison::{COMPARE, COMPARISON, is_comparison};
+use crate::load::{Source, folder_of, read_bounded, text_of, told, unknown_name};
 use crate::plan::{Op, Plan};
-use crate::reader::Reader;
+use crate::reader::{Checker, Reader};
 use crate::secrets::{self, Secrets};
 use crate::settings::{self, Settings};
 use crate::sink::Sink;
-use crate::yaml::Node;
+use crate::yaml::{self, Node};
 
 /// Most scenarios that one file compares.
 pub const VARIANTS_MAX: usize = 8;
 /// Most rounds.
 pub const ROUNDS_MAX: u64 = 20;
-/// The key that makes a file a comparison.
-const COMPARE: &str = "compare";
 
 /// What a scenario file says: one experiment, or several to be held against each other.
 #[derive(Debug, Clone)]
@@ -82,13 +81,61 @@ impl Plan {
     }
 }
 
-/// Whether a file is a comparison.
-pub(crate) fn is_one(root: &Node) -> bool {
-    root.get(COMPARE).is_some()
+/// Like [`load_text`], also for a text that compares scenarios.
+///
+/// # Errors
+/// Everything that is wrong with it and with the scenarios in it.
+pub fn load_experiment_text(
+    name: &str,
+    text: &str,
+    base_dir: &Path,
+    settings: &[(String, String)],
+) -> Result<Experiment, Diagnostics> {
+    let (experiment, diagnostics) = Checker::default().experiment_text(name, text, base_dir, settings);
+    experiment.ok_or(diagnostics)
+}
+
+impl Checker {
+    /// Like [`Checker::file`], also for a file that compares scenarios.
+    pub fn experiment_file(
+        self,
+        path: &Path,
+        settings: &[(String, String)],
+    ) -> (Option<Experiment>, Diagnostics) {
+        let name = path.display().to_string();
+        match text_of(path, &name) {
+            Ok(text) => self.experiment_text(&name, &text, folder_of(path), settings),
+            Err(diagnostics) => (None, diagnostics),
+        }
+    }
+
+    /// Like [`Checker::text`], also for a text that compares scenarios.
+    pub fn experiment_text(
+        self,
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        settings: &[(String, String)],
+    ) -> (Option<Experiment>, Diagnostics) {
+        let sink = Sink::new(name, text);
+        let source = Source { name, base_dir };
+        let (experiment, within) = match yaml::read(&sink) {
+            Some(root) if is_comparison(&root) => {
+                let (comparison, within) = read(self, &source, &root, settings, &sink);
+                (comparison.map(Experiment::Comparison), within)
+            }
+            Some(root) => {
+                let plan = self.plan(&source, root, settings, &sink);
+                (plan.map(|plan| Experiment::One(Box::new(plan))), Diagnostics::default())
+            }
+            None => (None, Diagnostics::default()),
+        };
+        told(experiment, name, sink, within)
+    }
 }
 
 /// Checks a comparison and the scenarios in it, with what was found wrong in those.
-pub(crate) fn read(
+fn read(
     checker: Checker,
     source: &Source<'_>,
     root: &Node,
@@ -101,7 +148,7 @@ pub(crate) fn read(
         outside.iter().cloned().partition(|(name, _)| own_names.iter().any(|own| own == name));
     let settings = Settings::read(root.get("settings"), &own, sink);
     let reader = Reader { sink, settings: &settings, checker };
-    grammar::check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
+    check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
     let mut variants = Vec::new();
     let mut taken = vec![false; others.len()];
     let named = root.get(COMPARE).map(Node::entries).unwrap_or_default();
@@ -119,7 +166,7 @@ pub(crate) fn read(
         };
         let Some(scenario) = reader.text(of) else { continue };
         let Some(text) = Text::find(&scenario, source.base_dir) else {
-            sink.error(of, crate::load::unknown_name(&scenario));
+            sink.error(of, unknown_name(&scenario));
             continue;
         };
         let known = settings::names_in(&text.text);
@@ -222,7 +269,7 @@ impl Text {
             Some(Text { name: format!("{scenario}.yaml"), text, base_dir: base_dir.to_owned() })
         };
         let file = || {
-            let text = String::from_utf8(crate::load::read_bounded(&path).ok()?).ok()?;
+            let text = String::from_utf8(read_bounded(&path).ok()?).ok()?;
             let base_dir = path.parent().unwrap_or(Path::new(".")).to_owned();
             Some(Text { name: path.display().to_string(), text, base_dir })
         };
@@ -233,7 +280,6 @@ impl Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load_experiment_text;
 
     const SIDES: &str = "compare:\n  one: {scenario: a.yaml, set: {n: 3}}\n  two: a.yaml\n";
 

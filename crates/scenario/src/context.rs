@@ -6,8 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 use crate::claims::Claims;
-use crate::plan::Feeder;
 use crate::slot::Slot;
+
+/// Rows that sessions draw from.
+#[derive(Debug, Clone, Default)]
+pub struct Feeder {
+    /// Its name.
+    pub name: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Rows; each has a text for every column. Never empty.
+    pub rows: Vec<Vec<Box<str>>>,
+    /// Whether a row belongs to one session at a time: until that takes another of this feeder, or ends.
+    pub held: bool,
+}
 
 /// Counters and cursors that all sessions of all threads share. The only thing that threads share on the hot path;
 /// one relaxed atomic addition for each value of a counter or step of a cursor, and a compare-and-swap loop to claim a row.

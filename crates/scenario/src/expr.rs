@@ -5,6 +5,7 @@
 //! count as numbers wherever a number is wanted, because JSON and headers arrive as text.
 
 mod date;
+mod error;
 mod eval;
 pub(crate) mod function;
 mod node;
@@ -13,13 +14,13 @@ mod zipf;
 
 use std::sync::Arc;
 
-use crate::context::{Context, Shared};
-use crate::plan::SlotIndex;
-use crate::slot::{Slot, Value};
-use crate::template::Encoding;
+use crate::context::Context;
+use crate::encoding::Encoding;
+use crate::slot::{Slot, SlotIndex, Value};
 
+pub use error::{ExprError, Unmet};
+pub(crate) use eval::PPB;
 use eval::{Absent, Machine};
-pub(crate) use eval::{PPB, write_real};
 pub(crate) use node::{Node, Operator};
 
 /// A compiled expression.
@@ -28,33 +29,6 @@ pub struct Expr {
     node: Node,
     /// As its author wrote it, where it was written.
     text: Arc<str>,
-}
-
-/// What a text with holes lacks, so that it cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unmet {
-    /// This variable is not set.
-    Variable(SlotIndex),
-    /// An expression has no value.
-    Expression {
-        /// As its author wrote it.
-        text: Arc<str>,
-        /// Why.
-        reason: &'static str,
-    },
-}
-
-impl Unmet {
-    /// For a person; `names` are those of the session's variables.
-    pub fn describe(&self, names: &[String]) -> String {
-        match self {
-            Unmet::Variable(slot) => match names.get(usize::from(*slot)) {
-                Some(name) => format!("variable \"{name}\" is not set"),
-                None => "a variable is not set".to_owned(),
-            },
-            Unmet::Expression { text, reason } => format!("{text}: {reason}"),
-        }
-    }
 }
 
 impl Expr {
@@ -173,33 +147,6 @@ impl Expr {
             Ok(())
         })
     }
-}
-
-/// The value of a node that looks at nothing outside itself, as a literal.
-fn constant_value(node: &Node) -> Option<Node> {
-    let mut random = fastrand::Rng::with_seed(0);
-    let shared = Shared::default();
-    let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
-    Machine::with(&mut cx, |machine| {
-        match machine.eval(node) {
-            Ok(got) => Node::literal(machine.value(&got)),
-            Err(Absent::Said) => Some(Node::Missing),
-            // it is told where it is needed
-            Err(_) => None,
-        }
-    })
-}
-
-/// A mistake in an expression.
-#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}, at character {offset} of the expression")]
-pub struct ExprError {
-    /// Byte at which it stands, counted from the expression's begin.
-    pub offset: usize,
-    /// How many bytes it is long, at least 1.
-    pub length: usize,
-    /// What is wrong, and what to do.
-    pub reason: String,
 }
 
 #[cfg(test)]

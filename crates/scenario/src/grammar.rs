@@ -1,13 +1,10 @@
-//! Shapes: what the language is described with, and the check of a file against that description.
+//! Shapes: what the language is described with; [`check`] holds a file against that description.
 //!
 //! The description itself is in [`crate::language`]. The JSON Schema is made from the same shapes, so editors and
 //! the checker cannot disagree.
 
-use crate::diagnostic::did_you_mean;
-use crate::reader::Reader;
-use crate::sink::Sink;
-use crate::steps;
-use crate::steps::check::{check_step, mend_verb};
+pub(crate) mod check;
+
 use crate::yaml::{Content, Node};
 
 /// What may stand at a place.
@@ -17,7 +14,7 @@ pub(crate) enum Shape {
     Scalar(Scalar),
     /// A mapping with keys that the language knows.
     Record(&'static Record),
-    /// A mapping that is told apart by the one key that is a verb: one of the [kinds of steps](steps::kinds).
+    /// A mapping that is told apart by the one key that is a verb: one of the [kinds of steps](crate::steps::kinds).
     Step,
     /// A mapping from names that the author chooses.
     Map(Keys, &'static Shape),
@@ -150,6 +147,7 @@ impl Shape {
         }
     }
 
+    /// What is expected, for messages.
     fn wanted(&self) -> String {
         match self {
             Shape::Scalar(scalar) => scalar.wanted(),
@@ -196,122 +194,5 @@ impl Scalar {
             Scalar::Objective => "an objective like p99 < 50ms".into(),
             Scalar::Variable => "a name".into(),
         }
-    }
-}
-
-/// Checks a node against a shape; `what` says what stands there.
-pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>) {
-    if !shape.accepts(node)
-        || (node.is_null() && !matches!(shape, Shape::Scalar(Scalar::Value) | Shape::Tree))
-    {
-        reader.sink.error(node, format!("{what} is {}; expected {}", node.kind(), shape.wanted()));
-        return;
-    }
-    match shape {
-        Shape::Scalar(scalar) => reader.check(node, *scalar),
-        Shape::Record(record) => check_record(node, record, reader),
-        Shape::Step => check_step(node, reader),
-        Shape::Map(keys, value) => {
-            for (name, inner) in node.entries() {
-                reader.check_key(name, *keys);
-                check(inner, value, &quoted(name), reader);
-            }
-        }
-        Shape::List(of, at_least) => {
-            if node.items().len() < *at_least {
-                let message = match node.items().len() {
-                    0 => format!("{what} is an empty list; expected at least {at_least}"),
-                    few => format!("{what} has only {few}; expected at least {at_least}"),
-                };
-                reader.sink.error(node, message);
-            }
-            for item in node.items() {
-                check(item, of, "this item", reader);
-            }
-        }
-        Shape::Either(shapes) => {
-            if let Some(shape) = shapes.iter().find(|shape| shape.accepts(node)) {
-                check(node, shape, what, reader);
-            }
-        }
-        Shape::Tree => {}
-    }
-}
-
-pub(crate) fn quoted(name: &Node) -> String {
-    format!("\"{}\"", name.text().unwrap_or_default())
-}
-
-pub(crate) fn check_record(node: &Node, record: &Record, reader: &Reader<'_>) {
-    let known = || record.all_keys();
-    for (name, inner) in node.entries() {
-        let Some(text) = name.text() else { continue };
-        match known().find(|key| key.name == text) {
-            Some(key) => check(inner, &key.shape, &quoted(name), reader),
-            None => {
-                let mut hint = did_you_mean(text, known().map(|key| key.name));
-                if hint.is_empty() {
-                    let names: Vec<_> = record.keys.iter().map(|key| key.name).collect();
-                    let names = if names.is_empty() { "no other keys".to_owned() } else { names.join(", ") };
-                    hint = format!("; {} has {names}", record.what);
-                }
-                reader.sink.error(name, format!("unknown key \"{text}\"{hint}"));
-            }
-        }
-    }
-    for key in record.keys.iter().filter(|key| key.required && node.get(key.name).is_none()) {
-        reader.sink.error(node, format!("{} needs the key \"{}\": {}", record.what, key.name, key.about));
-    }
-    check_rule(node, record, reader);
-}
-
-fn check_rule(node: &Node, record: &Record, reader: &Reader<'_>) {
-    let (Rule::OneOf(names) | Rule::AtMostOneOf(names)) = record.rule else { return };
-    let mut given =
-        node.entries().iter().filter(|(key, _)| key.text().is_some_and(|key| names.contains(&key)));
-    let first = given.next();
-    if let Some((second, _)) = given.next() {
-        let first = first.and_then(|(key, _)| key.text()).unwrap_or_default();
-        let second_name = second.text().unwrap_or_default();
-        let message = format!("{} has either \"{first}\" or \"{second_name}\", not both", record.what);
-        reader.sink.error(second, message);
-    }
-    if first.is_none() && matches!(record.rule, Rule::OneOf(_)) {
-        reader.sink.error(node, format!("{} needs one of the keys {}", record.what, names.join(", ")));
-    }
-}
-
-/// Tells of every step whose verb is misspelt, and puts the verb that was meant in its place, so that whatever else
-/// is wrong with the step is found as well.
-pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
-    if !shape.accepts(node) {
-        return;
-    }
-    if let Shape::Either(shapes) = shape {
-        let shape = shapes.iter().find(|shape| shape.accepts(node));
-        return shape.into_iter().for_each(|shape| mend_verbs(node, shape, sink));
-    }
-    if let Shape::Step = shape {
-        mend_verb(node, sink);
-    }
-    let keys: Vec<_> = match shape {
-        Shape::Record(record) => record.all_keys().collect(),
-        Shape::Step => steps::keys(node).collect(),
-        _ => Vec::new(),
-    };
-    match (shape, &mut node.content) {
-        (Shape::List(of, _), Content::List(items)) => {
-            items.iter_mut().for_each(|item| mend_verbs(item, of, sink));
-        }
-        (Shape::Map(_, value), Content::Map(entries)) => {
-            entries.iter_mut().for_each(|(_, inner)| mend_verbs(inner, value, sink));
-        }
-        (_, Content::Map(entries)) => {
-            for (name, inner) in entries {
-                let key = keys.iter().find(|key| Some(key.name) == name.text());
-                key.into_iter().for_each(|key| mend_verbs(inner, &key.shape, sink));
-            }
-        }
-        _ => {}
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use crate::comparison::{self, Experiment};
 use crate::diagnostic::{Diagnostics, did_you_mean};
-use crate::grammar::{self, Shape};
+use crate::grammar::Shape;
+use crate::grammar::check::{check, mend_verbs};
+use crate::language::comparison::is_comparison;
 use crate::plan::Plan;
-use crate::reader::{Reader, SettingCheck, ShippedSystem, StoreCheck};
+use crate::reader::{Checker, Reader};
 use crate::secrets::{Secrets, source};
 use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
@@ -37,20 +38,6 @@ pub fn load_text(
     plan.ok_or(diagnostics)
 }
 
-/// Like [`load_text`], also for a text that compares scenarios.
-///
-/// # Errors
-/// Everything that is wrong with it and with the scenarios in it.
-pub fn load_experiment_text(
-    name: &str,
-    text: &str,
-    base_dir: &Path,
-    settings: &[(String, String)],
-) -> Result<Experiment, Diagnostics> {
-    let (experiment, diagnostics) = Checker::default().experiment_text(name, text, base_dir, settings);
-    experiment.ok_or(diagnostics)
-}
-
 /// Loads a shipped scenario by its name.
 ///
 /// # Errors
@@ -75,27 +62,6 @@ pub fn check_text(
     settings: &[(String, String)],
 ) -> (Option<Plan>, Diagnostics) {
     Checker::default().text(name, text, base_dir, settings)
-}
-
-/// Checks scenarios with what others know of the systems in them.
-#[derive(Debug, Clone, Copy)]
-pub struct Checker {
-    /// The systems that `serve` can name.
-    pub systems: &'static [ShippedSystem],
-    /// Judges the settings of shipped systems.
-    pub setting: SettingCheck,
-    /// The default of a setting of a shipped system.
-    pub default_of: fn(system: &str, setting: &str) -> Option<&'static str>,
-    /// Judges whether a store can be read directly.
-    pub store: StoreCheck,
-}
-
-impl Default for Checker {
-    /// Takes every name as that of a system, every setting of it as right and without a default, and every store as
-    /// one that can be read.
-    fn default() -> Self {
-        Checker { systems: &[], setting: |_, _, _| Ok(()), default_of: |_, _| None, store: |_| Ok(()) }
-    }
 }
 
 /// Where a scenario's text is from.
@@ -124,7 +90,7 @@ impl Checker {
     ) -> (Option<Plan>, Diagnostics) {
         let sink = Sink::new(name, text);
         let plan = yaml::read(&sink).and_then(|root| {
-            if comparison::is_one(&root) {
+            if is_comparison(&root) {
                 sink.error(
                     &root,
                     "this is a comparison of scenarios and not a scenario; run it with `tidemark run`",
@@ -136,54 +102,18 @@ impl Checker {
         told(plan, name, sink, Diagnostics::default())
     }
 
-    /// Like [`Checker::file`], also for a file that compares scenarios.
-    pub fn experiment_file(
-        self,
-        path: &Path,
-        settings: &[(String, String)],
-    ) -> (Option<Experiment>, Diagnostics) {
-        let name = path.display().to_string();
-        match text_of(path, &name) {
-            Ok(text) => self.experiment_text(&name, &text, folder_of(path), settings),
-            Err(diagnostics) => (None, diagnostics),
-        }
-    }
-
-    /// Like [`Checker::text`], also for a text that compares scenarios.
-    pub fn experiment_text(
-        self,
-        name: &str,
-        text: &str,
-        base_dir: &Path,
-        settings: &[(String, String)],
-    ) -> (Option<Experiment>, Diagnostics) {
-        let sink = Sink::new(name, text);
-        let source = Source { name, base_dir };
-        let (experiment, within) = match yaml::read(&sink) {
-            Some(root) if comparison::is_one(&root) => {
-                let (comparison, within) = comparison::read(self, &source, &root, settings, &sink);
-                (comparison.map(Experiment::Comparison), within)
-            }
-            Some(root) => {
-                let plan = self.plan(&source, root, settings, &sink);
-                (plan.map(|plan| Experiment::One(Box::new(plan))), Diagnostics::default())
-            }
-            None => (None, Diagnostics::default()),
-        };
-        told(experiment, name, sink, within)
-    }
-
-    fn plan(
+    /// Compiles the scenario at a root.
+    pub(crate) fn plan(
         self,
         source: &Source<'_>,
         mut root: Node,
         settings: &[(String, String)],
         sink: &Sink<'_>,
     ) -> Option<Plan> {
-        grammar::mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), sink);
+        mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), sink);
         let settings = Settings::read(root.get("settings"), settings, sink);
         let reader = Reader { sink, settings: &settings, checker: self };
-        grammar::check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
+        check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
         settings.warn_of_unused(sink);
         sink.mask(&settings.secrets());
@@ -212,7 +142,12 @@ fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
 }
 
 /// What was made, unless something is wrong with it; `within` was found in other files.
-fn told<T>(made: Option<T>, name: &str, sink: Sink<'_>, within: Diagnostics) -> (Option<T>, Diagnostics) {
+pub(crate) fn told<T>(
+    made: Option<T>,
+    name: &str,
+    sink: Sink<'_>,
+    within: Diagnostics,
+) -> (Option<T>, Diagnostics) {
     let made = made.filter(|_| !sink.has_errors() && !within.has_errors());
     let mut diagnostics = sink.into_diagnostics();
     diagnostics.append(within);
@@ -223,11 +158,13 @@ fn told<T>(made: Option<T>, name: &str, sink: Sink<'_>, within: Diagnostics) -> 
     (made, diagnostics)
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// Where the files are looked for that a file names.
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
-fn text_of(path: &Path, name: &str) -> Result<String, Diagnostics> {
+/// A file's text.
+pub(crate) fn text_of(path: &Path, name: &str) -> Result<String, Diagnostics> {
     let bytes = read_bounded(path).map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::NotFound => unknown_name(name),

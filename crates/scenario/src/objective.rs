@@ -1,7 +1,6 @@
 //! Objectives: `p99 < 50ms`, `errors < 0.01%`, `achieved > 99% of offered`, `Login p99 < 20ms`.
 
 use crate::diagnostic::did_you_mean;
-use crate::plan::{Comparison, Metric, Objective};
 use crate::units;
 
 /// Words that name a metric, besides percentiles.
@@ -17,6 +16,79 @@ const COMPARISONS: [(&str, Comparison); 6] = [
     (">", Comparison::Greater),
     ("=", Comparison::Equal),
 ];
+
+/// A bound that decides pass or fail.
+#[derive(Debug, Clone)]
+pub struct Objective {
+    /// As the scenario writes it.
+    pub text: String,
+    /// Label that it is about; all labels if none.
+    pub label: Option<u16>,
+    /// What is bounded.
+    pub metric: Metric,
+    /// How.
+    pub comparison: Comparison,
+    /// The bound, in the metric's unit.
+    pub bound: f64,
+    /// Whether the run is cut short once it can no longer be met.
+    pub abort_early: bool,
+}
+
+impl Objective {
+    /// Reads one that is of no label, as [`text`](Objective::text) has it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(text: &str) -> Result<Objective, String> {
+        match parse(text)? {
+            (objective, None) => Ok(objective),
+            (_, Some(label)) => Err(format!("\"{text}\" is of the label {label}")),
+        }
+    }
+}
+
+/// What an objective bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Metric {
+    /// A response-time percentile (0 to 100; 100 is the maximum), microseconds.
+    Percentile(f64),
+    /// Mean response time, microseconds.
+    Mean,
+    /// Requests without a good answer, dropped ones included, as a share of all that were due, 0 to 1.
+    ErrorShare,
+    /// The same, a count.
+    Errors,
+    /// Good answers per second.
+    Rate,
+    /// Good answers as a share of the requests that were due, 0 to 1.
+    AchievedShare,
+    /// Requests that were due and given up because a bound was reached, a count.
+    Dropped,
+    /// Acknowledged writes that were not found again, a count.
+    Lost,
+    /// The same as a share of the acknowledged ones, 0 to 1.
+    LostShare,
+    /// Writes found more than once: how many times too often, a count.
+    Duplicated,
+}
+
+impl Metric {
+    /// Whether it is known only once the ledger was held against the store.
+    pub fn is_of_the_ledger(self) -> bool {
+        matches!(self, Metric::Lost | Metric::LostShare | Metric::Duplicated)
+    }
+}
+
+/// How a metric is held against its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Comparison {
+    Less,
+    LessOrEqual,
+    Equal,
+    GreaterOrEqual,
+    Greater,
+}
 
 /// Reads an objective, and the label it is about, if any; the label's index is filled in later.
 pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {

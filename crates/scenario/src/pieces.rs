@@ -1,7 +1,5 @@
 //! Splitting a text at its `${…}` holes.
 
-use crate::expr::parse::end_of_hole;
-
 /// A stretch of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'t> {
@@ -37,6 +35,24 @@ pub(crate) fn split(text: &str) -> Result<Vec<Piece<'_>>, usize> {
         pieces.push(Piece::Literal(&text[done..]));
     }
     Ok(pieces)
+}
+
+/// The byte just behind the `}` that closes an expression begun before `text`; quotes hide braces.
+pub(crate) fn end_of_hole(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if byte == b'\\' => escaped = true,
+            Some(mark) if byte == mark => quote = None,
+            Some(_) => {}
+            None if byte == b'"' || byte == b'\'' => quote = Some(byte),
+            None if byte == b'}' => return Some(at + 1),
+            None => {}
+        }
+    }
+    None
 }
 
 /// The expression, where a text is one hole and nothing else.

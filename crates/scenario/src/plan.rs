@@ -19,6 +19,9 @@ mod load;
 mod store;
 mod verify;
 
+pub use crate::context::Feeder;
+pub use crate::objective::{Comparison, Metric, Objective};
+pub use crate::slot::SlotIndex;
 pub use ask::{Ask, Call, HttpRequest, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
@@ -33,9 +36,6 @@ pub use verify::{
 pub const CALL: &str = "CALL";
 /// Where remote calls are taken if a scenario does not say.
 pub const RPC_PATH: &str = "/rpc";
-
-/// Index of a variable in a session.
-pub type SlotIndex = u16;
 
 /// Everything that the driver and the lab need to carry an experiment out.
 #[derive(Debug, Clone)]
@@ -319,92 +319,6 @@ pub enum TextTest {
     Contains(Template),
     /// It matches.
     Matches(regex::bytes::Regex),
-}
-
-/// Rows that sessions draw from.
-#[derive(Debug, Clone, Default)]
-pub struct Feeder {
-    /// Its name.
-    pub name: String,
-    /// Names of the columns.
-    pub columns: Vec<String>,
-    /// Rows; each has a text for every column. Never empty.
-    pub rows: Vec<Vec<Box<str>>>,
-    /// Whether a row belongs to one session at a time: until that takes another of this feeder, or ends.
-    pub held: bool,
-}
-
-/// A bound that decides pass or fail.
-#[derive(Debug, Clone)]
-pub struct Objective {
-    /// As the scenario writes it.
-    pub text: String,
-    /// Label that it is about; all labels if none.
-    pub label: Option<u16>,
-    /// What is bounded.
-    pub metric: Metric,
-    /// How.
-    pub comparison: Comparison,
-    /// The bound, in the metric's unit.
-    pub bound: f64,
-    /// Whether the run is cut short once it can no longer be met.
-    pub abort_early: bool,
-}
-
-impl Objective {
-    /// Reads one that is of no label, as [`text`](Objective::text) has it.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn read(text: &str) -> Result<Objective, String> {
-        match crate::objective::parse(text)? {
-            (objective, None) => Ok(objective),
-            (_, Some(label)) => Err(format!("\"{text}\" is of the label {label}")),
-        }
-    }
-}
-
-/// What an objective bounds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Metric {
-    /// A response-time percentile (0 to 100; 100 is the maximum), microseconds.
-    Percentile(f64),
-    /// Mean response time, microseconds.
-    Mean,
-    /// Requests without a good answer, dropped ones included, as a share of all that were due, 0 to 1.
-    ErrorShare,
-    /// The same, a count.
-    Errors,
-    /// Good answers per second.
-    Rate,
-    /// Good answers as a share of the requests that were due, 0 to 1.
-    AchievedShare,
-    /// Requests that were due and given up because a bound was reached, a count.
-    Dropped,
-    /// Acknowledged writes that were not found again, a count.
-    Lost,
-    /// The same as a share of the acknowledged ones, 0 to 1.
-    LostShare,
-    /// Writes found more than once: how many times too often, a count.
-    Duplicated,
-}
-
-impl Metric {
-    /// Whether it is known only once the ledger was held against the store.
-    pub fn is_of_the_ledger(self) -> bool {
-        matches!(self, Metric::Lost | Metric::LostShare | Metric::Duplicated)
-    }
-}
-
-/// How a metric is held against its bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Comparison {
-    Less,
-    LessOrEqual,
-    Equal,
-    GreaterOrEqual,
-    Greater,
 }
 
 /// What is driven.

@@ -7,7 +7,6 @@ use tidemark_wire::json;
 use crate::diagnostic::did_you_mean;
 use crate::expr::parse::is_name;
 use crate::grammar::{Keys, Scalar};
-use crate::load::Checker;
 use crate::pieces;
 use crate::plan::Objective;
 use crate::settings::Settings;
@@ -54,8 +53,6 @@ fn parse_steps(text: &str) -> Result<u32, String> {
 }
 
 /// What a scenario must know of a system that `serve` can name. Who has the systems hands it in ([`Checker`]).
-///
-/// [`Checker`]: crate::Checker
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShippedSystem {
     /// Its name.
@@ -64,6 +61,27 @@ pub struct ShippedSystem {
     pub keeps_data: bool,
     /// Whether `verify: {store: …}` can read its store without it.
     pub store_is_readable: bool,
+}
+
+/// Checks scenarios with what others know of the systems in them.
+#[derive(Debug, Clone, Copy)]
+pub struct Checker {
+    /// The systems that `serve` can name.
+    pub systems: &'static [ShippedSystem],
+    /// Judges the settings of shipped systems.
+    pub setting: SettingCheck,
+    /// The default of a setting of a shipped system.
+    pub default_of: fn(system: &str, setting: &str) -> Option<&'static str>,
+    /// Judges whether a store can be read directly.
+    pub store: StoreCheck,
+}
+
+impl Default for Checker {
+    /// Takes every name as that of a system, every setting of it as right and without a default, and every store as
+    /// one that can be read.
+    fn default() -> Self {
+        Checker { systems: &[], setting: |_, _, _| Ok(()), default_of: |_, _| None, store: |_| Ok(()) }
+    }
 }
 
 /// Reads plain values of one scenario.

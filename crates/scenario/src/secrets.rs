@@ -22,11 +22,9 @@ pub(crate) mod source;
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::template::Encoding;
-pub use pattern::{is_secret, is_secret_name};
+use crate::encoding::Encoding;
+pub use pattern::{MASK, is_secret, is_secret_name};
 
-/// What stands in a secret's place.
-pub const MASK: &str = "***";
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
 const SHORTEST: usize = 4;
 /// Shorter values are only found where they stand alone, not within a word.

@@ -1,5 +1,8 @@
 //! A session's variables: slots whose buffers are used again, so that a warm session allocates nothing.
 
+/// Index of a variable in a session.
+pub type SlotIndex = u16;
+
 /// What a variable is worth right now, borrowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {

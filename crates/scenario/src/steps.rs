@@ -3,7 +3,6 @@
 
 mod answer;
 mod call;
-pub(crate) mod check;
 mod choose;
 mod each;
 mod end;
@@ -64,10 +63,10 @@ pub(crate) struct StepKind {
 
 /// A step whose kind is known.
 pub(crate) struct Step<'n> {
-    kind: &'static StepKind,
+    pub(crate) kind: &'static StepKind,
     pub(crate) node: &'n Node,
     /// The key that says what it does, and what stands there.
-    verb: &'n Node,
+    pub(crate) verb: &'n Node,
     value: &'n Node,
 }
 

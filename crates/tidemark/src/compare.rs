@@ -10,7 +10,7 @@ use tidemark_scenario::Comparison;
 
 use crate::args::{ReportArguments, RunArguments};
 use crate::failure::Failure;
-use crate::{output, report, run};
+use crate::{carry_out, output};
 
 /// Carries out all that is compared, and shows how they compare.
 pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Failure> {
@@ -20,7 +20,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
             .plan
             .override_load(None, arguments.duration)
             .map_err(|error| Failure::usage(format!("{}: {error}", variant.name)))?;
-        run::ask(&mut variant.plan, &arguments);
+        carry_out::ask(&mut variant.plan, &arguments);
     }
     if arguments.rate.is_some()
         && let Some(other) = comparison.variants.iter().find(|v| v.plan.requests_per_session().is_none())
@@ -28,7 +28,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
         let reason = "do not all make the same number of requests, so that --rate cannot be equal for all";
         return Err(Failure::usage(format!("sessions of {} {reason}", other.name)));
     }
-    let mut options = run::options(&arguments)?;
+    let mut options = carry_out::options(&arguments)?;
     let sinks = arguments.sinks.start(&options.pins)?;
     options.sinks = sinks.sinks();
     let compared =
@@ -36,11 +36,11 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
             if !arguments.quiet && !arguments.tui {
                 output::remark(&announced(turn));
             }
-            run::carry_out(plan, options, arguments.watch_options()).map(|(finished, _)| finished)
+            carry_out::carry_out(plan, options, arguments.watch_options()).map(|(finished, _)| finished)
         })?;
     sinks.remark();
     let (figures, runs) = open(&compared.dir)?;
-    write(&figures, &runs, &compared.dir.join(run::PAGE))?;
+    write(&figures, &runs, &compared.dir.join(carry_out::PAGE))?;
     output::print(&format!("{}\n", shown(&figures, arguments.json).trim_end()))?;
     Ok(compared.exit_status)
 }
@@ -80,7 +80,7 @@ fn write(figures: &Compared, runs: &ComparedRuns, page: &Path) -> Result<(), Fai
 }
 
 fn shown(figures: &Compared, json: bool) -> String {
-    if json { figures.json() } else { text::comparison::summary(figures, report::style()) }
+    if json { figures.json() } else { text::comparison::summary(figures, output::style()) }
 }
 
 /// `2 of 4: WebSocket, at 49,000/s`.

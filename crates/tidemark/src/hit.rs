@@ -15,7 +15,7 @@ use tidemark_scenario::{Diagnostics, Plan, check_text};
 use crate::failure::Failure;
 use crate::output::OwnDir;
 use crate::watch::{Watch, WatchOptions};
-use crate::{output, report, run};
+use crate::{carry_out, output};
 
 /// What the scenario is called in messages.
 const NAME: &str = "hit";
@@ -24,7 +24,7 @@ const NAMES_MAX: u32 = 100;
 
 /// Hits a URL and shows what came of it.
 pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
-    run::check_results(&arguments.results, arguments.json)?;
+    arguments.results.check(arguments.json)?;
     let text = recipe::scenario(arguments)?.to_yaml();
     let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
     let plan = plan.ok_or_else(|| failure(&diagnostics))?;
@@ -61,11 +61,11 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let finished = finished
         .map_err(|error| arguments.results.without_a_run(NAME, arguments.json, Failure::from(error)))?;
 
-    let mut run = run::open(&finished.run_dir)?;
+    let mut run = carry_out::open(&finished.run_dir)?;
     if dir.temporary {
         run.manifest.summary.run_dir.clear();
     } else {
-        let page = finished.run_dir.join(run::PAGE);
+        let page = finished.run_dir.join(carry_out::PAGE);
         html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
     }
     let written = arguments.results.write(&run, arguments.json);
@@ -74,7 +74,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
             true => json::summary(&run),
             false => {
                 let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
-                quick::summary(&run, report::style(), shown)
+                quick::summary(&run, output::style(), shown)
                     .map_err(|error| Failure::broken(error.to_string()))?
             }
         };

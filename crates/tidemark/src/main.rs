@@ -11,6 +11,7 @@
 //! | 130 | stopped by the user |
 
 mod args;
+mod carry_out;
 mod check;
 mod compare;
 mod crash;

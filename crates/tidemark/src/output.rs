@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
+use tidemark_record::Run;
+use tidemark_report::text::{self, Style};
 use tidemark_scenario::Secrets;
 
 use crate::failure::Failure;
@@ -64,6 +66,16 @@ pub fn remark(text: &str) {
     if !text.trim().is_empty() {
         let _ = writeln!(anstream::stderr(), "{}", text.trim_end());
     }
+}
+
+/// The summary for standard output as it is.
+pub fn summary(run: &Run) -> String {
+    text::summary(run, style())
+}
+
+/// How text is laid out on standard output as it is.
+pub fn style() -> Style {
+    Style { width: columns(), ascii: !is_utf8(), ..Style::default() }
 }
 
 /// Columns of the terminal on standard output.

@@ -2,23 +2,22 @@
 
 use std::path::Path;
 
-use tidemark_record::{Comparison, RUNS_DIR, Run, resolve};
-use tidemark_report::text::{Style, summary};
+use tidemark_record::{Comparison, RUNS_DIR, resolve};
 use tidemark_report::{html, json};
 
 use crate::args::ReportArguments;
 use crate::failure::Failure;
-use crate::{compare, output, run};
+use crate::{carry_out, compare, output};
 
 /// Shows a run on standard output, or writes what is asked for to files.
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
-    run::check_results(&arguments.results, arguments.json)?;
+    arguments.results.check(arguments.json)?;
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     if Comparison::is_at(&dir) {
         return compare::report(&dir, arguments);
     }
-    let run = run::open(&dir)?;
+    let run = carry_out::open(&dir)?;
     if !run.missing.is_empty() {
         let missing = run.missing.join(", ");
         output::remark(&format!("{} has no {missing}; shown without", dir.display()));
@@ -33,17 +32,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     } else if let Some(page) = &arguments.html {
         output::print(&format!("report: {}\n", page.display()))?;
     } else if !results.markdown_to_stdout() && !results.any_file() {
-        output::print(&format!("{}\n", text(&run).trim_end()))?;
+        output::print(&format!("{}\n", output::summary(&run).trim_end()))?;
     }
     Ok(tidemark_lab::EXIT_PASS)
-}
-
-/// The summary for standard output as it is.
-pub fn text(run: &Run) -> String {
-    summary(run, style())
-}
-
-/// How text is laid out on standard output as it is.
-pub fn style() -> Style {
-    Style { width: output::columns(), ascii: !output::is_utf8(), ..Style::default() }
 }

@@ -41,8 +41,13 @@ pub struct ResultArguments {
 }
 
 impl ResultArguments {
-    /// Finds what would make [`write`](Self::write) fail after a long run, before it begins.
-    pub fn check(&self) -> Result<(), Failure> {
+    /// Finds what would make [`write`](Self::write) fail after a long run, before it begins. `json`: so is the summary.
+    pub fn check(&self, json: bool) -> Result<(), Failure> {
+        if json && self.markdown_to_stdout() {
+            let reason =
+                "--json and --markdown - both want standard output; give one of them a file: --markdown FILE";
+            return Err(Failure::usage(reason));
+        }
         for (flag, file) in self.files() {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
             if file.is_dir() {
@@ -193,10 +198,10 @@ mod tests {
     fn what_cannot_be_written_is_told_before_the_run() {
         let folder = tempfile::tempdir().unwrap();
         let of = |file: &Path| ResultArguments { junit: Some(file.to_owned()), ..ResultArguments::default() };
-        assert!(of(&folder.path().join("new.xml")).check().is_ok());
-        assert!(of(Path::new("new.xml")).check().is_ok());
-        assert!(of(folder.path()).check().unwrap_err().message.contains("is a folder"));
-        let missing = of(&folder.path().join("none/new.xml")).check().unwrap_err();
+        assert!(of(&folder.path().join("new.xml")).check(false).is_ok());
+        assert!(of(Path::new("new.xml")).check(false).is_ok());
+        assert!(of(folder.path()).check(false).unwrap_err().message.contains("is a folder"));
+        let missing = of(&folder.path().join("none/new.xml")).check(false).unwrap_err();
         assert!(missing.message.starts_with("--junit: there is no folder "), "{}", missing.message);
     }
 

@@ -9,22 +9,22 @@ use tidemark_report::{html, json};
 use crate::args::VerifyArguments;
 use crate::failure::Failure;
 use crate::watch::{Watch, WatchOptions};
-use crate::{output, report, run};
+use crate::{carry_out, output};
 
 /// Verifies a run and shows it.
 pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
-    let mut run = run::open(&dir)?;
+    let mut run = carry_out::open(&dir)?;
     let status = {
         let watch_options = WatchOptions { quiet: arguments.quiet, ..WatchOptions::default() };
         let mut watch = Watch::new(watch_options, &run.manifest.scenario)?;
         let mut tell = |step: verify::Step| watch.show(Progress::Verifying { read: step.read, of: step.of });
         verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
     };
-    let page = dir.join(run::PAGE);
+    let page = dir.join(carry_out::PAGE);
     html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
-    let text = if arguments.json { json::summary(&run) } else { report::text(&run) };
+    let text = if arguments.json { json::summary(&run) } else { output::summary(&run) };
     output::print(&format!("{}\n", text.trim_end()))?;
     let stopped = run.manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
     Ok(if stopped { EXIT_INTERRUPTED } else { status })

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{EXAMPLE_ID, EXAMPLE_USER};
 use crate::customers::TEXT_CHARS_MAX;
 use crate::form::FIELDS_MAX;
 
+pub(super) const EXAMPLE_USER: &str = "uid0@email.com";
+pub(super) const EXAMPLE_ID: &str = "6fa459ea-ee8a-4ca4-894e-db77e160355e";
 /// Whole numbers that JSON carries exactly.
 const EXACT_MAX: i64 = (1 << 53) - 1;
 

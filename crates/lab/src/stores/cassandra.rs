@@ -14,8 +14,7 @@ use tidemark_scenario::plan::Store;
 
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
-use super::java;
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, with_jars};
 use crate::error::LabError;
 
 /// Tokens of each node, Cassandra's default.
@@ -108,7 +107,7 @@ impl Cassandra {
 
 impl Launcher for Cassandra {
     fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-        java::with_jars(Cassandra::jars(store.version), fetch)
+        with_jars(Cassandra::jars(store.version), fetch)
     }
 
     fn ports(&self) -> &'static [u16] {

@@ -12,17 +12,32 @@ use std::time::Instant;
 use tidemark_record::manifest;
 use tidemark_scenario::plan::Store;
 
-use super::Setup;
 use super::installed::{User, user};
 use super::jars::cache;
-use super::launcher::{Fetch, Identity, Launcher, NodeSetup, Program, launcher, password, unique};
+use super::launcher::{Fetch, Identity, Launcher, NodeSetup, Program, password, unique};
 use super::node::{self, Node};
 use super::ports::Ports;
+use super::products::launcher;
 use crate::child::Spec;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::started::held;
+
+/// Where stores are started.
+pub struct Setup<'a> {
+    /// The run directory: holds `stores/` with their configuration, `logs/` and `data/`.
+    pub run_dir: PathBuf,
+    /// Cores that they are held to; empty for all.
+    pub cores: Vec<usize>,
+    /// Whether their data stays after the run.
+    pub keep_data: bool,
+    /// The folder of a node's data, by the node's name, where that is not in `data/`.
+    pub data_of: &'a dyn Fn(&str) -> Option<PathBuf>,
+    /// Whether there is to be a link between a node, by its name, and its clients. It has one then, as have the other
+    /// nodes of its store.
+    pub is_linked: &'a dyn Fn(&str) -> bool,
+}
 
 /// How much higher the address is at which a node behind a link listens for the clients that the link brings.
 const BEHIND: usize = 10;

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::jars::Jars;
-use super::launcher::{Fetch, Program};
 use crate::error::LabError;
 
 /// The version of Java that the stores run on: the one that all of them support.
@@ -19,16 +17,6 @@ pub struct Java {
     pub program: PathBuf,
     /// As it names itself: `17.0.15`.
     pub version: String,
-}
-
-/// A product's jars, fetched where they are not there yet, and a Java for them.
-///
-/// # Errors
-/// Where Java is missing, or the jars cannot be fetched.
-pub fn with_jars(jars: Jars, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-    let java = find(jars.title)?;
-    let folder = jars.get(fetch.cache, fetch.stop_request, fetch.tell)?;
-    Ok(Program { title: jars.title.into(), folder, java: Some(java) })
 }
 
 /// Looks at `JAVA_HOME`, the `PATH` and where distributions put theirs.

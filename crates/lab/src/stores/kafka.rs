@@ -10,8 +10,9 @@ use std::time::Duration;
 use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
-use super::java;
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use super::launcher::{
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars,
+};
 use crate::error::LabError;
 
 /// How long a node may take to connect, and for its answer.
@@ -34,7 +35,7 @@ const JARS: Jars =
 
 impl Launcher for Kafka {
     fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-        java::with_jars(JARS, fetch)
+        with_jars(JARS, fetch)
     }
 
     fn ports(&self) -> &'static [u16] {

@@ -9,14 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::process::Signal;
-use tidemark_scenario::plan::{Product, Store};
+use tidemark_scenario::plan::Store;
 
-use super::cassandra::Cassandra;
-use super::java::Java;
-use super::kafka::Kafka;
-use super::mariadb::Mariadb;
-use super::postgres::Postgres;
-use super::redis::Redis;
+use super::jars::Jars;
+use super::java::{self, Java};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 
@@ -131,6 +127,16 @@ impl Program {
     }
 }
 
+/// A product's jars, fetched where they are not there yet, and a Java for them.
+///
+/// # Errors
+/// Where Java is missing, or the jars cannot be fetched.
+pub fn with_jars(jars: Jars, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+    let java = java::find(jars.title)?;
+    let folder = jars.get(fetch.cache, fetch.stop_request, fetch.tell)?;
+    Ok(Program { title: jars.title.into(), folder, java: Some(java) })
+}
+
 /// Where a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeAddress {
@@ -183,17 +189,6 @@ pub fn unique() -> String {
     // its keys are random; process and time only help
     let id = RandomState::new().hash_one((std::process::id(), SystemTime::now()));
     format!("{id:016x}")
-}
-
-/// The launcher of a product.
-pub fn launcher(product: Product) -> &'static dyn Launcher {
-    match product {
-        Product::Cassandra => &Cassandra,
-        Product::Kafka => &Kafka,
-        Product::Redis => &Redis,
-        Product::Postgres => &Postgres,
-        Product::Mariadb => &Mariadb,
-    }
 }
 
 /// What one node is started with.

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use tidemark_record::manifest;
 use tidemark_scenario::plan::Store;
 
-use super::Setup;
-use super::instance::Instance;
-use super::launcher::launcher;
+use super::instance::{Instance, Setup};
+use super::products::launcher;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::link::Link;

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::cql::{Connection, Consistency};
-use super::launcher::{NotReady, launcher, unique};
+use super::launcher::{NotReady, unique};
+use super::products::launcher;
 use tidemark_scenario::plan::{Fault, FaultKind};
 
 use super::*;

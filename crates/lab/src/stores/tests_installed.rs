@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use tidemark_scenario::plan::StoreOrigin;
 
 use super::installed::answer;
-use super::launcher::{Fetch, launcher};
+use super::launcher::Fetch;
+use super::products::launcher;
 use super::*;
 
 fn go_on() -> StopRequest {

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use tidemark_record::ledger::{Forms, Ledger, Reading, Search};
 
-use super::TELL_EVERY;
 use crate::LabError;
 
+/// How often whoever watches is told how far a search is.
+const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Contents after which a reader says how many it has read.
 const TELL_CONTENTS: u64 = 1_000;
 /// How often a system that is behind is asked whether it still is.

@@ -239,7 +239,7 @@ fn is_due<T>(active: &[ActiveSubscriber<T>], arrivals: &Mutex<Arrivals<T>>) -> b
 fn is_ready<T, S: Share<T>>(
     share: &S,
     active: &[ActiveSubscriber<T>],
-    slice: &mut crate::receiver::Slice<T>,
+    slice: &mut crate::slice::Slice<T>,
     look: Look,
 ) -> bool {
     if slice.open(look) { share.wanted(active) } else { look == Look::Written && slice.is_over() }

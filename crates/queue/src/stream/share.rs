@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::batch::Batch;
 use crate::end::Source;
-use crate::receiver::Slice;
+use crate::slice::Slice;
 use crate::stream::messages::Messages;
 use crate::stream::subscription::State;
 use crate::stream::{StreamError, Subscriber};

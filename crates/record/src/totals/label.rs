@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{DROPPED, ratio};
-use crate::Distribution;
-use crate::histogram::{Merged, latency, merge, new_merged};
+use crate::distribution::{Distribution, latency};
+use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{Outcome, Series};
-use crate::summary::{Failure, Good, Latency};
+use crate::summary::{Failure, Good, Latency, ratio};
+
+/// The kind of failure of a request that was never sent, because a bound was reached.
+pub const DROPPED: &str = "dropped";
 
 /// What came of the requests of one label, or of all.
 #[derive(Debug, Clone)]

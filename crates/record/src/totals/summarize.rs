@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::{LabelTotals, ThreadTotals, Totals, ratio};
-use crate::histogram::{Merged, latency};
-use crate::summary::{Driver, LATE_US, LagClass, Status, Step, Summary, Verdict};
-use crate::{Distribution, HISTOGRAM_HIGH_US};
+use super::{LabelTotals, ThreadTotals, Totals};
+use crate::HISTOGRAM_HIGH_US;
+use crate::distribution::{Distribution, latency};
+use crate::histogram::Merged;
+use crate::summary::{Driver, LATE_US, LagClass, Status, Step, Summary, Verdict, ratio};
 
 /// Puts a run's figures into the object that `--json` prints. The verdict is `pass` without reasons: whoever knows
 /// the objectives holds the figures against them.

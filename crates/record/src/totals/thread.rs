@@ -1,7 +1,7 @@
 //! What a driver thread came to.
 
-use super::ratio;
 use crate::interval::{CoreWaits, ThreadInterval};
+use crate::summary::ratio;
 
 /// What a driver thread came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
 
-use super::eval::{Absent, Bytes, Got, Machine, Made};
-use super::function::{argument, whole};
+use super::eval::{Absent, Bytes, Got, Machine, Made, argument, whole};
 use super::node::Node;
 
 const DAY_MS: i64 = 86_400_000;

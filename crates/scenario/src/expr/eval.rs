@@ -1,12 +1,11 @@
 //! Evaluation: a tree walk whose only memory is one buffer for texts made on the way, kept by each thread.
 
 use std::cell::Cell;
-use std::io::Write as _;
 
 use super::node::{Node, Operator};
 use crate::context::{Context, Shared};
-use crate::plan::SlotIndex;
-use crate::slot::{List, Slot, Value};
+use crate::encoding::write_real;
+use crate::slot::{List, Slot, SlotIndex, Value};
 
 thread_local! {
     /// Texts made while evaluating; taken out for the time of an evaluation, so that it stays warm.
@@ -88,6 +87,21 @@ impl Number {
         }
         text.parse().ok().filter(|value: &f64| value.is_finite()).map(Number::Real)
     }
+}
+
+/// One function.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    /// How it is called, for a person.
+    pub(crate) usage: &'static str,
+    /// What it gives.
+    pub(crate) about: &'static str,
+    pub(crate) arguments_min: usize,
+    pub(crate) arguments_max: usize,
+    /// Whether the same arguments always give the same value.
+    pub(crate) pure: bool,
+    pub(super) run: for<'m, 'e> fn(&'m mut Machine<'e>, &'e [Node]) -> Made<'e>,
 }
 
 /// Everything that one evaluation needs.
@@ -177,7 +191,7 @@ impl<'e> Machine<'e> {
         let right = self.eval(right);
         Ok(Got::Bool(match operator {
             Add | Subtract | Multiply | Divide | Remainder => {
-                return self.arithmetic(operator, operand(left)?, operand(right)?);
+                return self.arithmetic(operator, needed(left)?, needed(right)?);
             }
             Equal => self.equal(&left, &right),
             NotEqual => !self.equal(&left, &right),
@@ -352,8 +366,43 @@ impl<'e> Machine<'e> {
 pub(super) const NO_NUMBER: Absent = Absent::Failed("something in it is not a number");
 
 /// Who needs a number cannot do with none, even where the author says that there is none.
-pub(super) fn operand(made: Made<'_>) -> Made<'_> {
+fn needed(made: Made<'_>) -> Made<'_> {
     made.map_err(|absent| if absent == Absent::Said { NO_NUMBER } else { absent })
+}
+
+/// An argument as text; what the author calls missing is an empty one.
+pub(super) fn argument<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<Bytes<'e>, Absent> {
+    match m.eval(node) {
+        Ok(got) => Ok(m.textual(got)),
+        Err(Absent::Said) => Ok(Bytes::Borrowed(b"")),
+        Err(absent) => Err(absent),
+    }
+}
+
+/// An argument as a number.
+pub(super) fn operand<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<Number, Absent> {
+    let got = needed(m.eval(node))?;
+    m.number(&got).ok_or(NO_NUMBER)
+}
+
+/// An argument as a whole number.
+pub(super) fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<i64, Absent> {
+    operand(m, node).map(Number::as_i64)
+}
+
+/// The value of a node that looks at nothing outside itself, as a literal.
+pub(super) fn constant_value(node: &Node) -> Option<Node> {
+    let mut random = fastrand::Rng::with_seed(0);
+    let shared = Shared::default();
+    let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+    Machine::with(&mut cx, |machine| {
+        match machine.eval(node) {
+            Ok(got) => Node::literal(machine.value(&got)),
+            Err(Absent::Said) => Some(Node::Missing),
+            // it is told where it is needed
+            Err(_) => None,
+        }
+    })
 }
 
 fn from_value(value: Value<'_>) -> Option<Got<'_>> {
@@ -365,12 +414,6 @@ fn from_value(value: Value<'_>) -> Option<Got<'_>> {
         Value::Text(value) => Got::Text(Bytes::Borrowed(value)),
         Value::List(value) => Got::List(value),
     })
-}
-
-/// Writes a real number in its shortest form.
-pub(crate) fn write_real(value: f64, out: &mut Vec<u8>) {
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "{value}");
 }
 
 /// Shares are kept as whole parts per billion, so that the rhythm is exact.

@@ -1,28 +1,15 @@
 //! The functions of expressions: one table, from which the parser, the checker's hints and the reference are made.
 
 use super::date::{date, epoch_ms};
-use super::eval::{Absent, Bytes, Got, Machine, Made, NO_NUMBER, Number, operand as needed};
+use super::eval::{
+    Absent, Bytes, Function, Got, Machine, Made, NO_NUMBER, Number, argument, constant_value, operand, whole,
+};
 use super::node::Node;
 use super::zipf::{YCSB_EXPONENT, Zipf};
 
 /// Longest text that one function makes on its own (`pad`, `random_text`), bytes.
 const MADE_TEXT_MAX: i64 = 65_536;
 const DAY_MS: i64 = 86_400_000;
-
-/// One function.
-#[derive(Debug)]
-pub(crate) struct Function {
-    pub(crate) name: &'static str,
-    /// How it is called, for a person.
-    pub(crate) usage: &'static str,
-    /// What it gives.
-    pub(crate) about: &'static str,
-    pub(crate) arguments_min: usize,
-    pub(crate) arguments_max: usize,
-    /// Whether the same arguments always give the same value.
-    pub(crate) pure: bool,
-    pub(super) run: for<'m, 'e> fn(&'m mut Machine<'e>, &'e [Node]) -> Made<'e>,
-}
 
 /// Functions that take a name instead of a value; the parser handles them.
 pub(crate) const NAMING: [(&str, &str, &str); 3] = [
@@ -267,28 +254,10 @@ functions! {
             let length = m.bytes(&text).len();
             for index in 0..length {
                 let byte = m.bytes(&text)[index];
-                crate::template::push_url_byte(byte, &mut m.made);
+                crate::encoding::push_url_byte(byte, &mut m.made);
             }
         })
     };
-}
-
-/// An argument as text; what the author calls missing is an empty one.
-pub(super) fn argument<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<Bytes<'e>, Absent> {
-    match m.eval(node) {
-        Ok(got) => Ok(m.textual(got)),
-        Err(Absent::Said) => Ok(Bytes::Borrowed(b"")),
-        Err(absent) => Err(absent),
-    }
-}
-
-fn operand<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<Number, Absent> {
-    let got = needed(m.eval(node))?;
-    m.number(&got).ok_or(NO_NUMBER)
-}
-
-pub(super) fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<i64, Absent> {
-    operand(m, node).map(Number::as_i64)
 }
 
 fn number<'e>(number: Number) -> Got<'e> {
@@ -397,7 +366,7 @@ fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
 pub(crate) fn fold(function: &'static Function, arguments: Box<[Node]>) -> Node {
     let constant = function.pure && arguments.iter().all(|node| node.as_literal().is_some());
     let call = Node::Call(function, arguments);
-    if constant { super::constant_value(&call).unwrap_or(call) } else { call }
+    if constant { constant_value(&call).unwrap_or(call) } else { call }
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! The tree that an expression is.
 
-use super::function::Function;
-use crate::plan::SlotIndex;
-use crate::slot::Value;
+use super::eval::Function;
+use crate::slot::{SlotIndex, Value};
 
 /// One node of an expression.
 #[derive(Debug, Clone)]

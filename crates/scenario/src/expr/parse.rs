@@ -1,8 +1,8 @@
 //! From text to tree. Reports every unknown name in an expression, but only the first mistake in its grammar.
 
-use super::ExprError;
-use super::eval::Number;
-use super::function::{self, Function};
+use super::error::ExprError;
+use super::eval::{Function, Number, constant_value};
+use super::function;
 use super::node::{Node, Operator};
 
 /// Deepest nesting of an expression.
@@ -54,24 +54,6 @@ pub(crate) fn parse(text: &str, names: &mut dyn Names) -> Result<Node, Vec<ExprE
             Err(parser.mistakes)
         }
     }
-}
-
-/// The byte just behind the `}` that closes an expression begun before `text`; quotes hide braces.
-pub(crate) fn end_of_hole(text: &str) -> Option<usize> {
-    let mut quote = None;
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match quote {
-            Some(_) if escaped => escaped = false,
-            Some(_) if byte == b'\\' => escaped = true,
-            Some(mark) if byte == mark => quote = None,
-            Some(_) => {}
-            None if byte == b'"' || byte == b'\'' => quote = Some(byte),
-            None if byte == b'}' => return Some(at + 1),
-            None => {}
-        }
-    }
-    None
 }
 
 /// Whether a text can be a name.
@@ -499,7 +481,7 @@ fn is_zero(node: &Node) -> bool {
 
 fn fold_unary(node: Node) -> Node {
     match &node {
-        Node::Not(inner) if inner.as_literal().is_some() => super::constant_value(&node).unwrap_or(node),
+        Node::Not(inner) if inner.as_literal().is_some() => constant_value(&node).unwrap_or(node),
         _ => node,
     }
 }
@@ -507,5 +489,5 @@ fn fold_unary(node: Node) -> Node {
 fn fold_binary(operator: Operator, left: Node, right: Node) -> Node {
     let constant = left.as_literal().is_some() && right.as_literal().is_some();
     let node = Node::binary(operator, left, right);
-    if constant { super::constant_value(&node).unwrap_or(node) } else { node }
+    if constant { constant_value(&node).unwrap_or(node) } else { node }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::Feeder;
+use crate::context::{Feeder, Shared};
 
 /// Names for tests: `a` is slot 0, `b` slot 1, `list` slot 2; any counter is 0; `rows` is feeder 0.
 struct TestNames;
@@ -338,10 +338,10 @@ fn constants_are_folded() {
 
 #[test]
 fn holes_end_at_the_brace_outside_quotes() {
-    assert_eq!(parse::end_of_hole("a} b"), Some(2));
-    assert_eq!(parse::end_of_hole("'}' + \"}\"} b"), Some(10));
-    assert_eq!(parse::end_of_hole("'\\'}'} b"), Some(6));
-    assert_eq!(parse::end_of_hole("'}"), None);
+    assert_eq!(crate::pieces::end_of_hole("a} b"), Some(2));
+    assert_eq!(crate::pieces::end_of_hole("'}' + \"}\"} b"), Some(10));
+    assert_eq!(crate::pieces::end_of_hole("'\\'}'} b"), Some(6));
+    assert_eq!(crate::pieces::end_of_hole("'}"), None);
 }
 
 #[test]

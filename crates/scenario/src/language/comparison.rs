@@ -3,6 +3,15 @@
 use crate::grammar::Scalar::{Share, Text, Value, Whole};
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key, required};
+use crate::yaml::Node;
+
+/// The key that makes a file a comparison.
+pub(crate) const COMPARE: &str = "compare";
+
+/// Whether a file is a comparison.
+pub(crate) fn is_comparison(root: &Node) -> bool {
+    root.get(COMPARE).is_some()
+}
 
 /// The whole file where it compares scenarios.
 pub(crate) static COMPARISON: Record = Record {
@@ -19,7 +28,7 @@ pub(crate) static COMPARISON: Record = Record {
             "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere. Any other name goes to each scenario that has a setting of that name.",
         ),
         required(
-            "compare",
+            COMPARE,
             Map(Keys::Text("names"), &Either(&[Scalar(Text), Of(&VARIANT)])),
             "What is compared, by name: a scenario each; the others are compared with the first.",
         ),

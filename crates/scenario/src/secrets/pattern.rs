@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::MASK;
 use crate::pieces::{Piece, split};
 
+/// What stands in a secret's place.
+pub const MASK: &str = "***";
 /// Headers whose whole value is secret.
 const HEADERS: [&str; 6] =
     ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-auth", "x-session-id"];

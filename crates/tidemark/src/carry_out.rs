@@ -1,0 +1,68 @@
+//! A plan becomes a run directory with its page: what `run` does once, and a comparison several times.
+
+use std::path::Path;
+
+use tidemark_lab::{Finished, Pins, RunOptions};
+use tidemark_record::{Comparison, Run};
+use tidemark_report::html;
+use tidemark_scenario::Plan;
+
+use crate::args::RunArguments;
+use crate::failure::Failure;
+use crate::watch::{Watch, WatchOptions};
+
+/// Name of the page in the run directory.
+pub const PAGE: &str = "report.html";
+
+/// What the command line asks of a plan beside its load.
+pub fn ask(plan: &mut Plan, arguments: &RunArguments) {
+    if arguments.abort_early {
+        plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
+    }
+    arguments.reach.apply(&mut plan.system);
+    if let Some(streams) = arguments.reach.streams {
+        plan.limits.streams = streams.into();
+    }
+}
+
+/// How the command line wants it carried out.
+pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
+    Ok(RunOptions {
+        out: arguments.out.clone(),
+        threads: arguments.threads.map(usize::from),
+        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
+        io: arguments.io,
+        spin: arguments.spin,
+        timestamps: arguments.timestamps,
+        seed: arguments.seed,
+        keep_data: arguments.keep_data,
+        url: arguments.url.clone(),
+        before_exit: Watch::before_exit(),
+        ..RunOptions::default()
+    })
+}
+
+/// Carries a plan out and writes its page.
+pub fn carry_out(
+    plan: Plan,
+    options: RunOptions,
+    watch_options: WatchOptions,
+) -> Result<(Finished, Run), Failure> {
+    let finished = {
+        let mut watch = Watch::new(watch_options, &plan.name)?;
+        tidemark_lab::run(plan, options, &mut |progress| watch.show(progress))?
+    };
+    let run = open(&finished.run_dir)?;
+    html::write(&run, &finished.run_dir.join(PAGE))
+        .map_err(|error| Failure::unwritable(error.to_string()))?;
+    Ok((finished, run))
+}
+
+/// Reads a run directory.
+pub fn open(dir: &Path) -> Result<Run, Failure> {
+    if Comparison::is_at(dir) {
+        let reason = "is of several runs that are compared; name one of those in it";
+        return Err(Failure::usage(format!("{}: {reason}", dir.display())));
+    }
+    Run::open(dir).map_err(|error| Failure::usage(error.to_string()))
+}
