@@ -1,4 +1,4 @@
-//! The shipped message intake under load while it is killed, stopped and frozen: what its durability promises is kept, and
+//! The shipped message intake, and the news feed, under load while it is killed, stopped and frozen: what its durability promises is kept, and
 //! what it does not promise is shown as lost.
 
 mod common;
@@ -6,13 +6,17 @@ mod common;
 use common::tidemark;
 use serde_json::Value;
 
-/// A run of the shipped scenario for so long; its exit status, its `--json` and what it wrote for a person.
+/// A run of the intake's scenario for so long; its exit status, its `--json` and what it wrote for a person.
 fn run_for(time: &str, settings: &[&str]) -> (i32, Value, String) {
+    run_scenario("ingest", time, settings)
+}
+
+fn run_scenario(scenario: &str, time: &str, settings: &[&str]) -> (i32, Value, String) {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("run");
     let dir = dir.to_str().unwrap();
     let output = tidemark()
-        .args(["run", "ingest", "--quiet", "--json", "--out", dir, "--for", time])
+        .args(["run", scenario, "--quiet", "--json", "--out", dir, "--for", time])
         .args(settings.iter().flat_map(|setting| ["--set", setting]))
         .output()
         .unwrap();
@@ -128,4 +132,28 @@ fn an_intake_in_memory_that_is_killed_loses_all_that_it_had_and_the_report_says_
 fn few_numbers_are_no_two_users_at_once() {
     let (_, json, text) = run_for("2s", &["durability=buffered", "users=100", "numbers=200"]);
     all_is_there(&json, &text);
+}
+
+/// A post is in the outbound feed of its poster and in the inbound feed of every friend, once each, also where feeds are
+/// filled behind the answer.
+fn no_feed_lacks_a_post(fan_out: &str, fault: &str) {
+    let settings =
+        ["broadcasters=16", "searchers=1", &format!("fan_out={fan_out}"), &format!("fault={fault}")];
+    let (status, json, text) = run_scenario("newsfeed", "18s", &settings);
+    assert_eq!((status, json["faults"].as_array().map(Vec::len)), (0, Some(1)), "{text}");
+    assert!(number(&json, "acknowledged") > 1_000, "{text}");
+    assert_eq!(number(&json, "found"), number(&json, "acknowledged"), "{text}");
+    for name in ["lost", "duplicated", "different"] {
+        assert_eq!(number(&json, name), 0, "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_news_feed_that_is_killed_lacks_no_post_in_any_feed() {
+    no_feed_lacks_a_post("sync", "kill");
+}
+
+#[test]
+fn a_news_feed_that_fills_feeds_later_and_is_killed_lacks_no_post_in_any_feed() {
+    no_feed_lacks_a_post("async", "kill");
 }

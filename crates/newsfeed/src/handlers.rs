@@ -42,7 +42,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 }
 
 /// Which path does what.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 8] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 9] {
     [
         ("/participant", post(create_participant).get(named)),
         ("/participant/{id}", get(participant)),
@@ -52,6 +52,7 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 8] {
         ("/participant/{id}/outbound", get(outbound).post(post_outbound)),
         ("/outbound", get(search)),
         ("/behind", get(behind)),
+        ("/count", get(count)),
     ]
 }
 
@@ -173,6 +174,12 @@ async fn search(State(app): Shared, RawQuery(query): RawQuery) -> Done {
 async fn stream(State(app): Shared, Path(id): Path<String>) -> Done<Response<Body>> {
     let participant = app.participant(path_id(&id)?).await?;
     app.live.begin(participant.id)
+}
+
+/// How many participants there are.
+async fn count(State(app): Shared) -> Done {
+    let [participants, _] = app.people.store.counts().await?;
+    Ok(Answer::new(StatusCode::OK, "text/plain", participants.to_string()))
 }
 
 /// How many posts are not delivered yet.

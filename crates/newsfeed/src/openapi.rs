@@ -30,7 +30,8 @@ pub(crate) fn document() -> Value {
                 "get": feed("outbound", "What a participant has posted, the newest first", "Post"), "post": post(),
             },
             "/outbound": {"get": search()},
-            "/behind": {"get": behind()},
+            "/behind": {"get": number("behind", "How many posts are not in the feeds of friends yet")},
+            "/count": {"get": number("count", "How many participants there are; ids begin with 1 and leave none out, as a rule")},
         },
         "components": {"schemas": schemas(), "responses": refusals()},
     })
@@ -216,12 +217,12 @@ fn search() -> Value {
     search
 }
 
-fn behind() -> Value {
+fn number(id: &str, summary: &str) -> Value {
     let number = json!({
         "description": "Their number",
         "content": {"text/plain": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}},
     });
-    operation("behind", "How many posts are not in the feeds of friends yet", number, &[])
+    operation(id, summary, number, &[])
 }
 
 #[cfg(test)]

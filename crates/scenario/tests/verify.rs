@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tidemark_scenario::plan::{CassandraTable, ContentsQuestion, NextSource, ReadFrom};
+use tidemark_scenario::plan::{CassandraTable, ContentsQuestion, Each, NextSource, ReadFrom};
 use tidemark_scenario::{Checker, Plan, Shared, ShippedSystem, load_text};
 
 fn file(verify: &str) -> String {
@@ -58,6 +58,31 @@ fn contents_are_asked_for_each_different_row() {
     assert_eq!(next.parameter.as_deref(), Some("cursor"));
     assert!(matches!(&next.source, NextSource::Header(name) if name == "next-cursor"));
     assert_eq!(paths(&plan), ["/m/a%2Fb?limit=50", "/m/c?limit=50"], "each once, and encoded");
+}
+
+#[test]
+fn contents_are_asked_for_each_number_and_of_several_paths() {
+    let plan = plan(
+        "{contents: {for: {number: id, to: {GET: '/count?x=${limit}', json: $.n}}, GET: ['/p/${id}/out', '/q?of=${id}&n=${limit}'], \
+         items: '$[*]', copies: 'to ([0-9]+) feeds'}}",
+    );
+    let question = contents(&plan);
+    let Some(Each::Number { from: 1, to }) = &question.each else { panic!("{question:?}") };
+    assert_eq!((to.path.as_str(), question.copies.as_deref()), ("/count?x=50", Some("to ([0-9]+) feeds")));
+    let shared = Shared::new(plan.counters, plan.feeders.clone());
+    let around = question.around_number(&shared, 1, 0).unwrap();
+    assert_eq!(around, [["/p/", "/out"], ["/q?of=", "&n=50"]]);
+    for (wrong, told_of) in [
+        ("{for: {number: id}, GET: '/${id}', items: $}", "to"),
+        ("{for: {number: id, to: /n}, GET: '/${ix}', items: $}", "ix"),
+        ("{for: {number: id, to: '/${id}'}, GET: '/${id}', items: $}", "id"),
+        ("{GET: /a, items: $, copies: '[0-9]+'}", "group"),
+        ("{GET: /a, items: $, copies: '('}", "copies"),
+        ("{GET: [], items: $}", "GET"),
+    ] {
+        let text = told(&format!("{{contents: {wrong}}}"));
+        assert!(text.contains(told_of) && text.contains("error"), "{wrong}: {text}");
+    }
 }
 
 #[test]

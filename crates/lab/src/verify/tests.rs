@@ -40,7 +40,11 @@ fn recipe(verify: &str, url: &str) -> Recipe {
 }
 
 fn content(entry: Entry) -> Vec<u8> {
-    let mut content = format!("some \"words\" before|{entry}|").into_bytes();
+    content_behind("some \"words\" before", entry)
+}
+
+fn content_behind(words: &str, entry: Entry) -> Vec<u8> {
+    let mut content = format!("{words}|{entry}|").into_bytes();
     let at = content.len();
     content.extend_from_slice(&[b'0'; CHECK_DIGITS]);
     content.extend_from_slice(b"|and behind");
@@ -474,6 +478,35 @@ fn a_recipe_is_kept_and_can_go_elsewhere() {
     let verified = look(dir.path(), &kept).verified.unwrap();
     assert_eq!(numbers(&verified), [0, 6, 0, 0, 0, 0]);
     assert_eq!(kept.objectives()[0].text, "lost = 0");
+}
+
+/// Each write is to be in two of the lists of users 1 to 3, and the last one is in one only.
+#[test]
+fn what_is_in_several_places_is_looked_for_in_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let entries = entered(dir.path(), 4, &[]);
+    let held: Vec<Vec<u8>> = entries.iter().map(|entry| content_behind("in 2 places", *entry)).collect();
+    let server = Server::start(move |path| {
+        let shows = |numbers: &[usize]| {
+            let shown: Vec<_> = numbers.iter().map(|number| &held[*number][..]).collect();
+            Answer::ok(json_list("payload", &shown))
+        };
+        match path {
+            "/last" => Answer::ok("3".to_owned()),
+            "/in/1" => shows(&[0, 1, 2, 3]),
+            "/in/2" => shows(&[4, 5, 0, 1, 2]),
+            "/out/2" => shows(&[4, 5, 6, 7]),
+            "/out/3" => shows(&[3, 6]),
+            "/out/1" | "/in/3" => shows(&[]),
+            other => panic!("{other}"),
+        }
+    });
+    let verify = "{contents: {for: {number: n, to: /last}, GET: ['/in/${n}', '/out/${n}'], items: '$[*].payload', \
+        copies: 'in ([0-9]+) places'}}";
+    recipe(verify, &server.url).write(dir.path()).unwrap();
+    let verified = look(dir.path(), &Recipe::read(dir.path(), &[]).unwrap()).verified.unwrap();
+    assert_eq!(numbers(&verified), [7, 1, 0, 0, 0, 0]);
+    assert_eq!(verified.incomplete, 1);
 }
 
 #[test]

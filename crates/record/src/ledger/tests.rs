@@ -281,3 +281,36 @@ fn lost_writes_are_told_by_the_second_in_which_they_were_sent() {
     let when: Vec<_> = search.lost_when().iter().map(|w| (w.from_us, w.to_us, w.lost)).collect();
     assert_eq!(when, [(0, 1_000_001, 4), (1_000_000, 2_000_001, 6)]);
 }
+
+/// A write that is to be in several places is found once it was seen in all of them, however a search is cut.
+#[test]
+fn copies_are_counted_over_all_searches() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut part = Part::new(1);
+    let entries: Vec<_> = (0..5).map(|_| part.enter()).collect();
+    (0..4).for_each(|number| part.acknowledge(number));
+    LedgerWriter::create(dir.path()).unwrap().add(&part, 1_000_000).unwrap();
+    let ledger = Ledger::read(dir.path()).unwrap();
+    // 0 is in all three, 1 in two of three, 2 in one too many, 3 in the only one, 4 never acknowledged and incomplete
+    let seen = [0, 1, 2, 0, 2, 4, 3, 1, 0, 2];
+    let wanted = [3, 3, 2, 1, 2];
+    for cut in 0..=seen.len() {
+        for again in cut..=seen.len() {
+            let search_of = |some: &[usize]| {
+                let mut search = Search::new(&ledger);
+                some.iter().for_each(|index| search.found_copy(entries[*index], wanted[*index]));
+                search
+            };
+            let mut search = search_of(&seen[..cut]);
+            search.merge(search_of(&seen[cut..again]));
+            search.merge(search_of(&seen[again..]));
+            let findings = search.findings();
+            assert_eq!((findings.found, findings.lost, findings.incomplete), (3, 1, 1), "{cut} {again}");
+            assert_eq!((findings.duplicated, findings.unacknowledged_found), (1, 1), "{cut} {again}");
+            assert_eq!(
+                (findings.lost_examples, findings.duplicated_examples),
+                (vec![entries[1]], vec![entries[2]])
+            );
+        }
+    }
+}
