@@ -204,8 +204,20 @@ async function visit(browser, base, screenshots) {
   see('the second page goes on where the first ends', await subjects(bob) === expected.join());
   see('the last page has no next', await bob.getByRole('button', { name: 'Show more' }).count() === 0);
 
+  // What comes then, and a stream that begins anew, leave everything where it is.
+  await ann.getByLabel('Subject').fill('Last');
+  await ann.getByLabel('Story').fill('The end');
+  await ann.getByRole('button', { name: 'Post', exact: true }).click();
+  await bob.getByRole('heading', { name: 'Last', exact: true }).waitFor();
+  const begun = bob.waitForResponse(/inbound\?limit=/);
+  await bob.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+  await (await begun).finished();
+  await live(bob);
+  await bob.waitForFunction(() => document.querySelector('[aria-busy]') === null);
+  see('what is shown stays when the feed is read again', await subjects(bob) === ['Last', ...expected].join());
+
   await failures(bob, screenshots);
-  await again(browser, base, bob);
+  await again(browser, base, bob, screenshots);
   await docs(browser, base, screenshots);
 }
 
@@ -238,10 +250,12 @@ async function failures(page, screenshots) {
 }
 
 /** Who is there already comes back by name; who is not the same any more signs in anew. */
-async function again(browser, base, bob) {
+async function again(browser, base, bob, screenshots) {
   const ann = await tab(browser, base, 'Ann again');
   await ann.getByLabel('Your name').fill(ANN);
   await ann.getByRole('button', { name: 'Sign in' }).click();
+  await ann.getByRole('button', { name: `Go on as ${ANN}` }).waitFor();
+  await stand(ann, 'who', screenshots);
   await ann.getByRole('button', { name: `Go on as ${ANN}` }).click();
   await heading(ann, 'My feed');
   await go(ann, 'My friends');

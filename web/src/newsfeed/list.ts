@@ -71,6 +71,7 @@ export class PagedList<T> {
     this.wanted = this.busy;
     if (this.busy || this.next === null) return;
     await this.fetch(this.next, () => void this.readMore());
+    this.wanted = false;
     if (this.stale) await this.read();
   }
 

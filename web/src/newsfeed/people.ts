@@ -7,7 +7,7 @@ import { PagedList } from './list';
 import type { Names } from './names';
 import { failed, nothing, say } from './notice';
 import { nameOf } from './posts';
-import { many } from './text';
+import { count } from './text';
 import type { View } from './view';
 
 /** People whom a search shows. */
@@ -22,17 +22,18 @@ export function offered(found: readonly number[], me: number, friends: ReadonlyS
 export function outcome(found: number, offered: number): string {
   if (found === 0) return 'Nobody has posted a story with any of these words.';
   if (offered === 0) return 'Nobody new: who wrote about this is a friend already, or yourself.';
-  return offered > FOUND_MAX ? `${many(offered, 'person').replace('persons', 'people')}; the ${FOUND_MAX} who posted last:` : `${many(offered, 'person').replace('persons', 'people')}:`;
+  const people = offered === 1 ? '1 person' : `${count(offered)} people`;
+  return offered > FOUND_MAX ? `${people}; the ${FOUND_MAX} who posted last:` : `${people}:`;
 }
 
-/** What tells people of one name apart. */
-function numbered(id: number, names: Names): HTMLElement {
-  return el('span', { class: 'who' }, nameOf(id, names), el('span', { class: 'note' }, `no. ${id}`));
+/** A name with what tells people of one name apart. */
+export function numbered(name: HTMLElement, id: number): HTMLElement {
+  return el('span', { class: 'who' }, name, el('span', { class: 'note' }, `no. ${id}`));
 }
 
 export function friendsView(me: Participant, names: Names): View {
   const list = new PagedList<number>({
-    name: 'My friends', load: (cursor) => friends(me.id, cursor), show: (id) => el('div', { class: 'person' }, numbered(id, names)),
+    name: 'My friends', load: (cursor) => friends(me.id, cursor), show: (id) => el('div', { class: 'person' }, numbered(nameOf(id, names), id)),
     empty: ['No friends yet. ', el('a', { href: '#find' }, 'Find people'), ' who write about something.'],
   });
   void list.read();
@@ -48,16 +49,16 @@ export function findView(me: Participant, names: Names): View {
   const person = (id: number) => {
     const end = el('span', { class: 'end' });
     const name = nameOf(id, names);
-    const wait = el('p', { class: 'wrong-row' });
+    const refusal = el('div', { class: 'refusal' });
     const ask = async () => {
       if (button.getAttribute('aria-disabled') === 'true') return;
       button.setAttribute('aria-disabled', 'true');
-      wait.replaceChildren();
+      refusal.replaceChildren();
       try {
         await befriend(me.id, id);
       } catch (error) {
         button.removeAttribute('aria-disabled');
-        wait.append(failed(error));
+        refusal.append(failed(error));
         return;
       }
       const done = el('span', { class: 'good', tabindex: -1 }, '✓ Friend');
@@ -68,7 +69,7 @@ export function findView(me: Participant, names: Names): View {
     const button = el('button', { type: 'button', class: 'plain', 'aria-label': 'Befriend', onclick: () => void ask() }, 'Befriend');
     void names.of(id).then((text) => button.setAttribute('aria-label', `Befriend ${text}, number ${id}`));
     end.append(button);
-    return el('li', {}, el('div', { class: 'person' }, el('span', { class: 'who' }, name, el('span', { class: 'note' }, `no. ${id}`)), end), wait);
+    return el('li', {}, el('div', { class: 'person' }, numbered(name, id), end), refusal);
   };
   let latest = 0;
   const find = async () => {

@@ -4,7 +4,8 @@ import { el } from '../dom';
 import { create, named, participant, Failure, type Participant, readParticipant } from './api';
 import { Field, form } from './form';
 import { failed, say } from './notice';
-import { many, wrongName } from './text';
+import { numbered } from './people';
+import { count, wrongName } from './text';
 import type { View } from './view';
 
 const KEY = 'newsfeed-participant';
@@ -64,7 +65,7 @@ export function signInView(enter: (me: Participant) => void): View {
     choices.replaceChildren(el('p', { class: 'note' }, 'Looking…'));
     try {
       const found = await named(wanted);
-      const text = found.length === 0 ? `There is nobody of that name yet.` : `${many(found.length, 'participant')} of that name. Which one are you?`;
+      const text = found.length === 0 ? 'There is nobody of that name yet.' : found.length === 1 ? 'Somebody has that name. Is it you?' : `${count(found.length)} participants have that name. Which one are you?`;
       let asked = false;
       const fresh = el('button', {
         type: 'button', class: found.length > 0 ? 'plain' : '',
@@ -77,7 +78,7 @@ export function signInView(enter: (me: Participant) => void): View {
       }, 'Create a new ', el('bdi', {}, wanted));
       choices.replaceChildren(el('p', {}, text),
         ...(found.length === 0 ? [] : [el('ul', { class: 'rows', 'aria-label': 'Participants of that name' }, found.map((it) => el('li', {}, el('div', { class: 'person' },
-          el('span', { class: 'who' }, el('bdi', {}, it.name), el('span', { class: 'note' }, `no. ${it.id}`)),
+          numbered(el('bdi', {}, it.name), it.id),
           el('button', { type: 'button', class: 'plain', 'aria-label': `Go on as ${it.name}, number ${it.id}`, onclick: () => enter(it) }, 'This is me')))))]),
         fresh);
       say(text);
