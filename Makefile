@@ -24,7 +24,7 @@ test: test-needs ## install what the tests need, then pass every check
 matrix: ## break the message intake and its stores in every way under load; is anything lost? (33 minutes on four cores)
 	@./tests/matrix
 
-web: ## build the report page (web/dist/report.html) from its sources
+web: ## build the pages (web/dist) from their sources
 	@./tests/needs web
 	@./tests/web-build
 

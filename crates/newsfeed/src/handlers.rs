@@ -32,13 +32,13 @@ static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 type Shared = State<Arc<App>>;
 type Done<T = Answer> = Result<T, Refusal>;
 
-/// All routes of the news feed.
+/// All routes of the news feed, its pages among them.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let description = Bytes::from(document().to_string());
     let describe = get(async move || tidemark_service::json(StatusCode::OK, description.clone()));
     let router = Router::new().route(OPENAPI_PATH, describe);
     let add = |router: Router<Arc<App>>, (path, does)| router.route(path, does);
-    routes().into_iter().fold(router, add).with_state(app)
+    routes().into_iter().fold(router, add).with_state(app).merge(crate::pages::routes())
 }
 
 /// Which path does what.

@@ -23,7 +23,8 @@
 //!
 //! `handlers` read requests and answer, `shapes` is what answers look like, `app` is what a post, a friendship and a search
 //! are, `people` asks the cache before the store, `delivery` fans out behind the answer, `live` is the event stream,
-//! `operations` what is counted, `openapi` describes it all.
+//! `operations` what is counted, `openapi` describes it all, `pages`
+//! are for people.
 
 mod app;
 mod delivery;
@@ -33,6 +34,7 @@ mod input;
 mod live;
 mod openapi;
 mod operations;
+mod pages;
 mod people;
 mod refusal;
 mod serve;

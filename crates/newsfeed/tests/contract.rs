@@ -2,6 +2,7 @@
 
 #[path = "../../service/tests/client/mod.rs"]
 mod client;
+mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

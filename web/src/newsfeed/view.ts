@@ -1,0 +1,7 @@
+/** One of the page's screens. */
+export interface View {
+  title: string;
+  elements: HTMLElement[];
+  /** Ends what goes on behind it when it is left. */
+  stop?: () => void;
+}
