@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::http::StatusCode;
 use tidemark_store::feeds::{
     Delivery, FeedPage, FeedQuery, Feeds, Post, PostId, STORY_BYTES_MAX, SUBJECT_BYTES_MAX,
 };
@@ -51,13 +52,13 @@ impl App {
     /// Makes two participants friends; the number of their friendship.
     pub(crate) async fn befriend(&self, from: u64, to: u64) -> Result<u64, Refusal> {
         if from == to {
-            return Err(Refusal::bad("nobody can be their own friend"));
+            return Err(Refusal::new(StatusCode::CONFLICT, "nobody can be their own friend"));
         }
         match self.people.befriend(from, to).await? {
             Befriended::Friends(id) => Ok(id),
             Befriended::NoSuchParticipant(id) => Err(Refusal::nobody(id)),
             Befriended::TooManyFriends(id) => Err(Refusal::new(
-                axum::http::StatusCode::CONFLICT,
+                StatusCode::CONFLICT,
                 format!("participant {id} has {FRIENDS_MAX} friends, the most that there can be"),
             )),
         }

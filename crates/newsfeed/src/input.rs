@@ -176,7 +176,7 @@ impl ListQuery {
 
     /// How many of a list are asked for.
     pub(crate) fn limit(&self, max: usize) -> Result<usize, Refusal> {
-        let Some(limit) = self.limit.as_deref().filter(|limit| !limit.is_empty()) else { return Ok(max) };
+        let Some(limit) = self.limit.as_deref() else { return Ok(max) };
         let limit = id_of(limit).and_then(|limit| usize::try_from(limit).ok());
         limit
             .filter(|limit| *limit <= max)
@@ -246,7 +246,7 @@ mod tests {
     fn a_limit_is_within_its_bound() {
         let limit = |query: &str| ListQuery::read(Some(query)).and_then(|query| query.limit(1000));
         assert_eq!((limit(""), limit("limit=5"), limit("limit=1000")), (Ok(1000), Ok(5), Ok(1000)));
-        for wrong in ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=%2B1"] {
+        for wrong in ["limit=", "limit=0", "limit=1001", "limit=x", "limit=-1", "limit=%2B1"] {
             assert!(limit(wrong).is_err(), "{wrong}");
         }
     }

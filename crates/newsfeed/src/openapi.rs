@@ -54,7 +54,8 @@ fn schemas() -> Value {
     let mut friend = object(json!({"from": reference("Link"), "to": to}), &["to"]);
     friend["additionalProperties"] = true.into();
     let texts = |date: Value| json!({"from": reference("Link"), "occurred": date, "subject": text(SUBJECT_BYTES_MAX), "story": text(STORY_BYTES_MAX)});
-    let mut new_post = object(texts(json!({"type": "string", "maxLength": 64})), &["subject", "story"]);
+    let mut new_post =
+        object(texts(json!({"type": ["string", "null"], "maxLength": 64})), &["subject", "story"]);
     new_post["additionalProperties"] = true.into();
     let date = json!({"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "description": "The day (UTC) on which the server took it"});
     let fields = ["from", "occurred", "subject", "story"];
@@ -83,7 +84,7 @@ fn refusals() -> Value {
     json!({
         "400": refusal("A field is missing or not what it should be"),
         "404": refusal("There is no such participant"),
-        "409": refusal("A participant has as many friends as there can be"),
+        "409": refusal("Nobody is their own friend, and a participant has 10,000 at most"),
         "413": refusal("The body is too large"),
         "503": refusal("A store does not work, too much waits, or the system is still starting"),
     })

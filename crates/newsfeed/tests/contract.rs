@@ -171,7 +171,8 @@ fn what_is_wrong_is_refused_with_a_reason() {
     {
         refused("POST", "/participant/1/outbound", body, 400);
     }
-    for body in ["{}", r#"{"to":"x"}"#, r#"{"to":"/participant/1"}"#, r#"{"to":-2}"#, r#"{"to":""}"#] {
+    refused("POST", "/participant/1/friends", r#"{"to":"/participant/1"}"#, 409);
+    for body in ["{}", r#"{"to":"x"}"#, r#"{"to":-2}"#, r#"{"to":""}"#] {
         refused("POST", "/participant/1/friends", body, 400);
     }
     refused("POST", "/participant/1/friends", r#"{"to":"/participant/2"}"#, 404);

@@ -81,7 +81,7 @@ fn contents_are_asked_for_each_number_and_of_several_paths() {
         ("{GET: [], items: $}", "GET"),
     ] {
         let text = told(&format!("{{contents: {wrong}}}"));
-        assert!(text.contains(told_of) && text.contains("error"), "{wrong}: {text}");
+        assert!(text.contains(told_of), "{wrong}: {text}");
     }
 }
 
