@@ -1,4 +1,4 @@
-//! Messages in Apache Cassandra, 4.1 or 5.0.
+//! Messages in Apache Cassandra, 4.1 or 5.0; [`CassandraFeeds`] has the feeds of a news feed there.
 //!
 //! ```no_run
 //! use tidemark_store::cassandra::{Cassandra, Options};

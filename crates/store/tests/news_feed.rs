@@ -42,6 +42,36 @@ fn cassandra_has_feeds() {
     feed_roles::feeds(&|| CassandraFeeds::open(options.clone()).unwrap());
 }
 
+/// Inbound feeds only, and by the table, whoever writes into it.
+#[cfg(feature = "cassandra")]
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn cassandra_forgets_inbound_posts_after_90_days_and_no_other() {
+    use tidemark_store::cassandra::{CassandraFeeds, Options};
+    let contact: Vec<String> = given("TIDEMARK_TEST_CASSANDRA").split(',').map(str::to_owned).collect();
+    let keyspace = fresh();
+    CassandraFeeds::open(Options {
+        contact: contact.clone(),
+        keyspace: keyspace.clone(),
+        ..Options::default()
+    })
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let found = runtime.block_on(async {
+        let session = scylla::client::session_builder::SessionBuilder::new()
+            .known_nodes(&contact)
+            .build()
+            .await
+            .unwrap();
+        let question =
+            "SELECT table_name, default_time_to_live FROM system_schema.tables WHERE keyspace_name = ?";
+        let rows = session.query_unpaged(question, (&keyspace,)).await.unwrap().into_rows_result().unwrap();
+        rows.rows::<(String, i32)>().unwrap().map(Result::unwrap).collect::<Vec<_>>()
+    });
+    let expected = [("inbound", 7_776_000), ("outbound", 0), ("undelivered", 0)];
+    assert_eq!(found, expected.map(|(table, ttl_s)| (table.to_owned(), ttl_s)));
+}
+
 #[cfg(feature = "opensearch")]
 #[test]
 #[ignore = "needs an OpenSearch: see the top of this file"]
