@@ -83,7 +83,7 @@ impl Options {
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let port = match authority.port() {
-            None if authority.as_str().ends_with(':') => return Err(wrong(form)),
+            None if authority.as_str() != authority.host() => return Err(wrong(form)),
             None => PORT,
             Some(port) => port.as_u16(),
         };
