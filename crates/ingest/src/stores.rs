@@ -4,10 +4,6 @@ use tidemark_service::{Options, SettingError, Settings, StartError};
 use tidemark_store::Durability;
 use tidemark_store::messages::{Memory, MessageStore, Tree, TreeOptions};
 
-/// Nodes that a message is kept on unless told otherwise, where there are as many.
-#[cfg(feature = "cassandra")]
-const REPLICATION_AUTO_MAX: usize = 3;
-
 /// The store that an intake has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -37,25 +33,12 @@ impl Kind {
 
     #[cfg(feature = "cassandra")]
     fn cassandra(settings: &Settings<'_>, waiting_max: usize) -> Result<Option<Self>, SettingError> {
-        use tidemark_store::cassandra::{IN_FLIGHT_MAX, Options, REPLICATION_MAX};
-        let checked = |options: Options| options.check().is_ok().then_some(options);
-        let contact = |text: &str| {
-            let contact = text.split(',').map(|node| node.trim().to_owned()).collect();
-            checked(Options { contact, ..Options::default() }).map(|options| options.contact)
-        };
-        let keyspace = |text: &str| {
-            let keyspace = text.to_owned();
-            checked(Options { keyspace, ..Options::default() }).map(|options| options.keyspace)
-        };
-        let contact = settings.text("contact", contact)?;
-        let replication = |text: &str| match text {
-            "auto" => Some(contact.len().clamp(1, REPLICATION_AUTO_MAX) as u8),
-            text => text.parse().ok().filter(|count| (1..=REPLICATION_MAX).contains(count)),
-        };
-        let replication = settings.text("replication", replication)?;
+        use tidemark_store::cassandra::{IN_FLIGHT_MAX, Options};
+        let contact = settings.text("contact", Options::contact_of)?;
+        let replication = settings.text("replication", |text| Options::replication_of(text, &contact))?;
         Ok(Some(Kind::Cassandra(Options {
             contact,
-            keyspace: settings.text("keyspace", keyspace)?,
+            keyspace: settings.text("keyspace", Options::keyspace_of)?,
             replication,
             consistency: settings.text("consistency", |text| text.parse().ok())?,
             waiting_max,

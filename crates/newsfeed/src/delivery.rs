@@ -71,11 +71,13 @@ pub(crate) async fn recover(people: &CachedPeople, feeds: &dyn Feeds) -> Result<
     let mut delivered = 0;
     loop {
         let posts = feeds.undelivered(RECOVERY_BATCH).await?;
-        if posts.is_empty() {
+        let count = posts.len();
+        delivered += count as u64;
+        feeds.deliver(deliveries(people, posts).await?).await?;
+        // these were all; other servers on the same store go on posting
+        if count < RECOVERY_BATCH {
             return Ok(delivered);
         }
-        delivered += posts.len() as u64;
-        feeds.deliver(deliveries(people, posts).await?).await?;
     }
 }
 

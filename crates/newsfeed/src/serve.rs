@@ -18,7 +18,7 @@ use crate::operations::Operations;
 use crate::people::CachedPeople;
 use crate::refusal::refuse;
 use crate::settings::SETTINGS;
-use crate::stores::{Choice, Stores};
+use crate::stores::{Choice, FeedsIn, Stores};
 
 /// A news feed as its settings have it.
 #[derive(Debug)]
@@ -130,6 +130,17 @@ fn encode(
         let help = "Time to make a group of writes durable, in seconds";
         syncs(e, "newsfeed_store_sync_seconds", help, (&now.sync_buckets, now.sync_sum_us))?;
         own(e, "newsfeed_store", &now.own)?;
+    }
+    // the embedded store's are there already
+    if choice.feeds != FeedsIn::Embedded {
+        let now = stores.feeds.metrics();
+        counter(e, "newsfeed_feeds_posts", "Posts that the store of feeds has acknowledged", now.writes)?;
+        counter(e, "newsfeed_feeds_failed", "Posts that it did not acknowledge", now.failed)?;
+        counter(e, "newsfeed_feeds_refused", "Posts refused because too many waited", now.refused)?;
+        gauge(e, "newsfeed_feeds_waiting", "Posts that wait for the store of feeds", now.queue_depth)?;
+        let help = "Time until a post was acknowledged, in seconds";
+        syncs(e, "newsfeed_feeds_seconds", help, (&now.sync_buckets, now.sync_sum_us))?;
+        own(e, "newsfeed_feeds", &now.own)?;
     }
     own(e, "newsfeed_search", &stores.search.metrics().own)
 }

@@ -31,14 +31,70 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "feeds",
         default: "embedded",
-        allowed: "embedded",
-        help: "where posts and feeds are kept: in this process",
+        allowed: "embedded or cassandra",
+        help: "where posts and feeds are kept: in this process, or in Apache Cassandra",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "contact",
+        default: "127.0.0.1:9042",
+        allowed: "HOST:PORT, several with commas between",
+        help: "feeds=cassandra: addresses of some of its nodes; the others are learnt from them",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "keyspace",
+        default: "activity",
+        allowed: "up to 48 small letters, digits and underscores",
+        help: "feeds=cassandra: the keyspace of its tables; made if it is not there",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "replication",
+        default: "auto",
+        allowed: "1 to 9, or auto",
+        help: "feeds=cassandra: on how many nodes each row is kept; auto: as many as contact names, at most 3",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "consistency",
+        default: "quorum",
+        allowed: "one, quorum, local-quorum or all",
+        help: "feeds=cassandra: how many of these acknowledge a row; reads ask as many as it takes to miss none",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "feeds_timeout_s",
+        default: "10",
+        allowed: "1 to 3600",
+        help: "feeds=cassandra: how many seconds an answer is waited for, retries included",
     },
     Setting {
         name: "search",
         default: "embedded",
-        allowed: "embedded",
-        help: "what finds stories by their words: an index in this process",
+        allowed: "embedded or opensearch",
+        help: "what finds stories by their words: an index in this process, or OpenSearch",
+    },
+    // there without the feature, too: a scenario names it
+    Setting {
+        name: "opensearch",
+        default: "http://127.0.0.1:9200",
+        allowed: "http://HOST:PORT",
+        help: "search=opensearch: where it is; Elasticsearch from 7 on will do, too",
+    },
+    #[cfg(feature = "opensearch")]
+    Setting {
+        name: "search_index",
+        default: "feed",
+        allowed: "up to 255 small letters, digits, underscores and hyphens",
+        help: "search=opensearch: the index of the stories; made if it is not there",
+    },
+    #[cfg(feature = "opensearch")]
+    Setting {
+        name: "search_timeout_s",
+        default: "5",
+        allowed: "1 to 3600",
+        help: "search=opensearch: how many seconds an answer is waited for",
     },
     Setting {
         name: "search_mib_max",

@@ -22,6 +22,42 @@ pub(crate) enum PeopleIn {
 pub(crate) enum FeedsIn {
     /// In this process.
     Embedded,
+    /// In Apache Cassandra.
+    #[cfg(feature = "cassandra")]
+    Cassandra(tidemark_store::cassandra::Options),
+}
+
+impl FeedsIn {
+    /// Settings of a store that is not taken are read too, so that mistakes show.
+    fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
+        let cassandra = Self::cassandra(settings)?;
+        let not_built_in = SettingError::NotBuiltIn { store: "Apache Cassandra", feature: "cassandra" };
+        settings.text("feeds", |name| match name {
+            "embedded" => Some(Ok(FeedsIn::Embedded)),
+            "cassandra" => Some(cassandra.ok_or(not_built_in)),
+            _ => None,
+        })?
+    }
+
+    #[cfg(not(feature = "cassandra"))]
+    fn cassandra(_: &Settings<'_>) -> Result<Option<Self>, SettingError> {
+        Ok(None)
+    }
+
+    #[cfg(feature = "cassandra")]
+    fn cassandra(settings: &Settings<'_>) -> Result<Option<Self>, SettingError> {
+        use tidemark_store::cassandra::Options;
+        let contact = settings.text("contact", Options::contact_of)?;
+        let replication = settings.text("replication", |text| Options::replication_of(text, &contact))?;
+        Ok(Some(FeedsIn::Cassandra(Options {
+            contact,
+            keyspace: settings.text("keyspace", Options::keyspace_of)?,
+            replication,
+            consistency: settings.text("consistency", |text| text.parse().ok())?,
+            timeout: std::time::Duration::from_secs(settings.value("feeds_timeout_s", 1..=3600)?),
+            ..Options::default()
+        })))
+    }
 }
 
 /// What finds stories.
@@ -29,6 +65,41 @@ pub(crate) enum FeedsIn {
 pub(crate) enum SearchIn {
     /// An index in this process, of so many bytes.
     Embedded { bytes_max: usize },
+    /// In OpenSearch.
+    #[cfg(feature = "opensearch")]
+    OpenSearch(tidemark_store::opensearch::Options),
+}
+
+impl SearchIn {
+    fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
+        let mib: usize = settings.value("search_mib_max", 16..=1 << 20)?;
+        let opensearch = Self::opensearch(settings)?;
+        let not_built_in = SettingError::NotBuiltIn { store: "OpenSearch", feature: "opensearch" };
+        settings.text("search", |name| match name {
+            "embedded" => Some(Ok(SearchIn::Embedded { bytes_max: mib << 20 })),
+            "opensearch" => Some(opensearch.ok_or(not_built_in)),
+            _ => None,
+        })?
+    }
+
+    #[cfg(not(feature = "opensearch"))]
+    fn opensearch(_: &Settings<'_>) -> Result<Option<Self>, SettingError> {
+        Ok(None)
+    }
+
+    #[cfg(feature = "opensearch")]
+    fn opensearch(settings: &Settings<'_>) -> Result<Option<Self>, SettingError> {
+        use tidemark_store::opensearch::Options;
+        let checked = |options: Options| options.check().is_ok().then_some(options);
+        let url = settings.text("opensearch", |url| {
+            checked(Options { url: url.to_owned(), ..Options::default() }).map(|options| options.url)
+        })?;
+        let index = settings.text("search_index", |index| {
+            checked(Options { index: index.to_owned(), ..Options::default() }).map(|options| options.index)
+        })?;
+        let timeout = std::time::Duration::from_secs(settings.value("search_timeout_s", 1..=3600)?);
+        Ok(Some(SearchIn::OpenSearch(Options { url, index, timeout, ..Options::default() })))
+    }
 }
 
 /// What stands behind a news feed.
@@ -52,12 +123,10 @@ pub(crate) struct Stores {
 
 impl Choice {
     pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
-        let mib: usize = settings.value("search_mib_max", 16..=1 << 20)?;
-        let embedded = SearchIn::Embedded { bytes_max: mib << 20 };
         Ok(Choice {
             people: settings.text("people", |name| (name == "embedded").then_some(PeopleIn::Embedded))?,
-            feeds: settings.text("feeds", |name| (name == "embedded").then_some(FeedsIn::Embedded))?,
-            search: settings.text("search", |name| (name == "embedded").then(|| embedded.clone()))?,
+            feeds: FeedsIn::read(settings)?,
+            search: SearchIn::read(settings)?,
         })
     }
 
@@ -73,9 +142,13 @@ impl Choice {
         };
         let feeds = match self.feeds {
             FeedsIn::Embedded => "embedded",
+            #[cfg(feature = "cassandra")]
+            FeedsIn::Cassandra(_) => "cassandra",
         };
         let search = match self.search {
             SearchIn::Embedded { .. } => "embedded",
+            #[cfg(feature = "opensearch")]
+            SearchIn::OpenSearch(_) => "opensearch",
         };
         [("people", people), ("feeds", feeds), ("search", search), ("cache", "off")]
     }
@@ -90,12 +163,16 @@ impl Choice {
         let people: Arc<dyn People> = match self.people {
             PeopleIn::Embedded => here()?,
         };
-        let feeds: Arc<dyn Feeds> = match self.feeds {
+        let feeds: Arc<dyn Feeds> = match &self.feeds {
             FeedsIn::Embedded => here()?,
+            #[cfg(feature = "cassandra")]
+            FeedsIn::Cassandra(options) => cassandra(options.clone(), durability)?,
         };
-        let search: Arc<dyn Search> = match self.search {
+        let search: Arc<dyn Search> = match &self.search {
+            #[cfg(feature = "opensearch")]
+            SearchIn::OpenSearch(options) => tidemark_store::opensearch::OpenSearch::open(options.clone())?,
             SearchIn::Embedded { bytes_max } => {
-                let index = InvertedIndex::new(bytes_max);
+                let index = InvertedIndex::new(*bytes_max);
                 let mut stories = 0u64;
                 feeds.each_story(&mut |post| {
                     index.add_story(post.poster, &post.story);
@@ -106,5 +183,89 @@ impl Choice {
             }
         };
         Ok(Stores { people, feeds, search, cache: None, embedded })
+    }
+}
+
+#[cfg(feature = "cassandra")]
+fn cassandra(
+    options: tidemark_store::cassandra::Options,
+    wanted: Durability,
+) -> Result<Arc<dyn Feeds>, StartError> {
+    use tidemark_store::StoreError;
+    let place = options.contact.join(", ").into();
+    let store = tidemark_store::cassandra::CassandraFeeds::open(options)?;
+    let given = store.durability();
+    let remedy = match given {
+        Durability::Memory => "alter the keyspace to durable_writes = true, or name another one",
+        _ => "let Cassandra's commit log be synced before it answers (commitlog_sync: batch or group)",
+    };
+    match given >= wanted {
+        true => Ok(store),
+        false => Err(StoreError::LessDurable { place, given, wanted, remedy }.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Choice, SettingError> {
+        let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Choice::read(&Settings::new(crate::settings::SETTINGS, &given))
+    }
+
+    #[test]
+    fn a_store_that_there_is_not_is_refused() {
+        let embedded = read(&[]).unwrap();
+        assert!(
+            embedded.is_here() && embedded.names().iter().all(|(_, name)| ["embedded", "off"].contains(name))
+        );
+        for role in ["feeds", "search"] {
+            let error = read(&[(role, "shoebox")]).unwrap_err().to_string();
+            assert!(error.contains("shoebox") && error.contains("embedded or"), "{error}");
+        }
+    }
+
+    #[cfg(not(feature = "cassandra"))]
+    #[test]
+    fn feeds_that_were_not_built_in_say_how_to_have_them() {
+        let error = read(&[("feeds", "cassandra")]).unwrap_err().to_string();
+        assert!(error.contains("--features cassandra"), "{error}");
+    }
+
+    #[cfg(not(feature = "opensearch"))]
+    #[test]
+    fn a_search_that_was_not_built_in_says_how_to_have_it() {
+        let error = read(&[("search", "opensearch")]).unwrap_err().to_string();
+        assert!(error.contains("--features opensearch"), "{error}");
+    }
+
+    #[cfg(feature = "cassandra")]
+    #[test]
+    fn the_settings_of_cassandra_are_read() {
+        let choice =
+            read(&[("feeds", "cassandra"), ("contact", "a:1, b:2"), ("consistency", "one")]).unwrap();
+        let FeedsIn::Cassandra(options) = &choice.feeds else { panic!("not Cassandra") };
+        assert_eq!(options.contact, ["a:1", "b:2"]);
+        assert_eq!((options.keyspace.as_str(), options.replication), ("activity", 2));
+        assert!(choice.is_here(), "participants are here");
+        for (name, value) in
+            [("contact", "nowhere"), ("replication", "10"), ("consistency", "some"), ("keyspace", "A-B")]
+        {
+            assert!(read(&[(name, value)]).is_err(), "{name}={value}");
+        }
+    }
+
+    #[cfg(feature = "opensearch")]
+    #[test]
+    fn the_settings_of_opensearch_are_read() {
+        let given =
+            [("search", "opensearch"), ("opensearch", "http://search:9201"), ("search_timeout_s", "7")];
+        let SearchIn::OpenSearch(options) = read(&given).unwrap().search else { panic!("not OpenSearch") };
+        assert_eq!((options.url.as_str(), options.index.as_str()), ("http://search:9201", "feed"));
+        assert_eq!(options.timeout.as_secs(), 7);
+        for (name, value) in [("opensearch", "https://search"), ("search_index", "Feed")] {
+            assert!(read(&[(name, value)]).is_err(), "{name}={value}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages in Apache Cassandra, 4.1 or 5.0.
+//! Messages in Apache Cassandra, 4.1 or 5.0; [`CassandraFeeds`] has the feeds of a news feed there.
 //!
 //! ```no_run
 //! use tidemark_store::cassandra::{Cassandra, Options};
@@ -43,6 +43,7 @@
 
 mod asking;
 mod clock;
+mod feeds;
 mod kept;
 mod link;
 mod links;
@@ -50,12 +51,14 @@ mod options;
 mod read;
 mod reader;
 mod retry;
+mod sending;
+mod session;
+mod timeuuid;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use scylla::errors::ExecutionError;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
@@ -68,12 +71,14 @@ use crate::remote::Writes;
 
 use asking::Asking;
 use clock::Clock;
+pub use feeds::CassandraFeeds;
 use kept::{Common, KeptLink};
 use link::Link;
 use links::Links;
 pub use options::{Consistency, IN_FLIGHT_MAX, Options, REPLICATION_MAX, WAITING_MAX};
 pub use reader::Reader;
 pub use retry::RETRIES_MAX;
+use sending::Sending;
 
 /// The last time that a message can have: 13 digits.
 pub const TIME_MS_MAX: u64 = 9_999_999_999_999;
@@ -95,15 +100,13 @@ pub struct Cassandra {
     durability: Durability,
     /// One for each write that may be taken and not answered.
     room: Semaphore,
-    /// One for each of these that may be sent.
-    turns: Semaphore,
+    sending: Sending,
     /// One for each count that may wait.
     counts: Semaphore,
     counting: Mutex<()>,
     days: KnownDays,
     clock: Arc<Clock>,
     writes: Writes,
-    counters: Counters,
     /// Reads and writes the connections of the first link. `None` only while dropping.
     runtime: Option<Runtime>,
 }
@@ -126,12 +129,12 @@ impl Cassandra {
         let options = &common.options;
         let (link, durability, asking) = runtime.block_on(async {
             let link = Link::open(options, common.attempts.clone()).await?;
-            let durability = link.durability(&options.keyspace).await?;
+            let durability = session::durability(&link.session, &options.keyspace).await?;
             let asking = Asking::begin(&link).await?;
             Ok::<_, StoreError>((link, durability, asking))
         })?;
         let room = Semaphore::new(options.waiting_max);
-        let turns = Semaphore::new(options.in_flight);
+        let sending = Sending::new(common.clone());
         let links = Links::new(link, common);
         runtime.spawn(KeptLink::keep(Arc::downgrade(&links.first), true));
         let clock = asking.clock();
@@ -140,13 +143,12 @@ impl Cassandra {
             links,
             durability,
             room,
-            turns,
+            sending,
             counts: Semaphore::new(COUNTS_MAX),
             counting: Mutex::new(()),
             days: KnownDays::new(),
             clock,
             writes: Writes::default(),
-            counters: Counters::default(),
             runtime: Some(runtime),
         }))
     }
@@ -174,23 +176,6 @@ impl Cassandra {
         };
         self.writes.answered(begun.elapsed(), outcome.is_ok());
         outcome
-    }
-
-    /// Waits until a write may be sent.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, StoreError> {
-        if let Ok(turn) = self.turns.try_acquire() {
-            return Ok(turn);
-        }
-        let timeout = self.links.common.options.timeout;
-        match tokio::time::timeout(timeout, self.turns.acquire()).await {
-            Ok(Ok(turn)) => Ok(turn),
-            _ => {
-                self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
-                Err(StoreError::no_answer(format!(
-                    "it was not this write's turn for {timeout:?}; it was not sent"
-                )))
-            }
-        }
     }
 
     /// Writes as of now, and waits until that is past.
@@ -233,7 +218,7 @@ impl Cassandra {
 
     /// Sends a message when it is its turn.
     async fn send(&self, message: &Message, at_us: i64) -> Result<(), StoreError> {
-        let _turn = self.turn().await?;
+        let _turn = self.sending.turn().await?;
         let day = day_of(message.time_ms);
         if !self.days.contains(day) {
             self.add_day(day, at_us).await?;
@@ -242,7 +227,7 @@ impl Cassandra {
         let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], at_us);
         let link = self.links.here();
         let sent = link.session.execute_unpaged(&link.insert, values).await;
-        sent.map(drop).map_err(|error| self.failed(&error))
+        sent.map(drop).map_err(|error| self.sending.failed(&error))
     }
 
     /// Enters a day before its first message is written, so that no reader misses it.
@@ -257,23 +242,9 @@ impl Cassandra {
         let values = (day, at_us);
         let link = self.links.here();
         let added = link.session.execute_unpaged(&link.insert_day, values).await;
-        added.map_err(|error| self.failed(&error))?;
+        added.map_err(|error| self.sending.failed(&error))?;
         self.days.insert(day);
         Ok(())
-    }
-
-    fn failed(&self, error: &ExecutionError) -> StoreError {
-        let counter = match error {
-            ExecutionError::RequestTimeout(_) => Some(&self.counters.timeouts),
-            ExecutionError::ConnectionPoolError(_) | ExecutionError::EmptyPlan => {
-                Some(&self.counters.unreachable)
-            }
-            _ => None,
-        };
-        if let Some(counter) = counter {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        StoreError::of_statement(error)
     }
 }
 
@@ -352,60 +323,23 @@ fn check_key(message: &Message) -> Result<(), StoreError> {
 
 impl Cassandra {
     fn own_metrics(&self) -> Vec<OwnMetric> {
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            name,
-            help,
-            is_counter: true,
-            value: counter.load(Ordering::Relaxed),
-        };
         let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
-        let (nodes, connected) = self.links.first.now().nodes();
-        let Common { options, attempts, relinks } = &*self.links.common;
-        let in_flight = options.in_flight - self.turns.available_permits();
-        let Counters { timeouts, unreachable } = &self.counters;
-        vec![
-            gauge("cassandra_in_flight", "Writes sent and not answered", in_flight as u64),
+        let own = [
             gauge(
                 "cassandra_clock_uncertainty_us",
                 "How exactly the time of the nodes is known, microseconds: what a write takes at least",
                 self.clock.uncertainty_us(),
             ),
-            gauge("cassandra_nodes", "Nodes of the cluster", nodes),
-            gauge("cassandra_nodes_connected", "Nodes that there is a connection to", connected),
             gauge(
                 "cassandra_settled",
                 "Threads that have connections of their own for what they write",
                 self.links.settled(),
             ),
-            counter(
-                "cassandra_relinks",
-                "Times that a session was made anew, since no node had a connection",
-                relinks,
-            ),
-            counter("cassandra_retries", "Attempts after the first", &attempts.retries),
-            counter("cassandra_timeouts", "Requests without an answer in time", timeouts),
-            counter("cassandra_unreachable", "Requests that found no node to send to", unreachable),
-            counter(
-                "cassandra_replica_timeouts",
-                "Answers that too few replicas confirmed in time",
-                &attempts.replica_timeouts,
-            ),
-            counter(
-                "cassandra_unavailable",
-                "Answers that too few replicas are there",
-                &attempts.unavailable,
-            ),
-            counter("cassandra_overloaded", "Answers that a node has too much to do", &attempts.overloaded),
-            counter("cassandra_connections_broken", "Attempts whose connection broke", &attempts.broken),
-        ]
+        ];
+        let mut all = self.sending.metrics(&self.links.first.now().session);
+        all.extend(own);
+        all
     }
-}
-
-/// What is counted about requests that failed.
-#[derive(Default)]
-struct Counters {
-    timeouts: AtomicU64,
-    unreachable: AtomicU64,
 }
 
 /// The days that were entered in the table by this process: a bit for each that there can be.

@@ -22,9 +22,7 @@ use crate::engine::rows::Rows;
 use crate::engine::table::Tables;
 use crate::engine::{Engine, LOG_BYTES, Options, describe};
 use crate::error::StoreError;
-use crate::feeds::{
-    Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, Post, PostId, STORY_BYTES_MAX, SUBJECT_BYTES_MAX,
-};
+use crate::feeds::{Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, Post, PostId, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::people::{Befriended, FRIENDS_MAX, Friend, NAME_CHARS_MAX, Participant, People};
 
@@ -178,17 +176,6 @@ impl EmbeddedFeed {
     fn is_there(&self, participant: u64) -> bool {
         self.participants.get(&participant, |_| ()).is_some()
     }
-}
-
-fn check(post: &Post) -> Result<(), StoreError> {
-    let within = |what, text: &str, max: usize| match text.len() <= max {
-        true => Ok(()),
-        false => {
-            Err(StoreError::invalid(what, format!("it has {} bytes; at most {max} are kept", text.len())))
-        }
-    };
-    within("the subject", &post.subject, SUBJECT_BYTES_MAX)?;
-    within("the story", &post.story, STORY_BYTES_MAX)
 }
 
 fn put_post(post: &Post, out: &mut Vec<u8>) -> u32 {

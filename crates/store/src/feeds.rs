@@ -77,6 +77,18 @@ pub struct FeedPage {
     pub next: Option<PostId>,
 }
 
+/// Refuses texts that are too long.
+pub(crate) fn check(post: &Post) -> Result<(), StoreError> {
+    let within = |what, text: &str, max: usize| match text.len() <= max {
+        true => Ok(()),
+        false => {
+            Err(StoreError::invalid(what, format!("it has {} bytes; at most {max} are kept", text.len())))
+        }
+    };
+    within("the subject", &post.subject, SUBJECT_BYTES_MAX)?;
+    within("the story", &post.story, STORY_BYTES_MAX)
+}
+
 /// Outbound and inbound feeds.
 pub trait Feeds: Send + Sync {
     /// Puts a post into its poster's outbound feed and the inbound feeds of all readers. Acknowledged once it is in all
@@ -101,8 +113,7 @@ pub trait Feeds: Send + Sync {
     /// The newest post there is, as far as the store can tell at once: times of new ones begin behind it.
     fn newest(&self) -> Answer<'_, Option<PostId>>;
 
-    /// Shows every story to whoever indexes them, from the oldest. Stores that many servers share need not: their index
-    /// is not in the server.
+    /// Shows every story to whoever indexes them, from the oldest where the store has them in that order.
     fn each_story(&self, _each: &mut dyn FnMut(Post)) -> Result<(), StoreError> {
         Ok(())
     }

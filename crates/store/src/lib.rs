@@ -14,8 +14,9 @@
 //! | [`InvertedIndex`] | search | |
 //! | `postgres` | sessions, customers, bookings | `postgres` |
 //! | `redis` | sessions | `redis` |
-//! | `cassandra` | messages | `cassandra` |
+//! | `cassandra` | messages, feeds | `cassandra` |
 //! | `kafka` | messages, as a buffer in front of any store of them | `kafka` |
+//! | `opensearch` | search | `opensearch` |
 //!
 //! [`Embedded`] is the store that needs no server:
 //!
@@ -74,16 +75,18 @@ pub mod feeds;
 mod inverted;
 #[cfg(feature = "kafka")]
 pub mod kafka;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "opensearch", feature = "postgres", feature = "redis"))]
 mod links;
 pub mod messages;
 mod metrics;
+#[cfg(feature = "opensearch")]
+pub mod opensearch;
 pub mod people;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
-#[cfg(any(feature = "cassandra", feature = "kafka"))]
+#[cfg(any(feature = "cassandra", feature = "kafka", feature = "opensearch"))]
 mod remote;
 pub mod scheduling;
 pub mod search;

@@ -57,6 +57,17 @@ pub(crate) enum Failed {
     Invalid(String),
 }
 
+#[cfg(feature = "opensearch")]
+impl Failed {
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Failed::Lost(reason) | Failed::Refused(reason) => reason,
+            #[cfg(feature = "postgres")]
+            Failed::Invalid(reason) => reason,
+        }
+    }
+}
+
 /// The bounds of a store's connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
@@ -179,6 +190,12 @@ impl<C: Connect> Links<C> {
                 return Err(error);
             }
         }
+    }
+
+    /// Where it connects to.
+    #[cfg(feature = "opensearch")]
+    pub(crate) fn place(&self) -> Arc<str> {
+        self.connector.place()
     }
 
     /// Has one connection, for as long as this lives.

@@ -99,7 +99,7 @@ impl Asking {
     }
 
     /// Asks them again and again, as long as somebody uses the link.
-    pub(super) async fn keep(mut self, kept: Weak<KeptLink>) {
+    pub(super) async fn keep(mut self, kept: Weak<KeptLink<Link>>) {
         loop {
             tokio::time::sleep(ASK_EVERY).await;
             let Some(link) = kept.upgrade().map(|kept| kept.now()) else { return };

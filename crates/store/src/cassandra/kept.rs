@@ -9,11 +9,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::RwLock;
+use scylla::client::session::Session;
 use tokio::net::TcpStream;
 
-use super::link::Link;
 use super::options::Options;
 use super::retry::Attempts;
+use super::session::nodes;
 use crate::error::StoreError;
 
 /// How often it is seen to.
@@ -22,6 +23,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a new session may take to be made: the nodes have just started.
 const RELINK_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A session with the statements that were prepared in it.
+pub(super) trait Linked: Send + Sync + Sized + 'static {
+    /// One more, to a cluster that was linked to before: the schema is there.
+    fn open_again(
+        options: &Options,
+        attempts: Arc<Attempts>,
+    ) -> impl Future<Output = Result<Self, StoreError>> + Send;
+
+    /// The session.
+    fn session(&self) -> &Session;
+}
 
 /// What all links of a store have in common.
 pub(super) struct Common {
@@ -37,26 +50,26 @@ impl Common {
     }
 
     /// One more link to a cluster that was linked to before.
-    pub(super) async fn link_again(&self) -> Result<Link, StoreError> {
-        let opening = Link::open_again(&self.options, self.attempts.clone());
+    pub(super) async fn link_again<L: Linked>(&self) -> Result<L, StoreError> {
+        let opening = L::open_again(&self.options, self.attempts.clone());
         let opened = tokio::time::timeout(RELINK_TIMEOUT, opening).await;
         opened.unwrap_or_else(|_| Err(StoreError::no_answer("a new session took too long")))
     }
 }
 
 /// The link that is used now.
-pub(super) struct KeptLink {
+pub(super) struct KeptLink<L> {
     common: Arc<Common>,
-    link: RwLock<Arc<Link>>,
+    link: RwLock<Arc<L>>,
 }
 
-impl KeptLink {
-    pub(super) fn new(link: Link, common: Arc<Common>) -> Arc<Self> {
+impl<L: Linked> KeptLink<L> {
+    pub(super) fn new(link: L, common: Arc<Common>) -> Arc<Self> {
         Arc::new(KeptLink { common, link: RwLock::new(Arc::new(link)) })
     }
 
     /// The link to use for one request.
-    pub(super) fn now(&self) -> Arc<Link> {
+    pub(super) fn now(&self) -> Arc<L> {
         self.link.read().clone()
     }
 
@@ -67,7 +80,7 @@ impl KeptLink {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let Some(kept) = kept.upgrade() else { return };
-            let connected = kept.now().nodes().1 > 0;
+            let connected = nodes(kept.now().session()).1 > 0;
             if tells && connected != connected_before {
                 match connected {
                     true => tracing::info!("nodes are back"),
@@ -94,7 +107,7 @@ impl KeptLink {
         match self.common.link_again().await {
             Ok(link) => {
                 // the client itself may have been quicker
-                if self.now().nodes().1 == 0 {
+                if nodes(self.now().session()).1 == 0 {
                     *self.link.write() = Arc::new(link);
                     self.common.relinks.fetch_add(1, Ordering::Relaxed);
                 }

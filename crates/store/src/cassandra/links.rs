@@ -22,7 +22,7 @@ const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 /// All links.
 pub(super) struct Links {
     pub(super) common: Arc<Common>,
-    pub(super) first: Arc<KeptLink>,
+    pub(super) first: Arc<KeptLink<Link>>,
     settled: RwLock<Vec<Settled>>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Links {
 struct Settled {
     runtime: Id,
     /// There once it is open.
-    link: Option<Arc<KeptLink>>,
+    link: Option<Arc<KeptLink<Link>>>,
 }
 
 impl Links {
@@ -44,7 +44,7 @@ impl Links {
         self.settled_here().map_or_else(|| self.first.now(), |own| own.now())
     }
 
-    fn settled_here(&self) -> Option<Arc<KeptLink>> {
+    fn settled_here(&self) -> Option<Arc<KeptLink<Link>>> {
         let here = Handle::try_current().ok()?.id();
         self.settled.read().iter().find(|settled| settled.runtime == here)?.link.clone()
     }
@@ -99,7 +99,7 @@ impl Place {
     }
 
     /// Puts a link into the place.
-    fn replace(&self, link: Option<Arc<KeptLink>>) {
+    fn replace(&self, link: Option<Arc<KeptLink<Link>>>) {
         let Some(links) = self.links.upgrade() else { return };
         let mut settled = links.settled.write();
         if let Some(place) = settled.iter_mut().find(|settled| settled.runtime == self.runtime) {

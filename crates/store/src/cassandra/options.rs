@@ -13,6 +13,8 @@ pub const WAITING_MAX: usize = 1_000_000;
 pub const IN_FLIGHT_MAX: usize = 100_000;
 /// Most replicas that can be set.
 pub const REPLICATION_MAX: u8 = 9;
+/// Nodes that everything is kept on unless told otherwise, where there are as many.
+const REPLICATION_AUTO_MAX: usize = 3;
 /// The longest name of a keyspace that Cassandra takes.
 const KEYSPACE_LEN_MAX: usize = 48;
 
@@ -107,6 +109,28 @@ impl Default for Options {
             timeout: Duration::from_secs(10),
             second_node_after: Duration::from_secs(1),
             threads: 2,
+        }
+    }
+}
+
+/// How settings are written as texts; none where a text is no value.
+impl Options {
+    /// Addresses with commas between.
+    pub fn contact_of(text: &str) -> Option<Vec<String>> {
+        let contact: Vec<String> = text.split(',').map(|node| node.trim().to_owned()).collect();
+        contact.iter().all(|contact| is_address(contact)).then_some(contact)
+    }
+
+    /// A keyspace.
+    pub fn keyspace_of(text: &str) -> Option<String> {
+        is_keyspace(text).then(|| text.to_owned())
+    }
+
+    /// A replication, or `auto`: as many nodes as `contact` names, at most 3.
+    pub fn replication_of(text: &str, contact: &[String]) -> Option<u8> {
+        match text {
+            "auto" => Some(contact.len().clamp(1, REPLICATION_AUTO_MAX) as u8),
+            text => text.parse().ok().filter(|count| (1..=REPLICATION_MAX).contains(count)),
         }
     }
 }

@@ -26,15 +26,15 @@ const PARTS_AT_ONCE: usize = 8;
 /// A page ends when its payloads have this many bytes.
 const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How often a page of a part is asked for before the part is given up, each time with the retries of its request …
-const PAGE_ATTEMPTS: u32 = 5;
+pub(super) const PAGE_ATTEMPTS: u32 = 5;
 /// … and how long is waited between.
 const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
 /// A part of the ring: the tokens above the first up to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
-    above: i64,
-    up_to: i64,
+    pub(super) above: i64,
+    pub(super) up_to: i64,
 }
 
 /// What a page begins behind.
@@ -54,7 +54,7 @@ pub(super) fn parts() -> Vec<Part> {
 
 /// Hands over the answer to a statement page by page, as long as `take` wants more. Each page is asked for up to
 /// `attempts` times and handed over once.
-async fn each_page(
+pub(super) async fn each_page(
     session: &Session,
     statement: &PreparedStatement,
     values: impl SerializeRow,

@@ -8,10 +8,10 @@ use scylla::statement::prepared::PreparedStatement;
 use tokio::runtime::Runtime;
 
 use super::link::OF_A_PART;
-use super::link::{SCAN_TIMEOUT, connect, prepare};
 use super::options::Options;
 use super::read::{self, Part};
 use super::retry::Attempts;
+use super::session::{SCAN_TIMEOUT, connect, prepare};
 use crate::error::StoreError;
 
 /// How often it is asked whether reading goes on.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::feeds::{STORY_BYTES_MAX, SUBJECT_BYTES_MAX};
 
 fn wait<T>(answer: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)

@@ -1,0 +1,82 @@
+//! Stores of a news feed: one set of checks, over each store that has the role.
+//!
+//! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-store --features cassandra --test news_feed -- --ignored`,
+//! and the same with `TIDEMARK_TEST_OPENSEARCH=http://127.0.0.1:9200` and the feature `opensearch`.
+
+#[path = "common/feed_roles.rs"]
+#[allow(dead_code, reason = "shared by tests that each use a part of it")]
+mod feed_roles;
+
+use tidemark_store::{Durability, EmbeddedFeed, InvertedIndex};
+
+#[cfg(any(feature = "cassandra", feature = "opensearch"))]
+fn given(variable: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| panic!("{variable} names a server to test with"))
+}
+
+/// A name that no other test uses.
+#[cfg(any(feature = "cassandra", feature = "opensearch"))]
+fn fresh() -> String {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    format!("test_{}", since_1970.as_nanos())
+}
+
+#[test]
+fn the_embedded_store_has_feeds() {
+    let dir = tempfile::tempdir().unwrap();
+    feed_roles::feeds(&|| EmbeddedFeed::open(dir.path(), Durability::Buffered).unwrap());
+}
+
+#[test]
+fn the_embedded_index_finds_stories() {
+    feed_roles::search(&InvertedIndex::new(1 << 20));
+}
+
+#[cfg(feature = "cassandra")]
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn cassandra_has_feeds() {
+    use tidemark_store::cassandra::{CassandraFeeds, Options};
+    let contact = given("TIDEMARK_TEST_CASSANDRA").split(',').map(str::to_owned).collect();
+    let options = Options { contact, keyspace: fresh(), ..Options::default() };
+    feed_roles::feeds(&|| CassandraFeeds::open(options.clone()).unwrap());
+}
+
+/// Inbound feeds only, and by the table, whoever writes into it.
+#[cfg(feature = "cassandra")]
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn cassandra_forgets_inbound_posts_after_90_days_and_no_other() {
+    use tidemark_store::cassandra::{CassandraFeeds, Options};
+    let contact: Vec<String> = given("TIDEMARK_TEST_CASSANDRA").split(',').map(str::to_owned).collect();
+    let keyspace = fresh();
+    CassandraFeeds::open(Options {
+        contact: contact.clone(),
+        keyspace: keyspace.clone(),
+        ..Options::default()
+    })
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let found = runtime.block_on(async {
+        let session = scylla::client::session_builder::SessionBuilder::new()
+            .known_nodes(&contact)
+            .build()
+            .await
+            .unwrap();
+        let question =
+            "SELECT table_name, default_time_to_live FROM system_schema.tables WHERE keyspace_name = ?";
+        let rows = session.query_unpaged(question, (&keyspace,)).await.unwrap().into_rows_result().unwrap();
+        rows.rows::<(String, i32)>().unwrap().map(Result::unwrap).collect::<Vec<_>>()
+    });
+    let expected = [("inbound", 7_776_000), ("outbound", 0), ("undelivered", 0)];
+    assert_eq!(found, expected.map(|(table, ttl_s)| (table.to_owned(), ttl_s)));
+}
+
+#[cfg(feature = "opensearch")]
+#[test]
+#[ignore = "needs an OpenSearch: see the top of this file"]
+fn opensearch_finds_stories() {
+    use tidemark_store::opensearch::{OpenSearch, Options};
+    let options = Options { url: given("TIDEMARK_TEST_OPENSEARCH"), index: fresh(), ..Options::default() };
+    feed_roles::search(&*OpenSearch::open(options).unwrap());
+}
