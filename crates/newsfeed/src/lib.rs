@@ -34,6 +34,7 @@ mod live;
 mod openapi;
 mod operations;
 mod people;
+mod people_in;
 mod refusal;
 mod serve;
 mod settings;

@@ -131,5 +131,8 @@ fn encode(
         syncs(e, "newsfeed_store_sync_seconds", help, (&now.sync_buckets, now.sync_sum_us))?;
         own(e, "newsfeed_store", &now.own)?;
     }
+    if choice.people.name() != "embedded" {
+        own(e, &format!("newsfeed_{}", choice.people.name()), &stores.people.metrics().own)?;
+    }
     own(e, "newsfeed_search", &stores.search.metrics().own)
 }

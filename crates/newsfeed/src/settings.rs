@@ -25,8 +25,43 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "people",
         default: "embedded",
-        allowed: "embedded",
-        help: "where participants and friends are kept: in this process",
+        allowed: "embedded or postgres",
+        help: "where participants and friends are kept: in this process, or in PostgreSQL",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres",
+        default: "postgres://postgres@127.0.0.1:5432/postgres",
+        allowed: "postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+        help: "where PostgreSQL is; the published tables and routines are made in that database",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres_connections",
+        default: "16",
+        allowed: "1 to 256",
+        help: "connections to PostgreSQL; many requests share one",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "store_timeout_s",
+        default: "5",
+        allowed: "1 to 3600",
+        help: "seconds that an answer of a database is waited for; then the request is answered 503",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "store_start_timeout_s",
+        default: "30",
+        allowed: "1 to 3600",
+        help: "seconds that the start waits for a database to be there",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "store_waiting_max",
+        default: "8192",
+        allowed: "1 to 1000000",
+        help: "requests to a database that wait at once; one more is answered 503",
     },
     Setting {
         name: "feeds",

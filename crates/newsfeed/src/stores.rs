@@ -10,12 +10,7 @@ use tidemark_store::people::People;
 use tidemark_store::search::Search;
 use tidemark_store::{Durability, EmbeddedFeed, InvertedIndex};
 
-/// Where participants and friends are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PeopleIn {
-    /// In this process.
-    Embedded,
-}
+use crate::people_in::PeopleIn;
 
 /// Where posts and feeds are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +50,7 @@ impl Choice {
         let mib: usize = settings.value("search_mib_max", 16..=1 << 20)?;
         let embedded = SearchIn::Embedded { bytes_max: mib << 20 };
         Ok(Choice {
-            people: settings.text("people", |name| (name == "embedded").then_some(PeopleIn::Embedded))?,
+            people: PeopleIn::read(settings)?,
             feeds: settings.text("feeds", |name| (name == "embedded").then_some(FeedsIn::Embedded))?,
             search: settings.text("search", |name| (name == "embedded").then(|| embedded.clone()))?,
         })
@@ -68,16 +63,13 @@ impl Choice {
 
     /// What each is in.
     pub(crate) fn names(&self) -> [(&'static str, &'static str); 4] {
-        let people = match self.people {
-            PeopleIn::Embedded => "embedded",
-        };
         let feeds = match self.feeds {
             FeedsIn::Embedded => "embedded",
         };
         let search = match self.search {
             SearchIn::Embedded { .. } => "embedded",
         };
-        [("people", people), ("feeds", feeds), ("search", search), ("cache", "off")]
+        [("people", self.people.name()), ("feeds", feeds), ("search", search), ("cache", "off")]
     }
 
     pub(crate) fn open(&self, dir: Option<&Path>, durability: Durability) -> Result<Stores, StartError> {
@@ -87,8 +79,9 @@ impl Choice {
             _ => Some(EmbeddedFeed::in_memory()),
         };
         let here = || embedded.clone().ok_or("nothing is kept in this process");
-        let people: Arc<dyn People> = match self.people {
-            PeopleIn::Embedded => here()?,
+        let people = match self.people.open(durability)? {
+            Some(people) => people,
+            None => here()?,
         };
         let feeds: Arc<dyn Feeds> = match self.feeds {
             FeedsIn::Embedded => here()?,
