@@ -26,6 +26,7 @@
 //! `operations` what is counted, `openapi` describes it all.
 
 mod app;
+mod cache_in;
 mod delivery;
 mod handlers;
 mod ids;

@@ -134,5 +134,8 @@ fn encode(
     if choice.people.name() != "embedded" {
         own(e, &format!("newsfeed_{}", choice.people.name()), &stores.people.metrics().own)?;
     }
+    if let Some(cache) = &stores.cache {
+        own(e, "newsfeed_cache", &cache.metrics().own)?;
+    }
     own(e, "newsfeed_search", &stores.search.metrics().own)
 }

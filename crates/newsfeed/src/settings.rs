@@ -28,6 +28,45 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "embedded or postgres",
         help: "where participants and friends are kept: in this process, or in PostgreSQL",
     },
+    Setting {
+        name: "cache",
+        default: "off",
+        allowed: "off, embedded or redis",
+        help: "where participants and friends are cached: nowhere (embedded people are in memory already), in this process (only where no other service changes the same people), or in Redis",
+    },
+    Setting {
+        name: "cache_s",
+        default: "300",
+        allowed: "1 to 86400",
+        help: "seconds that a cached value lives at most",
+    },
+    Setting {
+        name: "cache_mib_max",
+        default: "256",
+        allowed: "1 to 1048576",
+        help: "MiB of the cache in this process",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis",
+        default: "redis://127.0.0.1:6379",
+        allowed: "redis://USER:PASSWORD@HOST:PORT/NUMBER",
+        help: "where Redis is; keys Participant::ID and Friends::ID of that database are forgotten at the start",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis_connections",
+        default: "2",
+        allowed: "1 to 256",
+        help: "connections to Redis; many requests share one",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "cache_timeout_ms",
+        default: "250",
+        allowed: "1 to 60000",
+        help: "ms that an answer of Redis is waited for; then the database is asked",
+    },
     #[cfg(feature = "postgres")]
     Setting {
         name: "postgres",

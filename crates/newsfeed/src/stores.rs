@@ -10,6 +10,7 @@ use tidemark_store::people::People;
 use tidemark_store::search::Search;
 use tidemark_store::{Durability, EmbeddedFeed, InvertedIndex};
 
+use crate::cache_in::CacheIn;
 use crate::people_in::PeopleIn;
 
 /// Where posts and feeds are.
@@ -32,6 +33,7 @@ pub(crate) struct Choice {
     pub(crate) people: PeopleIn,
     pub(crate) feeds: FeedsIn,
     pub(crate) search: SearchIn,
+    pub(crate) cache: CacheIn,
 }
 
 /// The stores, open.
@@ -51,6 +53,7 @@ impl Choice {
         let embedded = SearchIn::Embedded { bytes_max: mib << 20 };
         Ok(Choice {
             people: PeopleIn::read(settings)?,
+            cache: CacheIn::read(settings)?,
             feeds: settings.text("feeds", |name| (name == "embedded").then_some(FeedsIn::Embedded))?,
             search: settings.text("search", |name| (name == "embedded").then(|| embedded.clone()))?,
         })
@@ -69,7 +72,7 @@ impl Choice {
         let search = match self.search {
             SearchIn::Embedded { .. } => "embedded",
         };
-        [("people", self.people.name()), ("feeds", feeds), ("search", search), ("cache", "off")]
+        [("people", self.people.name()), ("feeds", feeds), ("search", search), ("cache", self.cache.name())]
     }
 
     pub(crate) fn open(&self, dir: Option<&Path>, durability: Durability) -> Result<Stores, StartError> {
@@ -98,6 +101,6 @@ impl Choice {
                 Arc::new(index)
             }
         };
-        Ok(Stores { people, feeds, search, cache: None, embedded })
+        Ok(Stores { people, feeds, search, cache: self.cache.open()?, embedded })
     }
 }

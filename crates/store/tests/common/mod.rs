@@ -1,6 +1,7 @@
 //! Values that the tests store, and what holds of every store that has a role.
 #![allow(dead_code)]
 
+pub mod caches;
 pub mod people;
 pub mod roles;
 #[cfg(any(feature = "postgres", feature = "redis"))]

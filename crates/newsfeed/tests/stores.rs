@@ -1,0 +1,122 @@
+//! The news feed on real servers: needs Debian's packages `postgresql` and `redis-server`. What holds of each store by
+//! itself is tested where they are.
+#![cfg(all(feature = "postgres", feature = "redis"))]
+
+#[path = "../../service/tests/client/mod.rs"]
+mod client;
+mod feed;
+#[path = "../../store/tests/common/servers.rs"]
+#[allow(dead_code)]
+mod servers;
+
+use client::eventually;
+use feed::{Running, befriend, participant, post, send};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use servers::{PostgresServer, RedisServer};
+use tidemark_newsfeed::NewsFeed;
+use tidemark_service::ReferenceSystem;
+
+#[test]
+fn people_in_postgres_behind_a_cache_in_redis() {
+    let mut postgres = PostgresServer::start(&[]);
+    let mut redis = RedisServer::start(&[]);
+    let url = postgres.database();
+    let (people, cache) = (url.replace("tester@", "tester:hunter2@"), redis.database());
+    let settings = [
+        ("people", "postgres"),
+        ("postgres", &*people),
+        ("cache", "redis"),
+        ("redis", &*cache),
+        ("cache_timeout_ms", "2000"),
+        ("store_timeout_s", "60"),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let running = Running::start_in(Some(dir.path()), &settings);
+    let mut client = running.client();
+    let ids: Vec<u64> = (0..3).map(|_| participant(&mut client, "O'Brien")).collect();
+    let friends = |client: &mut client::Client, id: u64| {
+        let reply = client.get(&format!("/participant/{id}/friends"));
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        reply.json().as_array().unwrap().len()
+    };
+    befriend(&mut client, ids[0], ids[1]);
+    let metric = |client: &mut client::Client, name: &str| {
+        let text = client.get("/metrics").text().to_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("{name}")).parse::<u64>().unwrap()
+    };
+    eventually("friends are cached", || {
+        assert_eq!(friends(&mut client, ids[0]), 1);
+        (metric(&mut client, "newsfeed_cache_hits_total") > 2).then_some(())
+    });
+    // what others read of it: the published routine, key and value
+    postgres.sql(&url, "DO $$ BEGIN ASSERT (SELECT moniker FROM FetchParticipant(1)) = 'O''Brien'; END $$");
+
+    // both lists are cached, and both change
+    assert_eq!(friends(&mut client, ids[1]), 1);
+    befriend(&mut client, ids[1], ids[0]);
+    befriend(&mut client, ids[2], ids[0]);
+    assert_eq!([ids[0], ids[1], ids[2]].map(|id| friends(&mut client, id)), [2, 1, 1]);
+    post(&mut client, ids[0], "seen");
+    for reader in &ids[1..] {
+        let inbound = client.get(&format!("/participant/{reader}/inbound")).json();
+        assert_eq!(inbound.as_array().unwrap().len(), 1);
+    }
+    assert_eq!(send(&mut client, "/participant/1/friends", &json!({"to": 99})).status, 404);
+    assert_eq!(client.get("/participant/99").status, 404);
+
+    // a cache that stands still, and then is gone, is in nobody's way, and shows nothing that is stale
+    let process = Pid::from_raw(redis.id() as i32).unwrap();
+    kill_process(process, Signal::STOP).unwrap();
+    let late = participant(&mut client, "late");
+    befriend(&mut client, ids[1], late);
+    assert_eq!(friends(&mut client, ids[1]), 2);
+    kill_process(process, Signal::CONT).unwrap();
+    assert_eq!(friends(&mut client, ids[1]), 2);
+    redis.kill();
+    befriend(&mut client, ids[2], late);
+    assert_eq!([ids[1], ids[2], late].map(|id| friends(&mut client, id)), [2, 2, 2]);
+    redis.start_again();
+    let hits = metric(&mut client, "newsfeed_cache_hits_total");
+    eventually("it is used again", || {
+        assert_eq!([ids[1], ids[2], late].map(|id| friends(&mut client, id)), [2, 2, 2]);
+        (metric(&mut client, "newsfeed_cache_hits_total") > hits).then_some(())
+    });
+
+    // without the database it is another matter
+    postgres.kill();
+    eventually("no participant is made", || {
+        (send(&mut client, "/participant", &json!({"name": "x"})).status == 503).then_some(())
+    });
+    assert_eq!(client.get("/health").status, 200);
+    postgres.start_again();
+    eventually("participants again", || {
+        (send(&mut client, "/participant", &json!({"name": "x"})).status == 200).then_some(())
+    });
+    let text = client.get("/metrics").text().to_owned();
+    for line in [
+        "newsfeed_data_info{people=\"postgres\",feeds=\"embedded\",search=\"embedded\",cache=\"redis\"} 1",
+        "newsfeed_postgres_connections 16",
+        "newsfeed_cache_connections 2",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+    assert!(!text.contains("hunter2"));
+    drop(running);
+
+    let again = Running::start_in(Some(dir.path()), &settings);
+    let mut client = again.client();
+    assert_eq!([ids[0], ids[1], ids[2], late].map(|id| friends(&mut client, id)), [2, 2, 2, 2]);
+    assert_eq!(client.get("/participant/2/inbound").json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_wrong_address_is_told_without_its_password() {
+    for (name, url) in [("postgres", "postgres://me:hunter2@host:x/db"), ("redis", "redis://:hunter2@host:x")]
+    {
+        let error =
+            NewsFeed::bind(feed::options(None, &[(name, url)])).err().expect("it is wrong").to_string();
+        assert!(error.contains("of the form") && !error.contains("hunter2"), "{error}");
+    }
+}
