@@ -13,6 +13,8 @@ pub(crate) enum PeopleIn {
     Embedded,
     #[cfg(feature = "postgres")]
     Postgres(tidemark_store::postgres::Options),
+    #[cfg(feature = "mariadb")]
+    Mariadb(tidemark_store::mariadb::Options),
 }
 
 impl PeopleIn {
@@ -20,12 +22,18 @@ impl PeopleIn {
     pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
         #[cfg(feature = "postgres")]
         let in_postgres = PeopleIn::Postgres(postgres(settings)?);
+        #[cfg(feature = "mariadb")]
+        let in_mariadb = PeopleIn::Mariadb(mariadb(settings)?);
         settings.text("people", |word| match word {
             "embedded" => Some(Ok(PeopleIn::Embedded)),
             #[cfg(feature = "postgres")]
             "postgres" => Some(Ok(in_postgres.clone())),
             #[cfg(not(feature = "postgres"))]
             "postgres" => Some(Err(SettingError::NotBuiltIn { store: "PostgreSQL", feature: "postgres" })),
+            #[cfg(feature = "mariadb")]
+            "mariadb" => Some(Ok(in_mariadb.clone())),
+            #[cfg(not(feature = "mariadb"))]
+            "mariadb" => Some(Err(SettingError::NotBuiltIn { store: "MariaDB", feature: "mariadb" })),
             _ => None,
         })?
     }
@@ -36,12 +44,14 @@ impl PeopleIn {
             PeopleIn::Embedded => "embedded",
             #[cfg(feature = "postgres")]
             PeopleIn::Postgres(_) => "postgres",
+            #[cfg(feature = "mariadb")]
+            PeopleIn::Mariadb(_) => "mariadb",
         }
     }
 
     /// Opens the server's store. None where they are in this process.
     pub(crate) fn open(&self, durability: Durability) -> Result<Option<Arc<dyn People>>, StoreError> {
-        #[cfg(not(feature = "postgres"))]
+        #[cfg(not(any(feature = "mariadb", feature = "postgres")))]
         let _ = durability;
         match self {
             PeopleIn::Embedded => Ok(None),
@@ -49,6 +59,11 @@ impl PeopleIn {
             PeopleIn::Postgres(options) => {
                 let options = tidemark_store::postgres::Options { durability, ..options.clone() };
                 Ok(Some(tidemark_store::postgres::PostgresPeople::open(options)?))
+            }
+            #[cfg(feature = "mariadb")]
+            PeopleIn::Mariadb(options) => {
+                let options = tidemark_store::mariadb::Options { durability, ..options.clone() };
+                Ok(Some(tidemark_store::mariadb::MariadbPeople::open(options)?))
             }
         }
     }
@@ -67,4 +82,77 @@ fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options
     };
     options.check()?;
     Ok(options)
+}
+
+#[cfg(feature = "mariadb")]
+fn mariadb(settings: &Settings<'_>) -> Result<tidemark_store::mariadb::Options, SettingError> {
+    let options = tidemark_store::mariadb::Options {
+        // the check tells mistakes without the password
+        url: settings.text("mariadb", |url| Some(url.to_owned()))?,
+        connections: settings.value("mariadb_connections", 1..=256)?,
+        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
+        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
+        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
+        ..Default::default()
+    };
+    options.check()?;
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stores::Choice;
+    use tidemark_service::{SettingError, Settings};
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Choice, SettingError> {
+        let given = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Choice::read(&Settings::new(crate::settings::SETTINGS, &given))
+    }
+
+    #[test]
+    fn everything_is_here_and_nothing_cached_unless_told_otherwise() {
+        let choice = read(&[]).unwrap();
+        assert_eq!((choice.people.name(), choice.cache.name(), choice.is_here()), ("embedded", "off", true));
+        let error = read(&[("people", "redis")]).unwrap_err().to_string();
+        assert!(error.contains("embedded, postgres or mariadb"), "{error}");
+        assert_eq!(read(&[("cache", "embedded")]).unwrap().cache.name(), "embedded");
+    }
+
+    #[cfg(not(all(feature = "mariadb", feature = "postgres", feature = "redis")))]
+    #[test]
+    fn a_store_that_was_not_built_in_says_how_to_have_it() {
+        let missing = [
+            #[cfg(not(feature = "mariadb"))]
+            ("people", "mariadb"),
+            #[cfg(not(feature = "postgres"))]
+            ("people", "postgres"),
+            #[cfg(not(feature = "redis"))]
+            ("cache", "redis"),
+        ];
+        for (setting, word) in missing {
+            let error = read(&[(setting, word)]).unwrap_err().to_string();
+            assert!(error.contains(&format!("--features {word}")), "{error}");
+        }
+    }
+
+    #[cfg(all(feature = "mariadb", feature = "postgres", feature = "redis"))]
+    #[test]
+    fn each_is_chosen_on_its_own() {
+        for people in ["embedded", "postgres", "mariadb"] {
+            for cache in ["off", "embedded", "redis"] {
+                let choice = read(&[("people", people), ("cache", cache)]).unwrap();
+                assert_eq!((choice.people.name(), choice.cache.name()), (people, cache));
+            }
+        }
+        for (name, url) in [
+            ("postgres", "postgres://me:hunter2@host:x/db"),
+            ("mariadb", "mysql://me:hunter2@host:x/db"),
+            ("redis", "redis://:hunter2@host:x"),
+        ] {
+            let error = read(&[(name, url)]).unwrap_err().to_string();
+            assert!(error.contains("of the form") && !error.contains("hunter2"), "{error}");
+            let good = url.replace(":x", "");
+            assert!(!format!("{:?}", read(&[(name, &good), ("people", "postgres")])).contains("hunter2"));
+        }
+    }
 }

@@ -25,8 +25,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "people",
         default: "embedded",
-        allowed: "embedded or postgres",
-        help: "where participants and friends are kept: in this process, or in PostgreSQL",
+        allowed: "embedded, postgres or mariadb",
+        help: "where participants and friends are kept: in this process, in PostgreSQL, or in MariaDB",
     },
     Setting {
         name: "cache",
@@ -81,21 +81,35 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "1 to 256",
         help: "connections to PostgreSQL; many requests share one",
     },
-    #[cfg(feature = "postgres")]
+    #[cfg(feature = "mariadb")]
+    Setting {
+        name: "mariadb",
+        default: "mysql://feed@127.0.0.1:3306/feed",
+        allowed: "mysql://USER:PASSWORD@HOST:PORT/DATABASE",
+        help: "where MariaDB is; the published tables and procedures are made in that database",
+    },
+    #[cfg(feature = "mariadb")]
+    Setting {
+        name: "mariadb_connections",
+        default: "16",
+        allowed: "1 to 256",
+        help: "connections to MariaDB, each for one request at a time; more wait for one",
+    },
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
     Setting {
         name: "store_timeout_s",
         default: "5",
         allowed: "1 to 3600",
         help: "seconds that an answer of a database is waited for; then the request is answered 503",
     },
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
     Setting {
         name: "store_start_timeout_s",
         default: "30",
         allowed: "1 to 3600",
         help: "seconds that the start waits for a database to be there",
     },
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
     Setting {
         name: "store_waiting_max",
         default: "8192",

@@ -123,7 +123,13 @@ impl StoreError {
     }
 
     /// A question to servers that failed in whatever way.
-    #[cfg(any(feature = "cassandra", feature = "kafka", feature = "postgres", feature = "redis"))]
+    #[cfg(any(
+        feature = "cassandra",
+        feature = "kafka",
+        feature = "mariadb",
+        feature = "postgres",
+        feature = "redis"
+    ))]
     pub(crate) fn no_answer(error: impl std::fmt::Display) -> Self {
         StoreError::NoAnswer { reason: error.to_string().into() }
     }

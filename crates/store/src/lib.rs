@@ -12,8 +12,10 @@
 //! | [`messages::Tree`], [`messages::Memory`] | messages | |
 //! | [`EmbeddedFeed`] | people, feeds | |
 //! | [`InvertedIndex`] | search | |
-//! | `postgres` | sessions, customers, bookings | `postgres` |
-//! | `redis` | sessions | `redis` |
+//! | [`cache::Memory`] | cache | |
+//! | `postgres` | sessions, customers, bookings, people | `postgres` |
+//! | `mariadb` | people | `mariadb` |
+//! | `redis` | sessions, cache | `redis` |
 //! | `cassandra` | messages | `cassandra` |
 //! | `kafka` | messages, as a buffer in front of any store of them | `kafka` |
 //!
@@ -74,8 +76,10 @@ pub mod feeds;
 mod inverted;
 #[cfg(feature = "kafka")]
 pub mod kafka;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
 mod links;
+#[cfg(feature = "mariadb")]
+pub mod mariadb;
 pub mod messages;
 mod metrics;
 pub mod people;

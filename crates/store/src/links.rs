@@ -53,7 +53,7 @@ pub(crate) enum Failed {
     /// The server refused it.
     Refused(String),
     /// A value in it is none that the server can keep; asking again is in vain.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
     Invalid(String),
 }
 
@@ -278,7 +278,7 @@ impl<C: Connect> Links<C> {
                 return Ok(answer);
             }
             Ok(Err(Failed::Refused(reason))) => reason,
-            #[cfg(feature = "postgres")]
+            #[cfg(any(feature = "mariadb", feature = "postgres"))]
             Ok(Err(Failed::Invalid(reason))) => {
                 self.counters.answered.fetch_add(1, Ordering::Relaxed);
                 return Err(StoreError::invalid("a value", reason));

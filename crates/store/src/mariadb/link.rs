@@ -64,7 +64,9 @@ impl Connector {
         let (place, reason) = (self.place(), described(error).into());
         match error {
             // too many connections, on its way down, too many connections of this user
-            Error::Server(ServerError { code: 1040 | 1053 | 1203, .. }) => StoreError::Unreachable { place, reason },
+            Error::Server(ServerError { code: 1040 | 1053 | 1203, .. }) => {
+                StoreError::Unreachable { place, reason }
+            }
             // user, password, database
             Error::Server(_) => StoreError::Unusable { place, reason },
             _ => StoreError::Unreachable { place, reason },

@@ -79,7 +79,9 @@ impl Options {
             return Err(wrong(form));
         }
         if is_ambiguous(&self.url) {
-            return Err(wrong("write %40, %2F, %3F and %23 for an @, /, ? and # in a user's name or password"));
+            return Err(wrong(
+                "write %40, %2F, %3F and %23 for an @, /, ? and # in a user's name or password",
+            ));
         }
         if self.url.contains(['?', '#']) {
             return Err(wrong("it has parameters, which are not taken; leave them away"));
