@@ -8,9 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::servers::{eventually, folder_of, free_port, user_of};
 
-/// The kernel's asynchronous I/O is soon used up where several of them run.
-const OWN_IO: &str = "--innodb-use-native-aio=0";
-
 /// A MariaDB that runs.
 pub struct MariadbServer {
     port: u16,
@@ -29,7 +26,7 @@ impl MariadbServer {
         let folder = folder_of(user);
         let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
         let made = logged("mariadb-install-db", user, folder.path())
-            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", OWN_IO])
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", folder.path().join("db").display()))
             .status()
             .expect("mariadb-install-db runs; Debian: apt-get install mariadb-server");
@@ -121,7 +118,7 @@ fn spawn(port: u16, settings: &[String], user: Option<(u32, u32)>, folder: &Path
     let file = |name: &str| folder.join(name).display().to_string();
     let mut command = logged("mariadbd", user, folder);
     command.args(["--no-defaults", "--bind-address=127.0.0.1", "--innodb-buffer-pool-size=32M"]);
-    command.args(["--innodb-log-file-size=16M", "--max-connections=200", "--skip-name-resolve", OWN_IO]);
+    command.args(["--innodb-log-file-size=16M", "--max-connections=200", "--skip-name-resolve"]);
     command.arg(format!("--port={port}")).arg(format!("--datadir={}", file("db")));
     command.arg(format!("--socket={}", file("socket"))).arg(format!("--pid-file={}", file("pid")));
     command.arg(format!("--init-file={}", file("init.sql"))).args(settings);
@@ -140,7 +137,8 @@ fn logged(name: &str, user: Option<(u32, u32)>, folder: &Path) -> Command {
 fn program(name: &str, user: Option<(u32, u32)>, folder: &Path) -> Command {
     let installed = Path::new("/usr/sbin").join(name);
     let mut command = Command::new(if installed.exists() { installed } else { PathBuf::from(name) });
-    command.current_dir(folder).stdin(Stdio::null());
+    // one that starts removes what lies in a folder of others
+    command.current_dir(folder).env("TMPDIR", folder).stdin(Stdio::null());
     if let Some((uid, gid)) = user {
         command.uid(uid).gid(gid);
     }
