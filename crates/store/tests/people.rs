@@ -3,8 +3,6 @@
 
 mod common;
 
-use std::sync::Arc;
-
 use common::people;
 use common::wait;
 use tidemark_store::people::People;
@@ -35,6 +33,7 @@ fn embedded() {
 
 #[cfg(feature = "postgres")]
 mod postgres {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
@@ -144,6 +143,7 @@ mod postgres {
 
 #[cfg(feature = "mariadb")]
 mod mariadb {
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     use super::*;

@@ -4,8 +4,8 @@
 //! the store. A value is put by a script that does so only while the lease is there; whoever changes the store deletes value and lease after
 //! that. What cannot be deleted, since Redis does not answer, is remembered here: such a key is a miss until Redis has
 //! forgotten it. A Redis that has begun again may have lost what it was told to forget, and one that is met for the first time
-//! may have anything: it is to forget everything first. Of several services with one Redis, one that cannot reach it cannot tell
-//! the others: they see what they have for the time to live at most.
+//! may have anything: it is to forget everything first. Of several services with one Redis, one that cannot reach it, or is killed
+//! before it could, does not tell the others: they see what they have for the time to live at most.
 //!
 //! **Never in the way.** Answers are waited for a short time, and after failures in a row not at all but for a probe: each
 //! failure is a miss.
