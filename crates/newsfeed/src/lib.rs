@@ -27,6 +27,7 @@
 //! are for people.
 
 mod app;
+mod cache_in;
 mod delivery;
 mod handlers;
 mod ids;
@@ -36,6 +37,7 @@ mod openapi;
 mod operations;
 mod pages;
 mod people;
+mod people_in;
 mod refusal;
 mod serve;
 mod settings;

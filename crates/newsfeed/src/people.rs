@@ -139,12 +139,21 @@ impl CachedPeople {
     }
 
     pub(crate) async fn befriend(&self, from: u64, to: u64) -> Result<Befriended, StoreError> {
-        let befriended = self.operations.timed(Operation::FriendStore, self.store.befriend(from, to)).await?;
-        if let (Some(cache), Befriended::Friends(_)) = (&self.cache, befriended) {
-            // a cache that does not forget them now shows nothing of them until it has
-            let _ = cache.invalidate(&[CacheKey::Friends(from), CacheKey::Friends(to)]).await;
-        }
-        Ok(befriended)
+        let Some(cache) = self.cache.clone() else {
+            return self.operations.timed(Operation::FriendStore, self.store.befriend(from, to)).await;
+        };
+        // goes on if who asked for it hangs up: what is stored is forgotten by the cache, too
+        let (store, operations) = (self.store.clone(), self.operations.clone());
+        let both = tokio::spawn(async move {
+            let befriended = operations.timed(Operation::FriendStore, store.befriend(from, to)).await;
+            // where nothing is known about it they may be friends
+            if !matches!(befriended, Ok(Befriended::NoSuchParticipant(_) | Befriended::TooManyFriends(_))) {
+                // a cache that does not forget them now shows nothing of them until it has
+                let _ = cache.invalidate(&[CacheKey::Friends(from), CacheKey::Friends(to)]).await;
+            }
+            befriended
+        });
+        both.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 

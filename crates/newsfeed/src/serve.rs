@@ -142,5 +142,11 @@ fn encode(
         syncs(e, "newsfeed_feeds_seconds", help, (&now.sync_buckets, now.sync_sum_us))?;
         own(e, "newsfeed_feeds", &now.own)?;
     }
+    if choice.people.name() != "embedded" {
+        own(e, &format!("newsfeed_{}", choice.people.name()), &stores.people.metrics().own)?;
+    }
+    if let Some(cache) = &stores.cache {
+        own(e, "newsfeed_cache", &cache.metrics().own)?;
+    }
     own(e, "newsfeed_search", &stores.search.metrics().own)
 }

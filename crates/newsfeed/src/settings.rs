@@ -25,8 +25,96 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "people",
         default: "embedded",
-        allowed: "embedded",
-        help: "where participants and friends are kept: in this process",
+        allowed: "embedded, postgres or mariadb",
+        help: "where participants and friends are kept: in this process, in PostgreSQL, or in MariaDB",
+    },
+    Setting {
+        name: "cache",
+        default: "off",
+        allowed: "off, embedded or redis",
+        help: "where participants and friends are cached: nowhere (embedded people are in memory already), in this process (only where no other service changes the same people), or in Redis",
+    },
+    Setting {
+        name: "cache_s",
+        default: "300",
+        allowed: "1 to 86400",
+        help: "seconds that a cached value lives at most",
+    },
+    Setting {
+        name: "cache_mib_max",
+        default: "256",
+        allowed: "1 to 1048576",
+        help: "MiB of the cache in this process",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis",
+        default: "redis://127.0.0.1:6379",
+        allowed: "redis://USER:PASSWORD@HOST:PORT/NUMBER",
+        help: "where Redis is; keys Participant::ID and Friends::ID of that database are forgotten at the start",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "redis_connections",
+        default: "2",
+        allowed: "1 to 256",
+        help: "connections to Redis; many requests share one",
+    },
+    #[cfg(feature = "redis")]
+    Setting {
+        name: "cache_timeout_ms",
+        default: "250",
+        allowed: "1 to 60000",
+        help: "ms that an answer of Redis is waited for; then the database is asked",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres",
+        default: "postgres://postgres@127.0.0.1:5432/postgres",
+        allowed: "postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+        help: "where PostgreSQL is; the published tables and routines are made in that database",
+    },
+    #[cfg(feature = "postgres")]
+    Setting {
+        name: "postgres_connections",
+        default: "16",
+        allowed: "1 to 256",
+        help: "connections to PostgreSQL; many requests share one",
+    },
+    #[cfg(feature = "mariadb")]
+    Setting {
+        name: "mariadb",
+        default: "mysql://feed@127.0.0.1:3306/feed",
+        allowed: "mysql://USER:PASSWORD@HOST:PORT/DATABASE",
+        help: "where MariaDB is; the published tables and procedures are made in that database",
+    },
+    #[cfg(feature = "mariadb")]
+    Setting {
+        name: "mariadb_connections",
+        default: "16",
+        allowed: "1 to 256",
+        help: "connections to MariaDB, each for one request at a time; more wait for one",
+    },
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
+    Setting {
+        name: "store_timeout_s",
+        default: "5",
+        allowed: "1 to 3600",
+        help: "seconds that an answer of a database is waited for; then the request is answered 503",
+    },
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
+    Setting {
+        name: "store_start_timeout_s",
+        default: "30",
+        allowed: "1 to 3600",
+        help: "seconds that the start waits for a database to be there",
+    },
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
+    Setting {
+        name: "store_waiting_max",
+        default: "8192",
+        allowed: "1 to 1000000",
+        help: "requests to a database that wait at once; one more is answered 503",
     },
     Setting {
         name: "feeds",

@@ -10,12 +10,8 @@ use tidemark_store::people::People;
 use tidemark_store::search::Search;
 use tidemark_store::{Durability, EmbeddedFeed, InvertedIndex};
 
-/// Where participants and friends are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PeopleIn {
-    /// In this process.
-    Embedded,
-}
+use crate::cache_in::CacheIn;
+use crate::people_in::PeopleIn;
 
 /// Where posts and feeds are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +104,7 @@ pub(crate) struct Choice {
     pub(crate) people: PeopleIn,
     pub(crate) feeds: FeedsIn,
     pub(crate) search: SearchIn,
+    pub(crate) cache: CacheIn,
 }
 
 /// The stores, open.
@@ -124,7 +121,8 @@ pub(crate) struct Stores {
 impl Choice {
     pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
         Ok(Choice {
-            people: settings.text("people", |name| (name == "embedded").then_some(PeopleIn::Embedded))?,
+            people: PeopleIn::read(settings)?,
+            cache: CacheIn::read(settings)?,
             feeds: FeedsIn::read(settings)?,
             search: SearchIn::read(settings)?,
         })
@@ -137,9 +135,6 @@ impl Choice {
 
     /// What each is in.
     pub(crate) fn names(&self) -> [(&'static str, &'static str); 4] {
-        let people = match self.people {
-            PeopleIn::Embedded => "embedded",
-        };
         let feeds = match self.feeds {
             FeedsIn::Embedded => "embedded",
             #[cfg(feature = "cassandra")]
@@ -150,7 +145,7 @@ impl Choice {
             #[cfg(feature = "opensearch")]
             SearchIn::OpenSearch(_) => "opensearch",
         };
-        [("people", people), ("feeds", feeds), ("search", search), ("cache", "off")]
+        [("people", self.people.name()), ("feeds", feeds), ("search", search), ("cache", self.cache.name())]
     }
 
     pub(crate) fn open(&self, dir: Option<&Path>, durability: Durability) -> Result<Stores, StartError> {
@@ -160,8 +155,9 @@ impl Choice {
             _ => Some(EmbeddedFeed::in_memory()),
         };
         let here = || embedded.clone().ok_or("nothing is kept in this process");
-        let people: Arc<dyn People> = match self.people {
-            PeopleIn::Embedded => here()?,
+        let people = match self.people.open(durability)? {
+            Some(people) => people,
+            None => here()?,
         };
         let feeds: Arc<dyn Feeds> = match &self.feeds {
             FeedsIn::Embedded => here()?,
@@ -182,7 +178,7 @@ impl Choice {
                 Arc::new(index)
             }
         };
-        Ok(Stores { people, feeds, search, cache: None, embedded })
+        Ok(Stores { people, feeds, search, cache: self.cache.open()?, embedded })
     }
 }
 

@@ -2,89 +2,16 @@
 
 #[path = "../../service/tests/client/mod.rs"]
 mod client;
+mod feed;
 mod page;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
-use std::path::Path;
-use std::thread::JoinHandle;
+use std::collections::BTreeSet;
 
-use client::{Client, Reply, eventually};
+use client::eventually;
+use feed::{JSON, Running, befriend, made, participant, post};
 use serde_json::{Value, json};
-use tidemark_newsfeed::NewsFeed;
-use tidemark_service::{Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
 
-struct Running {
-    addr: SocketAddr,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<Served, ServiceError>>>,
-}
-
-impl Running {
-    fn start(settings: &[(&str, &str)]) -> Self {
-        Self::start_in(None, settings)
-    }
-
-    fn start_in(dir: Option<&Path>, settings: &[(&str, &str)]) -> Self {
-        let settings: BTreeMap<_, _> =
-            settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let options = Options {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            data_dir: dir.map(Path::to_owned),
-            durability: if dir.is_some() { Durability::Synced } else { Durability::Memory },
-            workers: Some(2),
-            settings,
-            announce: false,
-        };
-        let server = NewsFeed::bind(options).unwrap();
-        let (addr, stop) = (server.addr(), Stop::new());
-        let triggered = stop.triggered();
-        let thread = std::thread::spawn(move || server.serve(triggered));
-        let mut client = Client::new(addr);
-        eventually("ready", || (client.get("/health").status == 200).then_some(()));
-        Running { addr, stop, thread: Some(thread) }
-    }
-
-    fn client(&self) -> Client {
-        Client::new(self.addr)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.trigger();
-        let ended = self.thread.take().unwrap().join();
-        if !std::thread::panicking() {
-            assert_eq!(ended.unwrap().unwrap().connections_cut, 0);
-        }
-    }
-}
-
-const JSON: (&str, &str) = ("content-type", "application/json");
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-
-fn send(client: &mut Client, path: &str, body: &Value) -> Reply {
-    client.request("POST", path, &[JSON], body.to_string().as_bytes())
-}
-
-fn made(client: &mut Client, path: &str, body: &Value) -> Value {
-    let reply = send(client, path, body);
-    assert_eq!(reply.status, 200, "{path} {body}: {}", reply.text());
-    reply.json()
-}
-
-/// A participant's id.
-fn participant(client: &mut Client, name: &str) -> u64 {
-    made(client, "/participant", &json!({"name": name}))["id"].as_u64().unwrap()
-}
-
-fn befriend(client: &mut Client, from: u64, to: u64) -> Value {
-    made(client, &format!("/participant/{from}/friends"), &json!({"to": format!("/participant/{to}")}))
-}
-
-fn post(client: &mut Client, poster: u64, story: &str) -> Value {
-    made(client, &format!("/participant/{poster}/outbound"), &json!({"subject": "s", "story": story}))
-}
 
 fn today() -> String {
     let date = std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]).output().unwrap();

@@ -3,10 +3,14 @@
 //! A cached value is never stale: whoever finds none gets a [`Lease`], and what is put with it counts only if nothing
 //! was invalidated meanwhile. A cache that does not answer has nothing: each method that fails is a miss.
 
+mod memory;
+
 use bytes::Bytes;
 
 use crate::answer::Answer;
 use crate::metrics::StoreMetrics;
+
+pub use memory::Memory;
 
 /// What is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,7 +47,7 @@ pub enum Cached {
 
 /// A cache in front of [`People`](crate::people::People).
 pub trait Cache: Send + Sync {
-    /// What there is for each of these keys, in one round trip.
+    /// What there is for each of these keys, in one round trip where all are there.
     fn get<'a>(&'a self, keys: &'a [CacheKey]) -> Answer<'a, Vec<Cached>>;
 
     /// Puts a value that was read behind the lease.

@@ -24,7 +24,7 @@ use crate::engine::{Engine, LOG_BYTES, Options, describe};
 use crate::error::StoreError;
 use crate::feeds::{Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, Post, PostId, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
-use crate::people::{Befriended, FRIENDS_MAX, Friend, NAME_CHARS_MAX, Participant, People};
+use crate::people::{Befriended, FRIENDS_MAX, Friend, Participant, People, check_name};
 
 /// At most this many writes are taken and not answered; more wait for room.
 const WAITING_MAX: usize = 16_384;
@@ -191,9 +191,8 @@ fn put_inbound(Delivery { post, readers }: &Delivery, out: &mut Vec<u8>) -> u32 
 
 impl People for EmbeddedFeed {
     fn create(&self, name: Arc<str>) -> Answer<'_, Participant> {
-        if name.chars().count() > NAME_CHARS_MAX {
-            let reason = format!("it has more than {NAME_CHARS_MAX} characters");
-            return Answer::ready(Err(StoreError::invalid("the name", reason)));
+        if let Err(error) = check_name(&name) {
+            return Answer::ready(Err(error));
         }
         let participant = Participant { id: self.next_participant.fetch_add(1, Ordering::Relaxed), name };
         Answer::boxed(async move {

@@ -127,6 +127,7 @@ impl StoreError {
         feature = "cassandra",
         feature = "kafka",
         feature = "opensearch",
+        feature = "mariadb",
         feature = "postgres",
         feature = "redis"
     ))]

@@ -12,8 +12,10 @@
 //! | [`messages::Tree`], [`messages::Memory`] | messages | |
 //! | [`EmbeddedFeed`] | people, feeds | |
 //! | [`InvertedIndex`] | search | |
-//! | `postgres` | sessions, customers, bookings | `postgres` |
-//! | `redis` | sessions | `redis` |
+//! | [`cache::Memory`] | cache | |
+//! | `postgres` | sessions, customers, bookings, people | `postgres` |
+//! | `mariadb` | people | `mariadb` |
+//! | `redis` | sessions, cache | `redis` |
 //! | `cassandra` | messages, feeds | `cassandra` |
 //! | `kafka` | messages, as a buffer in front of any store of them | `kafka` |
 //! | `opensearch` | search | `opensearch` |
@@ -75,8 +77,10 @@ pub mod feeds;
 mod inverted;
 #[cfg(feature = "kafka")]
 pub mod kafka;
-#[cfg(any(feature = "opensearch", feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "mariadb", feature = "opensearch", feature = "postgres", feature = "redis"))]
 mod links;
+#[cfg(feature = "mariadb")]
+pub mod mariadb;
 pub mod messages;
 mod metrics;
 #[cfg(feature = "opensearch")]

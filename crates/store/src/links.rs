@@ -53,7 +53,7 @@ pub(crate) enum Failed {
     /// The server refused it.
     Refused(String),
     /// A value in it is none that the server can keep; asking again is in vain.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "mariadb", feature = "postgres"))]
     Invalid(String),
 }
 
@@ -146,11 +146,18 @@ impl<L> Drop for Taken<'_, L> {
 }
 
 impl<C: Connect> Links<C> {
-    /// Begins to keep connections in `runtime`, and waits until there are some.
+    /// Begins to keep connections in the runtime of the caller, and waits until there are some.
     ///
     /// # Errors
-    /// Why there is none, when there was none for as long as the start may take, or at once where waiting cannot help.
+    /// As of [`Links::wait`].
     pub(crate) async fn start(connector: C, bounds: Bounds) -> Result<Arc<Self>, StoreError> {
+        let links = Self::begin(connector, bounds);
+        links.wait().await?;
+        Ok(links)
+    }
+
+    /// Begins to keep connections in the runtime of the caller.
+    pub(crate) fn begin(connector: C, bounds: Bounds) -> Arc<Self> {
         let slot = || Slot { link: RwLock::default(), taken: AtomicUsize::new(0), given_up: Notify::new() };
         let links = Arc::new(Links {
             connector,
@@ -164,13 +171,21 @@ impl<C: Connect> Links<C> {
         for number in 0..bounds.connections {
             tokio::spawn(links.clone().keep(number));
         }
+        links
+    }
+
+    /// Waits until there are connections.
+    ///
+    /// # Errors
+    /// Why there is none, when there was none for as long as the start may take, or at once where waiting cannot help.
+    pub(crate) async fn wait(&self) -> Result<(), StoreError> {
         let (begun, mut first) = (Instant::now(), None::<Instant>);
         loop {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            let connected = links.counters.connected.load(Ordering::Relaxed);
-            let error = links.last_error.lock().clone();
-            if connected == bounds.connections {
-                return Ok(links);
+            let connected = self.counters.connected.load(Ordering::Relaxed);
+            let error = self.last_error.lock().clone();
+            if connected == self.bounds.connections {
+                return Ok(());
             }
             if connected > 0 {
                 first.get_or_insert_with(Instant::now);
@@ -178,14 +193,14 @@ impl<C: Connect> Links<C> {
             if connected > 0 && first.is_some_and(|first| first.elapsed() > OTHERS_TIMEOUT) {
                 tracing::warn!(
                     connected,
-                    wanted = bounds.connections,
+                    wanted = self.bounds.connections,
                     ?error,
                     "fewer connections than were asked for"
                 );
-                return Ok(links);
+                return Ok(());
             }
             if let Some(error) =
-                error.filter(|error| !is_transient(error) || begun.elapsed() > bounds.start_timeout)
+                error.filter(|error| !is_transient(error) || begun.elapsed() > self.bounds.start_timeout)
             {
                 return Err(error);
             }
@@ -280,7 +295,7 @@ impl<C: Connect> Links<C> {
                 return Ok(answer);
             }
             Ok(Err(Failed::Refused(reason))) => reason,
-            #[cfg(feature = "postgres")]
+            #[cfg(any(feature = "mariadb", feature = "postgres"))]
             Ok(Err(Failed::Invalid(reason))) => {
                 self.counters.answered.fetch_add(1, Ordering::Relaxed);
                 return Err(StoreError::invalid("a value", reason));

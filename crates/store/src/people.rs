@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::answer::Answer;
+use crate::error::StoreError;
 use crate::metrics::StoreMetrics;
 
 /// Longest name, in characters: the width of the published column.
@@ -64,5 +65,13 @@ pub trait People: Send + Sync {
     /// The store's counters, now.
     fn metrics(&self) -> StoreMetrics {
         StoreMetrics::default()
+    }
+}
+
+/// Refuses a name that is too long for the published column.
+pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
+    match name.chars().count() > NAME_CHARS_MAX {
+        true => Err(StoreError::invalid("the name", format!("it has more than {NAME_CHARS_MAX} characters"))),
+        false => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions, customers and bookings in PostgreSQL, 12 or later.
+//! Sessions, customers and bookings, and the people of a news feed, in PostgreSQL, 12 or later.
 //!
 //! ```no_run
 //! use tidemark_store::bookings::Bookings;
@@ -24,8 +24,10 @@
 //! looks, and is not used where it is otherwise. `buffered` and `memory` commit with `synchronous_commit = off`: what was acknowledged
 //! survives this process, and the server's end but for the last moments (three times its `wal_writer_delay`).
 
+mod airline;
 mod link;
 mod options;
+mod people;
 mod roles;
 mod schema;
 mod text;
@@ -42,18 +44,18 @@ use crate::error::StoreError;
 use crate::links::{Links, is_transient, runtime};
 use crate::metrics::OwnMetric;
 
-use link::{Connector, Do, failed};
+use airline::Do;
+use link::{Connector, Link, failed};
 pub use options::Options;
+pub use people::PostgresPeople;
+use schema::Schema;
 
 /// Until it is tried again to make the schema.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A store whose data is in PostgreSQL.
+/// Sessions, customers and bookings in PostgreSQL.
 pub struct Postgres {
-    links: Arc<Links<Connector>>,
-    durability: Durability,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    server: Server,
 }
 
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -66,10 +68,48 @@ impl Postgres {
     /// Options that cannot work, a server that is not there in time, refuses, has tables of a later version, or keeps
     /// less than was asked for.
     pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
+        Ok(Arc::new(Postgres { server: Server::open(options, &airline::SCHEMA)? }))
+    }
+
+    /// What an acknowledged write is worth here.
+    pub fn durability(&self) -> Durability {
+        self.server.durability
+    }
+
+    /// What is counted about connections and requests.
+    pub fn metrics(&self) -> Vec<OwnMetric> {
+        self.server.links.metrics()
+    }
+
+    async fn rows(&self, of: Do, parameters: Parameters<'_>) -> Result<Vec<Row>, StoreError> {
+        self.server.rows(of as usize, parameters).await
+    }
+
+    async fn change(&self, of: Do, parameters: Parameters<'_>) -> Result<u64, StoreError> {
+        self.server.change(of as usize, parameters).await
+    }
+
+    async fn count_of(&self, of: Do) -> Result<u64, StoreError> {
+        let rows = self.rows(of, &[]).await?;
+        let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(StoreError::no_answer)?;
+        Ok(count as u64)
+    }
+}
+
+/// The connections to a database with some schema, and who carries them on.
+struct Server {
+    links: Arc<Links<Connector>>,
+    durability: Durability,
+    /// Reads and writes the connections. `None` only while dropping.
+    runtime: Option<Runtime>,
+}
+
+impl Server {
+    fn open(options: Options, schema: &'static Schema) -> Result<Self, StoreError> {
         options.check()?;
         let runtime = runtime("postgres")?;
         let (durability, bounds) = (options.durability, options.bounds());
-        let connector = Connector::new(options)?;
+        let connector = Connector::new(options, schema)?;
         let links = runtime.block_on(async {
             let (begun, mut told) = (Instant::now(), false);
             while let Err(error) = connector.migrate().await {
@@ -83,43 +123,27 @@ impl Postgres {
             }
             Links::start(connector, bounds).await
         })?;
-        Ok(Arc::new(Postgres { links, durability, runtime: Some(runtime) }))
-    }
-
-    /// What an acknowledged write is worth here.
-    pub fn durability(&self) -> Durability {
-        self.durability
-    }
-
-    /// What is counted about connections and requests.
-    pub fn metrics(&self) -> Vec<OwnMetric> {
-        self.links.metrics()
+        Ok(Server { links, durability, runtime: Some(runtime) })
     }
 
     /// The rows that a statement gives.
-    async fn rows(&self, of: Do, parameters: Parameters<'_>) -> Result<Vec<Row>, StoreError> {
-        self.links
-            .ask(
-                |link| async move { link.client.query(link.statement(of), parameters).await.map_err(failed) },
-            )
-            .await
+    async fn rows(&self, statement: usize, parameters: Parameters<'_>) -> Result<Vec<Row>, StoreError> {
+        let request = |link: Arc<Link>| async move {
+            link.client.query(link.statement(statement), parameters).await.map_err(failed)
+        };
+        self.links.ask(request).await
     }
 
     /// How many rows a statement changes.
-    async fn change(&self, of: Do, parameters: Parameters<'_>) -> Result<u64, StoreError> {
-        self.links
-            .ask(|link| async move { link.client.execute(link.statement(of), parameters).await.map_err(failed) })
-            .await
-    }
-
-    async fn count_of(&self, of: Do) -> Result<u64, StoreError> {
-        let rows = self.rows(of, &[]).await?;
-        let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(StoreError::no_answer)?;
-        Ok(count as u64)
+    async fn change(&self, statement: usize, parameters: Parameters<'_>) -> Result<u64, StoreError> {
+        let request = |link: Arc<Link>| async move {
+            link.client.execute(link.statement(statement), parameters).await.map_err(failed)
+        };
+        self.links.ask(request).await
     }
 }
 
-impl Drop for Postgres {
+impl Drop for Server {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             // waiting for its threads is not allowed where this may be dropped

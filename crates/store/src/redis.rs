@@ -1,4 +1,4 @@
-//! Sessions in Redis, 6.2 or later, or in what speaks its protocol.
+//! Sessions, and what is cached of a news feed ([`RedisCache`]), in Redis, 6.2 or later, or in what speaks its protocol.
 //!
 //! ```no_run
 //! use tidemark_store::redis::{Options, Redis};
@@ -18,6 +18,9 @@
 //! (`synced`); with another `appendfsync` its operating system has it (`buffered`); else, or where it may evict keys,
 //! it is `memory`. Every new connection looks, and is not used where it is less than was asked for.
 
+mod breaker;
+mod cache;
+mod forgetting;
 mod link;
 mod options;
 
@@ -35,6 +38,7 @@ use crate::links::{Links, runtime};
 use crate::metrics::OwnMetric;
 use crate::sessions::{Session, Sessions};
 
+pub use cache::RedisCache;
 use link::{Connector, MARK, failed};
 pub use options::Options;
 

@@ -6,71 +6,10 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error, NoTls, Statement};
 
 use super::options::Options;
-use super::schema;
+use super::schema::Schema;
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::links::{Carrier, Connect, Failed};
-
-/// A statement, by its place in [`Link::statements`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Do {
-    SessionCreate,
-    SessionFind,
-    SessionExpire,
-    SessionRemove,
-    SessionCount,
-    SessionSweep,
-    CustomerFind,
-    CustomerPut,
-    CustomerPutMissing,
-    CustomerCount,
-    BookingAdd,
-    BookingList,
-    BookingFind,
-    BookingCancel,
-    BookingCount,
-}
-
-macro_rules! insert_customers {
-    () => {
-        "INSERT INTO tidemark.customers (id, password, status, total_miles, miles_ytd, street_address1, street_address2, city,
-         state_province, country, postal_code, phone_number, phone_number_type)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
-         $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::smallint[])"
-    };
-}
-
-/// In the order of [`Do`].
-const STATEMENTS: [&str; 15] = [
-    "INSERT INTO tidemark.sessions (id, customer_id, created_ms, expires_ms) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (id) DO UPDATE SET customer_id = EXCLUDED.customer_id, created_ms = EXCLUDED.created_ms, expires_ms = EXCLUDED.expires_ms",
-    "SELECT customer_id, created_ms, expires_ms FROM tidemark.sessions WHERE id = $1",
-    "DELETE FROM tidemark.sessions WHERE id = $1 AND expires_ms <= $2",
-    "DELETE FROM tidemark.sessions WHERE id = $1",
-    "SELECT count(*) FROM tidemark.sessions",
-    "DELETE FROM tidemark.sessions WHERE id IN (
-         SELECT id FROM tidemark.sessions WHERE expires_ms <= $1 ORDER BY expires_ms LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    "SELECT id, password, status, total_miles, miles_ytd, street_address1, street_address2, city, state_province, country,
-         postal_code, phone_number, phone_number_type FROM tidemark.customers WHERE id = $1",
-    concat!(insert_customers!(), " ON CONFLICT (id) DO UPDATE SET password = EXCLUDED.password, status = EXCLUDED.status,
-         total_miles = EXCLUDED.total_miles, miles_ytd = EXCLUDED.miles_ytd, street_address1 = EXCLUDED.street_address1,
-         street_address2 = EXCLUDED.street_address2, city = EXCLUDED.city, state_province = EXCLUDED.state_province,
-         country = EXCLUDED.country, postal_code = EXCLUDED.postal_code, phone_number = EXCLUDED.phone_number,
-         phone_number_type = EXCLUDED.phone_number_type"),
-    concat!(insert_customers!(), " ON CONFLICT (id) DO NOTHING"),
-    "SELECT count(*) FROM tidemark.customers",
-    "INSERT INTO tidemark.bookings (customer_id, id, flight_id, flight_segment_id, booked_ms, place, added)
-     SELECT *, (SELECT nextval('tidemark.bookings_added'))
-     FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::bigint[])
-     ON CONFLICT (customer_id, id) DO UPDATE SET flight_id = EXCLUDED.flight_id,
-         flight_segment_id = EXCLUDED.flight_segment_id, booked_ms = EXCLUDED.booked_ms, place = EXCLUDED.place,
-         added = EXCLUDED.added",
-    "SELECT id, customer_id, flight_id, flight_segment_id, booked_ms FROM tidemark.bookings
-     WHERE customer_id = $1 ORDER BY added, place",
-    "SELECT id, customer_id, flight_id, flight_segment_id, booked_ms FROM tidemark.bookings WHERE customer_id = $1 AND id = $2",
-    "DELETE FROM tidemark.bookings WHERE customer_id = $1 AND id = $2",
-    "SELECT count(*) FROM tidemark.bookings",
-];
 
 /// A connection that is ready.
 pub(super) struct Link {
@@ -79,8 +18,9 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn statement(&self, of: Do) -> &Statement {
-        &self.statements[of as usize]
+    /// By its place in those of the schema.
+    pub(super) fn statement(&self, place: usize) -> &Statement {
+        &self.statements[place]
     }
 }
 
@@ -88,11 +28,12 @@ impl Link {
 pub(super) struct Connector {
     options: Options,
     config: Config,
+    schema: &'static Schema,
 }
 
 impl Connector {
-    pub(super) fn new(options: Options) -> Result<Self, StoreError> {
-        Ok(Connector { config: options.config()?, options })
+    pub(super) fn new(options: Options, schema: &'static Schema) -> Result<Self, StoreError> {
+        Ok(Connector { config: options.config()?, options, schema })
     }
 
     async fn dial(&self) -> Result<(Client, Carrier), StoreError> {
@@ -139,10 +80,20 @@ impl Connector {
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
         let (mut client, mut carrier) = self.dial().await?;
         let migrating = async {
-            let later = schema::migrate(&mut client).await.map_err(|error| match error.as_db_error() {
-                Some(_) => StoreError::Unusable { place: self.place(), reason: described(&error).into() },
-                None => StoreError::no_answer(described(&error)),
-            })?;
+            let later =
+                self.schema.migrate(&mut client).await.map_err(|error| match error.as_db_error() {
+                    Some(said) => {
+                        let taken =
+                            [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_FUNCTION].contains(said.code());
+                        let remedy =
+                            if taken { "; name a database in which nobody else has made it" } else { "" };
+                        StoreError::Unusable {
+                            place: self.place(),
+                            reason: (described(&error) + remedy).into(),
+                        }
+                    }
+                    None => StoreError::no_answer(described(&error)),
+                })?;
             let Some(version) = later else { return Ok(()) };
             let reason =
                 format!("its schema has version {version}, of a later version of this program; use that")
@@ -175,8 +126,8 @@ impl Connector {
             .await
             .map_err(wrong)?;
         self.check(&client).await?;
-        let mut statements = Vec::with_capacity(STATEMENTS.len());
-        for text in STATEMENTS {
+        let mut statements = Vec::with_capacity(self.schema.statements.len());
+        for text in self.schema.statements {
             statements.push(client.prepare(text).await.map_err(wrong)?);
         }
         Ok(Link { client, statements })
@@ -184,11 +135,14 @@ impl Connector {
 
     /// Refuses a server that keeps less than was asked for.
     async fn check(&self, client: &Client) -> Result<(), StoreError> {
-        let text = "SELECT current_setting('fsync') = 'on', current_setting('synchronous_commit') <> 'off',
+        let text = format!(
+            "SELECT current_setting('fsync') = 'on', current_setting('synchronous_commit') <> 'off',
             pg_is_in_recovery(), current_setting('server_encoding'), EXISTS (SELECT 1 FROM pg_class JOIN pg_namespace ON
-            pg_namespace.oid = relnamespace WHERE nspname = 'tidemark' AND relpersistence <> 'p')";
+            pg_namespace.oid = relnamespace WHERE {} AND relpersistence <> 'p')",
+            self.schema.relations
+        );
         let wrong = |error: Error| StoreError::no_answer(described(&error));
-        let row = client.query_one(text, &[]).await.map_err(wrong)?;
+        let row = client.query_one(&text, &[]).await.map_err(wrong)?;
         let flag = |column: usize| row.try_get::<_, bool>(column).map_err(wrong);
         let (syncs, waits, is_standby, unlogged) = (flag(0)?, flag(1)?, flag(2)?, flag(4)?);
         let encoding: String = row.try_get(3).map_err(wrong)?;
@@ -206,7 +160,7 @@ impl Connector {
         }
         let wanted = self.options.durability;
         let (given, remedy) = match (unlogged, syncs && waits) {
-            (true, _) => (Durability::Memory, "make the tables of the schema tidemark LOGGED"),
+            (true, _) => (Durability::Memory, "make its tables LOGGED"),
             (false, false) => {
                 (Durability::Buffered, "let the server sync (fsync = on, synchronous_commit = on)")
             }
@@ -257,19 +211,5 @@ pub(super) fn failed(error: Error) -> Failed {
         }
         Some(_) => Failed::Refused(described(&error)),
         None => Failed::Lost(described(&error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statements_are_where_their_names_say() {
-        assert!(STATEMENTS[Do::SessionSweep as usize].contains("SKIP LOCKED"));
-        assert!(STATEMENTS[Do::CustomerPut as usize].starts_with("INSERT INTO tidemark.customers"));
-        assert!(STATEMENTS[Do::BookingAdd as usize].starts_with("INSERT INTO tidemark.bookings"));
-        assert!(STATEMENTS[Do::BookingCount as usize].contains("count(*) FROM tidemark.bookings"));
-        assert_eq!(Do::BookingCount as usize + 1, STATEMENTS.len());
     }
 }

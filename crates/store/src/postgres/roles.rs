@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::Postgres;
-use super::link::Do;
+use super::airline::Do;
 use super::text::{read, written};
 use crate::answer::Answer;
 use crate::bookings::{Booking, Bookings};

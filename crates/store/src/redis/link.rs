@@ -29,7 +29,7 @@ impl Connector {
         Ok(Connector { client: options.client()?, options })
     }
 
-    async fn dial(&self) -> Result<MultiplexedConnection, StoreError> {
+    pub(super) async fn dial(&self) -> Result<MultiplexedConnection, StoreError> {
         let timeout = self.options.timeout;
         // each request has its own time-out
         let config =
@@ -151,7 +151,7 @@ impl Connect for Connector {
 }
 
 /// Ends when a connection is lost: the client's own task reads it.
-async fn carry(mut connection: MultiplexedConnection, timeout: Duration) -> String {
+pub(super) async fn carry(mut connection: MultiplexedConnection, timeout: Duration) -> String {
     loop {
         tokio::time::sleep(PING_EVERY).await;
         let ping = redis::cmd("PING");

@@ -1,8 +1,12 @@
 //! Values that the tests store, and what holds of every store that has a role.
 #![allow(dead_code)]
 
+pub mod caches;
+#[cfg(feature = "mariadb")]
+pub mod mariadb;
+pub mod people;
 pub mod roles;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
 pub mod servers;
 
 use std::future::Future;

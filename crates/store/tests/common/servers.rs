@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 /// Longest wait for a server, on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port()
 }
 
-fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
+pub fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !ask() {
         assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
@@ -26,7 +26,7 @@ fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
 }
 
 /// A folder that the tests' user made for another one.
-fn folder_of(owner: Option<(u32, u32)>) -> tempfile::TempDir {
+pub fn folder_of(owner: Option<(u32, u32)>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
     if let Some((uid, gid)) = owner {
         chown(folder.path(), Some(uid), Some(gid)).expect("the folder can be given away");
@@ -48,7 +48,7 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// With these settings, as `NAME=VALUE`.
     pub fn start(settings: &[&str]) -> Self {
-        let user = postgres_user();
+        let user = user_of("postgres", "postgresql");
         let folder = folder_of(user);
         let port = free_port();
         let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
@@ -183,17 +183,15 @@ fn program(name: &str, user: Option<(u32, u32)>, folder: &Path) -> Command {
     command
 }
 
-/// User and group of the user `postgres`, where we are root.
-fn postgres_user() -> Option<(u32, u32)> {
+/// User and group of a server's own user, where we are root.
+pub fn user_of(name: &str, package: &str) -> Option<(u32, u32)> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     if !is_root {
         return None;
     }
     let users = fs::read_to_string("/etc/passwd").expect("the users of this machine");
-    let line = users
-        .lines()
-        .find(|line| line.starts_with("postgres:"))
-        .expect("a user postgres (Debian: apt-get install postgresql)");
+    let line = users.lines().find(|line| line.split(':').next() == Some(name));
+    let line = line.unwrap_or_else(|| panic!("a user {name} (Debian: apt-get install {package})"));
     let mut numbers = line.split(':').skip(2).map(|number| number.parse().expect("a number"));
     Some((numbers.next().expect("a user"), numbers.next().expect("a group")))
 }

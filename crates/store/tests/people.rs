@@ -1,0 +1,293 @@
+//! Participants and friendships in every store that has them: real servers need Debian's packages `postgresql` and
+//! `mariadb-server`.
+
+mod common;
+
+use common::people;
+use common::wait;
+use tidemark_store::people::People;
+use tidemark_store::{Durability, EmbeddedFeed};
+
+#[test]
+fn embedded() {
+    let with = |check: fn(people::Open<'_>)| {
+        let store = EmbeddedFeed::in_memory();
+        check(&|| store.clone());
+    };
+    with(people::participants_are_found_by_id_and_by_name);
+    with(people::who_is_not_there_has_no_friends);
+    with(people::a_friendship_is_symmetric_and_there_is_one_of_two);
+    with(people::friends_who_ask_for_each_other_at_once_have_one_friendship);
+    let folder = tempfile::tempdir().unwrap();
+    people::all_of_it_is_there_again_and_numbers_go_on(&|| {
+        EmbeddedFeed::open(folder.path(), Durability::Synced).unwrap()
+    });
+    let store = EmbeddedFeed::in_memory();
+    people::nobody_has_more_friends_than_there_can_be(&|| store.clone(), &|participant| {
+        for _ in 0..tidemark_store::people::FRIENDS_MAX {
+            let friend = wait(store.create("friend".into())).unwrap();
+            wait(store.befriend(participant, friend.id)).unwrap();
+        }
+    });
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use common::servers::PostgresServer;
+    use tidemark_store::StoreError;
+    use tidemark_store::postgres::{Options, PostgresPeople};
+
+    fn options(url: &str) -> Options {
+        Options {
+            url: url.to_owned(),
+            connections: 2,
+            timeout: Duration::from_secs(60),
+            start_timeout: Duration::from_secs(120),
+            ..Options::default()
+        }
+    }
+
+    fn open(url: &str) -> Arc<dyn People> {
+        PostgresPeople::open(options(url)).unwrap()
+    }
+
+    #[test]
+    fn it_has_people() {
+        let server = PostgresServer::start(&[]);
+        let with = |check: fn(people::Open<'_>)| {
+            let url = server.database();
+            check(&|| open(&url));
+        };
+        with(people::participants_are_found_by_id_and_by_name);
+        with(people::who_is_not_there_has_no_friends);
+        with(people::a_friendship_is_symmetric_and_there_is_one_of_two);
+        with(people::friends_who_ask_for_each_other_at_once_have_one_friendship);
+        with(people::all_of_it_is_there_again_and_numbers_go_on);
+        let url = server.database();
+        people::nobody_has_more_friends_than_there_can_be(&|| open(&url), &|participant| {
+            server.sql(
+                &url,
+                &format!(
+                    "INSERT INTO Participant (pname) SELECT 'friend' FROM generate_series(1, 10000);
+                     INSERT INTO Friends (fromid, toid) SELECT {participant}, id FROM Participant WHERE pname = 'friend'"
+                ),
+            );
+        });
+    }
+
+    /// What others find in the database: the published names, columns and routines.
+    #[test]
+    fn the_schema_is_the_published_one_and_made_once() {
+        let server = PostgresServer::start(&[]);
+        let url = server.database();
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..4).map(|_| scope.spawn(|| open(&url))).collect();
+            opened.into_iter().for_each(|store| drop(store.join().unwrap()));
+        });
+        server.sql(
+            &url,
+            "DO $$ BEGIN
+                ASSERT (SELECT id FROM UpsertParticipant('joe')) = 1;
+                ASSERT (SELECT id FROM UpsertParticipant('larry')) = 2;
+                ASSERT (SELECT moniker FROM FetchParticipant(2)) = 'larry';
+                ASSERT (SELECT count(*) FROM FetchParticipant(3)) = 0;
+                ASSERT (SELECT id FROM UpsertFriends(1, 2)) = 1;
+                ASSERT (SELECT (FriendsID, ParticipantID) FROM FetchFriends(1)) = (1, 2);
+                ASSERT (SELECT (FriendsID, ParticipantID) FROM FetchFriends(2)) = (1, 1);
+                ASSERT (SELECT pname FROM Participant WHERE id = 1) = 'joe';
+                ASSERT (SELECT (fromid, toid) FROM Friends WHERE id = 1) = (1, 2);
+            END $$",
+        );
+        assert_eq!(wait(open(&url).counts()).unwrap(), [2, 1]);
+        server.sql(&url, "INSERT INTO NewsfeedMigrations (version) VALUES (99)");
+        let error = PostgresPeople::open(options(&url)).err().expect("a later version").to_string();
+        assert!(error.contains("version 99"), "{error}");
+
+        let url = server.database();
+        server.sql(&url, "CREATE TABLE Participant (id int)");
+        let error = PostgresPeople::open(options(&url)).err().expect("another's table").to_string();
+        assert!(error.contains("name a database"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_told_at_once_and_found_again() {
+        let mut server = PostgresServer::start(&[]);
+        let people = open(&server.database());
+        let joe = wait(people.create("Joe".into())).unwrap();
+        server.kill();
+        // its processes may go on for a moment
+        let begun = std::time::Instant::now();
+        let error = loop {
+            match wait(people.create("Ann".into())) {
+                Ok(_) => assert!(begun.elapsed() < Duration::from_secs(120), "it goes on"),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }), "{error}");
+        server.start_again();
+        let begun = std::time::Instant::now();
+        let found = loop {
+            match wait(people.find(joe.id)) {
+                Ok(found) => break found,
+                Err(error) => assert!(begun.elapsed() < Duration::from_secs(120), "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(found, Some(joe));
+    }
+}
+
+#[cfg(feature = "mariadb")]
+mod mariadb {
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use common::mariadb::MariadbServer;
+    use rustix::process::{Pid, Signal, kill_process};
+    use tidemark_store::StoreError;
+    use tidemark_store::mariadb::{MariadbPeople, Options};
+
+    fn options(url: &str) -> Options {
+        Options {
+            url: url.to_owned(),
+            connections: 4,
+            timeout: Duration::from_secs(60),
+            start_timeout: Duration::from_secs(120),
+            ..Options::default()
+        }
+    }
+
+    fn open(url: &str) -> Arc<dyn People> {
+        MariadbPeople::open(options(url)).unwrap()
+    }
+
+    #[test]
+    fn it_has_people() {
+        let server = MariadbServer::start(&[]);
+        let with = |check: fn(people::Open<'_>)| {
+            let url = server.database();
+            check(&|| open(&url));
+        };
+        with(people::participants_are_found_by_id_and_by_name);
+        with(people::who_is_not_there_has_no_friends);
+        with(people::a_friendship_is_symmetric_and_there_is_one_of_two);
+        with(people::friends_who_ask_for_each_other_at_once_have_one_friendship);
+        with(people::all_of_it_is_there_again_and_numbers_go_on);
+        let url = server.database();
+        people::nobody_has_more_friends_than_there_can_be(&|| open(&url), &|participant| {
+            server.sql(
+                &url,
+                &format!(
+                    "INSERT INTO Participant (Moniker) SELECT 'friend' FROM seq_1_to_10000;
+                     INSERT INTO Friends (FromParticipantID, ToParticipantID)
+                     SELECT {participant}, ParticipantID FROM Participant WHERE Moniker = 'friend'"
+                ),
+            );
+        });
+    }
+
+    /// What others find in the database: the published names, columns and procedures.
+    #[test]
+    fn the_schema_is_the_published_one_and_made_once() {
+        let server = MariadbServer::start(&[]);
+        let url = server.database();
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..4).map(|_| scope.spawn(|| open(&url))).collect();
+            opened.into_iter().for_each(|store| drop(store.join().unwrap()));
+        });
+        for (question, answer) in [
+            ("CALL UpsertParticipant('joe')", "1"),
+            ("CALL UpsertParticipant('larry')", "2"),
+            ("CALL FetchParticipant(2)", "larry"),
+            ("CALL FetchParticipant(3)", ""),
+            ("CALL UpsertFriends(1, 2)", "1\tNULL\tNULL"),
+            ("CALL FetchFriends(1)", "1\t2"),
+            ("CALL FetchFriends(2)", "1\t1"),
+            ("SELECT * FROM Participant", "1\tjoe\n2\tlarry"),
+            ("SELECT * FROM Friends", "1\t1\t2"),
+        ] {
+            assert_eq!(server.answer(&url, question), answer, "{question}");
+        }
+        assert_eq!(wait(open(&url).counts()).unwrap(), [2, 1]);
+        server.sql(&url, "INSERT INTO NewsfeedMigrations (version) VALUES (99)");
+        let error = MariadbPeople::open(options(&url)).err().expect("a later version").to_string();
+        assert!(error.contains("version 99"), "{error}");
+
+        let url = server.database();
+        server.sql(&url, "CREATE TABLE Participant (ParticipantID int PRIMARY KEY, Moniker varchar(50))");
+        let error = MariadbPeople::open(options(&url)).err().expect("another's table").to_string();
+        assert!(error.contains("name a database"), "{error}");
+    }
+
+    #[test]
+    fn no_more_is_claimed_than_the_server_does() {
+        let server = MariadbServer::start(&["--innodb-flush-log-at-trx-commit=2"]);
+        let url = server.database();
+        let with = |durability| MariadbPeople::open(Options { durability, ..options(&url) });
+        let error = with(Durability::Synced).err().expect("it does not sync").to_string();
+        assert!(error.contains("buffered, not synced"), "{error}");
+        drop(with(Durability::Buffered).unwrap());
+    }
+
+    fn until_it_works<T>(mut ask: impl FnMut() -> Result<T, StoreError>) -> T {
+        let begun = Instant::now();
+        loop {
+            match ask() {
+                Ok(answer) => return answer,
+                Err(error) => assert!(begun.elapsed() < Duration::from_secs(120), "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_told_at_once_and_found_again() {
+        let mut server = MariadbServer::start(&[]);
+        let url = server.database();
+        let people =
+            MariadbPeople::open(Options { timeout: Duration::from_secs(3), ..options(&url) }).unwrap();
+        let joe = until_it_works(|| wait(people.create("Joe".into())));
+        server.kill();
+        let error = wait(people.create("Ann".into())).unwrap_err();
+        assert!(matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }), "{error}");
+        server.start_again();
+        assert_eq!(until_it_works(|| wait(people.find(joe.id))), Some(joe.clone()));
+
+        // one that stands still, too, which it does not at once
+        let id = Pid::from_raw(server.id() as i32).unwrap();
+        kill_process(id, Signal::STOP).unwrap();
+        let error = loop {
+            if let Err(error) = wait(people.find(joe.id)) {
+                break error;
+            }
+        };
+        assert!(matches!(error, StoreError::NoAnswer { .. } | StoreError::Unreachable { .. }), "{error}");
+        kill_process(id, Signal::CONT).unwrap();
+        assert_eq!(until_it_works(|| wait(people.find(joe.id))), Some(joe));
+    }
+
+    /// Requests whose asker has gone leave no connection in the middle of an answer.
+    #[test]
+    fn who_gives_up_an_answer_harms_nobody() {
+        let server = MariadbServer::start(&[]);
+        let people = open(&server.database());
+        let ids: Vec<u64> =
+            (0..20).map(|number| wait(people.create(format!("{number}").into())).unwrap().id).collect();
+        wait(async {
+            for round in 0..200u64 {
+                let id = ids[round as usize % ids.len()];
+                let brief = Duration::from_micros(round * 10);
+                let _ = tokio::time::timeout(brief, people.friends(id)).await;
+                let found = people.find(id).await.unwrap().unwrap();
+                assert_eq!(&*found.name, (round as usize % ids.len()).to_string());
+            }
+        });
+        let lost = people.metrics().own.iter().find(|own| own.name == "lost").unwrap().value;
+        assert_eq!(lost, 0);
+    }
+}
