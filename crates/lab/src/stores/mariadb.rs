@@ -73,6 +73,7 @@ impl Launcher for Mariadb {
         let program = tool("mariadb-install-db").unwrap_or_else(|_| "mariadb-install-db".into());
         let mut words = vec![text(&program), "--no-defaults".into()];
         words.push(format!("--datadir={}", text(&node.data.join("db"))));
+        words.push(format!("--tmpdir={}", text(&node.data)));
         words.extend(["--auth-root-authentication-method=normal", "--skip-test-db"].map(str::to_owned));
         Some(words)
     }
@@ -122,6 +123,7 @@ fn configuration(node: &NodeSetup<'_>) -> String {
     format!(
         "[mariadbd]\n\
          datadir={}\n\
+         tmpdir={}\n\
          init_file={}\n\
          bind_address={}\n\
          port={}\n\
@@ -134,6 +136,8 @@ fn configuration(node: &NodeSetup<'_>) -> String {
          innodb_flush_log_at_trx_commit={commit}\n\
          {}",
         path("db"),
+        // two of them delete each other's files in one that they share
+        quoted(&node.data),
         path("init.sql"),
         node.listen,
         node.ports[0],
@@ -171,6 +175,7 @@ mod tests {
         });
         for line in [
             "datadir=\"/run/a b/db\"",
+            "tmpdir=\"/run/a b\"",
             "port=3406",
             "report_host=tidemark-1",
             "innodb_flush_log_at_trx_commit=1",
