@@ -81,7 +81,7 @@ impl Plan {
     }
 }
 
-/// Like [`load_text`], also for a text that compares scenarios.
+/// Like [`load_text`](crate::load_text), also for a text that compares scenarios.
 ///
 /// # Errors
 /// Everything that is wrong with it and with the scenarios in it.
