@@ -10,7 +10,7 @@ use tidemark_store::feeds::{
 use tidemark_store::people::{Befriended, FRIENDS_MAX, Friend, Participant};
 use tidemark_store::search::Search;
 
-use crate::delivery::Deliveries;
+use crate::delivery::{Deliveries, Room};
 use crate::ids::{PostIds, now_us};
 use crate::live::Live;
 use crate::operations::{Operation, Operations};
@@ -65,7 +65,12 @@ impl App {
     }
 
     /// Takes a post: it is durable and can be found, and delivered or noted as to be.
-    pub(crate) async fn post(&self, poster: u64, subject: &str, story: &str) -> Result<Arc<Post>, Refusal> {
+    pub(crate) async fn post(
+        self: &Arc<Self>,
+        poster: u64,
+        subject: &str,
+        story: &str,
+    ) -> Result<Arc<Post>, Refusal> {
         let within = |name, text: &str, max| match text.len() <= max {
             true => Ok(()),
             false => Err(Refusal::bad(format!("{name} has {} bytes; at most {max} are taken", text.len()))),
@@ -79,30 +84,34 @@ impl App {
         };
         let (subject, story) = (subject.into(), story.into());
         let post = Arc::new(Post { id: self.ids.next(), poster, subject, story });
+        let readers = friends.iter().map(|friend| friend.participant).collect();
+        let delivery = Delivery { post: post.clone(), readers };
+        // a client that goes away leaves nothing half done
+        let app = self.clone();
+        let done = tokio::spawn(async move { app.store(delivery, room).await }).await;
+        done.unwrap_or_else(|_| Err(Refusal::unavailable("the post was given up; the log has the details")))?;
+        Ok(post)
+    }
+
+    async fn store(&self, delivery: Delivery, room: Option<Room>) -> Result<(), Refusal> {
+        let post = delivery.post.clone();
         let began = Instant::now();
-        let found = self.search.add(&post);
         match room {
             None => {
-                let readers: Arc<[u64]> = friends.iter().map(|friend| friend.participant).collect();
-                let delivery = Delivery { post: post.clone(), readers };
-                let stored = self.feeds.post(delivery.clone());
-                tokio::try_join!(stored, found)?;
+                self.feeds.post(delivery.clone()).await?;
                 let took = began.elapsed();
                 self.operations.enter(Operation::OutboundStore, 1, took);
                 self.operations.enter(Operation::InboundStore, delivery.readers.len(), took);
                 self.live.tell(&delivery);
             }
             Some(room) => {
-                let stored = self.feeds.post_undelivered(post.clone());
-                let (stored, found) = tokio::join!(stored, found);
-                stored?;
+                self.feeds.post_undelivered(post.clone()).await?;
                 self.operations.enter(Operation::OutboundStore, 1, began.elapsed());
-                // it is stored, so it is delivered even if it cannot be found
-                self.deliveries.take(post.clone(), room);
-                found?;
+                self.deliveries.take(delivery, room);
             }
         }
-        Ok(post)
+        // behind the store: what cannot be stored is not found
+        Ok(self.search.add(&post).await?)
     }
 
     pub(crate) async fn outbound(

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tidemark_store::StoreError;
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::ids::now_us;
 use crate::live::Live;
+use crate::operations::{Operation, Operations};
 use crate::people::CachedPeople;
 use crate::refusal::Refusal;
 
@@ -31,14 +32,14 @@ pub(crate) struct Room {
 }
 
 /// Posts in the order in which they were taken.
-type Waiting = mpsc::UnboundedReceiver<(Arc<Post>, Room)>;
+type Waiting = mpsc::UnboundedReceiver<(Delivery, Room)>;
 
 /// Where posts wait for their delivery.
 pub(crate) struct Deliveries {
     room: Arc<Semaphore>,
     waiting_max: usize,
     within: Duration,
-    sender: mpsc::UnboundedSender<(Arc<Post>, Room)>,
+    sender: mpsc::UnboundedSender<(Delivery, Room)>,
     receiver: Mutex<Option<Waiting>>,
     /// When the oldest that waits was posted; 0 if none does.
     oldest_us: AtomicU64,
@@ -47,16 +48,13 @@ pub(crate) struct Deliveries {
 
 /// What a delivery needs.
 pub(crate) struct Means {
-    pub(crate) people: CachedPeople,
+    pub(crate) operations: Arc<Operations>,
     pub(crate) feeds: Arc<dyn Feeds>,
     pub(crate) live: Arc<Live>,
 }
 
-/// The posts with those whose inbound feeds they go into.
-pub(crate) async fn deliveries(
-    people: &CachedPeople,
-    posts: Vec<Arc<Post>>,
-) -> Result<Vec<Delivery>, StoreError> {
+/// The posts with those whose inbound feeds they go into: the friends that there are now.
+async fn deliveries(people: &CachedPeople, posts: Vec<Arc<Post>>) -> Result<Vec<Delivery>, StoreError> {
     let mut deliveries = Vec::new();
     for post in posts {
         let friends = people.friends(post.poster).await?;
@@ -115,10 +113,11 @@ impl Deliveries {
     }
 
     /// Takes a post that is durable, and noted as not delivered.
-    pub(crate) fn take(&self, post: Arc<Post>, room: Room) {
-        let _ = self.oldest_us.compare_exchange(0, post.id.at_us, Ordering::Relaxed, Ordering::Relaxed);
+    pub(crate) fn take(&self, delivery: Delivery, room: Room) {
+        let at_us = delivery.post.id.at_us;
+        let _ = self.oldest_us.compare_exchange(0, at_us, Ordering::Relaxed, Ordering::Relaxed);
         // who receives lives as long as the server
-        let _ = self.sender.send((post, room));
+        let _ = self.sender.send((delivery, room));
     }
 
     /// Delivers what is taken, until it is dropped.
@@ -132,11 +131,11 @@ impl Deliveries {
             if receiver.recv_many(&mut some, BATCH_MAX).await == 0 {
                 return;
             }
-            let oldest = some.iter().map(|(post, _)| post.id.at_us).min();
+            let oldest = some.iter().map(|(delivery, _)| delivery.post.id.at_us).min();
             self.oldest_us.store(oldest.unwrap_or(0), Ordering::Relaxed);
             let delivered = loop {
-                let posts = some.iter().map(|(post, _)| post.clone()).collect();
-                match deliver(&means, posts).await {
+                let deliveries = some.iter().map(|(delivery, _)| delivery.clone()).collect();
+                match deliver(&means, deliveries).await {
                     Ok(delivered) => break delivered,
                     Err(error) => {
                         if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -153,13 +152,12 @@ impl Deliveries {
 }
 
 async fn deliver(
-    Means { people, feeds, .. }: &Means,
-    posts: Vec<Arc<Post>>,
+    Means { operations, feeds, .. }: &Means,
+    deliveries: Vec<Delivery>,
 ) -> Result<Vec<Delivery>, StoreError> {
-    let deliveries = deliveries(people, posts).await?;
     let count = deliveries.iter().map(|delivery| delivery.readers.len()).sum();
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     feeds.deliver(deliveries.clone()).await?;
-    people.operations.enter(crate::operations::Operation::InboundStore, count, began.elapsed());
+    operations.enter(Operation::InboundStore, count, began.elapsed());
     Ok(deliveries)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
@@ -16,7 +17,9 @@ use tidemark_store::search::POSTERS_MAX;
 
 use crate::app::App;
 use crate::ids::{cursor_of, day_of, id_of};
-use crate::input::{Form, ListQuery, NewFriend, NewParticipant, NewPost, check_name, friendship_of, path_id};
+use crate::input::{
+    Form, LIST_MAX, ListQuery, NewFriend, NewParticipant, NewPost, check_name, friendship_of, path_id,
+};
 use crate::openapi::document;
 use crate::operations::Operation;
 use crate::refusal::Refusal;
@@ -24,13 +27,18 @@ use crate::shapes::{
     FriendObjects, FriendShape, Link, ParticipantShape, PostShape, json_of, made, ok, posts,
 };
 
-/// Most things that a list has at once.
-pub(crate) const LIST_MAX: usize = 1_000;
 /// Names the next page.
 static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 
 type Shared = State<Arc<App>>;
 type Done<T = Answer> = Result<T, Refusal>;
+/// The id in a path, which may be none.
+type IdPath = Result<Path<String>, PathRejection>;
+
+fn id_in(path: IdPath) -> Done<u64> {
+    let Path(id) = path.map_err(|_| Refusal::bad("the path is not UTF-8"))?;
+    path_id(&id)
+}
 
 /// All routes of the news feed, its pages among them.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -76,14 +84,14 @@ async fn named(State(app): Shared, RawQuery(query): RawQuery) -> Done {
     Ok(ok(json_of(&named.iter().map(ParticipantShape::from).collect::<Vec<_>>())))
 }
 
-async fn participant(State(app): Shared, Path(id): Path<String>) -> Done {
-    let found = async { app.participant(path_id(&id)?).await };
+async fn participant(State(app): Shared, id: IdPath) -> Done {
+    let found = async { app.participant(id_in(id)?).await };
     let participant = app.operations.timed(Operation::ParticipantGet, found).await?;
     Ok(ok(json_of(&ParticipantShape::from(&participant))))
 }
 
-async fn befriend(State(app): Shared, Path(id): Path<String>, headers: HeaderMap, body: Bytes) -> Done {
-    let from = path_id(&id)?;
+async fn befriend(State(app): Shared, id: IdPath, headers: HeaderMap, body: Bytes) -> Done {
+    let from = id_in(id)?;
     let form = Form::of(&headers);
     let to = form.read::<NewFriend<'_>>(&body)?.to()?;
     let id = app.operations.timed(Operation::FriendPost, app.befriend(from, to)).await?;
@@ -97,12 +105,8 @@ async fn befriend(State(app): Shared, Path(id): Path<String>, headers: HeaderMap
     }
 }
 
-async fn friends(
-    State(app): Shared,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Done<Response<Body>> {
-    let id = path_id(&id)?;
+async fn friends(State(app): Shared, id: IdPath, RawQuery(query): RawQuery) -> Done<Response<Body>> {
+    let id = id_in(id)?;
     let query = ListQuery::read(query.as_deref())?;
     let (limit, after) = (query.limit(LIST_MAX)?, query.cursor(friendship_of)?);
     let friends = app.operations.timed(Operation::FriendGet, app.friends(id)).await?;
@@ -127,32 +131,24 @@ fn feed(FeedPage { posts: page, next }: &FeedPage, reader: Option<u64>) -> Respo
     list(posts(page.iter().map(|post| &**post), reader), next.map(cursor_of))
 }
 
-async fn inbound(
-    State(app): Shared,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Done<Response<Body>> {
-    let id = path_id(&id)?;
+async fn inbound(State(app): Shared, id: IdPath, RawQuery(query): RawQuery) -> Done<Response<Body>> {
+    let id = id_in(id)?;
     let query = ListQuery::read(query.as_deref())?;
     let (limit, before) = (query.limit(LIST_MAX)?, query.cursor(id_of)?);
     let page = app.operations.timed(Operation::InboundGet, app.inbound(id, before, limit)).await?;
     Ok(feed(&page, Some(id)))
 }
 
-async fn outbound(
-    State(app): Shared,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Done<Response<Body>> {
-    let id = path_id(&id)?;
+async fn outbound(State(app): Shared, id: IdPath, RawQuery(query): RawQuery) -> Done<Response<Body>> {
+    let id = id_in(id)?;
     let query = ListQuery::read(query.as_deref())?;
     let (limit, before) = (query.limit(LIST_MAX)?, query.cursor(id_of)?);
     let page = app.operations.timed(Operation::OutboundGet, app.outbound(id, before, limit)).await?;
     Ok(feed(&page, None))
 }
 
-async fn post_outbound(State(app): Shared, Path(id): Path<String>, headers: HeaderMap, body: Bytes) -> Done {
-    let poster = path_id(&id)?;
+async fn post_outbound(State(app): Shared, id: IdPath, headers: HeaderMap, body: Bytes) -> Done {
+    let poster = id_in(id)?;
     let form = Form::of(&headers);
     let new: NewPost<'_> = form.read(&body)?;
     let (subject, story, occurred) = (new.subject()?, new.story()?, new.occurred()?);
@@ -171,8 +167,8 @@ async fn search(State(app): Shared, RawQuery(query): RawQuery) -> Done {
 }
 
 /// The posts that come into an inbound feed from now on, as server-sent events.
-async fn stream(State(app): Shared, Path(id): Path<String>) -> Done<Response<Body>> {
-    let participant = app.participant(path_id(&id)?).await?;
+async fn stream(State(app): Shared, id: IdPath) -> Done<Response<Body>> {
+    let participant = app.participant(id_in(id)?).await?;
     app.live.begin(participant.id)
 }
 

@@ -32,6 +32,10 @@ impl Form {
     pub(crate) fn read<'a, T: Deserialize<'a>>(self, body: &'a [u8]) -> Result<T, Refusal> {
         match self {
             Form::Json if body.is_empty() => Err(Refusal::bad("the body is empty; it must be a JSON object")),
+            // an array would be read as the fields in their order
+            Form::Json if body.trim_ascii_start().first() != Some(&b'{') => {
+                Err(Refusal::bad("the body is not the JSON object that it must be"))
+            }
             Form::Json => serde_json::from_slice(body).map_err(|error| {
                 Refusal::bad(format!("the body is not the JSON object that it must be: {error}"))
             }),
@@ -76,6 +80,8 @@ pub(crate) struct NewFriend<'a> {
 #[serde(untagged)]
 enum Link<'a> {
     Number(u64),
+    /// `7.0` is a whole number, too.
+    Real(f64),
     Text(#[serde(borrow)] Cow<'a, str>),
 }
 
@@ -85,6 +91,8 @@ impl NewFriend<'_> {
         match &self.to {
             None => Err(Refusal::bad("to is missing")),
             Some(Link::Number(id)) => positive(*id).ok_or_else(wrong),
+            Some(Link::Real(id)) if id.fract() == 0.0 && *id > 0.0 => positive(*id as u64).ok_or_else(wrong),
+            Some(Link::Real(_)) => Err(wrong()),
             Some(Link::Text(text)) if text.trim().is_empty() => Err(Refusal::bad("to is missing")),
             Some(Link::Text(text)) => {
                 let text = text.trim();
@@ -148,6 +156,9 @@ pub(crate) fn path_id(text: &str) -> Result<u64, Refusal> {
     id_of(text).ok_or_else(|| Refusal::bad("the id of a participant is a whole number from 1 on"))
 }
 
+/// Most things that a list has at once.
+pub(crate) const LIST_MAX: usize = 1_000;
+
 /// A query, each name with its last value.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct ListQuery {
@@ -207,18 +218,26 @@ mod tests {
     #[test]
     fn a_participant_is_named_by_link_or_number() {
         let to = |body: &str| Form::Json.read::<NewFriend>(body.as_bytes()).and_then(|friend| friend.to());
-        for body in [r#"{"to":"/participant/7"}"#, r#"{"to":"7"}"#, r#"{"to":7,"from":"/participant/x"}"#] {
+        for body in [
+            r#"{"to":"/participant/7"}"#,
+            r#"{"to":"7"}"#,
+            r#"{"to":7,"from":"/participant/x"}"#,
+            r#"{"to":7.0}"#,
+        ] {
             assert_eq!(to(body), Ok(7), "{body}");
         }
         for body in [
             r#"{"to":"/participant/x"}"#,
             r#"{"to":0}"#,
             r#"{"to":-1}"#,
+            r#"{"to":7.5}"#,
+            r#"{"to":1e300}"#,
             r#"{"to":"/participant/"}"#,
             r#"{"to":"99999999999999999999"}"#,
             r#"{"to":" "}"#,
             r#"{"to":null}"#,
             r#"{"to":[7]}"#,
+            r#"["7"]"#,
             "{}",
             "{",
             "",

@@ -14,7 +14,7 @@ use axum::http::{HeaderValue, Response, header};
 use bytes::Bytes;
 use http_body::Frame;
 use parking_lot::Mutex;
-use tidemark_store::feeds::Delivery;
+use tidemark_store::feeds::{Delivery, Post};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, interval};
 
@@ -29,12 +29,25 @@ const BEAT: Duration = Duration::from_secs(15);
 /// What a client is told that has missed events.
 const RELOAD: &[u8] = b"event: reload\ndata: {}\n\n";
 
-type Sender = mpsc::Sender<Bytes>;
+/// What a stream is told. Its JSON is made when it is sent: a post that many streams wait with is held once.
+enum Event {
+    Post(Arc<Post>),
+    Reload,
+}
+
+type Sender = mpsc::Sender<Event>;
+
+#[derive(Default)]
+struct Streams {
+    /// By reader, then by number.
+    open: HashMap<u64, Vec<(u64, Sender)>>,
+    /// The server stops: none begins.
+    ended: bool,
+}
 
 /// All streams of this process.
 pub(crate) struct Live {
-    /// By reader, then by number.
-    streams: Mutex<HashMap<u64, Vec<(u64, Sender)>>>,
+    streams: Mutex<Streams>,
     open: AtomicUsize,
     next: AtomicUsize,
     max: usize,
@@ -63,7 +76,14 @@ impl Live {
         // one more than is sent, for the word that some were not
         let (sender, receiver) = mpsc::channel(WAITING_MAX + 1);
         let number = self.next.fetch_add(1, Ordering::Relaxed) as u64;
-        self.streams.lock().entry(reader).or_default().push((number, sender));
+        {
+            let mut streams = self.streams.lock();
+            if streams.ended {
+                self.open.fetch_sub(1, Ordering::Relaxed);
+                return Err(Refusal::unavailable("the server stops"));
+            }
+            streams.open.entry(reader).or_default().push((number, sender));
+        }
         let events = Events { live: self.clone(), reader, number, receiver, beat: interval(BEAT) };
         let mut response = Response::new(Body::new(events));
         let headers = response.headers_mut();
@@ -79,15 +99,12 @@ impl Live {
         }
         let streams = self.streams.lock();
         for reader in readers.iter() {
-            let Some(listening) = streams.get(reader) else { continue };
-            let json = json_of(&PostShape::inbound(post, *reader, &day_of(post.id.at_us)));
-            let json = String::from_utf8_lossy(&json);
-            let event = Bytes::from(format!("id: {}\nevent: post\ndata: {json}\n\n", cursor_of(post.id)));
+            let Some(listening) = streams.open.get(reader) else { continue };
             for (_, sender) in listening {
                 let event = match sender.capacity() {
                     0 => continue,
-                    1 => Bytes::from_static(RELOAD),
-                    _ => event.clone(),
+                    1 => Event::Reload,
+                    _ => Event::Post(post.clone()),
                 };
                 // who has just gone hears nothing
                 let _ = sender.try_send(event);
@@ -97,7 +114,9 @@ impl Live {
 
     /// Ends all streams.
     pub(crate) fn end(&self) {
-        self.streams.lock().clear();
+        let mut streams = self.streams.lock();
+        streams.ended = true;
+        streams.open.clear();
     }
 }
 
@@ -110,12 +129,19 @@ impl Drop for EndWith {
     }
 }
 
+/// A post as a reader's stream tells it.
+fn text_of(post: &Post, reader: u64) -> Bytes {
+    let json = json_of(&PostShape::inbound(post, reader, &day_of(post.id.at_us)));
+    let json = String::from_utf8_lossy(&json);
+    Bytes::from(format!("id: {}\nevent: post\ndata: {json}\n\n", cursor_of(post.id)))
+}
+
 /// The body of a stream.
 struct Events {
     live: Arc<Live>,
     reader: u64,
     number: u64,
-    receiver: mpsc::Receiver<Bytes>,
+    receiver: mpsc::Receiver<Event>,
     beat: Interval,
 }
 
@@ -128,7 +154,11 @@ impl http_body::Body for Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         if let Poll::Ready(event) = self.receiver.poll_recv(context) {
-            return Poll::Ready(event.map(|event| Ok(Frame::data(event))));
+            let text = |event| match event {
+                Event::Post(post) => text_of(&post, self.reader),
+                Event::Reload => Bytes::from_static(RELOAD),
+            };
+            return Poll::Ready(event.map(|event| Ok(Frame::data(text(event)))));
         }
         // the first beat is at once: the client knows that it listens
         self.beat.poll_tick(context).map(|_| Some(Ok(Frame::data(Bytes::from_static(b": alive\n\n")))))
@@ -139,10 +169,10 @@ impl Drop for Events {
     fn drop(&mut self) {
         self.live.open.fetch_sub(1, Ordering::Relaxed);
         let mut streams = self.live.streams.lock();
-        if let Some(listening) = streams.get_mut(&self.reader) {
+        if let Some(listening) = streams.open.get_mut(&self.reader) {
             listening.retain(|(number, _)| *number != self.number);
             if listening.is_empty() {
-                streams.remove(&self.reader);
+                streams.open.remove(&self.reader);
             }
         }
     }
@@ -152,7 +182,7 @@ impl Drop for Events {
 mod tests {
     use std::future::poll_fn;
 
-    use tidemark_store::feeds::{Post, PostId};
+    use tidemark_store::feeds::PostId;
 
     use super::*;
 
@@ -179,6 +209,7 @@ mod tests {
         assert!(event.contains(r#""to":"/participant/1""#) && event.lines().count() == 4, "{event}");
         live.end();
         assert_eq!(next(&mut body).await, None);
+        assert!(live.begin(1).is_err(), "none begins behind the end");
         drop(body);
         assert_eq!(live.open(), 0);
     }

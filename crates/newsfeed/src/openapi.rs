@@ -6,7 +6,7 @@ use tidemark_store::feeds::{STORY_BYTES_MAX, SUBJECT_BYTES_MAX};
 use tidemark_store::people::NAME_CHARS_MAX;
 use tidemark_store::search::POSTERS_MAX;
 
-use crate::handlers::LIST_MAX;
+use crate::input::LIST_MAX;
 
 /// The document.
 pub(crate) fn document() -> Value {
@@ -51,11 +51,13 @@ fn schemas() -> Value {
     let mut given = object(json!({"name": text(NAME_CHARS_MAX)}), &["name"]);
     given["additionalProperties"] = true.into();
     let to = json!({"anyOf": [reference("Link"), {"type": "string", "pattern": "^[1-9][0-9]{0,17}$"}, id]});
-    let mut friend = object(json!({"from": reference("Link"), "to": to}), &["to"]);
+    let ignored = json!({"description": "Means nothing: the path says who", "examples": ["/participant/1"]});
+    let mut friend = object(json!({"from": ignored, "to": to}), &["to"]);
     friend["additionalProperties"] = true.into();
     let texts = |date: Value| json!({"from": reference("Link"), "occurred": date, "subject": text(SUBJECT_BYTES_MAX), "story": text(STORY_BYTES_MAX)});
     let mut new_post =
         object(texts(json!({"type": ["string", "null"], "maxLength": 64})), &["subject", "story"]);
+    new_post["properties"]["from"] = ignored;
     new_post["additionalProperties"] = true.into();
     let date = json!({"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "description": "The day (UTC) on which the server took it"});
     let fields = ["from", "occurred", "subject", "story"];
@@ -210,7 +212,7 @@ fn stream() -> Value {
 fn search() -> Value {
     let summary = "Who has posted a story with any of the words, the newest first";
     let mut search = operation("search", summary, many(reference("Link")), &[400]);
-    let schema = json!({"type": "string", "pattern": "[A-Za-z0-9]"});
+    let schema = json!({"type": "string", "pattern": "\\S"});
     let mut keywords = query("keywords", "Words, whatever their case", schema);
     keywords["required"] = true.into();
     parameter(&mut search, keywords);

@@ -12,13 +12,16 @@ use tidemark_store::Durability;
 use crate::app::{App, FanOut};
 use crate::delivery::{Deliveries, Means, recover};
 use crate::handlers::router;
-use crate::ids::PostIds;
+use crate::ids::{PostIds, day_of, now_us};
 use crate::live::{EndWith, Live};
 use crate::operations::Operations;
 use crate::people::CachedPeople;
 use crate::refusal::refuse;
 use crate::settings::SETTINGS;
 use crate::stores::{Choice, FeedsIn, Stores};
+
+/// So far ahead of the clock the newest post may be without a word: five minutes.
+const AHEAD_US: u64 = 300_000_000;
 
 /// A news feed as its settings have it.
 #[derive(Debug)]
@@ -74,11 +77,18 @@ impl ReferenceSystem for NewsFeed {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let delivered = runtime.block_on(recover(&people(), &*stores.feeds))?;
         let newest = runtime.block_on(stores.feeds.newest())?;
+        if let Some(newest) = newest.filter(|newest| newest.at_us > now_us() + AHEAD_US) {
+            let newest = day_of(newest.at_us);
+            tracing::error!(
+                newest,
+                "posts are there from days to come: new ones get their dates until the clock is there"
+            );
+        }
         tracing::info!(delivered, fan_out = ?self.fan_out, %durability, stores = ?self.choice.names(), "data is there");
 
         let deliveries = Arc::new(Deliveries::new(self.waiting_max, self.within));
         let live = Live::new(self.streams_max);
-        let means = Means { people: people(), feeds: stores.feeds.clone(), live: live.clone() };
+        let means = Means { operations: operations.clone(), feeds: stores.feeds.clone(), live: live.clone() };
         let app = Arc::new(App {
             people: people(),
             feeds: stores.feeds.clone(),

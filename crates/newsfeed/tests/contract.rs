@@ -90,7 +90,9 @@ fn what_is_wrong_is_refused_with_a_reason() {
         assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
     };
     let long = format!(r#"{{"name":"{}"}}"#, "ä".repeat(51));
-    for body in ["", "{", "[]", "{}", r#"{"name":null}"#, r#"{"name":7}"#, r#"{"name":"  "}"#, &long] {
+    for body in
+        ["", "{", "[]", r#"["C"]"#, "{}", r#"{"name":null}"#, r#"{"name":7}"#, r#"{"name":"  "}"#, &long]
+    {
         refused("POST", "/participant", body, 400);
     }
     let large = format!(r#"{{"subject":"s","story":"{}"}}"#, "x".repeat(15_001));
@@ -105,7 +107,7 @@ fn what_is_wrong_is_refused_with_a_reason() {
     refused("POST", "/participant/1/friends", r#"{"to":"/participant/2"}"#, 404);
     refused("POST", "/participant/2/friends", r#"{"to":"/participant/1"}"#, 404);
     refused("POST", "/participant/2/outbound", r#"{"subject":"s","story":"s"}"#, 404);
-    for id in ["0", "-1", "x", "1x", "1.0", "99999999999999999999", "%20"] {
+    for id in ["%FF", "0", "-1", "x", "1x", "1.0", "99999999999999999999", "%20"] {
         for below in ["", "/friends", "/inbound", "/outbound", "/inbound/stream"] {
             refused("GET", &format!("/participant/{id}{below}"), "", 400);
         }
@@ -253,6 +255,38 @@ fn many_at_once_lose_and_double_nothing() {
             let different: BTreeSet<_> = stories.iter().collect();
             assert_eq!((stories.len(), different.len()), (160, 160), "{fan_out}");
         }
+    }
+}
+
+/// The answer to the first request is there and unread when the client goes: its connection is reset.
+#[test]
+fn a_post_whose_client_goes_away_is_in_all_feeds_or_none() {
+    use std::io::Write;
+    for fan_out in ["sync", "async"] {
+        let dir = tempfile::tempdir().unwrap();
+        let running = Running::start_in(Some(dir.path()), &[("fan_out", fan_out)]);
+        let mut client = running.client();
+        let (joe, ann) = (participant(&mut client, "joe"), participant(&mut client, "ann"));
+        befriend(&mut client, joe, ann);
+        for number in 0..100 {
+            let mut socket = std::net::TcpStream::connect(running.addr).unwrap();
+            let body = format!(r#"{{"subject":"s","story":"{number}"}}"#);
+            let both = format!(
+                "GET /count HTTP/1.1\r\nhost: x\r\n\r\nPOST /participant/{joe}/outbound HTTP/1.1\r\nhost: x\r\n\
+                 content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            socket.write_all(both.as_bytes()).unwrap();
+            socket.peek(&mut [0]).unwrap();
+        }
+        let mut stories = |list: &str, id: u64| {
+            let posts = client.get(&format!("/participant/{id}/{list}")).json();
+            posts.as_array().unwrap().iter().map(|post| post["story"].to_string()).collect::<Vec<_>>()
+        };
+        eventually("the same in both", || {
+            let outbound = stories("outbound", joe);
+            (outbound.len() > 5 && outbound == stories("inbound", ann)).then_some(())
+        });
     }
 }
 

@@ -17,7 +17,11 @@ use crate::search::{Search, WORDS_MAX, each_word, words_of};
 /// Stories of a segment.
 const SEGMENT_STORIES: usize = 1 << 16;
 /// What a word costs in a segment beside its stories, roughly.
-const WORD_BYTES: usize = 80;
+const WORD_BYTES: usize = 150;
+/// Of the bytes of an index a segment has this part at most, but for one story.
+const PART: usize = 8;
+/// Stories that a search looks at.
+const LOOKED_AT_MAX: usize = 200_000;
 
 #[derive(Default)]
 struct Segment {
@@ -45,12 +49,20 @@ impl Segment {
     }
 
     /// Those of its stories that have any of the words, the newest first.
-    fn find(&self, words: &[String]) -> Vec<u16> {
+    fn find<'a>(&'a self, words: &[String]) -> impl Iterator<Item = u16> + use<'a> {
         let with_word = words.iter().filter_map(|word| self.stories.get(word.as_str()));
-        let mut found: Vec<u16> = with_word.flatten().copied().collect();
-        found.sort_unstable_by(|a, b| b.cmp(a));
-        found.dedup();
-        found
+        let mut rest: Vec<&'a [u16]> = with_word.map(Vec::as_slice).collect();
+        std::iter::from_fn(move || {
+            let newest = rest.iter().filter_map(|stories| stories.last()).max().copied()?;
+            for stories in &mut rest {
+                if let Some((last, before)) = stories.split_last()
+                    && *last == newest
+                {
+                    *stories = before;
+                }
+            }
+            Some(newest)
+        })
     }
 }
 
@@ -81,7 +93,7 @@ pub struct InvertedIndex {
 }
 
 impl InvertedIndex {
-    /// An empty index of at most `bytes_max` bytes, roughly, but for one segment.
+    /// An empty index of at most `bytes_max` bytes, roughly.
     pub fn new(bytes_max: usize) -> Self {
         let segments = RwLock::new([Segment::default()].into());
         InvertedIndex { segments, bytes_max, forgotten: AtomicU64::new(0) }
@@ -94,7 +106,9 @@ impl InvertedIndex {
         words.sort_unstable();
         words.dedup();
         let mut segments = self.segments.write();
-        if segments.back().is_some_and(|last| last.posters.len() == SEGMENT_STORIES) {
+        let is_full =
+            |last: &Segment| last.posters.len() == SEGMENT_STORIES || last.bytes > self.bytes_max / PART;
+        if segments.back().is_some_and(is_full) {
             if let Some(full) = segments.back_mut() {
                 full.stories.values_mut().for_each(Vec::shrink_to_fit);
             }
@@ -103,11 +117,12 @@ impl InvertedIndex {
         if let Some(last) = segments.back_mut() {
             last.add(poster, &words);
         }
-        let bytes: usize = segments.iter().map(|segment| segment.bytes).sum();
-        if bytes > self.bytes_max
+        let mut bytes: usize = segments.iter().map(|segment| segment.bytes).sum();
+        while bytes > self.bytes_max
             && segments.len() > 1
             && let Some(oldest) = segments.pop_front()
         {
+            bytes -= oldest.bytes;
             self.forgotten.fetch_add(oldest.posters.len() as u64, Ordering::Relaxed);
         }
     }
@@ -119,12 +134,13 @@ impl InvertedIndex {
                 words.push(word.to_owned());
             }
         });
-        let (mut posters, mut known) = (Vec::new(), HashSet::new());
+        let (mut posters, mut known, mut looked_at) = (Vec::new(), HashSet::new(), 0);
         for segment in self.segments.read().iter().rev() {
             for story in segment.find(&words) {
-                if posters.len() >= limit {
+                if posters.len() >= limit || looked_at >= LOOKED_AT_MAX {
                     return posters;
                 }
+                looked_at += 1;
                 let poster = segment.posters[usize::from(story)];
                 if known.insert(poster) {
                     posters.push(poster);
@@ -174,13 +190,27 @@ mod tests {
 
     #[test]
     fn a_full_index_forgets_the_oldest_and_says_so() {
-        let index = InvertedIndex::new(SEGMENT_STORIES * 21);
-        for story in 0..3 * SEGMENT_STORIES as u64 {
+        let index = InvertedIndex::new(SEGMENT_STORIES * 40);
+        for story in 0..6 * SEGMENT_STORIES as u64 {
             index.add_story(story, "rain");
         }
-        assert_eq!(index.forgotten.load(Ordering::Relaxed), SEGMENT_STORIES as u64);
-        assert_eq!(index.find("rain", 2), [3 * SEGMENT_STORIES as u64 - 1, 3 * SEGMENT_STORIES as u64 - 2]);
-        assert_eq!(index.find("rain", usize::MAX).len(), 2 * SEGMENT_STORIES);
+        let forgotten = index.forgotten.load(Ordering::Relaxed);
+        assert!(forgotten > SEGMENT_STORIES as u64, "{forgotten}");
+        let newest = 6 * SEGMENT_STORIES as u64 - 1;
+        assert_eq!(index.find("rain", 2), [newest, newest - 1]);
+    }
+
+    /// Also where each story brings words that nobody used before.
+    #[test]
+    fn it_is_bounded_whatever_the_words_are() {
+        let index = InvertedIndex::new(1 << 20);
+        for story in 0..300u64 {
+            let words: Vec<_> = (0..2_000).map(|word| format!("{story}x{word}")).collect();
+            index.add_story(story, &words.join(" "));
+            let bytes: usize = index.segments.read().iter().map(|segment| segment.bytes).sum();
+            assert!(bytes <= 2 << 20, "{bytes}");
+        }
+        assert_eq!((index.find("299x7", 9), index.find("0x7", 9)), (vec![299], vec![]));
     }
 
     proptest! {

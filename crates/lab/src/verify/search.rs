@@ -1,5 +1,6 @@
 //! Reading everything that a store holds, several parts at once, and holding it against the ledger.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -215,9 +216,15 @@ pub(super) fn search<'l>(
                 return Ok(search);
             }
             bounds.check()?;
+            // a part is one place: what is there twice is in none beside it
+            let mut copied = HashSet::new();
             reader.read(part, bounds, &mut |content| {
                 match forms.reading(content, &mut spare) {
-                    Reading::Whole(entry) => search.found_copy(entry, contents.copies(content)),
+                    Reading::Whole(entry) => match contents.copies(content) {
+                        0 | 1 => search.found(entry),
+                        _ if !copied.insert(entry) => search.found_again(entry),
+                        copies => search.found_copy(entry, copies),
+                    },
                     Reading::Different(entry) => search.found_different(entry),
                     Reading::Foreign => search.found_foreign(),
                 }

@@ -66,6 +66,11 @@ impl<'a> Search<'a> {
         self.count_copy(entry, seen, wanted);
     }
 
+    /// The store holds this write once more in a place in which it was seen already.
+    pub fn found_again(&mut self, entry: Entry) {
+        self.count(entry, false);
+    }
+
     fn count_copy(&mut self, entry: Entry, seen: u32, wanted: u32) {
         if seen == wanted {
             self.whole.entry(entry.thread).or_default().insert(entry.number);
