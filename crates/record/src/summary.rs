@@ -201,7 +201,7 @@ pub struct Verified {
     #[serde(default)]
     pub changed: u64,
     /// Of those, how many are in some of the places in which they are to be, and not in all.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub incomplete: u64,
     /// Found more than once: how many times too often, over all.
     pub duplicated: u64,
@@ -229,7 +229,7 @@ pub struct Verified {
     pub examples: Vec<EntryExample>,
 }
 
-fn is_none(count: &u64) -> bool {
+fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

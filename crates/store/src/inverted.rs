@@ -1,6 +1,6 @@
 //! An index over stories in the memory of the process: for each word the stories that have it.
 //!
-//! Stories are numbered within segments of 65,536, so that two bytes name one: a story of 150 words takes some 300 bytes.
+//! Stories are numbered within segments of at most 65,536, so that two bytes name one: a story of 150 words takes some 300 bytes.
 //! It is not stored; whoever opens it adds the stories that are. When it is full it forgets the oldest segment, and counts
 //! that.
 
