@@ -32,6 +32,18 @@ pub(crate) const FORMS: &str = "forms.json";
 /// Where in a run directory the logs of what was started are.
 pub const LOGS: &str = "logs";
 
+/// What the system itself says that it did.
+pub(crate) const OPERATIONS: &str = "operations.parquet";
+
+/// Columns of `operations.parquet`: a row for each operation, in no order.
+pub(crate) const OPERATIONS_FIELDS: [Field; 5] = [
+    ("at_us", Kind::Int),
+    ("entity", Kind::Text),
+    ("operation", Kind::Text),
+    ("duration_us", Kind::Int),
+    ("status", Kind::Int),
+];
+
 /// Columns of `intervals.parquet`: a row for each interval, label, outcome and whether due in the measured window.
 pub(crate) const SERIES_FIELDS: [Field; 10] = [
     ("start_us", Kind::Int),
@@ -114,3 +126,5 @@ pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in
 /// The same for `monitor.parquet`.
 pub(crate) const ABOUT_MONITOR: &str = "Tidemark: looks at each process, about one a second. cpu_share is in cores; \
     counters are differences since the look before.";
+pub(crate) const ABOUT_OPERATIONS: &str = "Tidemark: what the system itself says that it did, a row for each operation, in \
+    no order. at_us is when it was over, microseconds since the run began; status is 200 where it succeeded.";

@@ -50,6 +50,7 @@
 //! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
+//! | `operations.parquet` | where the system tells them: the [`Operation`]s that it carried out itself |
 //! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
 //! | `events.jsonl` | an [`Event`] a line |
 //! | `ledger/` | what was sent and what was acknowledged, where a step [enters its writes](ledger) |
@@ -75,6 +76,7 @@ pub mod ledger;
 mod live;
 pub mod manifest;
 mod merge;
+mod operations;
 mod run;
 pub mod sample;
 pub mod sink;
@@ -98,6 +100,7 @@ pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInt
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use manifest::Manifest;
 pub use merge::{MergedInterval, SeriesKey, SeriesTimes};
+pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
 pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use sink::{Facts, Sink, Sinks};

@@ -246,6 +246,83 @@ fn schema(fields: &[Field]) -> Result<Arc<Type>, ParquetError> {
     Ok(Arc::new(Type::group_type_builder("run").with_fields(columns).build()?))
 }
 
+/// A Parquet file whose row groups are read one by one, where all of them at once would be too much to hold.
+pub(crate) struct Groups {
+    path: PathBuf,
+    reader: SerializedFileReader<File>,
+    /// Where in the file each column is.
+    columns: Vec<(usize, &'static str, Kind)>,
+}
+
+impl Groups {
+    /// Opens a file that has these columns, and perhaps others.
+    pub(crate) fn open(path: &Path, fields: &[Field]) -> Result<Groups, RecordError> {
+        guarded(path, || Groups::open_trusting(path, fields, &[]))
+    }
+
+    fn open_trusting(path: &Path, fields: &[Field], later: &[&str]) -> Result<Groups, RecordError> {
+        let file = File::open(path).map_err(io_error("read", path))?;
+        let reader = SerializedFileReader::new(file).map_err(|e| broken(path, &e))?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let mut columns = Vec::with_capacity(fields.len());
+        for &(name, kind) in fields {
+            match schema.columns().iter().position(|c| c.name() == name) {
+                Some(position) => columns.push((position, name, kind)),
+                None if later.contains(&name) => {}
+                None => return Err(damaged(path, format!("has no column {name}"))),
+            }
+        }
+        Ok(Groups { path: path.to_owned(), reader, columns })
+    }
+
+    /// Number of row groups.
+    pub(crate) fn count(&self) -> usize {
+        self.reader.num_row_groups()
+    }
+
+    /// One of them.
+    pub(crate) fn read(&self, group: usize) -> Result<Table, RecordError> {
+        guarded(&self.path, || {
+            let mut table = self.none();
+            self.append(group, &mut table)?;
+            Ok(table)
+        })
+    }
+
+    /// Its columns without a row.
+    fn none(&self) -> Table {
+        let columns = self.columns.iter().map(|&(_, name, kind)| (name, Column::new(kind))).collect();
+        Table { path: self.path.clone(), rows: 0, columns }
+    }
+
+    fn append(&self, group: usize, table: &mut Table) -> Result<(), RecordError> {
+        let path = &self.path;
+        let group = self.reader.get_row_group(group).map_err(|e| broken(path, &e))?;
+        let count = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        table.rows += count;
+        for ((position, ..), (name, column)) in self.columns.iter().zip(&mut table.columns) {
+            let chunk = group.metadata().column(*position);
+            let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            if start < 0 || chunk.compressed_size() < 0 {
+                return Err(damaged(path, format!("column {name}: its place in the file is damaged")));
+            }
+            let source = group.get_column_reader(*position).map_err(|e| broken(path, &e))?;
+            read_column(source, column, count).map_err(|e| damaged(path, format!("column {name}: {e}")))?;
+        }
+        Ok(())
+    }
+}
+
+/// The library returns errors for nearly all damage, but asserts on some flipped bits.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, RecordError>) -> Result<T, RecordError> {
+    panic::catch_unwind(panic::AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(damaged(path, "damaged in a way that its reader cannot cope with")))
+}
+
+fn broken(path: &Path, error: &ParquetError) -> RecordError {
+    damaged(path, format!("not a complete Parquet file ({error}); was the run killed while it wrote?"))
+}
+
 /// A whole table, read back.
 pub(crate) struct Table {
     path: PathBuf,
@@ -261,44 +338,16 @@ impl Table {
 
     /// The same, where files of earlier versions lack some of them.
     pub(crate) fn read_with(path: &Path, fields: &[Field], later: &[&str]) -> Result<Table, RecordError> {
-        // The library returns errors for nearly all damage, but asserts on some flipped bits.
-        panic::catch_unwind(|| Table::read_trusting(path, fields, later))
-            .unwrap_or_else(|_| Err(damaged(path, "damaged in a way that its reader cannot cope with")))
+        guarded(path, || Table::read_trusting(path, fields, later))
     }
 
     fn read_trusting(path: &Path, fields: &[Field], later: &[&str]) -> Result<Table, RecordError> {
-        let file = File::open(path).map_err(io_error("read", path))?;
-        let broken = |e: ParquetError| {
-            damaged(path, format!("not a complete Parquet file ({e}); was the run killed while it wrote?"))
-        };
-        let reader = SerializedFileReader::new(file).map_err(broken)?;
-        let schema = reader.metadata().file_metadata().schema_descr_ptr();
-        let mut columns = Vec::with_capacity(fields.len());
-        for &(name, kind) in fields {
-            match schema.columns().iter().position(|c| c.name() == name) {
-                Some(position) => columns.push((position, name, Column::new(kind))),
-                None if later.contains(&name) => {}
-                None => return Err(damaged(path, format!("has no column {name}"))),
-            }
+        let groups = Groups::open_trusting(path, fields, later)?;
+        let mut table = groups.none();
+        for group in 0..groups.count() {
+            groups.append(group, &mut table)?;
         }
-        let mut rows = 0;
-        for group in 0..reader.num_row_groups() {
-            let group = reader.get_row_group(group).map_err(broken)?;
-            let count = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            rows += count;
-            for (position, name, column) in &mut columns {
-                let chunk = group.metadata().column(*position);
-                let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-                if start < 0 || chunk.compressed_size() < 0 {
-                    return Err(damaged(path, format!("column {name}: its place in the file is damaged")));
-                }
-                let source = group.get_column_reader(*position).map_err(broken)?;
-                read_column(source, column, count)
-                    .map_err(|e| damaged(path, format!("column {name}: {e}")))?;
-            }
-        }
-        let columns = columns.into_iter().map(|(_, name, column)| (name, column)).collect();
-        Ok(Table { path: path.to_owned(), rows, columns })
+        Ok(table)
     }
 
     /// Number of rows.
@@ -358,6 +407,20 @@ impl Table {
         let text = |v: &ByteArray| v.as_utf8().map(str::to_owned);
         let texts: Result<Vec<_>, _> = values.iter().map(text).collect();
         texts.map_err(|e| damaged(&self.path, format!("column {name}: {e}")))
+    }
+
+    /// Texts of which there are few, as places in `known`; new ones are added there.
+    pub(crate) fn codes(&self, name: &str, known: &mut Vec<String>) -> Result<Vec<usize>, RecordError> {
+        let Column::Bytes(values) = self.column(name)? else { return Err(self.wrong_kind(name)) };
+        let mut code = |value: &ByteArray| {
+            if let Some(code) = known.iter().position(|text| text.as_bytes() == value.data()) {
+                return Ok(code);
+            }
+            let text = value.as_utf8().map_err(|e| damaged(&self.path, format!("column {name}: {e}")))?;
+            known.push(text.to_owned());
+            Ok(known.len() - 1)
+        };
+        values.iter().map(&mut code).collect()
     }
 
     /// Lists of integers.
