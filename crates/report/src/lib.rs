@@ -25,6 +25,7 @@
 mod bins;
 pub mod comparison;
 pub mod csv;
+pub mod cube;
 mod faults;
 pub mod github;
 mod heatmap;

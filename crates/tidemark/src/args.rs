@@ -8,6 +8,7 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidemark_lab::{IoChoice, Timestamps};
+use tidemark_report::cube::{Dimension, Filter, Measure};
 
 use crate::hit::args::HitArguments;
 use crate::reach::ReachArguments;
@@ -45,6 +46,8 @@ pub enum Verb {
     Report(ReportArguments),
     /// Check again whether a run lost anything
     Verify(VerifyArguments),
+    /// Cut up what a run's system says that it did: by minute, entity, operation
+    Cube(CubeArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
 }
@@ -183,6 +186,80 @@ pub struct CheckArguments {
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+}
+
+/// `tidemark cube`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Dimensions: run, source, entity, operation, status, second, minute, hour (since the measured window began), date \
+(the minute by the clock, UTC).
+Measures: count, errors, throughput, mean, median, p95, p99, mode.
+
+Examples:
+  tidemark cube last
+  tidemark cube last --by minute,entity --where operation=store --measure p95
+  tidemark cube runs/a runs/b --by minute --where entity=Outbound,operation=store --measure p95
+  tidemark cube last --by entity,operation --rollup --format csv
+  tidemark cube performance.log --format published
+  tidemark cube last --format postgres | psql feedmetrics")]
+pub struct CubeArguments {
+    /// Run directories, names of some in runs/, `last`; files of log lines, or - for standard input
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    /// Dimensions, the coarsest first [default: minute,entity,operation,source; of files date,entity,operation]
+    #[arg(long, value_name = "DIMENSION,…", value_delimiter = ',', value_parser = dimension)]
+    pub by: Vec<Dimension>,
+    /// What operations must be, like entity=Outbound|Inbound,minute>=5 (repeatable)
+    #[arg(long = "where", value_name = "FILTER,…", value_delimiter = ',', value_parser = Filter::parse)]
+    pub filters: Vec<Filter>,
+    /// Measures [default: all]
+    #[arg(long = "measure", value_name = "MEASURE,…", value_delimiter = ',', value_parser = measure)]
+    pub measures: Vec<Measure>,
+    /// The dimension whose values are columns [default: run, of several runs and one measure]
+    #[arg(long, value_name = "DIMENSION", value_parser = dimension)]
+    pub across: Option<Dimension>,
+    /// Sums, too: over the last dimension, the last two, all
+    #[arg(long)]
+    pub rollup: bool,
+    /// Take what lies outside the measured window, too; times count from the begin of the run
+    #[arg(long)]
+    pub whole: bool,
+    /// Table, csv or json; published, the published line for each minute; postgres or mariadb, SQL that loads the published star schema
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = CubeFormat::Table, hide_possible_values = true)]
+    pub format: CubeFormat,
+    /// Months in log lines count from 1, not from 0
+    #[arg(long)]
+    pub months_from_one: bool,
+}
+
+/// What a cube is shown as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CubeFormat {
+    /// For a person
+    Table,
+    /// Comma-separated values
+    Csv,
+    /// A list of objects
+    Json,
+    /// The published line for each minute
+    Published,
+    /// The published star schema for PostgreSQL
+    Postgres,
+    /// The published star schema for MariaDB
+    Mariadb,
+}
+
+fn dimension(name: &str) -> Result<Dimension, String> {
+    let names = || Dimension::ALL.map(Dimension::name);
+    Dimension::named(name)
+        .ok_or_else(|| format!("there is no such dimension; there are {}", names().join(", ")))
+}
+
+fn measure(name: &str) -> Result<Measure, String> {
+    let found = Measure::ALL.into_iter().find(|measure| measure.name() == name);
+    found.ok_or_else(|| {
+        format!("there is no such measure; there are {}", Measure::ALL.map(Measure::name).join(", "))
+    })
 }
 
 /// `tidemark report`

@@ -15,6 +15,7 @@ mod carry_out;
 mod check;
 mod compare;
 mod crash;
+mod cube;
 mod failure;
 mod hit;
 mod output;
@@ -82,6 +83,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
+        Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Schema) => check::schema(),
     };
     result.unwrap_or_else(end)

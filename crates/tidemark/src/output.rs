@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
 use tidemark_record::Run;
+use tidemark_report::cube::{self, Cube, Dimension, Measure};
 use tidemark_report::text::{self, Style};
 use tidemark_scenario::Secrets;
 
@@ -94,4 +95,12 @@ pub fn is_utf8() -> bool {
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
     locale.is_none_or(|locale| !matches!(locale.as_str(), "C" | "POSIX"))
+}
+
+/// A cube as wide as the terminal, or as its columns need where there is none.
+pub fn table(cube: &Cube, measures: &[Measure], across: Option<Dimension>) -> String {
+    let width =
+        tcgetwinsize(io::stdout()).map_or(usize::MAX, |size| usize::from(size.ws_col).max(PAGE_COLUMNS));
+    let lines = cube::table(cube, measures, across, width, "…");
+    lines.join("\n") + "\n"
 }

@@ -1,0 +1,139 @@
+//! Operations as a cube: what a system says that it did beside what the driver saw, by time, entity and operation.
+//!
+//! A cube has [dimensions](Dimension), by which it is cut up, and [measures](Measure) of what is in each cell. It is made of
+//! runs and of the published log lines, [at once](Cube::of), from every single operation: a percentile of two cells
+//! together is that of their operations, never a mean of two percentiles.
+
+mod cells;
+mod dimension;
+mod lines;
+mod measure;
+mod of_lines;
+mod of_run;
+mod show;
+mod star;
+
+use std::collections::BTreeMap;
+
+use tidemark_record::{RecordError, Run};
+
+pub use dimension::{Dimension, Filter, Value};
+pub use lines::{LogLines, Months};
+pub use measure::{Measure, Measured};
+pub use show::{csv, json, table};
+pub use star::{Dialect, published, star};
+
+use cells::Counts;
+
+/// What is asked of a cube.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// What the cells are told apart by, the first the coarsest.
+    pub by: Vec<Dimension>,
+    /// What a cell must be.
+    pub filters: Vec<Filter>,
+    /// Whether what lies outside the measured window belongs to it; times count from the begin of the run then.
+    pub whole: bool,
+    /// Whether there are sums, too: over the last dimension, over the last two, over all.
+    pub rollup: bool,
+}
+
+impl Query {
+    /// Whether a dimension is one of those that cells are told apart by, or that a filter asks for.
+    fn names(&self, dimension: Dimension) -> bool {
+        self.by.contains(&dimension) || self.filters.iter().any(|filter| filter.dimension == dimension)
+    }
+}
+
+/// Something that operations are read from.
+#[derive(Debug)]
+pub enum Input {
+    /// Runs which are one to the reader, such as the rounds of a comparison.
+    Runs(Vec<Run>),
+    /// A log.
+    Lines(LogLines),
+}
+
+/// Why there is no cube.
+#[derive(Debug)]
+pub enum CubeError {
+    /// A run cannot be read.
+    Record(RecordError),
+    /// What was asked for is not there, or does not fit.
+    Query(String),
+}
+
+impl std::fmt::Display for CubeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CubeError::Record(error) => error.fmt(f),
+            CubeError::Query(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for CubeError {}
+
+impl From<RecordError> for CubeError {
+    fn from(error: RecordError) -> Self {
+        CubeError::Record(error)
+    }
+}
+
+/// One cell: a value for each dimension asked for, and what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// In the order of [`Query::by`].
+    pub values: Vec<Value>,
+    /// Of all operations in it.
+    pub measured: Measured,
+}
+
+/// The cells that were asked for, in order of their values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cube {
+    /// The dimensions of each row.
+    pub by: Vec<Dimension>,
+    /// What there is.
+    pub rows: Vec<Row>,
+}
+
+impl Cube {
+    /// Reads what is asked for from inputs, each under its name.
+    ///
+    /// # Errors
+    /// An input cannot be read, or nothing in it is what a filter asks for.
+    pub fn of(inputs: &[(String, Input)], query: &Query) -> Result<Cube, CubeError> {
+        let mut all = Counts::default();
+        let mut filters = query.filters.clone();
+        // what the system did and what the driver saw are the same operations: only a reader who asks adds them up
+        if !query.names(Dimension::Source) {
+            filters.push(Filter::is(Dimension::Source, dimension::SERVICE));
+        }
+        let query = Query { filters, ..query.clone() };
+        let mut seen = dimension::Seen::default();
+        for (name, input) in inputs {
+            match input {
+                Input::Runs(runs) => {
+                    for run in runs {
+                        of_run::read(name, run, &query, &mut all, &mut seen)?;
+                    }
+                }
+                Input::Lines(lines) => of_lines::read(name, lines, &query, &mut all, &mut seen)?,
+            }
+        }
+        seen.check(&query.filters)?;
+        let mut cells: BTreeMap<Vec<Value>, cells::Cell> = std::mem::take(&mut all.cells);
+        if query.rollup {
+            cells::roll_up(&mut cells, query.by.len());
+        }
+        let row = |(values, cell): (Vec<Value>, cells::Cell)| {
+            let seconds = all.seconds(&query.by, &values);
+            Row { measured: cell.measured(seconds), values }
+        };
+        Ok(Cube { by: query.by.clone(), rows: cells.into_iter().map(row).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

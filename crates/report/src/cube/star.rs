@@ -1,0 +1,139 @@
+//! A cube in the published forms: its lines for each minute, and its star schema.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::cells::clock;
+use super::lines::{ENTITIES, OPERATIONS};
+use super::{Cube, CubeError, Dimension, Input, Measured, Query, Value};
+
+/// Whose SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB, and MySQL from 8 on.
+    MariaDb,
+}
+
+/// What happened within a minute: entity, operation, measures.
+type Minute = Vec<(String, String, Measured)>;
+
+/// Minutes by the clock: year, month from 0, day, hour, minute.
+fn minutes(inputs: &[(String, Input)], query: &Query) -> Result<BTreeMap<[i64; 5], Minute>, CubeError> {
+    let by = vec![Dimension::Date, Dimension::Entity, Dimension::Operation];
+    let query = Query { by, rollup: false, ..query.clone() };
+    let mut minutes: BTreeMap<[i64; 5], Minute> = BTreeMap::new();
+    for row in Cube::of(inputs, &query)?.rows {
+        let [Value::Text(date), entity, operation] = &row.values[..] else { continue };
+        // as it was written from the clock
+        let time = jiff::fmt::strtime::parse("%Y-%m-%d %H:%M", date).and_then(|time| time.to_datetime());
+        let time = time.and_then(|time| time.to_zoned(jiff::tz::TimeZone::UTC));
+        let time = time.map_err(|error| CubeError::Query(format!("{date}: {error}")))?;
+        let [year, month, day, hour, minute] = clock(time.timestamp().as_second());
+        let of_minute = minutes.entry([year, month - 1, day, hour, minute]).or_default();
+        of_minute.push((entity.to_string(), operation.to_string(), row.measured));
+    }
+    Ok(minutes)
+}
+
+fn ms(us: u64) -> u64 {
+    us / 1000
+}
+
+/// A line for each minute, as the published summaries have it: `2014-1-3 0:33`, a tab, and for each entity and operation
+/// `Outbound|post=20,11,20`: how many, upper median and 95th percentile in milliseconds. Months count from 0.
+///
+/// # Errors
+/// As for [`Cube::of`].
+pub fn published(inputs: &[(String, Input)], query: &Query) -> Result<String, CubeError> {
+    let mut out = String::new();
+    for ([year, month, day, hour, minute], operations) in minutes(inputs, query)? {
+        let operations: Vec<String> = operations
+            .iter()
+            .map(|(entity, operation, of)| {
+                format!("{entity}|{operation}={},{},{}", of.count, ms(of.median_us), ms(of.p95_us))
+            })
+            .collect();
+        let _ = writeln!(out, "{year}-{month}-{day} {hour}:{minute}\t{}", operations.join(":"));
+    }
+    Ok(out)
+}
+
+/// SQL that makes the published star schema (`timeperiod`, `entity`, `activity`, `fact`) where it is not there, and puts
+/// each minute in; `mode` is the median and `vigintile` the 95th percentile in milliseconds, as published. What is there
+/// for the same minute, entity and activity is replaced. Also the entities and operations that the schema has no number
+/// for; they are left out.
+///
+/// # Errors
+/// As for [`Cube::of`].
+pub fn star(
+    inputs: &[(String, Input)],
+    query: &Query,
+    dialect: Dialect,
+) -> Result<(String, Vec<String>), CubeError> {
+    let minutes = minutes(inputs, query)?;
+    let (serial, ignore, or_nothing) = match dialect {
+        Dialect::Postgres => ("serial", "", " ON CONFLICT DO NOTHING"),
+        Dialect::MariaDb => ("int AUTO_INCREMENT", " IGNORE", ""),
+    };
+    let or_replace = match dialect {
+        Dialect::Postgres => {
+            "ON CONFLICT (time_id, entity_id, activity_id) DO UPDATE SET throughput = excluded.throughput, \
+             mode = excluded.mode, vigintile = excluded.vigintile"
+        }
+        Dialect::MariaDb => {
+            "ON DUPLICATE KEY UPDATE throughput = VALUES(throughput), mode = VALUES(mode), \
+             vigintile = VALUES(vigintile)"
+        }
+    };
+    let mut out = format!(
+        "CREATE TABLE IF NOT EXISTS timeperiod (time_id {serial} PRIMARY KEY, year int NOT NULL, month int NOT NULL, \
+         day int NOT NULL, hour int NOT NULL, minute int NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS timeperiod_once ON timeperiod (year, month, day, hour, minute);
+CREATE TABLE IF NOT EXISTS entity (entity_id int PRIMARY KEY, name varchar(30) NOT NULL);
+CREATE TABLE IF NOT EXISTS activity (activity_id int PRIMARY KEY, name varchar(50) NOT NULL);
+CREATE TABLE IF NOT EXISTS fact (throughput int NOT NULL, mode int NOT NULL, vigintile int NOT NULL, \
+         activity_id int NOT NULL, entity_id int NOT NULL, time_id int NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS fact_once ON fact (time_id, entity_id, activity_id);
+START TRANSACTION;
+"
+    );
+    for (names, table) in [(&ENTITIES[..], "entity"), (&OPERATIONS[..], "activity")] {
+        let rows: Vec<String> = (1..).zip(names).map(|(id, name)| format!("({id}, '{name}')")).collect();
+        let _ = writeln!(
+            out,
+            "INSERT{ignore} INTO {table} ({table}_id, name) VALUES {}{or_nothing};",
+            rows.join(", ")
+        );
+    }
+    let mut unknown = Vec::new();
+    let int = |number: u64| number.min(i32::MAX as u64);
+    for ([year, month, day, hour, minute], operations) in minutes {
+        let _ = writeln!(
+            out,
+            "INSERT{ignore} INTO timeperiod (year, month, day, hour, minute) \
+             VALUES ({year}, {month}, {day}, {hour}, {minute}){or_nothing};"
+        );
+        for (entity, operation, of) in operations {
+            let id = |names: &[&str], name: &str| names.iter().position(|of| *of == name).map(|id| id + 1);
+            let (Some(entity_id), Some(activity_id)) = (id(&ENTITIES, &entity), id(&OPERATIONS, &operation))
+            else {
+                unknown.push(format!("{entity} {operation}"));
+                continue;
+            };
+            let (throughput, mode, vigintile) = (int(of.count), int(ms(of.median_us)), int(ms(of.p95_us)));
+            let _ = writeln!(
+                out,
+                "INSERT INTO fact (throughput, mode, vigintile, activity_id, entity_id, time_id) \
+                 SELECT {throughput}, {mode}, {vigintile}, {activity_id}, {entity_id}, time_id FROM timeperiod \
+                 WHERE year = {year} AND month = {month} AND day = {day} AND hour = {hour} AND minute = {minute} \
+                 {or_replace};"
+            );
+        }
+    }
+    out += "COMMIT;\n";
+    unknown.sort();
+    unknown.dedup();
+    Ok((out, unknown))
+}

@@ -1,0 +1,151 @@
+use super::*;
+use crate::test_run;
+
+fn log(text: &str) -> (String, Input) {
+    ("log".into(), Input::Lines(LogLines::read(text.as_bytes(), Months::FromZero).unwrap()))
+}
+
+fn twenty() -> String {
+    (1..=20).map(|ms| format!("2014|1|3|0|33|Outbound|post|{ms}\n")).collect()
+}
+
+fn query(by: &[Dimension], filters: &[&str]) -> Query {
+    let filters = filters.iter().map(|filter| Filter::parse(filter).unwrap()).collect();
+    Query { by: by.to_vec(), filters, ..Query::default() }
+}
+
+#[test]
+fn the_published_lines_give_the_published_numbers() {
+    let inputs = [log(&twenty())];
+    assert_eq!(published(&inputs, &Query::default()).unwrap(), "2014-1-3 0:33\tOutbound|post=20,11,20\n");
+    let cube = Cube::of(&inputs, &query(&[Dimension::Date, Dimension::Entity], &[])).unwrap();
+    assert_eq!(
+        csv(&cube, &[Measure::Count, Measure::Median, Measure::P95], None),
+        "date,entity,count,median_ms,p95_ms\n2014-02-03 00:33,Outbound,20,11,20\n"
+    );
+    assert_eq!(cube.rows[0].measured.throughput_per_s, 20.0 / 60.0);
+}
+
+#[test]
+fn a_sum_is_of_all_operations_and_covers_all_their_time() {
+    // one slow minute and one fast one: the median of both is no mean of two medians
+    let mut text = String::new();
+    for ms in [1, 1, 1, 1, 1, 1, 1, 1] {
+        text += &format!("2014|1|3|0|33|Outbound|post|{ms}\n");
+    }
+    text += "2014|1|3|0|34|Outbound|post|100\n2014|1|3|0|34|Outbound|store|7\n";
+    let by = [Dimension::Minute, Dimension::Operation];
+    let asked = Query { rollup: true, ..query(&by, &[]) };
+    let cube = Cube::of(&[log(&text)], &asked).unwrap();
+    let shown: Vec<String> = cube
+        .rows
+        .iter()
+        .map(|row| {
+            let of = row.measured;
+            format!(
+                "{} {}: {} {} {:.3}",
+                row.values[0], row.values[1], of.count, of.median_us, of.throughput_per_s
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "0 post: 8 1000 0.133",
+            "0 all: 8 1000 0.133",
+            "1 post: 1 100000 0.017",
+            "1 store: 1 7000 0.017",
+            "1 all: 2 100000 0.033",
+            "all all: 10 1000 0.083",
+        ]
+    );
+}
+
+#[test]
+fn filters_choose_and_tell_what_there_is() {
+    let text = "1000000,Outbound,post,5,200\n2500000,Outbound,post,7,503\n3000000,Inbound,store,9,200\n";
+    let count = |filters: &[&str]| {
+        Cube::of(&[log(text)], &query(&[], filters))
+            .map(|cube| cube.rows.iter().map(|row| row.measured.count).sum::<u64>())
+    };
+    assert_eq!(count(&[]).unwrap(), 3);
+    assert_eq!(count(&["entity=outbound"]).unwrap(), 2);
+    assert_eq!(count(&["status!=200"]).unwrap(), 1);
+    assert_eq!(count(&["second>=1", "second<2"]).unwrap(), 1);
+    assert_eq!(count(&["operation=store|post"]).unwrap(), 3);
+    let error = count(&["entity=Outbund"]).unwrap_err().to_string();
+    assert!(error.contains("Outbund") && error.contains("Inbound, Outbound"), "{error}");
+    for (text, reason) in [
+        ("entity", "is no filter"),
+        ("entiti=x", "no dimension"),
+        ("entity>x", "no order"),
+        ("minute=x", "whole number"),
+        ("second=", "no value"),
+        ("minute>=1|2", "several"),
+    ] {
+        let error = Filter::parse(text).unwrap_err();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+    let lines = Cube::of(&[log(&twenty())], &query(&[Dimension::Second], &[])).unwrap_err().to_string();
+    assert!(lines.contains("no second"), "{lines}");
+}
+
+#[test]
+fn a_dimension_across_stands_beside_itself() {
+    let text =
+        "1000000,Outbound,post,5000,200\n2000000,Outbound,store,7000,200\n61000000,Outbound,post,6000,200\n";
+    let cube = Cube::of(&[log(text)], &query(&[Dimension::Minute, Dimension::Operation], &[])).unwrap();
+    assert_eq!(csv(&cube, &[Measure::P95], Some(Dimension::Operation)), "minute,post,store\n0,5,7\n1,6,\n");
+    let lines = table(&cube, &[Measure::P95], Some(Dimension::Operation), 80, "…");
+    assert_eq!(lines, ["minute     post    store", "0        5.00ms   7.00ms", "1        6.00ms        -"]);
+    assert!(json(&cube, &[Measure::P95, Measure::Count]).contains("\"p95_ms\": 5"));
+}
+
+#[test]
+fn a_run_has_what_its_system_says_beside_what_the_driver_saw() {
+    let (temp, run) = test_run::airline();
+    let dir = temp.path();
+    let (start_us, _) = of_run_window(&run);
+    let mut writer = tidemark_record::OperationsWriter::create(dir).unwrap();
+    for n in 0..10_000u64 {
+        let operation = tidemark_record::Operation {
+            at_us: start_us + n % 1_000,
+            entity: "Outbound",
+            operation: if n % 2 == 0 { "store" } else { "post" },
+            duration_us: 1_000 + n,
+            status: 200,
+        };
+        writer.push(&operation).unwrap();
+    }
+    writer
+        .push(&tidemark_record::Operation {
+            at_us: 0,
+            entity: "Warm",
+            operation: "up",
+            duration_us: 1,
+            status: 200,
+        })
+        .unwrap();
+    writer.finish().unwrap();
+    let inputs = [("a run".to_owned(), Input::Runs(vec![run]))];
+    let by = [Dimension::Source, Dimension::Entity, Dimension::Operation];
+    let cube = Cube::of(&inputs, &query(&by, &["source=service"])).unwrap();
+    let of = |row: &Row| (row.values[2].to_string(), row.measured.count, row.measured.median_us);
+    let warm = if start_us > 0 { 2 } else { 3 };
+    assert_eq!(cube.rows.len(), warm);
+    assert_eq!(of(&cube.rows[0]), ("post".into(), 5_000, 6_001));
+    assert_eq!(of(&cube.rows[1]), ("store".into(), 5_000, 6_000));
+    let both = Cube::of(&inputs, &query(&by, &[])).unwrap();
+    let driver = both.rows.iter().filter(|row| row.values[0] == Value::Text("driver".into())).count();
+    assert!(driver > 0, "what the driver saw stands beside it");
+    let all = Cube::of(&inputs, &query(&[], &[])).unwrap();
+    assert!(
+        all.rows[0].measured.count >= 10_000 && all.rows[0].measured.count <= 10_001,
+        "what is counted twice is not added up"
+    );
+}
+
+fn of_run_window(run: &Run) -> (u64, u64) {
+    let measured = run.manifest.phases.iter().filter(|phase| phase.measured);
+    (measured.clone().map(|p| p.start_us).min().unwrap_or(0), measured.map(|p| p.end_us).max().unwrap_or(0))
+}

@@ -1,0 +1,142 @@
+//! `tidemark cube`: what a system says that it did, cut up.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use tidemark_record::{ComparedRuns, Comparison, Part, RUNS_DIR, resolve};
+use tidemark_report::cube::{self, Cube, Dialect, Dimension, Input, LogLines, Measure, Months, Query};
+
+use crate::args::{CubeArguments, CubeFormat};
+use crate::failure::Failure;
+use crate::{carry_out, output};
+
+/// Prints the cells that are asked for.
+pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
+    let months = if arguments.months_from_one { Months::FromOne } else { Months::FromZero };
+    let mut inputs = Vec::new();
+    for name in &arguments.runs {
+        inputs.extend(read(name, months)?);
+    }
+    tell_apart(&mut inputs);
+    let query = query(arguments, &inputs);
+    let measures =
+        if arguments.measures.is_empty() { Measure::ALL.to_vec() } else { arguments.measures.clone() };
+    let across = match arguments.across {
+        Some(across) if !query.by.contains(&across) => {
+            let reason = format!("--across {}: it is not one of --by", across.name());
+            return Err(Failure::usage(reason));
+        }
+        None if inputs.len() > 1 && measures.len() == 1 => Some(Dimension::Run),
+        across => across,
+    };
+    let wrong = |error: cube::CubeError| Failure::usage(error.to_string());
+    let text = match arguments.format {
+        CubeFormat::Published => cube::published(&inputs, &query).map_err(wrong)?,
+        CubeFormat::Postgres => star(&inputs, &query, Dialect::Postgres)?,
+        CubeFormat::Mariadb => star(&inputs, &query, Dialect::MariaDb)?,
+        form => {
+            let cube = Cube::of(&inputs, &query).map_err(wrong)?;
+            if cube.rows.is_empty() {
+                output::remark("no operation is what was asked for");
+            }
+            match form {
+                CubeFormat::Csv => cube::csv(&cube, &measures, across),
+                CubeFormat::Json => cube::json(&cube, &measures),
+                _ => output::table(&cube, &measures, across),
+            }
+        }
+    };
+    output::print(&text)?;
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+fn star(inputs: &[(String, Input)], query: &Query, dialect: Dialect) -> Result<String, Failure> {
+    let (sql, unknown) =
+        cube::star(inputs, query, dialect).map_err(|error| Failure::usage(error.to_string()))?;
+    if !unknown.is_empty() {
+        output::remark(&format!(
+            "left out, as the published schema has no number for them: {}",
+            unknown.join(", ")
+        ));
+    }
+    Ok(sql)
+}
+
+/// What is asked for, where nothing is said in the usual way.
+fn query(arguments: &CubeArguments, inputs: &[(String, Input)]) -> Query {
+    let only_lines = inputs.iter().all(|(_, input)| matches!(input, Input::Lines(_)));
+    let mut by = match arguments.by.is_empty() {
+        false => arguments.by.clone(),
+        true if only_lines => vec![Dimension::Date, Dimension::Entity, Dimension::Operation],
+        true => vec![Dimension::Minute, Dimension::Entity, Dimension::Operation, Dimension::Source],
+    };
+    // several runs are never added up in silence
+    if inputs.len() > 1 && !by.contains(&Dimension::Run) {
+        by.insert(0, Dimension::Run);
+    }
+    let mut once = Vec::new();
+    by.retain(|dimension| {
+        let is_new = !once.contains(dimension);
+        once.push(*dimension);
+        is_new
+    });
+    Query { by, filters: arguments.filters.clone(), whole: arguments.whole, rollup: arguments.rollup }
+}
+
+/// A run, the variants of a comparison, or a log.
+fn read(name: &str, months: Months) -> Result<Vec<(String, Input)>, Failure> {
+    if name == "-" || Path::new(name).is_file() {
+        return Ok(vec![(name.to_owned(), Input::Lines(lines(name, months)?))]);
+    }
+    let dir = resolve(name, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
+    if !Comparison::is_at(&dir) {
+        let run = carry_out::open(&dir)?;
+        let shown = run.manifest.id.clone();
+        return Ok(vec![(if shown.is_empty() { file_name(&dir) } else { shown }, Input::Runs(vec![run]))]);
+    }
+    let compared = ComparedRuns::open(&dir).map_err(|error| Failure::usage(error.to_string()))?;
+    // operations compare where all have the same to do
+    let has_equal = compared.comparison.runs.iter().any(|run| run.part == Part::EqualRate);
+    let part = if has_equal { Part::EqualRate } else { Part::OwnLoad };
+    let variants = (0..).zip(&compared.comparison.variants);
+    let of = |(variant, name): (usize, &String)| {
+        (name.clone(), Input::Runs(compared.of(variant, part).cloned().collect()))
+    };
+    Ok(variants.map(of).collect())
+}
+
+fn lines(name: &str, months: Months) -> Result<LogLines, Failure> {
+    let read = match name {
+        "-" => LogLines::read(io::stdin().lock(), months),
+        path => File::open(path).and_then(|file| LogLines::read(BufReader::new(file), months)),
+    };
+    let log = read.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    for (number, reason) in &log.reasons {
+        output::remark(&format!("{name}:{number}: skipped: {reason}"));
+    }
+    if log.skipped > log.reasons.len() as u64 {
+        output::remark(&format!("{name}: {} lines were skipped in all", log.skipped));
+    }
+    if log.is_empty() {
+        return Err(Failure::usage(format!(
+            "{name} has no line that is understood: year|month|day|hour|minute|entity|operation|milliseconds"
+        )));
+    }
+    Ok(log)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Gives inputs of one name a number.
+fn tell_apart(inputs: &mut [(String, Input)]) {
+    let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
+    for (n, (name, _)) in inputs.iter_mut().enumerate() {
+        let before = names[..n].iter().filter(|other| *other == name).count();
+        if before > 0 {
+            *name = format!("{name} #{}", before + 1);
+        }
+    }
+}
