@@ -1,0 +1,13 @@
+-- What the systems of all runs in runs/ say that they did, for each run, entity and operation:
+--   duckdb -csv < docs/examples/cube.sql
+SELECT
+    parse_path(filename)[-2] AS run,
+    entity,
+    operation,
+    count(*) AS count,
+    count(*) FILTER (status >= 400) AS errors,
+    quantile_disc(duration_us, 0.5) / 1000 AS median_ms,
+    quantile_disc(duration_us, 0.95) / 1000 AS p95_ms
+FROM read_parquet('runs/*/operations.parquet', filename = true)
+GROUP BY ALL
+ORDER BY ALL;
