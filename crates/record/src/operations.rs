@@ -1,5 +1,7 @@
 //! `operations.parquet`: what the system itself says that it did, an operation a row.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::error::RecordError;
@@ -69,7 +71,8 @@ pub struct Kinds {
     pub operations: Vec<String>,
 }
 
-/// Reads a run's operations, of which there may be many millions, piece by piece.
+/// Reads a run's operations, of which there may be many millions, piece by piece. One is for one thread: places in the
+/// file are the open file's.
 pub struct OperationsReader {
     groups: Groups,
 }
@@ -81,10 +84,23 @@ impl OperationsReader {
     /// It is damaged.
     pub fn open(run_dir: &Path) -> Result<Option<Self>, RecordError> {
         let path = run_dir.join(OPERATIONS);
-        if !path.exists() {
+        // a link to nowhere is there, and cannot be read
+        if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(None);
         }
         Ok(Some(OperationsReader { groups: Groups::open(&path, &OPERATIONS_FIELDS)? }))
+    }
+
+    /// When the last of them was over, microseconds since the run began.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn last_us(&self) -> Result<Option<u64>, RecordError> {
+        let mut last = None;
+        for piece in 0..self.pieces() {
+            last = last.max(self.groups.read(piece)?.ints("at_us")?.into_iter().max());
+        }
+        Ok(last)
     }
 
     /// In how many pieces it is.

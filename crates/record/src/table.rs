@@ -24,6 +24,9 @@ const GROUP_ROWS: usize = 8_192;
 /// More would look like a leak for as long, and compress no better.
 const GROUP_BYTES: usize = 128 << 10;
 
+/// Most different values of a column of which there are few.
+const CODES_MAX: usize = 4_096;
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -417,6 +420,10 @@ impl Table {
                 return Ok(code);
             }
             let text = value.as_utf8().map_err(|e| damaged(&self.path, format!("column {name}: {e}")))?;
+            if known.len() >= CODES_MAX {
+                let reason = format!("column {name} has more than {CODES_MAX} different values");
+                return Err(damaged(&self.path, reason));
+            }
             known.push(text.to_owned());
             Ok(known.len() - 1)
         };

@@ -20,6 +20,8 @@ use resample::{Bounds, MEASURES, Measure, ROUNDS_MIN, Round};
 
 /// The process whose CPU time is compared.
 const SYSTEM: &str = "system";
+/// The process that drives.
+const DRIVER: &str = "driver";
 /// A ratio that is nearer to 1 than this is no difference, however sure it is.
 const FLOOR: f64 = 0.02;
 
@@ -78,6 +80,9 @@ pub struct Figures {
     pub system_cpu_share: Option<f64>,
     /// Most memory of the system, bytes; null where it was not started here.
     pub system_rss_bytes_max: Option<u64>,
+    /// What each store that was started took, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stores: BTreeMap<String, StoreFigures>,
     /// CPU time of the driver for each request, microseconds.
     pub driver_cpu_us_per_request: f64,
     /// Where its runs are.
@@ -87,6 +92,17 @@ pub struct Figures {
     pub(crate) curve: Vec<(f64, u64)>,
     #[serde(skip)]
     by_round: Vec<Round>,
+}
+
+/// What a store took, all nodes and rounds together.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct StoreFigures {
+    /// CPU time for each request to the system, microseconds.
+    pub cpu_us_per_request: f64,
+    /// Mean CPU use in cores.
+    pub cpu_share: f64,
+    /// Most memory, bytes.
+    pub rss_bytes_max: u64,
 }
 
 /// How one variant compares to the first.
@@ -200,6 +216,14 @@ impl Figures {
             each.collect::<Option<Vec<f64>>>()
         };
         let per_request = |cpu_s: f64| cpu_s * 1e6 / requests.max(1) as f64;
+        let mut stores: BTreeMap<String, StoreFigures> = BTreeMap::new();
+        let processes = summaries.iter().flat_map(|summary| &summary.processes);
+        for process in processes.filter(|process| process.name != SYSTEM && process.name != DRIVER) {
+            let of = stores.entry(process.name.clone()).or_default();
+            of.cpu_us_per_request += per_request(process.cpu_s);
+            of.cpu_share += process.cpu_s / measured_s;
+            of.rss_bytes_max = of.rss_bytes_max.max(process.rss_bytes_max);
+        }
         let system_cpu_s = system(&|process| process.cpu_s).map(|all| all.iter().sum::<f64>());
         Ok(Figures {
             name: name.to_owned(),
@@ -215,6 +239,7 @@ impl Figures {
             system_cpu_share: system_cpu_s.map(|cpu_s| cpu_s / measured_s),
             system_rss_bytes_max: system(&|process| process.rss_bytes_max as f64)
                 .map(|all| all.into_iter().fold(0.0, f64::max) as u64),
+            stores,
             driver_cpu_us_per_request: per_request(total(&|summary| summary.driver.cpu_s)),
             run_dirs: runs.iter().map(|(_, run)| run.dir.display().to_string()).collect(),
             curve: curve(all),

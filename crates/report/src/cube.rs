@@ -5,6 +5,7 @@
 //! together is that of their operations, never a mean of two percentiles.
 
 mod cells;
+mod clock;
 mod dimension;
 mod lines;
 mod measure;
@@ -96,6 +97,8 @@ pub struct Cube {
     pub by: Vec<Dimension>,
     /// What there is.
     pub rows: Vec<Row>,
+    /// Inputs whose system told of no operation.
+    pub silent: Vec<String>,
 }
 
 impl Cube {
@@ -112,15 +115,26 @@ impl Cube {
         }
         let query = Query { filters, ..query.clone() };
         let mut seen = dimension::Seen::default();
+        let mut silent = Vec::new();
         for (name, input) in inputs {
             match input {
                 Input::Runs(runs) => {
+                    let mut told = runs.is_empty();
                     for run in runs {
-                        of_run::read(name, run, &query, &mut all, &mut seen)?;
+                        told |= of_run::read(name, run, &query, &mut all, &mut seen)?;
+                    }
+                    if !told {
+                        silent.push(name.clone());
                     }
                 }
                 Input::Lines(lines) => of_lines::read(name, lines, &query, &mut all, &mut seen)?,
             }
+        }
+        if silent.len() == inputs.len() && all.cells.is_empty() {
+            return Err(CubeError::Query(format!(
+                "{}: the system told of no operations; --where source=driver shows what the driver saw",
+                silent.join(", ")
+            )));
         }
         seen.check(&query.filters)?;
         let mut cells: BTreeMap<Vec<Value>, cells::Cell> = std::mem::take(&mut all.cells);
@@ -131,7 +145,7 @@ impl Cube {
             let seconds = all.seconds(&query.by, &values);
             Row { measured: cell.measured(seconds), values }
         };
-        Ok(Cube { by: query.by.clone(), rows: cells.into_iter().map(row).collect() })
+        Ok(Cube { by: query.by.clone(), rows: cells.into_iter().map(row).collect(), silent })
     }
 }
 

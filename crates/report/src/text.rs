@@ -163,7 +163,7 @@ impl Text {
 }
 
 /// What came from files and servers must not steer the terminal.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

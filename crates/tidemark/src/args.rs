@@ -201,7 +201,7 @@ Examples:
   tidemark cube runs/a runs/b --by minute --where entity=Outbound,operation=store --measure p95
   tidemark cube last --by entity,operation --rollup --format csv
   tidemark cube performance.log --format published
-  tidemark cube last --format postgres | psql feedmetrics")]
+  tidemark cube last --format postgres | psql -v ON_ERROR_STOP=1 feedmetrics")]
 pub struct CubeArguments {
     /// Run directories, names of some in runs/, `last`; files of log lines, or - for standard input
     #[arg(value_name = "RUN", required = true)]

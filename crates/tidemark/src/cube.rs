@@ -14,6 +14,19 @@ use crate::{carry_out, output};
 /// Prints the cells that are asked for.
 pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
     let months = if arguments.months_from_one { Months::FromOne } else { Months::FromZero };
+    let is_published =
+        matches!(arguments.format, CubeFormat::Published | CubeFormat::Postgres | CubeFormat::Mariadb);
+    let is_shaped = !arguments.by.is_empty()
+        || !arguments.measures.is_empty()
+        || arguments.across.is_some()
+        || arguments.rollup;
+    if is_published && is_shaped {
+        let reason = "the published forms have their own dimensions and measures; leave --by, --measure, --across and --rollup out";
+        return Err(Failure::usage(reason));
+    }
+    if arguments.format == CubeFormat::Json && arguments.across.is_some() {
+        return Err(Failure::usage("--across is for tables and csv; JSON has an object for each cell"));
+    }
     let mut inputs = Vec::new();
     for name in &arguments.runs {
         inputs.extend(read(name, months)?);
@@ -37,6 +50,9 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
         CubeFormat::Mariadb => star(&inputs, &query, Dialect::MariaDb)?,
         form => {
             let cube = Cube::of(&inputs, &query).map_err(wrong)?;
+            for name in &cube.silent {
+                output::remark(&format!("{name}: its system told of no operations"));
+            }
             if cube.rows.is_empty() {
                 output::remark("no operation is what was asked for");
             }
@@ -86,7 +102,12 @@ fn query(arguments: &CubeArguments, inputs: &[(String, Input)]) -> Query {
 
 /// A run, the variants of a comparison, or a log.
 fn read(name: &str, months: Months) -> Result<Vec<(String, Input)>, Failure> {
-    if name == "-" || Path::new(name).is_file() {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|extension| extension == "parquet") {
+        return Err(Failure::usage(format!("{name} is a file of a run; give the run's directory")));
+    }
+    // also a pipe
+    if name == "-" || (path.exists() && !path.is_dir()) {
         return Ok(vec![(name.to_owned(), Input::Lines(lines(name, months)?))]);
     }
     let dir = resolve(name, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;

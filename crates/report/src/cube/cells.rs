@@ -2,20 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use super::dimension::{self, Dimension, Filter, Value};
+use super::CubeError;
+use super::dimension::{Dimension, Filter, Value};
 use super::measure::{Measured, Precision, measure};
+
+const SECOND_US: i64 = 1_000_000;
+const MINUTE_US: i64 = 60 * SECOND_US;
+/// Most steps of time that filters are asked about: ten years of minutes, or two months of seconds.
+const STEPS_MAX: i64 = 6_000_000;
+/// Longest run, microseconds: a hundred years, so that sums of times stay within their type.
+const LENGTH_MAX_US: i64 = 100 * 365 * 24 * 60 * MINUTE_US;
 
 /// Operations of one cell.
 #[derive(Debug, Clone)]
 pub(super) struct Cell {
-    /// Durations in microseconds, and how often each; in order once [sorted](Cell::measured).
-    durations: Vec<(u32, u64)>,
+    /// Durations in microseconds, and how often each; in order once [tidied](Cell::tidy).
+    durations: Vec<(u64, u64)>,
     errors: u64,
     precision: Precision,
 }
 
 impl Cell {
-    pub(super) fn new(durations: Vec<(u32, u64)>, errors: u64, precision: Precision) -> Cell {
+    pub(super) fn new(durations: Vec<(u64, u64)>, errors: u64, precision: Precision) -> Cell {
         Cell { durations, errors, precision }
     }
 
@@ -25,7 +33,6 @@ impl Cell {
         if other.precision == Precision::Fine {
             self.precision = Precision::Fine;
         }
-        self.tidy();
     }
 
     /// In order, each duration once.
@@ -47,9 +54,9 @@ impl Cell {
 }
 
 /// Durations in ascending order with how often there is each, of those in any order.
-pub(super) fn counted(mut us: Vec<u32>) -> Vec<(u32, u64)> {
+pub(super) fn counted(mut us: Vec<u64>) -> Vec<(u64, u64)> {
     us.sort_unstable();
-    let mut counted: Vec<(u32, u64)> = Vec::new();
+    let mut counted: Vec<(u64, u64)> = Vec::new();
     for us in us {
         match counted.last_mut() {
             Some((last, times)) if *last == us => *times += 1,
@@ -59,12 +66,12 @@ pub(super) fn counted(mut us: Vec<u32>) -> Vec<(u32, u64)> {
     counted
 }
 
-/// All cells, and how long each covers.
+/// All cells, and the time of each input.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) cells: BTreeMap<Vec<Value>, Cell>,
-    /// Seconds by run and by the values of the dimensions of time.
-    covered: BTreeMap<(String, Vec<Value>), f64>,
+    /// By the name of the input, one for each of its runs.
+    pub(super) spans: Vec<(String, Span)>,
 }
 
 impl Counts {
@@ -75,113 +82,160 @@ impl Counts {
         }
     }
 
-    pub(super) fn cover(&mut self, run: &str, times: Vec<Value>, seconds: f64) {
-        *self.covered.entry((run.to_owned(), times)).or_default() += seconds;
-    }
-
     /// How many seconds a cell covers.
     pub(super) fn seconds(&self, by: &[Dimension], values: &[Value]) -> f64 {
-        let run = by.iter().zip(values).find(|(of, _)| **of == Dimension::Run).map(|(_, value)| value);
-        let times: Vec<&Value> =
-            by.iter().zip(values).filter(|(of, _)| of.is_time()).map(|(_, value)| value).collect();
-        let of_cell = |((name, covered), _): &(&(String, Vec<Value>), &f64)| {
-            let same_run = match run {
-                Some(Value::Text(run)) => run == name,
-                _ => true,
-            };
-            same_run && times.iter().zip(covered).all(|(time, of)| **time == Value::All || *time == of)
+        let of_run = |name: &str| match by.iter().zip(values).find(|(of, _)| **of == Dimension::Run) {
+            Some((_, Value::Text(run))) => run == name,
+            _ => true,
         };
-        // one whose times are all known is found at once
-        if let Some(Value::Text(run)) = run
-            && times.iter().all(|time| **time != Value::All)
-        {
-            let key = (run.clone(), times.into_iter().cloned().collect());
-            return self.covered.get(&key).copied().unwrap_or(0.0);
-        }
-        self.covered.iter().filter(of_cell).map(|(_, seconds)| seconds).sum()
+        let times: Vec<(Dimension, &Value)> =
+            by.iter().copied().zip(values).filter(|(of, _)| of.is_time()).collect();
+        self.spans.iter().filter(|(name, _)| of_run(name)).map(|(_, span)| span.seconds(&times)).sum()
     }
 }
 
 /// Adds the sums: over the last dimension, over the last two, over all.
 pub(super) fn roll_up(cells: &mut BTreeMap<Vec<Value>, Cell>, dimensions: usize) {
-    let mut sums: BTreeMap<Vec<Value>, Vec<Cell>> = BTreeMap::new();
-    for (values, cell) in &*cells {
+    let mut sums: BTreeMap<Vec<Value>, Cell> = BTreeMap::new();
+    for (values, cell) in cells.iter_mut() {
+        // what is in order already is merged as that
+        cell.tidy();
         for kept in 0..dimensions {
             let mut of_sum = values.clone();
             of_sum[kept..].fill(Value::All);
-            sums.entry(of_sum).or_default().push(cell.clone());
-        }
-    }
-    for (values, parts) in sums {
-        let mut parts = parts.into_iter();
-        let Some(mut sum) = parts.next() else { continue };
-        for part in parts {
-            sum.durations.extend(part.durations);
-            sum.errors += part.errors;
-            if part.precision == Precision::Fine {
-                sum.precision = Precision::Fine;
+            match sums.entry(of_sum) {
+                std::collections::btree_map::Entry::Occupied(mut sum) => sum.get_mut().add(cell.clone()),
+                std::collections::btree_map::Entry::Vacant(free) => _ = free.insert(cell.clone()),
             }
         }
-        sum.tidy();
-        cells.insert(values, sum);
     }
+    cells.extend(sums);
 }
 
-/// The seconds of a run that are asked for, and where each lies.
+/// A step of time: all that is asked about it is the same for all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Step {
+    /// Of the finest dimension since the begin.
+    since_begin: i64,
+    /// Minutes by the clock, where these are asked for.
+    date: i64,
+}
+
+/// The time of a run or a log that is asked for.
+#[derive(Debug, Clone)]
 pub(super) struct Span {
-    /// When the first second begins by the clock, seconds since 1970.
-    since_1970_s: i64,
-    /// For each second, the part of it that belongs to the run; 0 where a filter leaves it out.
-    parts: Vec<f64>,
-    /// What cells are told apart by that is about time.
+    /// Its begin by the clock, microseconds since 1970.
+    begin_us: i64,
+    length_us: i64,
+    /// What is asked of its time.
     by: Vec<Dimension>,
-    /// Seconds for which all of these are the same.
-    pub(super) step_s: i64,
+    filters: Vec<Filter>,
+    /// How long the finest of these is that counts from the begin, seconds; the whole span where none does.
+    finest_s: i64,
+    has_date: bool,
 }
 
 impl Span {
-    /// Of `length_s` seconds from then on.
-    pub(super) fn new(since_1970_s: i64, length_s: f64, by: &[Dimension], filters: &[Filter]) -> Span {
+    /// Of so long from then on.
+    ///
+    /// # Errors
+    /// It is too long for what is asked.
+    pub(super) fn new(
+        begin_us: i64,
+        length_us: i64,
+        by: &[Dimension],
+        filters: &[Filter],
+    ) -> Result<Span, CubeError> {
         let by: Vec<Dimension> = by.iter().copied().filter(|dimension| dimension.is_time()).collect();
         let filters: Vec<Filter> =
             filters.iter().filter(|filter| filter.dimension.is_time()).cloned().collect();
-        let mut span = Span { since_1970_s, parts: Vec::new(), by: by.clone(), step_s: 1 };
-        // minutes by the clock begin elsewhere than those of the run
-        if filters.is_empty() && !by.contains(&Dimension::Date) {
-            span.step_s = by.iter().filter_map(|of| of.seconds()).min().unwrap_or(i64::MAX);
+        let asked = || by.iter().copied().chain(filters.iter().map(|filter| filter.dimension));
+        let finest_s = asked().filter_map(Dimension::seconds).min().unwrap_or(i64::MAX);
+        let has_date = asked().any(|dimension| dimension == Dimension::Date);
+        let step_us = finest_s.min(if has_date { 60 } else { i64::MAX }).saturating_mul(SECOND_US);
+        if length_us > LENGTH_MAX_US || (!filters.is_empty() && length_us / step_us > STEPS_MAX) {
+            let hours = length_us / (60 * MINUTE_US);
+            return Err(CubeError::Query(format!(
+                "{hours} hours are too long for what is asked of their time"
+            )));
         }
-        let seconds = length_s.ceil().max(0.0) as i64;
-        span.parts = (0..seconds)
-            .map(|second| {
-                let lets = |filter: &Filter| filter.lets(&span.value(filter.dimension, second));
-                if filters.iter().all(lets) { (length_s - second as f64).min(1.0) } else { 0.0 }
-            })
-            .collect();
-        span
+        Ok(Span { begin_us, length_us, by, filters, finest_s, has_date })
     }
 
-    fn value(&self, dimension: Dimension, second: i64) -> Value {
+    /// The nearest moment within it.
+    pub(super) fn within(&self, at_us: i64) -> i64 {
+        at_us.clamp(0, (self.length_us - 1).max(0))
+    }
+
+    /// Where a moment lies, microseconds since the begin; nothing where it is not asked for.
+    pub(super) fn step(&self, at_us: i64) -> Option<Step> {
+        let step = Step {
+            since_begin: at_us.div_euclid(SECOND_US).div_euclid(self.finest_s),
+            date: if self.has_date { self.begin_us.saturating_add(at_us).div_euclid(MINUTE_US) } else { 0 },
+        };
+        ((0..self.length_us).contains(&at_us) && self.lets(step)).then_some(step)
+    }
+
+    /// The number of a step in a dimension.
+    fn number(&self, dimension: Dimension, step: Step) -> i64 {
         match dimension.seconds() {
-            Some(seconds) => Value::Number(second.div_euclid(seconds)),
-            None => Value::Text(minute_by_the_clock(self.since_1970_s + second)),
+            Some(seconds) => step.since_begin.saturating_mul(self.finest_s).div_euclid(seconds),
+            None => step.date,
         }
     }
 
-    /// Whether a second is asked for.
-    pub(super) fn has(&self, second: i64) -> bool {
-        usize::try_from(second).ok().and_then(|second| self.parts.get(second)).is_some_and(|part| *part > 0.0)
+    fn lets(&self, step: Step) -> bool {
+        self.filters.iter().all(|filter| filter.lets_time(self.number(filter.dimension, step)))
     }
 
     /// The values of the dimensions of time, in their order.
-    pub(super) fn times(&self, second: i64) -> Vec<Value> {
-        self.by.iter().map(|dimension| self.value(*dimension, second)).collect()
+    pub(super) fn times(&self, step: Step) -> Vec<Value> {
+        let value = |dimension: &Dimension| match dimension {
+            Dimension::Date => Value::Date(step.date),
+            of => Value::Number(self.number(*of, step)),
+        };
+        self.by.iter().map(value).collect()
     }
 
-    /// Tells how long each cell covers.
-    pub(super) fn cover(&self, run: &str, counts: &mut Counts) {
-        for (second, part) in (0..).zip(&self.parts).filter(|(_, part)| **part > 0.0) {
-            counts.cover(run, self.times(second), *part);
+    /// How long a cell with these times covers.
+    fn seconds(&self, times: &[(Dimension, &Value)]) -> f64 {
+        let (mut from, mut to) = (0, self.length_us);
+        for (dimension, value) in times {
+            let (begin, length) = match (value, dimension.seconds()) {
+                (Value::Number(number), Some(seconds)) => {
+                    (number.saturating_mul(seconds * SECOND_US), seconds * SECOND_US)
+                }
+                (Value::Date(minute), _) => {
+                    (minute.saturating_mul(MINUTE_US).saturating_sub(self.begin_us), MINUTE_US)
+                }
+                _ => continue,
+            };
+            from = from.max(begin);
+            to = to.min(begin.saturating_add(length));
         }
+        if self.filters.is_empty() {
+            return (to - from).max(0) as f64 / 1e6;
+        }
+        let mut covered = 0;
+        while from < to {
+            let next = self.next(from).min(to);
+            if self.step(from).is_some() {
+                covered += next - from;
+            }
+            from = next;
+        }
+        covered as f64 / 1e6
+    }
+
+    /// When the step that a moment lies in ends.
+    fn next(&self, at_us: i64) -> i64 {
+        let finest_us = self.finest_s.saturating_mul(SECOND_US);
+        let of_begin = (at_us / finest_us + 1).saturating_mul(finest_us);
+        let of_date = match self.has_date {
+            true => ((self.begin_us + at_us).div_euclid(MINUTE_US) + 1) * MINUTE_US - self.begin_us,
+            false => i64::MAX,
+        };
+        of_begin.min(of_date)
     }
 }
 
@@ -193,22 +247,4 @@ pub(super) fn values(by: &[Dimension], times: &[Value], text: impl Fn(Dimension)
         false => Value::Text(text(*dimension)),
     };
     by.iter().map(value).collect()
-}
-
-/// `2026-01-31 14:05`, UTC.
-pub(super) fn minute_by_the_clock(since_1970_s: i64) -> String {
-    let [year, month, day, hour, minute] = clock(since_1970_s);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
-}
-
-/// Year, month from 1, day, hour and minute, UTC.
-pub(super) fn clock(since_1970_s: i64) -> [i64; 5] {
-    let time =
-        jiff::Timestamp::from_second(since_1970_s).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
-    [time.year().into(), time.month().into(), time.day().into(), time.hour().into(), time.minute().into()]
-}
-
-/// Whether filters let these through.
-pub(super) fn lets(filters: &[Filter], texts: &[(Dimension, &str)]) -> bool {
-    texts.iter().all(|(dimension, text)| dimension::lets(filters, *dimension, &Value::Text((*text).into())))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::CubeError;
+use super::{CubeError, clock};
 
 /// Where an operation was counted: by the system itself.
 pub(super) const SERVICE: &str = "service";
@@ -86,8 +86,10 @@ impl Dimension {
 /// A cell's value in one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
-    /// Of a time.
+    /// Seconds, minutes or hours since the begin.
     Number(i64),
+    /// A minute by the clock: minutes since 1970, UTC.
+    Date(i64),
     /// Of anything else.
     Text(String),
     /// All values together, in a sum.
@@ -98,6 +100,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Number(number) => number.fmt(f),
+            Value::Date(minute) => f.write_str(&clock::minute(*minute)),
             Value::Text(text) => f.write_str(text),
             Value::All => f.write_str("all"),
         }
@@ -125,18 +128,26 @@ const COMPARISONS: [(&str, Comparison); 6] = [
     ("=", Comparison::Is),
 ];
 
+/// What a value is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wanted {
+    Text(String),
+    /// From the first to before the second: a day is many minutes.
+    Range(i64, i64),
+}
+
 /// What a cell must be: `entity=Outbound|Inbound`, `minute>=5`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     /// Of which dimension it says so.
     pub dimension: Dimension,
     comparison: Comparison,
-    values: Vec<Value>,
+    wanted: Vec<Wanted>,
 }
 
 impl Filter {
     pub(super) fn is(dimension: Dimension, value: &str) -> Filter {
-        Filter { dimension, comparison: Comparison::Is, values: vec![Value::Text(value.into())] }
+        Filter { dimension, comparison: Comparison::Is, wanted: vec![Wanted::Text(value.into())] }
     }
 
     /// Reads one.
@@ -157,46 +168,54 @@ impl Filter {
         if is_order && !dimension.is_time() {
             return Err(format!("`{text}`: {} has no order; use = or !=", dimension.name()));
         }
-        let values: Vec<Value> = values
-            .split('|')
-            .map(|value| value.trim())
-            .map(|value| match (dimension.seconds(), value.parse()) {
-                (_, _) if value.is_empty() => Err(format!("`{text}` has no value: {how}")),
-                (Some(_), Ok(number)) => Ok(Value::Number(number)),
-                (Some(_), Err(_)) => Err(format!("`{text}`: {} is a whole number", dimension.name())),
-                (None, _) => Ok(Value::Text(value.to_owned())),
-            })
-            .collect::<Result<_, _>>()?;
-        if is_order && values.len() > 1 {
+        let wanted = |value: &str| match dimension {
+            _ if value.is_empty() => Err(format!("`{text}` has no value: {how}")),
+            Dimension::Date => clock::range(value)
+                .map(|(from, to)| Wanted::Range(from, to))
+                .ok_or_else(|| format!("`{text}`: a date is 2026-01-31 or 2026-01-31 14:05")),
+            _ if dimension.is_time() => {
+                match value.parse::<i64>().ok().and_then(|n| Some((n, n.checked_add(1)?))) {
+                    Some((from, to)) => Ok(Wanted::Range(from, to)),
+                    None => Err(format!("`{text}`: {} is a whole number", dimension.name())),
+                }
+            }
+            _ => Ok(Wanted::Text(value.to_owned())),
+        };
+        let wanted: Vec<Wanted> =
+            values.split('|').map(|value| wanted(value.trim())).collect::<Result<_, _>>()?;
+        if is_order && wanted.len() > 1 {
             return Err(format!("`{text}` has several values: only = and != take them"));
         }
-        Ok(Filter { dimension, comparison, values })
+        Ok(Filter { dimension, comparison, wanted })
     }
 
-    /// Whether it lets a value through.
-    pub(super) fn lets(&self, value: &Value) -> bool {
-        let against = |value: &Value, of: &Value| match (value, of) {
-            // what a person writes small is meant
-            (Value::Text(value), Value::Text(of)) if self.dimension != Dimension::Date => {
-                value.eq_ignore_ascii_case(of)
-            }
-            (value, of) => value == of,
+    /// Whether it lets a name through. Large and small letters are the same.
+    fn lets_text(&self, text: &str) -> bool {
+        let is =
+            |wanted: &Wanted| matches!(wanted, Wanted::Text(wanted) if wanted.eq_ignore_ascii_case(text));
+        self.wanted.iter().any(is) == (self.comparison == Comparison::Is)
+    }
+
+    /// Whether it lets a time through.
+    pub(super) fn lets_time(&self, time: i64) -> bool {
+        let of = |wanted: &Wanted| match *wanted {
+            Wanted::Range(from, to) => match self.comparison {
+                Comparison::Is | Comparison::IsNot => (from..to).contains(&time),
+                Comparison::Below => time < from,
+                Comparison::AtMost => time < to,
+                Comparison::Above => time >= to,
+                Comparison::AtLeast => time >= from,
+            },
+            Wanted::Text(_) => false,
         };
-        let first = &self.values[0];
-        match self.comparison {
-            Comparison::Is => self.values.iter().any(|of| against(value, of)),
-            Comparison::IsNot => !self.values.iter().any(|of| against(value, of)),
-            Comparison::Below => value < first,
-            Comparison::AtMost => value <= first,
-            Comparison::Above => value > first,
-            Comparison::AtLeast => value >= first,
-        }
+        self.wanted.iter().any(of) == (self.comparison != Comparison::IsNot)
     }
 }
 
-/// Whether every filter on this dimension lets a value through.
-pub(super) fn lets(filters: &[Filter], dimension: Dimension, value: &Value) -> bool {
-    filters.iter().filter(|filter| filter.dimension == dimension).all(|filter| filter.lets(value))
+/// Whether filters let these names through.
+pub(super) fn lets(filters: &[Filter], texts: &[(Dimension, &str)]) -> bool {
+    let of = |dimension: Dimension| filters.iter().filter(move |filter| filter.dimension == dimension);
+    texts.iter().all(|(dimension, text)| of(*dimension).all(|filter| filter.lets_text(text)))
 }
 
 /// What values were met, so that a filter that asks for something else can be told.
@@ -210,18 +229,22 @@ impl Seen {
         self.texts.insert((dimension, text.to_owned()));
     }
 
-    /// Whether each name that is asked for is there.
+    /// Whether each name that is asked for is there. What is not wanted need not be.
     pub(super) fn check(&self, filters: &[Filter]) -> Result<(), CubeError> {
-        for filter in filters.iter().filter(|filter| !filter.dimension.is_time()) {
+        let asking = |filter: &&Filter| filter.comparison == Comparison::Is && !filter.dimension.is_time();
+        for filter in filters.iter().filter(asking) {
             let there: Vec<_> = self.texts.iter().filter(|(of, _)| *of == filter.dimension).collect();
-            for value in &filter.values {
-                if there.iter().any(|(_, text)| text.eq_ignore_ascii_case(&value.to_string())) {
+            for wanted in &filter.wanted {
+                let Wanted::Text(wanted) = wanted else { continue };
+                if there.iter().any(|(_, text)| text.eq_ignore_ascii_case(wanted)) {
                     continue;
                 }
                 let names: Vec<&str> = there.iter().map(|(_, text)| text.as_str()).collect();
                 let there = if names.is_empty() { "none".into() } else { names.join(", ") };
                 let name = filter.dimension.name();
-                return Err(CubeError::Query(format!("no operation has {name}={value}; there are: {there}")));
+                return Err(CubeError::Query(format!(
+                    "no operation has {name}={wanted}; there are: {there}"
+                )));
             }
         }
         Ok(())

@@ -5,12 +5,22 @@
 
 use std::io::{self, BufRead};
 
+use crate::table::cut;
+use crate::text::clean;
+
 /// What operations are published to be about.
 pub(super) const ENTITIES: [&str; 4] = ["Friend", "Inbound", "Outbound", "Participant"];
 /// What operations are published to be.
 pub(super) const OPERATIONS: [&str; 5] = ["get", "load", "post", "search", "store"];
 /// Lines that are not understood and are told of.
 const TOLD_MAX: usize = 5;
+
+/// The last time that the calendar has, microseconds since 1970: the year 9999.
+const TIME_MAX_US: i64 = 253_402_207_200_000_000;
+/// A year, microseconds.
+const DURATION_MAX_US: i64 = 31_536_000_000_000;
+/// Most characters of a field that are shown.
+const SHOWN_MAX: usize = 60;
 
 /// What the first month of a year is in published lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +39,7 @@ pub(super) struct Line {
     pub(super) at_us: i64,
     pub(super) entity: String,
     pub(super) operation: String,
-    pub(super) duration_us: u32,
+    pub(super) duration_us: u64,
     pub(super) status: u16,
 }
 
@@ -59,7 +69,7 @@ impl LogLines {
                 break;
             }
             let text = String::from_utf8_lossy(&line);
-            let text = text.trim();
+            let text = text.trim_start_matches('\u{feff}').trim();
             if text.is_empty() {
                 continue;
             }
@@ -71,7 +81,7 @@ impl LogLines {
                 Err(reason) => {
                     log.skipped += 1;
                     if log.reasons.len() < TOLD_MAX {
-                        log.reasons.push((number, reason));
+                        log.reasons.push((number, clean(&reason)));
                     }
                 }
             }
@@ -97,10 +107,10 @@ fn parse(text: &str, months: Months) -> Result<(Line, bool), String> {
     match fields[..] {
         [at, entity, operation, duration, status] => {
             let line = Line {
-                at_us: number(at, "time", 0, i64::MAX)?,
+                at_us: number(at, "time", 0, TIME_MAX_US)?,
                 entity: entity.to_owned(),
                 operation: operation.to_owned(),
-                duration_us: number(duration, "duration", 0, u32::MAX.into())? as u32,
+                duration_us: number(duration, "duration", 0, DURATION_MAX_US)? as u64,
                 status: number(status, "status", 0, u16::MAX.into())? as u16,
             };
             Ok((line, false))
@@ -116,12 +126,12 @@ fn parse(text: &str, months: Months) -> Result<(Line, bool), String> {
                 .map_err(|_| format!("there is no day {day} in that month"))?;
             let time = date.at(hour, minute, 0, 0).to_zoned(jiff::tz::TimeZone::UTC);
             let time = time.map_err(|error| error.to_string())?;
-            let ms = number(duration, "duration", 0, i64::MAX)?;
+            let ms = number(duration, "duration", 0, DURATION_MAX_US / 1000)?;
             let line = Line {
                 at_us: time.timestamp().as_microsecond(),
                 entity: published_entity(entity)?,
                 operation: published_operation(operation)?,
-                duration_us: u32::try_from(ms.saturating_mul(1000)).unwrap_or(u32::MAX),
+                duration_us: ms as u64 * 1000,
                 status: 200,
             };
             Ok((line, true))
@@ -134,7 +144,7 @@ fn number(text: &str, what: &str, least: i64, most: i64) -> Result<i64, String> 
     match text.parse::<i64>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         Ok(number) => Err(format!("{what} {number} is not within {least} to {most}")),
-        Err(_) => Err(format!("{what} `{text}` is no whole number")),
+        Err(_) => Err(format!("{what} `{}` is no whole number", cut(text, SHOWN_MAX, "…"))),
     }
 }
 
@@ -147,13 +157,15 @@ fn published_entity(text: &str) -> Result<String, String> {
             || name.strip_suffix(['s', 'S']).is_some_and(|singular| singular.eq_ignore_ascii_case(entity))
     };
     let found = ENTITIES.iter().find(is).map(|&entity| entity.to_owned());
-    found.ok_or_else(|| format!("entity `{text}` is none of {}", ENTITIES.join(", ")))
+    found.ok_or_else(|| format!("entity `{}` is none of {}", cut(text, SHOWN_MAX, "…"), ENTITIES.join(", ")))
 }
 
 fn published_operation(text: &str) -> Result<String, String> {
     let found = OPERATIONS.iter().find(|operation| text.eq_ignore_ascii_case(operation));
     let found = found.map(|&operation| operation.to_owned());
-    found.ok_or_else(|| format!("operation `{text}` is none of {}", OPERATIONS.join(", ")))
+    found.ok_or_else(|| {
+        format!("operation `{}` is none of {}", cut(text, SHOWN_MAX, "…"), OPERATIONS.join(", "))
+    })
 }
 
 #[cfg(test)]
@@ -169,7 +181,7 @@ mod tests {
         let (line, minute_only) = one("2014|1|3|0|33|Outbound|post|20").unwrap();
         assert!(minute_only);
         assert_eq!(line.duration_us, 20_000);
-        assert_eq!(super::super::cells::minute_by_the_clock(line.at_us / 1_000_000), "2014-02-03 00:33");
+        assert_eq!(super::super::clock::minute(line.at_us / 60_000_000), "2014-02-03 00:33");
         for (entity, name) in [
             ("class feed.core.Friend", "Friend"),
             ("friends", "Friend"),
@@ -181,7 +193,7 @@ mod tests {
             assert_eq!((line.entity.as_str(), line.operation.as_str()), (name, "load"));
         }
         let (line, _) = parse("2014|02|03|00|33|outbound|post|1", Months::FromOne).unwrap();
-        assert_eq!(super::super::cells::minute_by_the_clock(line.at_us / 1_000_000), "2014-02-03 00:33");
+        assert_eq!(super::super::clock::minute(line.at_us / 60_000_000), "2014-02-03 00:33");
     }
 
     #[test]
@@ -203,6 +215,7 @@ mod tests {
             ("2014|1|3|0|33|Post|post|1", "entity `Post`"),
             ("2014|1|3|0|33|Outbound|delete|1", "operation `delete`"),
             ("99999999999999999999,a,b,1,200", "time"),
+            ("400000000000000000,a,b,1,200", "time"),
         ] {
             let error = one(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

@@ -107,38 +107,40 @@ pub(super) enum Precision {
     Coarse,
 }
 
-/// The first two digits.
-fn two_digits(us: u32) -> u32 {
-    let mut step = 1;
-    while us / step >= 100 {
-        step *= 10;
+/// The first two digits, and how many durations begin with these.
+fn two_digits(us: u64) -> (u64, u64) {
+    let mut width = 1;
+    while us / width >= 100 {
+        width *= 10;
     }
-    us / step * step
+    (us / width * width, width)
 }
 
 /// Of durations in ascending order, with how often there is each.
-pub(super) fn measure(sorted: &[(u32, u64)], errors: u64, seconds: f64, precision: Precision) -> Measured {
+pub(super) fn measure(sorted: &[(u64, u64)], errors: u64, seconds: f64, precision: Precision) -> Measured {
     let count: u64 = sorted.iter().map(|(_, times)| times).sum();
     if count == 0 {
         return Measured::default();
     }
-    let sum: f64 = sorted.iter().map(|&(us, times)| f64::from(us) * times as f64).sum();
+    let sum: f64 = sorted.iter().map(|&(us, times)| us as f64 * times as f64).sum();
     let at = |place: u64| {
         let mut before = 0;
         let found = sorted.iter().find(|(_, times)| {
             before += times;
             before > place
         });
-        found.map_or(0, |(us, _)| u64::from(*us))
+        found.map_or(0, |(us, _)| *us)
     };
-    let (mut mode, mut most) = (0, 0);
+    // steps become ten times as wide at each power of ten: what counts is how many there are for their width
+    let (mut mode, mut most) = (0, 0.0);
     let (mut step, mut of_step) = (0, 0);
     for &(us, times) in sorted {
-        let this = if precision == Precision::Fine { two_digits(us) } else { us };
+        let (this, width) = if precision == Precision::Fine { two_digits(us) } else { (us, 1) };
         of_step = if this == step { of_step + times } else { times };
         step = this;
-        if of_step > most {
-            (mode, most) = (step, of_step);
+        let density = of_step as f64 / width as f64;
+        if density > most {
+            (mode, most) = (step, density);
         }
     }
     Measured {
@@ -150,7 +152,7 @@ pub(super) fn measure(sorted: &[(u32, u64)], errors: u64, seconds: f64, precisio
         // in this order it cannot overflow
         p95_us: at((u128::from(count) * 95 / 100) as u64),
         p99_us: at((u128::from(count) * 99 / 100) as u64),
-        mode_us: mode.into(),
+        mode_us: mode,
     }
 }
 
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_published_twenty_lines_give_the_published_numbers() {
-        let lines: Vec<(u32, u64)> = (1..=20).map(|ms| (ms * 1000, 1)).collect();
+        let lines: Vec<(u64, u64)> = (1..=20).map(|ms| (ms * 1000, 1)).collect();
         let measured = measure(&lines, 0, 60.0, Precision::Coarse);
         assert_eq!((measured.count, measured.median_us, measured.p95_us), (20, 11_000, 20_000));
         assert_eq!((measured.mean_us, measured.p99_us, measured.mode_us), (10_500.0, 20_000, 1_000));
@@ -168,12 +170,16 @@ mod tests {
 
     #[test]
     fn the_mode_is_the_most_frequent_and_of_several_the_smallest() {
-        let mode = |values: &[(u32, u64)], precision| measure(values, 0, 1.0, precision).mode_us;
+        let mode = |values: &[(u64, u64)], precision| measure(values, 0, 1.0, precision).mode_us;
         let values = [(1_210, 1), (1_260, 2), (1_299, 2), (5_000, 3), (5_001, 1)];
         assert_eq!(mode(&values, Precision::Fine), 1_200);
         assert_eq!(mode(&values, Precision::Coarse), 5_000);
         assert_eq!(mode(&[(7, 1), (9, 1)], Precision::Fine), 7);
-        assert_eq!(two_digits(u32::MAX), 4_200_000_000);
+        // as many below 10 ms as above, within a tenth of the width
+        let ramp: Vec<(u64, u64)> =
+            (0..1_000).map(|n| (9_000 + n, 2)).chain((0..1_000).map(|n| (10_000 + n, 1))).collect();
+        assert_eq!(mode(&ramp, Precision::Fine), 9_000, "a wide step is no peak");
+        assert_eq!(two_digits(4_294_967_295), (4_200_000_000, 100_000_000));
         assert_eq!(measure(&[], 0, 1.0, Precision::Fine), Measured::default());
     }
 }

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::cells::{self, Cell, Counts, Span};
-use super::dimension::{Dimension, SERVICE, Seen};
+use super::dimension::{Dimension, SERVICE, Seen, lets};
 use super::lines::LogLines;
 use super::measure::Precision;
 use super::{CubeError, Query};
-
-/// Longest time from the first line to the last, in seconds: some ten years.
-const SPAN_MAX_S: i64 = 315_576_000;
 
 /// Adds the operations of a log to the cells. Its time begins with its first line.
 pub(super) fn read(
@@ -27,17 +24,11 @@ pub(super) fn read(
     // whole minutes, as that is what published lines know
     let step_us = if log.minutes_only { 60_000_000 } else { 1_000_000 };
     let first = log.lines.iter().map(|line| line.at_us).min().unwrap_or(0).div_euclid(step_us) * step_us;
-    let last = log.lines.iter().map(|line| line.at_us).max().map_or(first, |last| last.saturating_add(1));
-    let seconds = (last.saturating_sub(first) + step_us - 1).div_euclid(step_us) * (step_us / 1_000_000);
-    if seconds > SPAN_MAX_S {
-        return Err(CubeError::Query(format!("{name} has lines that are more than ten years apart")));
-    }
-    let span = Span::new(first.div_euclid(1_000_000), seconds as f64, &query.by, &query.filters);
-    if cells::lets(&query.filters, &[(Dimension::Run, name), (Dimension::Source, SERVICE)]) {
-        span.cover(name, counts);
-    }
+    let last = log.lines.iter().map(|line| line.at_us).max().unwrap_or(first);
+    let length_us = ((last - first) / step_us + 1) * step_us;
+    let span = Span::new(first, length_us, &query.by, &query.filters)?;
     let precision = if log.minutes_only { Precision::Coarse } else { Precision::Fine };
-    let mut found: BTreeMap<_, (Vec<u32>, u64)> = BTreeMap::new();
+    let mut found: BTreeMap<_, (Vec<u64>, u64)> = BTreeMap::new();
     for line in &log.lines {
         let status = line.status.to_string();
         let texts = [
@@ -48,17 +39,19 @@ pub(super) fn read(
             (Dimension::Status, status.as_str()),
         ];
         texts.iter().for_each(|(dimension, text)| seen.see(*dimension, text));
-        let second = (line.at_us - first).div_euclid(1_000_000);
-        if !cells::lets(&query.filters, &texts) || !span.has(second) {
+        let Some(step) = span.step(line.at_us - first).filter(|_| lets(&query.filters, &texts)) else {
             continue;
-        }
+        };
         let text = |dimension| {
             texts.iter().find(|(of, _)| *of == dimension).map_or("", |(_, text)| *text).to_owned()
         };
-        let values = cells::values(&query.by, &span.times(second), text);
+        let values = cells::values(&query.by, &span.times(step), text);
         let (durations, errors) = found.entry(values).or_default();
         durations.push(line.duration_us);
         *errors += u64::from(line.status >= 400);
+    }
+    if lets(&query.filters, &[(Dimension::Run, name), (Dimension::Source, SERVICE)]) {
+        counts.spans.push((name.to_owned(), span));
     }
     for (values, (durations, errors)) in found {
         counts.add(values, Cell::new(cells::counted(durations), errors, precision));

@@ -6,8 +6,8 @@ use std::thread;
 use jiff::Timestamp;
 use tidemark_record::{Kinds, OperationsReader, RecordError, Run};
 
-use super::cells::{self, Cell, Counts, Span};
-use super::dimension::{DRIVER, Dimension, SERVICE, Seen};
+use super::cells::{self, Cell, Counts, Span, Step};
+use super::dimension::{DRIVER, Dimension, SERVICE, Seen, lets};
 use super::measure::Precision;
 use super::{CubeError, Query};
 
@@ -19,59 +19,78 @@ const THREADS_MAX: usize = 8;
 /// A run under the name that it is shown by.
 struct Reading<'a> {
     name: &'a str,
+    run: &'a Run,
     query: &'a Query,
     /// What is asked for of it, microseconds since the run began.
     start_us: u64,
-    end_us: u64,
     span: Span,
 }
 
-/// Adds a run's operations to the cells.
+/// Adds a run's operations to the cells; whether its system told of any.
 pub(super) fn read(
     name: &str,
     run: &Run,
     query: &Query,
     counts: &mut Counts,
     seen: &mut Seen,
-) -> Result<(), CubeError> {
+) -> Result<bool, CubeError> {
     seen.see(Dimension::Run, name);
     seen.see(Dimension::Source, DRIVER);
-    if !cells::lets(&query.filters, &[(Dimension::Run, name)]) {
-        return Ok(());
-    }
     let operations = OperationsReader::open(&run.dir)?;
-    let (start_us, end_us) = window(run, query.whole);
-    let began: Option<Timestamp> = run.manifest.started_at.parse().ok();
-    let since_1970_s = began.map_or(0, |began| began.as_second()) + (start_us / 1_000_000) as i64;
-    let length_s = end_us.saturating_sub(start_us) as f64 / 1e6;
-    let span = Span::new(since_1970_s, length_s, &query.by, &query.filters);
-    let reading = Reading { name, query, start_us, end_us, span };
-    reading.span.cover(name, counts);
-    if let Some(operations) = &operations {
+    if operations.is_some() {
         seen.see(Dimension::Source, SERVICE);
-        reading.service(operations, counts, seen)?;
     }
-    reading.driver(run, counts, seen)?;
-    Ok(())
+    if !lets(&query.filters, &[(Dimension::Run, name)]) {
+        return Ok(operations.is_some());
+    }
+    let (start_us, end_us) = window(run, query.whole, operations.as_ref())?;
+    let reason = "run.json has a time that none can be";
+    let to_signed = |us: u64| i64::try_from(us).map_err(|_| CubeError::Query(format!("{name}: {reason}")));
+    let began = match run.manifest.started_at.parse::<Timestamp>() {
+        Ok(began) => began.as_microsecond(),
+        Err(_) if query.names(Dimension::Date) => {
+            return Err(CubeError::Query(format!("{name}: its run.json does not say when it began")));
+        }
+        Err(_) => 0,
+    };
+    let begin_us = began.saturating_add(to_signed(start_us)?);
+    let length_us = to_signed(end_us.saturating_sub(start_us))?;
+    let span = Span::new(begin_us, length_us, &query.by, &query.filters)?;
+    let reading = Reading { name, run, query, start_us, span };
+    reading.service(operations.as_ref().map_or(0, OperationsReader::pieces), counts, seen)?;
+    reading.driver(counts, seen)?;
+    counts.spans.push((name.to_owned(), reading.span));
+    Ok(operations.is_some())
 }
 
 /// From when to when a run counts.
-fn window(run: &Run, whole: bool) -> (u64, u64) {
+fn window(run: &Run, whole: bool, operations: Option<&OperationsReader>) -> Result<(u64, u64), RecordError> {
     let phases = &run.manifest.phases;
-    let of = |phase: &&tidemark_record::manifest::Phase| whole || phase.measured;
-    let start = phases.iter().filter(of).map(|phase| phase.start_us).min();
-    let end = phases.iter().filter(of).map(|phase| phase.end_us).max();
-    match (start, end) {
-        (Some(_), Some(end)) if whole => (0, end),
-        (Some(start), Some(end)) => (start, end),
-        _ => (0, run.load.iter().map(|row| row.end_us).max().unwrap_or(0)),
+    let measured = || phases.iter().filter(|phase| phase.measured);
+    let start = measured().map(|phase| phase.start_us).min();
+    let end = measured().map(|phase| phase.end_us).max();
+    if let (Some(start), Some(end), false) = (start, end, whole) {
+        return Ok((start, end));
     }
+    let ends = phases.iter().map(|phase| phase.end_us);
+    let ends = ends.chain(run.load.iter().map(|row| row.end_us));
+    let ends = ends.chain(run.series.iter().map(|row| row.end_us));
+    let last = operations.map(OperationsReader::last_us).transpose()?.flatten();
+    let ends = ends.chain(last.map(|last| last.saturating_add(1)));
+    Ok((0, ends.max().unwrap_or(0)))
 }
 
 /// What cells of one thread are told apart by: a step of time, entity, operation, status.
-type Key = (i64, u16, u16, u16);
-/// Durations in microseconds, and how many failed.
-type Found = HashMap<Key, (Vec<u32>, u64)>;
+type Key = (Step, usize, usize, u16);
+
+/// What a thread found.
+#[derive(Default)]
+struct Found {
+    kinds: Kinds,
+    /// Durations in microseconds, and how many failed.
+    cells: HashMap<Key, (Vec<u64>, u64)>,
+    statuses: Vec<u16>,
+}
 
 impl Reading<'_> {
     fn texts<'a>(
@@ -89,129 +108,111 @@ impl Reading<'_> {
     }
 
     /// Adds one cell of those that a thread or the driver found.
-    fn add(&self, counts: &mut Counts, second: i64, texts: &[(Dimension, &str)], status: &str, cell: Cell) {
+    fn add(&self, counts: &mut Counts, step: Step, texts: &[(Dimension, &str)], status: &str, cell: Cell) {
         let text = |dimension| match dimension {
             Dimension::Status => status.to_owned(),
             of => texts.iter().find(|(other, _)| *other == of).map_or("", |(_, text)| text).to_owned(),
         };
-        counts.add(cells::values(&self.query.by, &self.span.times(second), text), cell);
+        counts.add(cells::values(&self.query.by, &self.span.times(step), text), cell);
     }
 
-    /// What the system says.
-    fn service(
-        &self,
-        operations: &OperationsReader,
-        counts: &mut Counts,
-        seen: &mut Seen,
-    ) -> Result<(), CubeError> {
-        if !cells::lets(&self.query.filters, &[(Dimension::Source, SERVICE)]) {
+    /// What the system says, in so many pieces.
+    fn service(&self, pieces: usize, counts: &mut Counts, seen: &mut Seen) -> Result<(), CubeError> {
+        if pieces == 0 || !lets(&self.query.filters, &[(Dimension::Source, SERVICE)]) {
             return Ok(());
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(THREADS_MAX).min(operations.pieces()).max(1);
-        let all: Vec<Result<(Kinds, Found), RecordError>> = thread::scope(|scope| {
-            let started: Vec<_> = (0..threads)
-                .map(|thread| {
-                    scope.spawn(move || {
-                        self.pieces(operations, (thread..operations.pieces()).step_by(threads))
-                    })
-                })
-                .collect();
+        let threads = cores.min(THREADS_MAX).min(pieces);
+        let all: Vec<Result<Found, RecordError>> = thread::scope(|scope| {
+            let start = |first| scope.spawn(move || self.pieces((first..pieces).step_by(threads)));
+            let started: Vec<_> = (0..threads).map(start).collect();
             let joined = |thread: thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
             started.into_iter().map(joined).collect()
         });
         for found in all {
-            let (kinds, found) = found?;
+            let Found { kinds, cells, statuses } = found?;
             kinds.entities.iter().for_each(|entity| seen.see(Dimension::Entity, entity));
             kinds.operations.iter().for_each(|operation| seen.see(Dimension::Operation, operation));
-            for ((step, entity, operation, status), (durations, errors)) in found {
-                let status = status.to_string();
-                seen.see(Dimension::Status, &status);
-                let (entity, operation) =
-                    (&kinds.entities[usize::from(entity)], &kinds.operations[usize::from(operation)]);
+            statuses.iter().for_each(|status| seen.see(Dimension::Status, &status.to_string()));
+            for ((step, entity, operation, status), (durations, errors)) in cells {
+                let (entity, operation) = (&kinds.entities[entity], &kinds.operations[operation]);
                 let cell = Cell::new(cells::counted(durations), errors, Precision::Fine);
-                let second = step.saturating_mul(self.span.step_s);
-                self.add(counts, second, &self.texts(SERVICE, entity, operation), &status, cell);
+                let texts = self.texts(SERVICE, entity, operation);
+                self.add(counts, step, &texts, &status.to_string(), cell);
             }
         }
         Ok(())
     }
 
-    /// The operations in some pieces of the file.
-    fn pieces(
-        &self,
-        operations: &OperationsReader,
-        pieces: impl Iterator<Item = usize>,
-    ) -> Result<(Kinds, Found), RecordError> {
-        let mut kinds = Kinds::default();
-        let mut found = Found::new();
+    /// The operations in some pieces of the file, which each thread opens for itself: a place in it is not shared.
+    fn pieces(&self, pieces: impl Iterator<Item = usize>) -> Result<Found, RecordError> {
+        let mut found = Found::default();
+        let Some(operations) = OperationsReader::open(&self.run.dir)? else { return Ok(found) };
         let by_status = self.query.names(Dimension::Status);
-        let filters = &self.query.filters;
         // whether filters let an entity with an operation and a status through
-        let mut known: HashMap<(u16, u16, u16), bool> = HashMap::new();
+        let mut known: HashMap<(usize, usize, u16), bool> = HashMap::new();
+        let mut rows = Vec::new();
         for piece in pieces {
-            let mut rows = Vec::new();
-            operations.each(piece, &mut kinds, |at_us, took_us, entity, operation, status| {
-                if at_us >= self.start_us && at_us < self.end_us {
-                    let second = ((at_us - self.start_us) / 1_000_000) as i64;
-                    rows.push((second, took_us, entity as u16, operation as u16, status));
+            rows.clear();
+            operations.each(piece, &mut found.kinds, |at_us, took_us, entity, operation, status| {
+                let at_us = at_us.checked_sub(self.start_us).and_then(|at_us| i64::try_from(at_us).ok());
+                if let Some(step) = at_us.and_then(|at_us| self.span.step(at_us)) {
+                    rows.push((step, took_us, entity, operation, status));
                 }
             })?;
-            for (second, took_us, entity, operation, status) in rows {
+            for &(step, took_us, entity, operation, status) in &rows {
                 let is_let = *known.entry((entity, operation, status)).or_insert_with(|| {
-                    let (entity, operation) =
-                        (&kinds.entities[usize::from(entity)], &kinds.operations[usize::from(operation)]);
-                    let texts = [(Dimension::Status, &*status.to_string())];
-                    cells::lets(filters, &texts)
-                        && cells::lets(filters, &self.texts(SERVICE, entity, operation))
+                    let kinds = &found.kinds;
+                    let texts = self.texts(SERVICE, &kinds.entities[entity], &kinds.operations[operation]);
+                    found.statuses.push(status);
+                    let filters = &self.query.filters;
+                    lets(filters, &texts) && lets(filters, &[(Dimension::Status, &*status.to_string())])
                 });
-                if !is_let || !self.span.has(second) {
-                    continue;
+                if is_let {
+                    let shown = if by_status { status } else { 0 };
+                    let (durations, errors) =
+                        found.cells.entry((step, entity, operation, shown)).or_default();
+                    durations.push(took_us);
+                    *errors += u64::from(status >= 400);
                 }
-                let status_shown = if by_status { status } else { 0 };
-                let key = (second.div_euclid(self.span.step_s), entity, operation, status_shown);
-                let (durations, errors) = found.entry(key).or_default();
-                durations.push(u32::try_from(took_us).unwrap_or(u32::MAX));
-                *errors += u64::from(status >= 400);
             }
         }
-        Ok((kinds, found))
+        Ok(found)
     }
 
-    /// What the driver saw, by label: `Outbound post` is an entity and an operation.
-    fn driver(&self, run: &Run, counts: &mut Counts, seen: &mut Seen) -> Result<(), CubeError> {
-        if !cells::lets(&self.query.filters, &[(Dimension::Source, DRIVER)]) {
+    /// What the driver saw, by label: `Outbound post` is an entity and an operation. In the measured window that is what
+    /// was due in it, whenever it ended.
+    fn driver(&self, counts: &mut Counts, seen: &mut Seen) -> Result<(), CubeError> {
+        let filters = &self.query.filters;
+        if !lets(filters, &[(Dimension::Source, DRIVER)]) {
             return Ok(());
         }
-        for row in &run.series {
-            if row.start_us < self.start_us || row.start_us >= self.end_us || row.count == 0 {
+        let has_window = self.run.manifest.phases.iter().any(|phase| phase.measured);
+        for row in &self.run.series {
+            if row.count == 0 || (has_window && !self.query.whole && !row.measured) {
                 continue;
             }
-            let second = ((row.start_us - self.start_us) / 1_000_000) as i64;
-            let label = run.manifest.labels.get(usize::from(row.label)).map_or("", String::as_str);
+            let label = self.run.manifest.labels.get(usize::from(row.label)).map_or("", String::as_str);
             let (entity, operation) = entity_and_operation(label);
             let status = row.outcome.name();
             seen.see(Dimension::Entity, entity);
             seen.see(Dimension::Operation, operation);
             seen.see(Dimension::Status, status);
+            // intervals end on whole seconds of the run, which the window's need not be: the middle tells which it is
+            let middle_us = row.start_us / 2 + row.end_us / 2;
+            let at_us = i64::try_from(middle_us.saturating_sub(self.start_us)).unwrap_or(i64::MAX);
             let texts = self.texts(DRIVER, entity, operation);
-            let is_let = cells::lets(&self.query.filters, &texts)
-                && cells::lets(&self.query.filters, &[(Dimension::Status, status)]);
-            if !is_let || !self.span.has(second) {
-                continue;
-            }
-            let times = run.decode(&row.response_time_us)?;
-            let durations = times
-                .iter_recorded()
-                .map(|value| {
-                    let us = u32::try_from(value.value_iterated_to()).unwrap_or(u32::MAX);
-                    (us, value.count_at_value())
-                })
-                .collect();
+            let is_let = lets(filters, &texts) && lets(filters, &[(Dimension::Status, status)]);
+            let Some(step) = self.span.step(self.span.within(at_us)).filter(|_| is_let) else { continue };
+            let times = self.run.decode(&row.response_time_us)?;
+            let count = |value: hdrhistogram::iterators::IterationValue<u64>| {
+                (value.value_iterated_to(), value.count_at_value())
+            };
+            let durations = times.iter_recorded().map(count).collect();
             let errors = if row.outcome.is_error() { row.count } else { 0 };
-            self.add(counts, second, &texts, status, Cell::new(durations, errors, Precision::Fine));
+            self.add(counts, step, &texts, status, Cell::new(durations, errors, Precision::Fine));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Number, json};
 
 use super::{Cube, Dimension, Measure, Measured, Value};
 use crate::table::{Table, length, pad_right};
+use crate::text::clean;
 use crate::units::{count, duration, three_digits, trim_zeros};
 
 /// Columns and rows of text: one row for each cell, or for each with one dimension across.
@@ -83,7 +84,10 @@ pub fn table(
     width: usize,
     ellipsis: &str,
 ) -> Vec<String> {
-    let grid = grid(cube, measures, across, |measure| measure.name().into());
+    let mut grid = grid(cube, measures, across, |measure| measure.name().into());
+    for text in grid.head.iter_mut().chain(grid.rows.iter_mut().flat_map(|(values, _)| values)) {
+        *text = clean(text);
+    }
     // the dimensions stand in one column of names, aligned among themselves
     let dimensions: Vec<usize> = (0..grid.dimensions)
         .map(|n| {
@@ -139,7 +143,7 @@ pub fn json(cube: &Cube, measures: &[Measure]) -> String {
             for (by, value) in cube.by.iter().zip(&row.values) {
                 let value = match value {
                     Value::Number(number) => json!(number),
-                    Value::Text(text) => json!(text),
+                    Value::Text(_) | Value::Date(_) => json!(value.to_string()),
                     Value::All => json!(null),
                 };
                 object.insert(by.name().into(), value);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::cells::clock;
+use super::clock::fields;
 use super::lines::{ENTITIES, OPERATIONS};
 use super::{Cube, CubeError, Dimension, Input, Measured, Query, Value};
 
@@ -12,7 +12,7 @@ use super::{Cube, CubeError, Dimension, Input, Measured, Query, Value};
 pub enum Dialect {
     /// PostgreSQL.
     Postgres,
-    /// MariaDB, and MySQL from 8 on.
+    /// MariaDB.
     MariaDb,
 }
 
@@ -21,16 +21,16 @@ type Minute = Vec<(String, String, Measured)>;
 
 /// Minutes by the clock: year, month from 0, day, hour, minute.
 fn minutes(inputs: &[(String, Input)], query: &Query) -> Result<BTreeMap<[i64; 5], Minute>, CubeError> {
+    if inputs.len() > 1 && inputs.iter().any(|(_, input)| matches!(input, Input::Runs(_))) {
+        let reason = "the published forms do not tell runs apart; give one run, or log files only";
+        return Err(CubeError::Query(reason.into()));
+    }
     let by = vec![Dimension::Date, Dimension::Entity, Dimension::Operation];
     let query = Query { by, rollup: false, ..query.clone() };
     let mut minutes: BTreeMap<[i64; 5], Minute> = BTreeMap::new();
     for row in Cube::of(inputs, &query)?.rows {
-        let [Value::Text(date), entity, operation] = &row.values[..] else { continue };
-        // as it was written from the clock
-        let time = jiff::fmt::strtime::parse("%Y-%m-%d %H:%M", date).and_then(|time| time.to_datetime());
-        let time = time.and_then(|time| time.to_zoned(jiff::tz::TimeZone::UTC));
-        let time = time.map_err(|error| CubeError::Query(format!("{date}: {error}")))?;
-        let [year, month, day, hour, minute] = clock(time.timestamp().as_second());
+        let [Value::Date(date), entity, operation] = &row.values[..] else { continue };
+        let [year, month, day, hour, minute] = fields(*date);
         let of_minute = minutes.entry([year, month - 1, day, hour, minute]).or_default();
         of_minute.push((entity.to_string(), operation.to_string(), row.measured));
     }
@@ -47,17 +47,24 @@ fn ms(us: u64) -> u64 {
 /// # Errors
 /// As for [`Cube::of`].
 pub fn published(inputs: &[(String, Input)], query: &Query) -> Result<String, CubeError> {
-    let mut out = String::new();
-    for ([year, month, day, hour, minute], operations) in minutes(inputs, query)? {
+    let line = |([year, month, day, hour, minute], operations): ([i64; 5], Minute)| {
         let operations: Vec<String> = operations
             .iter()
             .map(|(entity, operation, of)| {
                 format!("{entity}|{operation}={},{},{}", of.count, ms(of.median_us), ms(of.p95_us))
             })
             .collect();
-        let _ = writeln!(out, "{year}-{month}-{day} {hour}:{minute}\t{}", operations.join(":"));
-    }
-    Ok(out)
+        format!("{year}-{month}-{day} {hour}:{minute}\t{}\n", operations.join(":"))
+    };
+    let mut lines: Vec<String> = minutes(inputs, query)?.into_iter().map(line).collect();
+    // as the published summaries are: in the order of the text
+    lines.sort();
+    Ok(clean_lines(&lines.concat()))
+}
+
+/// What came from files must not steer the terminal.
+fn clean_lines(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect()
 }
 
 /// SQL that makes the published star schema (`timeperiod`, `entity`, `activity`, `fact`) where it is not there, and puts
@@ -73,9 +80,13 @@ pub fn star(
     dialect: Dialect,
 ) -> Result<(String, Vec<String>), CubeError> {
     let minutes = minutes(inputs, query)?;
-    let (serial, ignore, or_nothing) = match dialect {
-        Dialect::Postgres => ("serial", "", " ON CONFLICT DO NOTHING"),
-        Dialect::MariaDb => ("int AUTO_INCREMENT", " IGNORE", ""),
+    let (serial, ignore, of_nothing) = match dialect {
+        Dialect::Postgres => ("serial", "", ""),
+        Dialect::MariaDb => ("int AUTO_INCREMENT", " IGNORE", "FROM DUAL "),
+    };
+    let or_nothing = match dialect {
+        Dialect::Postgres => " ON CONFLICT (year, month, day, hour, minute) DO NOTHING",
+        Dialect::MariaDb => "",
     };
     let or_replace = match dialect {
         Dialect::Postgres => {
@@ -87,8 +98,10 @@ pub fn star(
              vigintile = VALUES(vigintile)"
         }
     };
+    // one transaction: where the tables that are there do not fit, nothing is loaded
     let mut out = format!(
-        "CREATE TABLE IF NOT EXISTS timeperiod (time_id {serial} PRIMARY KEY, year int NOT NULL, month int NOT NULL, \
+        "START TRANSACTION;
+CREATE TABLE IF NOT EXISTS timeperiod (time_id {serial} PRIMARY KEY, year int NOT NULL, month int NOT NULL, \
          day int NOT NULL, hour int NOT NULL, minute int NOT NULL);
 CREATE UNIQUE INDEX IF NOT EXISTS timeperiod_once ON timeperiod (year, month, day, hour, minute);
 CREATE TABLE IF NOT EXISTS entity (entity_id int PRIMARY KEY, name varchar(30) NOT NULL);
@@ -96,16 +109,20 @@ CREATE TABLE IF NOT EXISTS activity (activity_id int PRIMARY KEY, name varchar(5
 CREATE TABLE IF NOT EXISTS fact (throughput int NOT NULL, mode int NOT NULL, vigintile int NOT NULL, \
          activity_id int NOT NULL, entity_id int NOT NULL, time_id int NOT NULL);
 CREATE UNIQUE INDEX IF NOT EXISTS fact_once ON fact (time_id, entity_id, activity_id);
-START TRANSACTION;
 "
     );
+    if dialect == Dialect::MariaDb {
+        // its tables are made at once, whatever becomes of the transaction
+        out += "START TRANSACTION;\n";
+    }
     for (names, table) in [(&ENTITIES[..], "entity"), (&OPERATIONS[..], "activity")] {
-        let rows: Vec<String> = (1..).zip(names).map(|(id, name)| format!("({id}, '{name}')")).collect();
-        let _ = writeln!(
-            out,
-            "INSERT{ignore} INTO {table} ({table}_id, name) VALUES {}{or_nothing};",
-            rows.join(", ")
-        );
+        for (id, name) in (1..).zip(names) {
+            let _ = writeln!(
+                out,
+                "INSERT INTO {table} ({table}_id, name) SELECT {id}, '{name}' {of_nothing}\
+                 WHERE NOT EXISTS (SELECT 1 FROM {table} WHERE name = '{name}');"
+            );
+        }
     }
     let mut unknown = Vec::new();
     let int = |number: u64| number.min(i32::MAX as u64);
@@ -116,18 +133,17 @@ START TRANSACTION;
              VALUES ({year}, {month}, {day}, {hour}, {minute}){or_nothing};"
         );
         for (entity, operation, of) in operations {
-            let id = |names: &[&str], name: &str| names.iter().position(|of| *of == name).map(|id| id + 1);
-            let (Some(entity_id), Some(activity_id)) = (id(&ENTITIES, &entity), id(&OPERATIONS, &operation))
-            else {
-                unknown.push(format!("{entity} {operation}"));
+            if !ENTITIES.contains(&&*entity) || !OPERATIONS.contains(&&*operation) {
+                unknown.push(crate::text::clean(&format!("{entity} {operation}")));
                 continue;
-            };
+            }
             let (throughput, mode, vigintile) = (int(of.count), int(ms(of.median_us)), int(ms(of.p95_us)));
             let _ = writeln!(
                 out,
                 "INSERT INTO fact (throughput, mode, vigintile, activity_id, entity_id, time_id) \
-                 SELECT {throughput}, {mode}, {vigintile}, {activity_id}, {entity_id}, time_id FROM timeperiod \
-                 WHERE year = {year} AND month = {month} AND day = {day} AND hour = {hour} AND minute = {minute} \
+                 SELECT {throughput}, {mode}, {vigintile}, activity_id, entity_id, time_id \
+                 FROM timeperiod, entity, activity WHERE entity.name = '{entity}' AND activity.name = '{operation}' \
+                 AND year = {year} AND month = {month} AND day = {day} AND hour = {hour} AND minute = {minute} \
                  {or_replace};"
             );
         }

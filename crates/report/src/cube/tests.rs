@@ -71,6 +71,9 @@ fn filters_choose_and_tell_what_there_is() {
     assert_eq!(count(&[]).unwrap(), 3);
     assert_eq!(count(&["entity=outbound"]).unwrap(), 2);
     assert_eq!(count(&["status!=200"]).unwrap(), 1);
+    assert_eq!(count(&["status!=404"]).unwrap(), 3, "what is not wanted need not be there");
+    assert_eq!(count(&["date=1970-01-01"]).unwrap(), 3);
+    assert_eq!(count(&["date>=1970-01-02"]).unwrap(), 0);
     assert_eq!(count(&["second>=1", "second<2"]).unwrap(), 1);
     assert_eq!(count(&["operation=store|post"]).unwrap(), 3);
     let error = count(&["entity=Outbund"]).unwrap_err().to_string();
@@ -82,6 +85,7 @@ fn filters_choose_and_tell_what_there_is() {
         ("minute=x", "whole number"),
         ("second=", "no value"),
         ("minute>=1|2", "several"),
+        ("date=zzz", "2026-01-31"),
     ] {
         let error = Filter::parse(text).unwrap_err();
         assert!(error.contains(reason), "{text}: {error}");
@@ -148,4 +152,72 @@ fn a_run_has_what_its_system_says_beside_what_the_driver_saw() {
 fn of_run_window(run: &Run) -> (u64, u64) {
     let measured = run.manifest.phases.iter().filter(|phase| phase.measured);
     (measured.clone().map(|p| p.start_us).min().unwrap_or(0), measured.map(|p| p.end_us).max().unwrap_or(0))
+}
+
+#[test]
+fn a_run_is_the_same_however_often_it_is_read() {
+    let (temp, run) = test_run::airline();
+    let (start_us, _) = of_run_window(&run);
+    let mut writer = tidemark_record::OperationsWriter::create(temp.path()).unwrap();
+    for n in 0..60_000u64 {
+        let (entity, operation) = (["A", "B"][n as usize % 2], "store");
+        let status = if n % 100 == 0 { 503 } else { 200 };
+        let operation = tidemark_record::Operation {
+            at_us: start_us + n % 1_000,
+            entity,
+            operation,
+            duration_us: n,
+            status,
+        };
+        writer.push(&operation).unwrap();
+    }
+    writer.finish().unwrap();
+    let inputs = [("a run".to_owned(), Input::Runs(vec![run]))];
+    let asked = query(&[Dimension::Entity], &["source=service"]);
+    let first = Cube::of(&inputs, &asked).unwrap();
+    assert_eq!((first.rows[0].measured.count, first.rows[0].measured.errors), (30_000, 600));
+    for _ in 0..40 {
+        assert_eq!(Cube::of(&inputs, &asked).unwrap(), first);
+    }
+    let failed = Cube::of(&inputs, &query(&[], &["source=service", "status!=200"])).unwrap();
+    assert_eq!(failed.rows[0].measured.count, 600);
+}
+
+#[test]
+fn the_driver_counts_what_was_due_in_the_window() {
+    let (_temp, run) = test_run::airline();
+    let due: u64 = run.series.iter().filter(|row| row.measured).map(|row| row.count).sum();
+    let failed: u64 =
+        run.series.iter().filter(|row| row.measured && row.outcome.is_error()).map(|row| row.count).sum();
+    assert!(failed > 0);
+    let inputs = [("a run".to_owned(), Input::Runs(vec![run]))];
+    let all = Cube::of(&inputs, &query(&[], &["source=driver"])).unwrap();
+    assert_eq!((all.rows[0].measured.count, all.rows[0].measured.errors), (due, failed));
+    let error = Cube::of(&inputs, &query(&[Dimension::Minute], &[])).unwrap_err().to_string();
+    assert!(error.contains("told of no operations") && error.contains("source=driver"), "{error}");
+}
+
+#[test]
+fn far_apart_lines_are_neither_slow_nor_large() {
+    let text = "1000000,a,b,1,200\n283824000000000,a,b,1,200\n";
+    let cube = Cube::of(&[log(text)], &query(&[Dimension::Entity], &[])).unwrap();
+    assert_eq!(cube.rows[0].measured.throughput_per_s, 2.0 / 283_824_000.0);
+    assert!(Cube::of(&[log(text)], &query(&[Dimension::Entity], &["second>5"])).is_err(), "too many seconds");
+}
+
+#[test]
+fn runs_are_not_added_up_in_the_published_forms() {
+    let (_temp, run) = test_run::airline();
+    let inputs = [("a".to_owned(), Input::Runs(vec![run])), log(&twenty())];
+    assert!(published(&inputs, &Query::default()).unwrap_err().to_string().contains("one run"));
+    let twice = [log(&twenty()), log(&twenty())];
+    assert_eq!(published(&twice, &Query::default()).unwrap(), "2014-1-3 0:33\tOutbound|post=40,11,20\n");
+}
+
+#[test]
+fn names_of_strangers_do_not_steer_the_terminal() {
+    let text = "1000000,\u{1b}[31mEvil\u{1b}]0;x\u{7},po\tst,5,200\n";
+    let cube = Cube::of(&[log(text)], &query(&[Dimension::Entity], &[])).unwrap();
+    let lines = table(&cube, &[Measure::Count], None, 80, "…").concat();
+    assert!(!lines.contains(char::is_control), "{lines:?}");
 }

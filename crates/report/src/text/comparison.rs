@@ -1,5 +1,6 @@
 //! A comparison for the terminal.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tidemark_record::Part;
@@ -9,6 +10,9 @@ use super::{BAD, GOOD, HEADING, INDENT, NAME, Style, Text, WARNING, clean};
 use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
 use crate::table::{Table, length, pad_right, wrap};
 use crate::units::{bytes, compact, duration, percent, three_digits};
+
+/// Most variants beside which ratios stand that claim nothing.
+const CROWDED: usize = 2;
 
 /// What a person wants to know of a comparison.
 pub fn summary(compared: &Compared, style: Style) -> String {
@@ -48,12 +52,15 @@ fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
     };
     text.heading(&title);
     let names = part.variants.iter().map(|variant| clean(&variant.name));
-    let against =
-        part.ratios.iter().map(|ratios| format!("{} / {}", clean(&ratios.variant), clean(&ratios.to)));
+    // beside many variants there is only room for ratios that say something
+    let is_crowded = part.variants.len() > CROWDED;
+    let shown: Vec<&Ratios> =
+        part.ratios.iter().filter(|ratios| !is_crowded || ratios.no_claim.is_none()).collect();
+    let against = shown.iter().map(|ratios| format!("{} / {}", clean(&ratios.variant), clean(&ratios.to)));
     let head: Vec<String> = std::iter::once(String::new()).chain(names).chain(against).collect();
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     let mut row = |name: &str, figure: &dyn Fn(&Figures) -> String, ratio: &dyn Fn(&Ratios) -> Ratio| {
-        let ratios = part.ratios.iter().map(|ratios| in_words(ratio(ratios)));
+        let ratios = shown.iter().map(|ratios| in_words(ratio(ratios)));
         let cells = part.variants.iter().map(figure).chain(ratios);
         table.row(std::iter::once(name.to_owned()).chain(cells).collect());
     };
@@ -71,6 +78,18 @@ fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
     let cores = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2}"));
     row("system: cores used", &|of| cores(of.system_cpu_share), &no_ratio);
     row("system: memory", &|of| of.system_rss_bytes_max.map_or("-".to_owned(), bytes), &no_ratio);
+    let stores: BTreeSet<&String> = part.variants.iter().flat_map(|variant| variant.stores.keys()).collect();
+    for store in stores {
+        let of = |variant: &Figures| variant.stores.get(store).copied();
+        let name = clean(store);
+        row(&format!("{name}: CPU per request"), &|v| cpu(of(v).map(|of| of.cpu_us_per_request)), &no_ratio);
+        row(&format!("{name}: cores used"), &|v| cores(of(v).map(|of| of.cpu_share)), &no_ratio);
+        row(
+            &format!("{name}: memory"),
+            &|v| of(v).map_or("-".into(), |of| bytes(of.rss_bytes_max)),
+            &no_ratio,
+        );
+    }
     row("driver: CPU per request", &|of| duration(of.driver_cpu_us_per_request), &no_ratio);
     row("failed", &failed, &no_ratio);
     if part.variants.iter().any(|variant| variant.dropped > 0) {
