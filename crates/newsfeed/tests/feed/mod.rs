@@ -20,6 +20,7 @@ pub fn options(dir: Option<&Path>, settings: &[(&str, &str)]) -> Options {
         data_dir: dir.map(Path::to_owned),
         durability: if dir.is_some() { Durability::Synced } else { Durability::Memory },
         workers: Some(2),
+        events: None,
         settings,
         announce: false,
     }
