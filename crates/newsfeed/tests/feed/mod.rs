@@ -38,7 +38,11 @@ impl Running {
     }
 
     pub fn start_in(dir: Option<&Path>, settings: &[(&str, &str)]) -> Self {
-        let server = NewsFeed::bind(options(dir, settings)).unwrap();
+        Self::serve(options(dir, settings))
+    }
+
+    pub fn serve(options: Options) -> Self {
+        let server = NewsFeed::bind(options).unwrap();
         let (addr, stop) = (server.addr(), Stop::new());
         let triggered = stop.triggered();
         let thread = std::thread::spawn(move || server.serve(triggered));
