@@ -78,5 +78,8 @@ fn operations_go_through_kafka_and_one_that_is_killed_loses_some_and_fails_nothi
     assert!(stored > 0 && stored <= good + 4, "{stored} of {good}");
     let notes = run.manifest.notes.join("\n");
     // whoever lost some says so
-    assert!(there >= good || notes.contains("are missing in operations.parquet"), "{there} of {good}: {notes}");
+    assert!(
+        there >= good || notes.contains("are missing in operations.parquet"),
+        "{there} of {good}: {notes}"
+    );
 }

@@ -54,7 +54,7 @@ fn operations(run_dir: &Path) -> BTreeMap<String, Vec<u64>> {
     all
 }
 
-/// Posts that the driver got a good answer to, those of its interval that ended after `from_us` only.
+/// Posts that the driver got a good answer to in intervals from then on.
 fn posts(run_dir: &Path, from_us: u64) -> u64 {
     let run = Run::open(run_dir).unwrap();
     let label = run.manifest.labels.iter().position(|label| label == "Post").unwrap();
@@ -80,7 +80,11 @@ fn the_systems_own_operations_are_as_many_as_the_drivers() {
     let good = posts(&run_dir, 0);
     assert!(good > 0);
     // each user may have had one under way at the end
-    assert!((good..=good + USERS).contains(&count("Outbound post 200")), "{good} {}", count("Outbound post 200"));
+    assert!(
+        (good..=good + USERS).contains(&count("Outbound post 200")),
+        "{good} {}",
+        count("Outbound post 200")
+    );
     assert!(count("Outbound store 200") >= count("Outbound post 200"));
     assert_eq!((count("Participant post 200"), count("Inbound store 200")), (USERS, 0), "nobody has friends");
     assert!(all["Outbound post 200"].iter().all(|at_us| *at_us < 60_000_000), "since the run began");
@@ -103,7 +107,7 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
     wait_until("it is back", || child.try_wait().unwrap().is_some() || events().contains("\"healed\""));
     let length = || fs::metadata(&told).map_or(0, |told| told.len());
     let before = length();
-    wait_until("it tells", || child.try_wait().unwrap().is_some() || length() > before + 10_000);
+    wait_until("it tells", || child.try_wait().unwrap().is_some() || length() > before + 200_000);
     // a run that was interrupted has them, too
     let _ = child.try_wait().unwrap().is_none().then(|| send(child.id(), Signal::INT));
     let output = child.wait_with_output().unwrap();
@@ -117,7 +121,7 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
     let after = at.iter().filter(|at_us| **at_us > down_us).count() as u64;
     assert!(before > 0, "{fault}");
     let good = posts(&run_dir, ready_us);
-    assert!(good > 0 && after >= good, "{after} of {good}");
+    assert!(after > 0 && after >= good, "{after} of {good}");
     // what is told is what was done: what was answered, and what each user had under way twice
     assert!(at.len() as u64 <= posts(&run_dir, 0) + 2 * USERS);
 }
@@ -136,7 +140,7 @@ fn a_run_whose_driver_was_killed_has_them_when_it_is_asked_for() {
     child.kill().unwrap();
     child.wait().unwrap();
     let output = run(folder.path(), &["report", "out"]);
-    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(operations(&folder.path().join("out")).contains_key("Outbound post 200"));
 }
 
