@@ -38,6 +38,7 @@ mod load_text;
 mod machine;
 pub mod monitor;
 mod neighbours;
+mod operations;
 mod pin;
 mod proc;
 mod process;

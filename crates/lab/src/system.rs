@@ -162,6 +162,10 @@ fn start_shipped(
         command.extend(["--data".to_owned(), data.display().to_string()]);
     }
     command.extend(["--durability".to_owned(), durability.clone()]);
+    if system.tells_operations {
+        let told = setup.run_dir.join(tidemark_record::OPERATIONS_TOLD);
+        command.extend(["--events".to_owned(), told.display().to_string()]);
+    }
     for (key, value) in &system.settings {
         command.extend(["--set".to_owned(), format!("{key}={value}")]);
     }

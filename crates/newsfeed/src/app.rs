@@ -95,18 +95,23 @@ impl App {
 
     async fn store(&self, delivery: Delivery, room: Option<Room>) -> Result<(), Refusal> {
         let post = delivery.post.clone();
-        let began = Instant::now();
         match room {
             None => {
-                self.feeds.post(delivery.clone()).await?;
-                let took = began.elapsed();
+                let began = Instant::now();
+                let stored = self.feeds.post(delivery.clone()).await;
+                let (took, readers) = (began.elapsed(), delivery.readers.len());
+                if let Err(error) = stored {
+                    self.operations.fail(Operation::OutboundStore, 1, took, &error);
+                    self.operations.fail(Operation::InboundStore, readers, took, &error);
+                    return Err(error.into());
+                }
                 self.operations.enter(Operation::OutboundStore, 1, took);
-                self.operations.enter(Operation::InboundStore, delivery.readers.len(), took);
+                self.operations.enter(Operation::InboundStore, readers, took);
                 self.live.tell(&delivery);
             }
             Some(room) => {
-                self.feeds.post_undelivered(post.clone()).await?;
-                self.operations.enter(Operation::OutboundStore, 1, began.elapsed());
+                let stored = self.feeds.post_undelivered(post.clone());
+                self.operations.timed(Operation::OutboundStore, stored).await?;
                 self.deliveries.take(delivery, room);
             }
         }

@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get, post};
 use bytes::Bytes;
 use tidemark_service::{Answer, OPENAPI_PATH};
-use tidemark_store::feeds::FeedPage;
+use tidemark_store::feeds::{FeedPage, PostId};
 use tidemark_store::people::Friend;
 use tidemark_store::search::POSTERS_MAX;
 
@@ -91,25 +91,31 @@ async fn participant(State(app): Shared, id: IdPath) -> Done {
 }
 
 async fn befriend(State(app): Shared, id: IdPath, headers: HeaderMap, body: Bytes) -> Done {
-    let from = id_in(id)?;
-    let form = Form::of(&headers);
-    let to = form.read::<NewFriend<'_>>(&body)?.to()?;
-    let id = app.operations.timed(Operation::FriendPost, app.befriend(from, to)).await?;
-    match form {
-        Form::Json => Ok(made(form, &FriendShape::new(from, Friend { friendship: id, participant: to }))),
-        Form::UrlEncoded => {
-            let (from, to) = (app.participant(from).await?, app.participant(to).await?);
-            let (from, to) = (ParticipantShape::from(&from), ParticipantShape::from(&to));
-            Ok(made(form, &FriendObjects { id, from, to }))
+    let befriended = async {
+        let from = id_in(id)?;
+        let form = Form::of(&headers);
+        let to = form.read::<NewFriend<'_>>(&body)?.to()?;
+        let id = app.befriend(from, to).await?;
+        match form {
+            Form::Json => Ok(made(form, &FriendShape::new(from, Friend { friendship: id, participant: to }))),
+            Form::UrlEncoded => {
+                let (from, to) = (app.participant(from).await?, app.participant(to).await?);
+                let (from, to) = (ParticipantShape::from(&from), ParticipantShape::from(&to));
+                Ok(made(form, &FriendObjects { id, from, to }))
+            }
         }
-    }
+    };
+    app.operations.timed(Operation::FriendPost, befriended).await
 }
 
 async fn friends(State(app): Shared, id: IdPath, RawQuery(query): RawQuery) -> Done<Response<Body>> {
-    let id = id_in(id)?;
-    let query = ListQuery::read(query.as_deref())?;
-    let (limit, after) = (query.limit(LIST_MAX)?, query.cursor(friendship_of)?);
-    let friends = app.operations.timed(Operation::FriendGet, app.friends(id)).await?;
+    let found = async {
+        let id = id_in(id)?;
+        let query = ListQuery::read(query.as_deref())?;
+        let (limit, after) = (query.limit(LIST_MAX)?, query.cursor(friendship_of)?);
+        Ok::<_, Refusal>((id, limit, after, app.friends(id).await?))
+    };
+    let (id, limit, after, friends) = app.operations.timed(Operation::FriendGet, found).await?;
     let begin = after.map_or(0, |after| friends.partition_point(|friend| friend.friendship <= after));
     let rest = &friends[begin..];
     let some = &rest[..limit.min(rest.len())];
@@ -131,38 +137,53 @@ fn feed(FeedPage { posts: page, next }: &FeedPage, reader: Option<u64>) -> Respo
     list(posts(page.iter().map(|post| &**post), reader), next.map(cursor_of))
 }
 
-async fn inbound(State(app): Shared, id: IdPath, RawQuery(query): RawQuery) -> Done<Response<Body>> {
+/// Whose feed is asked for, from where on, and how many posts of it.
+fn feed_query(id: IdPath, query: Option<String>) -> Done<(u64, Option<PostId>, usize)> {
     let id = id_in(id)?;
     let query = ListQuery::read(query.as_deref())?;
-    let (limit, before) = (query.limit(LIST_MAX)?, query.cursor(id_of)?);
-    let page = app.operations.timed(Operation::InboundGet, app.inbound(id, before, limit)).await?;
+    Ok((id, query.cursor(id_of)?, query.limit(LIST_MAX)?))
+}
+
+async fn inbound(State(app): Shared, id: IdPath, RawQuery(query): RawQuery) -> Done<Response<Body>> {
+    let found = async {
+        let (id, before, limit) = feed_query(id, query)?;
+        Ok::<_, Refusal>((id, app.inbound(id, before, limit).await?))
+    };
+    let (id, page) = app.operations.timed(Operation::InboundGet, found).await?;
     Ok(feed(&page, Some(id)))
 }
 
 async fn outbound(State(app): Shared, id: IdPath, RawQuery(query): RawQuery) -> Done<Response<Body>> {
-    let id = id_in(id)?;
-    let query = ListQuery::read(query.as_deref())?;
-    let (limit, before) = (query.limit(LIST_MAX)?, query.cursor(id_of)?);
-    let page = app.operations.timed(Operation::OutboundGet, app.outbound(id, before, limit)).await?;
+    let found = async {
+        let (id, before, limit) = feed_query(id, query)?;
+        app.outbound(id, before, limit).await
+    };
+    let page = app.operations.timed(Operation::OutboundGet, found).await?;
     Ok(feed(&page, None))
 }
 
 async fn post_outbound(State(app): Shared, id: IdPath, headers: HeaderMap, body: Bytes) -> Done {
-    let poster = id_in(id)?;
-    let form = Form::of(&headers);
-    let new: NewPost<'_> = form.read(&body)?;
-    let (subject, story, occurred) = (new.subject()?, new.story()?, new.occurred()?);
-    let post = app.operations.timed(Operation::OutboundPost, app.post(poster, subject, story)).await?;
-    let day = occurred.map_or_else(|| day_of(post.id.at_us), str::to_owned);
-    Ok(made(form, &PostShape::outbound(&post, &day)))
+    let posted = async {
+        let poster = id_in(id)?;
+        let form = Form::of(&headers);
+        let new: NewPost<'_> = form.read(&body)?;
+        let (subject, story, occurred) = (new.subject()?, new.story()?, new.occurred()?);
+        let post = app.post(poster, subject, story).await?;
+        let day = occurred.map_or_else(|| day_of(post.id.at_us), str::to_owned);
+        Ok(made(form, &PostShape::outbound(&post, &day)))
+    };
+    app.operations.timed(Operation::OutboundPost, posted).await
 }
 
 async fn search(State(app): Shared, RawQuery(query): RawQuery) -> Done {
-    let query = ListQuery::read(query.as_deref())?;
-    let limit = query.limit(POSTERS_MAX)?;
-    let keywords = query.keywords.as_deref().filter(|keywords| !keywords.trim().is_empty());
-    let keywords = keywords.ok_or_else(|| Refusal::bad("keywords is missing: /outbound?keywords=WORDS"))?;
-    let posters = app.operations.timed(Operation::OutboundSearch, app.search(keywords, limit)).await?;
+    let found = async {
+        let query = ListQuery::read(query.as_deref())?;
+        let limit = query.limit(POSTERS_MAX)?;
+        let keywords = query.keywords.as_deref().filter(|keywords| !keywords.trim().is_empty());
+        let missing = || Refusal::bad("keywords is missing: /outbound?keywords=WORDS");
+        app.search(keywords.ok_or_else(missing)?, limit).await
+    };
+    let posters = app.operations.timed(Operation::OutboundSearch, found).await?;
     Ok(ok(json_of(&posters.into_iter().map(Link).collect::<Vec<_>>())))
 }
 

@@ -1,17 +1,18 @@
-//! What is counted: operations on entities, as the published service logs them.
+//! What is counted, and told one by one: operations on entities, as the published service logs them.
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::http::StatusCode;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
-use tidemark_service::Timings;
 use tidemark_service::encode::DescriptorEncoder;
 use tidemark_service::prometheus_client::encoding::EncodeMetric;
 use tidemark_service::prometheus_client::metrics::MetricType;
 use tidemark_service::prometheus_client::metrics::gauge::ConstGauge;
+use tidemark_service::{OperationLog, Timings};
 
 /// What a minute of the metrics is.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -42,7 +43,7 @@ pub(crate) enum Operation {
 }
 
 /// Entity and operation of each.
-const NAMES: [(&str, &str); 16] = [
+pub(crate) const NAMES: [(&str, &str); 16] = [
     ("Participant", "post"),
     ("Participant", "get"),
     ("Participant", "store"),
@@ -122,14 +123,20 @@ fn minute(of: &Histogram<u32>) -> Minute {
     }
 }
 
-/// Counts operations: since the start, and within the last full minute.
+/// Counts operations, since the start and within the last full minute, and tells each to the log where there is one.
 pub(crate) struct Operations {
     pub(crate) timings: Arc<Timings>,
     recent: Vec<Mutex<Recent>>,
+    log: Option<Arc<OperationLog>>,
+}
+
+/// What an operation that fails is answered with.
+pub(crate) trait Fails {
+    fn status(&self) -> StatusCode;
 }
 
 impl Operations {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(log: Option<Arc<OperationLog>>) -> Self {
         let help = "Time that an operation on an entity took, in seconds";
         let recent = || {
             let now = Histogram::new_with_max(US_MAX, 2).expect("two digits up to an hour are a histogram");
@@ -138,11 +145,13 @@ impl Operations {
         Operations {
             timings: Arc::new(Timings::new("newsfeed_operation_seconds", help, "operation", LABELS)),
             recent: NAMES.iter().map(|_| recent()).collect(),
+            log,
         }
     }
 
-    /// Enters `count` operations that took so long, together.
+    /// Enters `count` operations that succeeded and took so long, together.
     pub(crate) fn enter(&self, operation: Operation, count: usize, took: Duration) {
+        self.tell(operation, count, took, StatusCode::OK);
         self.timings.record_many(operation as usize, took, count as u64);
         let mut recent = self.recent[operation as usize].lock();
         recent.turn(Instant::now());
@@ -150,16 +159,42 @@ impl Operations {
         recent.now.saturating_record_n(us, count as u32);
     }
 
-    /// Awaits something that succeeds or fails, and enters what succeeds.
-    pub(crate) async fn timed<T, E>(
+    /// Enters `count` operations that failed after so long, together: only the log has those.
+    pub(crate) fn fail(&self, operation: Operation, count: usize, took: Duration, error: &impl Fails) {
+        self.tell(operation, count, took, error.status());
+    }
+
+    fn tell(&self, operation: Operation, count: usize, took: Duration, status: StatusCode) {
+        if let Some(log) = &self.log {
+            log.enter(operation as usize, count, took, status.as_u16());
+        }
+    }
+
+    /// Awaits something that succeeds or fails, and enters it.
+    pub(crate) async fn timed<T, E: Fails>(
         &self,
         operation: Operation,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let began = Instant::now();
-        let done = work.await?;
-        self.enter(operation, 1, began.elapsed());
-        Ok(done)
+        let done = work.await;
+        match &done {
+            Ok(_) => self.enter(operation, 1, began.elapsed()),
+            Err(error) => self.fail(operation, 1, began.elapsed(), error),
+        }
+        done
+    }
+
+    /// Writes what was told to where it goes, as the last thing.
+    pub(crate) fn close(&self) {
+        if let Some(log) = &self.log {
+            log.close();
+        }
+    }
+
+    /// How many operations are missing in the log.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.dropped())
     }
 
     /// Writes the last full minute.
@@ -204,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_minute_is_shown_once_it_is_over_and_until_the_next_is() {
-        let operations = Operations::new();
+        let operations = Operations::new(None);
         for ms in [1, 2, 3, 2000] {
             operations.enter(Operation::FriendGet, 1, Duration::from_millis(ms));
         }

@@ -7,6 +7,8 @@ use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use tidemark_store::StoreError;
 
+use crate::operations::Fails;
+
 /// Why a request is not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -40,17 +42,33 @@ pub(crate) fn refuse(status: StatusCode, error: &str) -> Response<Body> {
     tidemark_service::json(status, serde_json::json!({ "error": error }).to_string())
 }
 
+impl Fails for Refusal {
+    fn status(&self) -> StatusCode {
+        self.status
+    }
+}
+
+impl Fails for StoreError {
+    fn status(&self) -> StatusCode {
+        match self {
+            StoreError::Invalid { .. } => StatusCode::BAD_REQUEST,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
+        let status = error.status();
         match error {
-            StoreError::Invalid { what, reason } => Refusal::bad(format!("{what}: {reason}")),
+            StoreError::Invalid { what, reason } => Refusal::new(status, format!("{what}: {reason}")),
             StoreError::Busy { what } => {
-                Refusal::unavailable(format!("a store is busy: {what}; try again later"))
+                Refusal::new(status, format!("a store is busy: {what}; try again later"))
             }
             // The store itself logs its failures, once; here one would be logged for each request.
             error => {
                 tracing::debug!(%error, "a request failed in a store");
-                Refusal::unavailable("a store does not work; the log has the details")
+                Refusal::new(status, "a store does not work; the log has the details")
             }
         }
     }

@@ -11,6 +11,7 @@ use tidemark_store::Durability;
 
 use crate::app::{App, FanOut};
 use crate::delivery::{Deliveries, Means, recover};
+use crate::events_in::EventsIn;
 use crate::handlers::router;
 use crate::ids::{PostIds, day_of, now_us};
 use crate::live::{EndWith, Live};
@@ -32,6 +33,7 @@ pub struct NewsFeed {
     streams_max: usize,
     body_bytes_max: usize,
     choice: Choice,
+    events: EventsIn,
 }
 
 impl ReferenceSystem for NewsFeed {
@@ -39,6 +41,7 @@ impl ReferenceSystem for NewsFeed {
     const DESCRIPTION: &'static str =
         "participants, friends, posts and feeds, after the public clojure-news-feed";
     const SETTINGS: &'static [Setting] = SETTINGS;
+    const TELLS_OPERATIONS: bool = true;
 
     fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
         let fan_out = settings.text("fan_out", |text| match text {
@@ -53,6 +56,7 @@ impl ReferenceSystem for NewsFeed {
             streams_max: settings.value("streams_max", 1..=1_000_000)?,
             body_bytes_max: settings.value("body_bytes_max", 32 * 1024..=64 * 1024 * 1024)?,
             choice: Choice::read(settings)?,
+            events: EventsIn::read(settings)?,
         })
     }
 
@@ -68,7 +72,7 @@ impl ReferenceSystem for NewsFeed {
     fn start(self, options: &Options) -> Result<System, StartError> {
         let durability = options.durability;
         let stores = self.choice.open(options.data_dir.as_deref(), durability)?;
-        let operations = Arc::new(Operations::new());
+        let operations = Arc::new(Operations::new(self.events.open(options.events.as_deref())?));
         let people = || CachedPeople {
             store: stores.people.clone(),
             cache: stores.cache.clone(),
@@ -102,6 +106,7 @@ impl ReferenceSystem for NewsFeed {
         let end_streams = EndWith(live);
         let system = System::new(router(app.clone())).refusals(refuse).metrics(operations.timings.clone());
         Ok(system
+            .at_stop(move || operations.close())
             .counters(move |e| encode(e, &app, &stores, &self.choice, durability))
             .background(deliveries.work(means))
             .background(async move {
@@ -128,6 +133,8 @@ fn encode(
     counter(e, "newsfeed_delivery_failures", "Deliveries that failed and were tried again", failures)?;
     gauge(e, "newsfeed_streams", "Event streams that are open", app.live.open() as u64)?;
     app.operations.encode(e)?;
+    let help = "Operations that could not be told one by one";
+    counter(e, "newsfeed_events_dropped", help, app.operations.dropped())?;
     if let Some(embedded) = &stores.embedded {
         let now = tidemark_store::feeds::Feeds::metrics(&**embedded);
         counter(e, "newsfeed_store_commits", "Groups of writes made durable", now.commits)?;

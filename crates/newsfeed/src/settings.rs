@@ -191,6 +191,26 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "MiB of the index in this process; when it is full the oldest stories are not found any more",
     },
     Setting {
+        name: "events",
+        default: "file",
+        allowed: "off, file or kafka",
+        help: "where each operation is told: nowhere, in the file of --events if one is named, or in a topic of Apache Kafka",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "brokers",
+        default: "127.0.0.1:9092",
+        allowed: "HOST:PORT, several with commas between",
+        help: "events=kafka: addresses of some of its brokers; the others are learnt from them",
+    },
+    #[cfg(feature = "kafka")]
+    Setting {
+        name: "topic",
+        default: tidemark_store::events::TOPIC,
+        allowed: "up to 249 letters, digits, dots, underscores and hyphens",
+        help: "events=kafka: the topic; Kafka makes it if it is not there",
+    },
+    Setting {
         name: "streams_max",
         default: "10000",
         allowed: "1 to 1000000",

@@ -34,6 +34,8 @@ pub const LOGS: &str = "logs";
 
 /// What the system itself says that it did.
 pub(crate) const OPERATIONS: &str = "operations.parquet";
+/// Where it says so while the run goes on.
+pub const OPERATIONS_TOLD: &str = "operations.told";
 
 /// Columns of `operations.parquet`: a row for each operation, in no order.
 pub(crate) const OPERATIONS_FIELDS: [Field; 5] = [

@@ -50,7 +50,7 @@
 //! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
-//! | `operations.parquet` | where the system tells them: the [`Operation`]s that it carried out itself |
+//! | `operations.parquet` | where the system tells them: the [`Operation`]s that it carried out itself; `operations.told` while it tells |
 //! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
 //! | `events.jsonl` | an [`Event`] a line |
 //! | `ledger/` | what was sent and what was acknowledged, where a step [enters its writes](ledger) |
@@ -85,6 +85,7 @@ mod table;
 mod tables;
 #[cfg(test)]
 mod test_run;
+mod told;
 mod totals;
 mod unfinished;
 mod writer;
@@ -95,6 +96,7 @@ pub use distribution::{Distribution, latency, rank};
 pub use error::RecordError;
 pub use event::Event;
 pub use files::LOGS as LOGS_DIR;
+pub use files::OPERATIONS_TOLD;
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
@@ -105,6 +107,7 @@ pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use sink::{Facts, Sink, Sinks};
 pub use summary::Summary;
+pub use told::{Told, ToldOperations, take_operations};
 pub use totals::{
     DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize,
 };

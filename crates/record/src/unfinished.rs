@@ -8,6 +8,7 @@ use crate::directory::Begun;
 use crate::error::{RecordError, damaged, io_error};
 use crate::journal::{self, Entry};
 use crate::summary::{Status, Verdict};
+use crate::told::{Told, take_operations};
 use crate::{Event, Manifest, RunWriter, directory, files, ledger, summarize, summary};
 
 /// Makes a run of what a run that did not come to its end has recorded. Its verdict is `invalid`, and says so.
@@ -38,8 +39,21 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     fs::create_dir(&rebuilt).map_err(io_error("create", &rebuilt))?;
     let mut writer = RunWriter::create(&rebuilt, &manifest.labels, &scenario)?;
     writer.threads(threads);
-    if let Some(anchor) = anchor_s.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok()) {
-        writer.anchor(std::time::UNIX_EPOCH + anchor);
+    let anchor = anchor_s.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
+    let anchor = anchor.map(|since| std::time::UNIX_EPOCH + since);
+    let told = dir.join(files::OPERATIONS_TOLD);
+    match anchor {
+        Some(anchor) => {
+            writer.anchor(anchor);
+            manifest.notes.extend(take_operations(dir, anchor)?.iter().flat_map(Told::notes));
+        }
+        // before the run began there is nothing that it is about
+        None => match fs::remove_file(&told) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(io_error("remove", &told)(error));
+            }
+            _ => {}
+        },
     }
     let mut end_us = 0;
     journal::entries(&journal, |entry| match entry {

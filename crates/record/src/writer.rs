@@ -113,6 +113,11 @@ impl<'s> RunWriter<'s> {
         self
     }
 
+    /// When the run's clock was zero, once that is known.
+    pub fn zero(&self) -> Option<SystemTime> {
+        self.tables.anchor
+    }
+
     /// When the run's clock was zero. Without it, the moment is taken from the first interval's arrival here.
     pub fn anchor(&mut self, wall_epoch: SystemTime) -> &mut Self {
         self.tables.anchor = Some(wall_epoch);

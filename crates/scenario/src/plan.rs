@@ -330,6 +330,8 @@ pub struct System {
     pub settings: BTreeMap<String, String>,
     /// Whether it is known to keep no data.
     pub keeps_nothing: bool,
+    /// Whether it is known to tell of its operations one by one.
+    pub tells_operations: bool,
     /// `synced`, `buffered` or `memory`, where the scenario says.
     pub durability: Option<String>,
     /// Path that answers 200 when the system is ready; empty if the scenario names none for a system that is not

@@ -61,6 +61,8 @@ pub struct ShippedSystem {
     pub keeps_data: bool,
     /// Whether `verify: {store: …}` can read its store without it.
     pub store_is_readable: bool,
+    /// Whether it tells of its operations one by one.
+    pub tells_operations: bool,
 }
 
 /// Checks scenarios with what others know of the systems in them.
@@ -95,7 +97,8 @@ impl Reader<'_> {
     /// The system that `serve` names. Where nobody has handed in which there are, any name is one that can do all.
     pub(crate) fn shipped(&self, name: &str) -> Option<ShippedSystem> {
         let systems = self.checker.systems;
-        let any = ShippedSystem { name: "", keeps_data: true, store_is_readable: true };
+        let any =
+            ShippedSystem { name: "", keeps_data: true, store_is_readable: true, tells_operations: false };
         systems.iter().find(|system| system.name == name).copied().or(systems.is_empty().then_some(any))
     }
 

@@ -365,8 +365,12 @@ fn a_step_that_is_not_known_hides_nothing_else_that_is_wrong_with_it() {
 fn a_setting_that_its_system_refuses_is_told_where_it_stands() {
     let text = "settings: {n: -1}\nsystem:\n  serve: airline\n  settings:\n    days: 30\n    dyas: 30\n    customers: \
                 ${n}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
-    const SYSTEMS: &[ShippedSystem] =
-        &[ShippedSystem { name: "airline", keeps_data: true, store_is_readable: false }];
+    const SYSTEMS: &[ShippedSystem] = &[ShippedSystem {
+        name: "airline",
+        keeps_data: true,
+        store_is_readable: false,
+        tells_operations: false,
+    }];
     let checker = Checker {
         systems: SYSTEMS,
         setting: |system, name, value| match (system, name) {

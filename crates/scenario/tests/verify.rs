@@ -22,8 +22,12 @@ fn plan(verify: &str) -> Plan {
 }
 
 fn told(verify: &str) -> String {
-    const SYSTEMS: &[ShippedSystem] =
-        &[ShippedSystem { name: "ingest", keeps_data: true, store_is_readable: true }];
+    const SYSTEMS: &[ShippedSystem] = &[ShippedSystem {
+        name: "ingest",
+        keeps_data: true,
+        store_is_readable: true,
+        tells_operations: false,
+    }];
     let checker = Checker { systems: SYSTEMS, ..Checker::default() };
     checker.text("t.yaml", &file(verify), Path::new("."), &[]).1.to_string()
 }
@@ -183,8 +187,12 @@ fn the_shipped_intakes_table_is_read_directly_in_the_cassandra_of_its_settings()
     // a system of somebody else's whose store this run starts
     from("{command: 'x {contact}'}\nstores: {cassandra: {}}", "{store: cassandra}");
     // what neither says is as the shipped system has it by default, also where it is at a URL
-    const SYSTEMS: &[ShippedSystem] =
-        &[ShippedSystem { name: "ingest", keeps_data: true, store_is_readable: true }];
+    const SYSTEMS: &[ShippedSystem] = &[ShippedSystem {
+        name: "ingest",
+        keeps_data: true,
+        store_is_readable: true,
+        tells_operations: false,
+    }];
     fn default_of(system: &str, setting: &str) -> Option<&'static str> {
         (system == "ingest" && setting == "keyspace").then_some("tidemark")
     }

@@ -37,6 +37,8 @@
 //! the same for all, from its [`Options`] to the stop, comes with that; one line in a list of [`SystemEntry`] makes it
 //! known to a program.
 //!
+//! A system that tells of its operations one by one enters them in an [`OperationLog`].
+//!
 //! # How it is made
 //!
 //! Each worker is a thread with an event loop of its own. The calling thread accepts and gives each connection to the
@@ -65,6 +67,7 @@ mod limits;
 mod logs;
 mod metrics;
 mod open_files;
+mod operation_log;
 mod options;
 mod outgoing;
 mod pace;
@@ -85,6 +88,7 @@ pub use error::ServiceError;
 pub use held::Held;
 pub use limits::Limits;
 pub use logs::{FILTER_VARIABLE, FORM_VARIABLE, LogForm, start_logs};
+pub use operation_log::OperationLog;
 pub use options::Options;
 pub use pace::Pace;
 pub use prometheus_client;

@@ -19,6 +19,8 @@ pub struct Options {
     pub durability: Durability,
     /// Worker threads; as many as there are processors where nothing is said.
     pub workers: Option<usize>,
+    /// The file that a system which tells of its operations appends them to; nowhere where nothing is said.
+    pub events: Option<PathBuf>,
     /// Settings by name.
     pub settings: BTreeMap<String, String>,
     /// Whether to print `listening http://ADDRESS` on standard output once it has started.
@@ -32,6 +34,7 @@ impl Default for Options {
             data_dir: None,
             durability: Durability::default(),
             workers: None,
+            events: None,
             settings: BTreeMap::new(),
             announce: true,
         }

@@ -52,6 +52,8 @@ pub trait ReferenceSystem: Sized + Send + 'static {
     const KEEPS_DATA: bool = true;
     /// Whether a run's `verify` can read its store without it.
     const STORE_IS_READABLE: bool = false;
+    /// Whether it tells of its operations one by one, and appends them to [`Options::events`].
+    const TELLS_OPERATIONS: bool = false;
 
     /// What settings say. Names that are none are refused afterwards.
     ///
@@ -142,6 +144,8 @@ pub struct SystemEntry {
     pub keeps_data: bool,
     /// Whether a run's `verify` can read its store without it.
     pub store_is_readable: bool,
+    /// Whether it tells of its operations one by one.
+    pub tells_operations: bool,
     /// Whether it takes a value of a setting, as far as that can be told beforehand.
     pub check_setting: fn(name: &str, value: &str) -> Result<(), SettingError>,
     /// Whether some of its data is in a directory with these settings.
@@ -159,6 +163,7 @@ impl SystemEntry {
             settings: S::SETTINGS,
             keeps_data: S::KEEPS_DATA,
             store_is_readable: S::STORE_IS_READABLE,
+            tells_operations: S::TELLS_OPERATIONS,
             check_setting: |name, value| {
                 read::<S>(&BTreeMap::from([(name.to_owned(), value.to_owned())])).map(drop)
             },

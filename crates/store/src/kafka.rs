@@ -1,4 +1,4 @@
-//! Apache Kafka as a buffer in front of a store for messages.
+//! Apache Kafka as a buffer in front of a store for messages, and as a log of [`Events`].
 //!
 //! ```no_run
 //! use tidemark_store::kafka::{Buffer, Options};
@@ -36,6 +36,7 @@
 //! already is asked what it does: [`Buffer::durability`].
 
 mod drain;
+mod events;
 mod link;
 mod options;
 mod produce;
@@ -59,6 +60,7 @@ use crate::messages::{Message, MessageStore, Messages, Page, Query, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 
 use drain::Drain;
+pub use events::{Events, read_events};
 pub use options::{BATCH_MESSAGES_MAX, Options, PARTITIONS_MAX, REPLICATION_MAX};
 use produce::Producing;
 use topic::Topic;

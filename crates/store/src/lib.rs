@@ -3,7 +3,8 @@
 //! A system holds its stores as trait objects and does not know what stands behind them. There is a trait for each role:
 //! [`Sessions`](sessions::Sessions), [`Customers`](customers::Customers), [`Bookings`](bookings::Bookings),
 //! [`Messages`](messages::Messages), and of a news feed [`People`](people::People), [`Feeds`](feeds::Feeds),
-//! [`Search`](search::Search) and [`Cache`](cache::Cache). Every method returns an [`Answer`], a future that costs nothing when
+//! [`Search`](search::Search) and [`Cache`](cache::Cache); what a system tells of itself goes into an
+//! [`EventLog`](events::EventLog). Every other method returns an [`Answer`], a future that costs nothing when
 //! the answer is known at once. What an acknowledged write is worth is said by [`Durability`].
 //!
 //! | module | roles | cargo feature |
@@ -13,11 +14,12 @@
 //! | [`EmbeddedFeed`] | people, feeds | |
 //! | [`InvertedIndex`] | search | |
 //! | [`cache::Memory`] | cache | |
+//! | [`events::EventFile`] | events | |
 //! | `postgres` | sessions, customers, bookings, people | `postgres` |
 //! | `mariadb` | people | `mariadb` |
 //! | `redis` | sessions, cache | `redis` |
 //! | `cassandra` | messages, feeds | `cassandra` |
-//! | `kafka` | messages, as a buffer in front of any store of them | `kafka` |
+//! | `kafka` | messages, as a buffer in front of any store of them; events | `kafka` |
 //! | `opensearch` | search | `opensearch` |
 //!
 //! [`Embedded`] is the store that needs no server:
@@ -73,6 +75,7 @@ mod embedded;
 mod embedded_feed;
 mod engine;
 mod error;
+pub mod events;
 pub mod feeds;
 mod inverted;
 #[cfg(feature = "kafka")]

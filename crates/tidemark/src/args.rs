@@ -154,6 +154,9 @@ pub struct ServeArguments {
     /// A setting of the system (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+    /// The file that each of its operations is appended to, as AT,ENTITY,OPERATION,DURATION,STATUS with microseconds
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
     /// Worker threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,

@@ -32,12 +32,19 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     if arguments.stop_with_parent {
         stop_with_parent(stop.clone())?;
     }
+    if !system.tells_operations && arguments.events.is_some() {
+        return Err(Failure::usage(format!(
+            "{} does not tell of its operations; leave out --events",
+            system.name
+        )));
+    }
     let data = data_dir(system, &arguments)?;
     let options = Options {
         listen: arguments.listen,
         data_dir: data.path.clone(),
         durability: durability(arguments.durability),
         workers: arguments.workers.map(usize::from),
+        events: arguments.events,
         settings: arguments.settings.into_iter().collect(),
         announce: true,
     };

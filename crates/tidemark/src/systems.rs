@@ -27,8 +27,8 @@ pub const KNOWN: &[ShippedSystem] = &{
 };
 
 const fn facts(system: &SystemEntry) -> ShippedSystem {
-    let SystemEntry { name, keeps_data, store_is_readable, .. } = *system;
-    ShippedSystem { name, keeps_data, store_is_readable }
+    let SystemEntry { name, keeps_data, store_is_readable, tells_operations, .. } = *system;
+    ShippedSystem { name, keeps_data, store_is_readable, tells_operations }
 }
 
 /// The system of that name.

@@ -8,6 +8,7 @@ mod hit_arguments;
 mod hit_tls;
 mod interrupts;
 mod ledger;
+mod operations;
 mod program;
 mod results;
 mod secrets;

@@ -104,6 +104,7 @@ pub fn options() -> Options {
         data_dir: None,
         durability: Durability::Memory,
         workers: Some(2),
+        events: None,
         settings: BTreeMap::new(),
         announce: false,
     }

@@ -11,6 +11,7 @@ use super::watching::{Driven, Load};
 use super::{Experiment, Record, written};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
+use crate::operations;
 use crate::progress::{Progress, Watcher};
 use crate::system::Running;
 use crate::timetable::microseconds;
@@ -69,6 +70,13 @@ impl Experiment {
 
         let at_us = now_us();
         stop(system, record)?;
+        if let Some(zero) = record.writer.zero() {
+            // the stores may have what it told
+            let mut told = self.plan.system.clone();
+            stores.resolve(&mut told);
+            let notes = operations::gather(&self.run_dir, &told, zero).map_err(written)?;
+            record.account.notes.extend(notes);
+        }
         // whoever stopped the run does not want to wait for this
         let after =
             if self.stop_request() == StopRequest::None { self.probe(system, progress)? } else { None };

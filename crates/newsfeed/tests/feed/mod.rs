@@ -20,6 +20,7 @@ pub fn options(dir: Option<&Path>, settings: &[(&str, &str)]) -> Options {
         data_dir: dir.map(Path::to_owned),
         durability: if dir.is_some() { Durability::Synced } else { Durability::Memory },
         workers: Some(2),
+        events: None,
         settings,
         announce: false,
     }
@@ -37,7 +38,11 @@ impl Running {
     }
 
     pub fn start_in(dir: Option<&Path>, settings: &[(&str, &str)]) -> Self {
-        let server = NewsFeed::bind(options(dir, settings)).unwrap();
+        Self::serve(options(dir, settings))
+    }
+
+    pub fn serve(options: Options) -> Self {
+        let server = NewsFeed::bind(options).unwrap();
         let (addr, stop) = (server.addr(), Stop::new());
         let triggered = stop.triggered();
         let thread = std::thread::spawn(move || server.serve(triggered));

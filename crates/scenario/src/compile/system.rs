@@ -51,8 +51,13 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         .get("durability")
         .and_then(|node| reader.word(node, &["synced", "buffered", "memory"]))
         .map(str::to_owned);
-    if let SystemOrigin::Shipped(name) = &system.origin
-        && reader.shipped(name).is_some_and(|shipped| !shipped.keeps_data)
+    let known = match &system.origin {
+        SystemOrigin::Shipped(name) => reader.shipped(name),
+        _ => None,
+    };
+    system.tells_operations = known.is_some_and(|shipped| shipped.tells_operations);
+    if let (SystemOrigin::Shipped(name), Some(false)) =
+        (&system.origin, known.map(|shipped| shipped.keeps_data))
     {
         system.keeps_nothing = true;
         if let Some(node) = node.get("durability").filter(|node| node.text() != Some(MEMORY)) {
