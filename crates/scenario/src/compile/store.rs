@@ -91,7 +91,7 @@ fn store(name: &str, product: Product, node: &Node, reader: &Reader<'_>) -> Stor
         }
         Some(bytes)
     };
-    let version = node.get("version").filter(|_| product.is_cluster());
+    let version = node.get("version").filter(|_| !product.versions().is_empty());
     let version = version.and_then(|node| reader.word(node, product.versions()));
     let nodes = node.get("nodes").and_then(|node| {
         let count = usize::try_from(reader.whole(node, 1)?).unwrap_or(usize::MAX);
