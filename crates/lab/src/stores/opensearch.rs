@@ -45,8 +45,8 @@ impl Launcher for OpenSearch {
     }
 
     fn ports(&self) -> &'static [u16] {
-        // clients, nodes
-        &[9200, 9300]
+        // clients, nodes; 9300, which is usual, is the one for clients where 9200 is taken
+        &[9200, 9201]
     }
 
     fn url(&self, address: SocketAddr, _: &str) -> Option<String> {
@@ -207,7 +207,7 @@ mod tests {
             password: "p",
             addresses: &addresses[..1],
             listen: addresses[1],
-            ports: &[9201, 9301],
+            ports: &[9300, 9301],
             configuration: "/run/stores/it's here".into(),
             data: "/run/data/search".into(),
             program: &program,
@@ -216,7 +216,7 @@ mod tests {
         for line in [
             "cluster.name: tidemark-1",
             "network.host: 127.0.0.11",
-            "http.port: 9201",
+            "http.port: 9300",
             "transport.port: 9301",
             "path.data: '/run/data/search/indices'",
             "path.logs: '/run/stores/it''s here'",
