@@ -39,7 +39,7 @@ impl Needs {
         let major = major(&java.version);
         match self {
             Needs::Exactly(wanted) => (major != Some(wanted)).then_some(""),
-            Needs::CompilerFrom(least) if !major.is_some_and(|major| major >= least) => Some(""),
+            Needs::CompilerFrom(least) if major.is_none_or(|major| major < least) => Some(""),
             Needs::CompilerFrom(_) => {
                 (!java.compiler().is_file()).then_some(" without a compiler, a JRE only")
             }
