@@ -21,7 +21,7 @@ test-needs:
 test: test-needs ## install what the tests need, then pass every check
 	@./tests/run
 
-matrix: ## break the message intake and its stores in every way under load; is anything lost? (33 minutes on four cores)
+matrix: ## break the message intake, the news feed and their stores in every way under load; is anything lost? (an hour)
 	@./tests/matrix
 
 web: ## build the pages (web/dist) from their sources

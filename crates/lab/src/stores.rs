@@ -15,6 +15,7 @@ mod kafka;
 mod launcher;
 mod mariadb;
 mod node;
+mod opensearch;
 mod ports;
 mod postgres;
 mod products;

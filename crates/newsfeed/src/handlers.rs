@@ -50,7 +50,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 }
 
 /// Which path does what.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 9] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 10] {
     [
         ("/participant", post(create_participant).get(named)),
         ("/participant/{id}", get(participant)),
@@ -61,6 +61,7 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 9] {
         ("/outbound", get(search)),
         ("/behind", get(behind)),
         ("/count", get(count)),
+        ("/last", get(last)),
     ]
 }
 
@@ -197,6 +198,12 @@ async fn stream(State(app): Shared, id: IdPath) -> Done<Response<Body>> {
 async fn count(State(app): Shared) -> Done {
     let [participants, _] = app.people.store.counts().await?;
     Ok(Answer::new(StatusCode::OK, "text/plain", participants.to_string()))
+}
+
+/// The greatest id of a participant.
+async fn last(State(app): Shared) -> Done {
+    let id = app.people.store.last().await?;
+    Ok(Answer::new(StatusCode::OK, "text/plain", id.to_string()))
 }
 
 /// How many posts are not delivered yet.

@@ -31,7 +31,8 @@ pub(crate) fn document() -> Value {
             },
             "/outbound": {"get": search()},
             "/behind": {"get": number("behind", "How many posts are not in the feeds of friends yet")},
-            "/count": {"get": number("count", "How many participants there are; ids begin with 1 and leave none out, as a rule")},
+            "/count": {"get": number("count", "How many participants there are")},
+            "/last": {"get": number("last", "The greatest id of a participant; ids begin with 1 and leave none out, as a rule")},
         },
         "components": {"schemas": schemas(), "responses": refusals()},
     })

@@ -163,7 +163,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "embedded or opensearch",
         help: "what finds stories by their words: an index in this process, or OpenSearch",
     },
-    // there without the feature, too: a scenario names it
+    #[cfg(feature = "opensearch")]
     Setting {
         name: "opensearch",
         default: "http://127.0.0.1:9200",

@@ -129,6 +129,22 @@ fn a_command_and_a_system_are_told_where_stores_are() {
 }
 
 #[test]
+fn an_opensearch_is_started_or_reached_and_a_command_is_told_its_url() {
+    let system = "system: {command: 'x {opensearch}'}";
+    for (store, origin) in [
+        ("search: {product: opensearch, version: '3.8', heap: 1GiB}", StoreOrigin::Started),
+        ("search: {product: opensearch, url: 'http://a:1'}", StoreOrigin::Url("http://a:1".into())),
+    ] {
+        let (plan, told) = with(store, system);
+        let plan = plan.unwrap_or_else(|| panic!("{told}"));
+        assert_eq!((plan.stores[0].product, &plan.stores[0].origin), (Product::Opensearch, &origin));
+        assert_eq!((plan.stores[0].version, plan.stores[0].nodes), ("3.8", 1));
+        let SystemOrigin::Command(words) = plan.system.origin else { panic!() };
+        assert_eq!(words[1], "{stores.search.url}");
+    }
+}
+
+#[test]
 fn mistakes_about_named_stores_have_a_way_out() {
     for (stores, rest, wanted) in [
         ("cache: {}", "", "what is the store \"cache\"? it needs `product:`, one of cassandra, kafka, redis"),
@@ -140,6 +156,8 @@ fn mistakes_about_named_stores_have_a_way_out() {
         ("postgres: {durability: memory}", "", "\"memory\" is not one of synced, buffered"),
         ("redis: {memory: 1KiB}", "", "at least 8MiB"),
         ("redis: {url: 'http://a'}", "", "this is not a URL of a Redis; write redis://HOST:PORT"),
+        ("opensearch: {url: 'https://a'}", "", "this is not a URL of an OpenSearch; write http://HOST:PORT"),
+        ("opensearch: {memory: 1GiB}", "", "an OpenSearch has no \"memory\"; it has product, version, heap"),
         ("redis: {url: 'redis://a', memory: 9MiB}", "", "what is there has its own \"memory\""),
         ("kafka: {addresses: [a]}", "", "\"a\" is not an address; write HOST:PORT"),
         (

@@ -247,6 +247,10 @@ impl People for EmbeddedFeed {
     fn counts(&self) -> Answer<'_, [u64; 2]> {
         Answer::ready(Ok([self.participants.count(), self.friendships.count()]))
     }
+
+    fn last(&self) -> Answer<'_, u64> {
+        Answer::ready(Ok(self.participants.index.greatest.load(Ordering::Relaxed)))
+    }
 }
 
 impl Feeds for EmbeddedFeed {

@@ -171,6 +171,10 @@ impl People for MariadbPeople {
         })
     }
 
+    fn last(&self) -> Answer<'_, u64> {
+        Answer::boxed(async move { column(&self.row(Do::Last, Vec::new()).await?, 0) })
+    }
+
     fn metrics(&self) -> StoreMetrics {
         StoreMetrics { own: self.links.metrics(), ..StoreMetrics::default() }
     }

@@ -62,6 +62,9 @@ pub trait People: Send + Sync {
     /// How many participants and how many friendships there are.
     fn counts(&self) -> Answer<'_, [u64; 2]>;
 
+    /// The greatest id of a participant, 0 where there is none. A database leaves ids out when it is killed.
+    fn last(&self) -> Answer<'_, u64>;
+
     /// The store's counters, now.
     fn metrics(&self) -> StoreMetrics {
         StoreMetrics::default()

@@ -1,7 +1,7 @@
 //! Stores of a news feed: one set of checks, over each store that has the role.
 //!
-//! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-store --features cassandra --test news_feed -- --ignored`,
-//! and the same with `TIDEMARK_TEST_OPENSEARCH=http://127.0.0.1:9200` and the feature `opensearch`.
+//! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-store --features cassandra --test news_feed -- --ignored`;
+//! OpenSearch is checked where one is started, in `tests/newsfeed_stores.rs`.
 
 #[path = "common/feed_roles.rs"]
 #[allow(dead_code, reason = "shared by tests that each use a part of it")]
@@ -9,13 +9,13 @@ mod feed_roles;
 
 use tidemark_store::{Durability, EmbeddedFeed, InvertedIndex};
 
-#[cfg(any(feature = "cassandra", feature = "opensearch"))]
+#[cfg(feature = "cassandra")]
 fn given(variable: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| panic!("{variable} names a server to test with"))
 }
 
 /// A name that no other test uses.
-#[cfg(any(feature = "cassandra", feature = "opensearch"))]
+#[cfg(feature = "cassandra")]
 fn fresh() -> String {
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     format!("test_{}", since_1970.as_nanos())
@@ -70,13 +70,4 @@ fn cassandra_forgets_inbound_posts_after_90_days_and_no_other() {
     });
     let expected = [("inbound", 7_776_000), ("outbound", 0), ("undelivered", 0)];
     assert_eq!(found, expected.map(|(table, ttl_s)| (table.to_owned(), ttl_s)));
-}
-
-#[cfg(feature = "opensearch")]
-#[test]
-#[ignore = "needs an OpenSearch: see the top of this file"]
-fn opensearch_finds_stories() {
-    use tidemark_store::opensearch::{OpenSearch, Options};
-    let options = Options { url: given("TIDEMARK_TEST_OPENSEARCH"), index: fresh(), ..Options::default() };
-    feed_roles::search(&*OpenSearch::open(options).unwrap());
 }

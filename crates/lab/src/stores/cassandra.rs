@@ -14,6 +14,7 @@ use tidemark_scenario::plan::Store;
 
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
+use super::java::Needs;
 use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, with_jars};
 use crate::error::LabError;
 
@@ -107,7 +108,7 @@ impl Cassandra {
 
 impl Launcher for Cassandra {
     fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-        with_jars(Cassandra::jars(store.version), fetch)
+        with_jars(Cassandra::jars(store.version), Needs::Exactly(17), fetch)
     }
 
     fn ports(&self) -> &'static [u16] {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
+use super::java::Needs;
 use super::launcher::{
     Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars,
 };
@@ -35,7 +36,7 @@ const JARS: Jars =
 
 impl Launcher for Kafka {
     fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-        with_jars(JARS, fetch)
+        with_jars(JARS, Needs::Exactly(17), fetch)
     }
 
     fn ports(&self) -> &'static [u16] {

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
-use super::java::{self, Java};
+use super::java::{self, Java, Needs};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 
@@ -131,8 +131,8 @@ impl Program {
 ///
 /// # Errors
 /// Where Java is missing, or the jars cannot be fetched.
-pub fn with_jars(jars: Jars, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-    let java = java::find(jars.title)?;
+pub fn with_jars(jars: Jars, needs: Needs, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+    let java = java::find(jars.title, needs)?;
     let folder = jars.get(fetch.cache, fetch.stop_request, fetch.tell)?;
     Ok(Program { title: jars.title.into(), folder, java: Some(java) })
 }

@@ -6,6 +6,7 @@ use super::cassandra::Cassandra;
 use super::kafka::Kafka;
 use super::launcher::Launcher;
 use super::mariadb::Mariadb;
+use super::opensearch::OpenSearch;
 use super::postgres::Postgres;
 use super::redis::Redis;
 
@@ -17,5 +18,6 @@ pub fn launcher(product: Product) -> &'static dyn Launcher {
         Product::Redis => &Redis,
         Product::Postgres => &Postgres,
         Product::Mariadb => &Mariadb,
+        Product::Opensearch => &OpenSearch,
     }
 }

@@ -5,9 +5,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidemark_scenario::plan::StoreOrigin;
+use tidemark_scenario::plan::{Durability, StoreOrigin};
 
 use super::installed::answer;
+use super::jars::cache;
 use super::launcher::Fetch;
 use super::products::launcher;
 use super::*;
@@ -61,12 +62,33 @@ fn mariadb(url: &str, statement: &str) -> std::io::Result<String> {
     )
 }
 
-/// Whether its program is on this machine.
+/// A request: method and target on the first line, then its body.
+fn opensearch(url: &str, request: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&parts(url).1, Duration::from_secs(5))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let (line, body) = request.split_once('\n').unwrap_or((request, ""));
+    let head = "host: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length";
+    stream.write_all(format!("{line} HTTP/1.1\r\n{head}: {}\r\n\r\n{body}", body.len()).as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    match answer.split_once("\r\n\r\n") {
+        Some((head, body)) if head.starts_with("HTTP/1.1 20") => Ok(body.to_owned()),
+        _ => Err(std::io::Error::other(answer)),
+    }
+}
+
+/// Whether its program is on this machine, or can be fetched to it.
 fn is_here(store: &Store) -> bool {
-    let cache = std::env::temp_dir();
+    let cache = cache().unwrap();
     let mut fetch = Fetch { cache: &cache, stop_request: &go_on, tell: &mut |_| () };
-    let found = launcher(store.product).program(store, &mut fetch);
-    found.inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
+    match launcher(store.product).program(store, &mut fetch) {
+        Ok(_) => true,
+        Err(LabError::Usage(reason)) => {
+            eprintln!("skipped: {reason}");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
 
 fn gone(id: u32) -> bool {
@@ -106,10 +128,15 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     }
     let holds = |when: &str| assert_eq!(ask(&url, read.0).unwrap(), read.1, "{when}");
     holds("at first");
-    let (password, _) = parts(&url);
-    assert_eq!(password.len(), 32);
-    let stranger = ask(&url.replace(password, "another"), read.0);
-    assert!(stranger.is_err() || !stranger.unwrap().contains(read.1), "only who has the password is let in");
+    if store.product != Product::Opensearch {
+        let (password, _) = parts(&url);
+        assert_eq!(password.len(), 32);
+        let stranger = ask(&url.replace(password, "another"), read.0);
+        assert!(
+            stranger.is_err() || !stranger.unwrap().contains(read.1),
+            "only who has the password is let in"
+        );
+    }
 
     let node = stores.started().remove(0);
     let (name, first) = stores.processes().remove(0);
@@ -144,7 +171,9 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     let data = held(&node).data_dir().unwrap().to_owned();
     let (_, second) = stores.processes().remove(0);
     assert!(data.is_dir() && folder.path().join(format!("run/logs/{}.log", store.name)).is_file());
-    assert_eq!(stores.stop(&|| true), [(store.name.clone(), "exit status 0".to_owned())]);
+    // as Java does on SIGTERM
+    let status = if store.product == Product::Opensearch { 143 } else { 0 };
+    assert_eq!(stores.stop(&|| true), [(store.name.clone(), format!("exit status {status}"))]);
     drop((node, stores));
     assert!(gone(second) && !data.exists());
 }
@@ -169,6 +198,47 @@ fn mariadb_keeps_what_it_acknowledged() {
     let writes =
         ["CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"];
     keeps_what_it_acknowledged(&store, mariadb, writes, ("SELECT sum(id) FROM t", "3"));
+}
+
+#[test]
+fn opensearch_keeps_what_it_acknowledged() {
+    let heap_bytes = 256 << 20;
+    let within = Duration::from_secs(300);
+    let store = Store { heap_bytes, ready_within: within, ..Store::new("stories", Product::Opensearch) };
+    let writes = [
+        "PUT /t\n{\"settings\": {\"number_of_replicas\": 0}}",
+        "PUT /t/_doc/1?refresh=true\n{\"story\": \"Rain\"}",
+        "PUT /t/_doc/2?refresh=true\n{\"story\": \"rain and snow\"}",
+    ];
+    keeps_what_it_acknowledged(
+        &store,
+        opensearch,
+        writes,
+        ("GET /t/_count?q=story:rain&filter_path=count", "{\"count\":2}"),
+    );
+}
+
+/// Of a new index, whoever makes it.
+#[test]
+fn opensearch_acknowledges_before_the_disk_where_the_scenario_says_so() {
+    let within = Duration::from_secs(300);
+    let usual = Store { heap_bytes: 256 << 20, ready_within: within, ..Store::new("a", Product::Opensearch) };
+    if !is_here(&usual) {
+        return;
+    }
+    let other = Store { name: "b".into(), durability: Durability::Buffered, ..usual.clone() };
+    let folder = tempfile::tempdir().unwrap();
+    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
+    let setup =
+        Setup { run_dir: folder.path().join("run"), cores: Vec::new(), keep_data: false, data_of, is_linked };
+    let stores = Stores::start(&[usual, other], &setup, &go_on, &mut |_| ()).unwrap();
+    for (name, durability) in [("a", "request"), ("b", "async")] {
+        let url = stores.resolved(&format!("{{stores.{name}.url}}"));
+        opensearch(&url, "PUT /t\n{}").unwrap();
+        let said =
+            opensearch(&url, "GET /t/_settings/index.translog.durability?include_defaults=true").unwrap();
+        assert!(said.contains(&format!("\"durability\":\"{durability}\"")), "{said}");
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Client<'a> {
 /// What came of one attempt.
 enum Attempt {
     Answered,
+    /// Nothing is there.
+    Absent,
     /// It may be asked again, after this time if the system says so.
     Retry(String, Option<Duration>),
     Failed(String),
@@ -41,11 +43,20 @@ impl<'a> Client<'a> {
 
     /// Asks until there is an answer with a status of success, as often as makes sense.
     pub fn get(&mut self, path: &str, bounds: &Bounds) -> Result<(), Unfinished> {
+        match self.find(path, bounds)? {
+            true => Ok(()),
+            false => Err(failed(path, "status 404")),
+        }
+    }
+
+    /// The same of something that need not be there: false where the status says that it is not.
+    pub fn find(&mut self, path: &str, bounds: &Bounds) -> Result<bool, Unfinished> {
         let mut pause = PAUSE_FIRST;
         let mut attempt = 1;
         loop {
             let (reason, retry_after) = match self.attempt(path, bounds)? {
-                Attempt::Answered => return Ok(()),
+                Attempt::Answered => return Ok(true),
+                Attempt::Absent => return Ok(false),
                 Attempt::Retry(reason, retry_after) if attempt < ATTEMPTS => (reason, retry_after),
                 Attempt::Retry(reason, _) => {
                     return Err(failed(path, &format!("{reason}, {ATTEMPTS} times over")));
@@ -108,6 +119,7 @@ impl<'a> Client<'a> {
                 let retry_after = seconds.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
                 Attempt::Retry(format!("status {status}"), retry_after)
             }
+            404 => Attempt::Absent,
             _ => Attempt::Failed(format!("status {status}")),
         }
     }

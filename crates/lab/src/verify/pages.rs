@@ -133,13 +133,19 @@ struct PageReader<'a> {
 
 impl Part for PageReader<'_> {
     fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        let Contents { items, next, .. } = self.pages.contents;
+        let Contents { items, next, numbers, .. } = self.pages.contents;
         let first = &self.pages.path(part);
         let mut path = first.clone();
         let mut before = None;
         loop {
             // a page is shown only once it is whole, so that asking again shows nothing twice
-            self.client.get(&path, bounds)?;
+            if !self.client.find(&path, bounds)? {
+                // a number that nobody has; what was to be there is lost then
+                return match numbers.is_some() && path == *first {
+                    true => Ok(()),
+                    false => Err(failed(&path, "status 404")),
+                };
+            }
             let text = &mut self.text;
             let shown = items.find_all(self.client.body(), &mut |token| {
                 text.clear();

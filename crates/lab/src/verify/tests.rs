@@ -497,7 +497,9 @@ fn what_is_in_several_places_is_looked_for_in_each() {
             "/in/2" => shows(&[4, 5, 0, 1, 2]),
             "/out/2" => shows(&[4, 5, 6, 7, 7]),
             "/out/3" => shows(&[3, 6]),
-            "/out/1" | "/in/3" => shows(&[]),
+            "/out/1" => shows(&[]),
+            // numbers may leave some out
+            "/in/3" => Answer::status(404),
             other => panic!("{other}"),
         }
     });

@@ -71,9 +71,9 @@ fn product(name: &str, key: &Node, node: &Node, reader: &Reader<'_>) -> Option<P
     let product = Product::from_word(reader.word(said, &Product::WORDS)?)?;
     if let Some(other) = by_name.filter(|other| *other != product) {
         let message = format!(
-            "a store called \"{name}\" is a {}, this is a {}; give it another name",
-            other.title(),
-            product.title()
+            "a store called \"{name}\" is {}, this is {}; give it another name",
+            other.one(),
+            product.one()
         );
         reader.sink.error(key, message);
     }
@@ -91,7 +91,7 @@ fn store(name: &str, product: Product, node: &Node, reader: &Reader<'_>) -> Stor
         }
         Some(bytes)
     };
-    let version = node.get("version").filter(|_| product.is_cluster());
+    let version = node.get("version").filter(|_| !product.versions().is_empty());
     let version = version.and_then(|node| reader.word(node, product.versions()));
     let nodes = node.get("nodes").and_then(|node| {
         let count = usize::try_from(reader.whole(node, 1)?).unwrap_or(usize::MAX);
@@ -128,14 +128,14 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
     let is_there = ["url", "addresses"].into_iter().find(|key| node.get(key).is_some());
     for (key, _) in node.entries() {
         let Some(text) = key.text() else { continue };
-        let title = product.title();
+        let one = product.one();
         if !product.keys().contains(&text) {
             let way_out = match text {
                 "nodes" => "; write a second store with a name of its own".to_owned(),
                 "version" => "; the installed program is started, whichever it is".to_owned(),
                 _ => format!("; it has {}", product.keys().join(", ")),
             };
-            reader.sink.error(key, format!("a {title} has no \"{text}\"{way_out}"));
+            reader.sink.error(key, format!("{one} has no \"{text}\"{way_out}"));
         } else if let Some(position) = is_there
             && ["version", "nodes", "heap", "memory", "durability"].contains(&text)
         {
@@ -156,10 +156,9 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
         });
         if let Some(scheme) = schemes.first().filter(|_| !is_right) {
             // not the text, which may hold a password
-            reader.sink.error(
-                node,
-                format!("this is not a URL of a {}; write {scheme}://HOST:PORT", product.title()),
-            );
+            reader
+                .sink
+                .error(node, format!("this is not a URL of {}; write {scheme}://HOST:PORT", product.one()));
         }
         return StoreOrigin::Url(text);
     }
@@ -258,8 +257,8 @@ impl Stores {
             Some(store) if store.product == Product::Redis => {}
             Some(store) => {
                 let message = format!(
-                    "the driver speaks Redis' protocol to a store, and \"{name}\" is a {}; drive a system in front of it",
-                    store.product.title()
+                    "the driver speaks Redis' protocol to a store, and \"{name}\" is {}; drive a system in front of it",
+                    store.product.one()
                 );
                 reader.sink.error(node, message);
             }
@@ -295,8 +294,8 @@ impl Stores {
                     format!("nothing is known as \"{fact}\" of the store \"{name}\"; there is {known}");
                 reader.sink.error(node, message);
             } else if fact == "url" && store.product.is_cluster() {
-                let title = store.product.title();
-                let message = format!("a {title} has no URL; write {}", store_fact(name, "addresses"));
+                let one = store.product.one();
+                let message = format!("{one} has no URL; write {}", store_fact(name, "addresses"));
                 reader.sink.error(node, message);
             }
         }

@@ -22,11 +22,11 @@ static STORE: Record = Record {
         ),
         key(
             "version",
-            Scalar(Word(&["5.0", "4.1", "4.3"])),
-            "Line of versions: `5.0` (default) or `4.1` of Cassandra, `4.3` of Kafka. Others are what is installed.",
+            Scalar(Word(&["5.0", "4.1", "4.3", "3.8"])),
+            "Line of versions: `5.0` (default) or `4.1` of Cassandra, `4.3` of Kafka, `3.8` of OpenSearch. Others are what is installed.",
         ),
         key("nodes", Scalar(Whole(1)), "Cassandra, Kafka: how many nodes it has, 1 to 3; one by default."),
-        key("heap", Scalar(Size), "Cassandra, Kafka: Java heap of each node; 512MiB by default."),
+        key("heap", Scalar(Size), "Cassandra, Kafka, OpenSearch: Java heap of each node; 512MiB by default."),
         key(
             "memory",
             Scalar(Size),
@@ -37,7 +37,11 @@ static STORE: Record = Record {
             Scalar(Word(&["synced", "buffered", "memory"])),
             "Whether an acknowledged write is on disk (`synced`, the default), comes there later, or (Redis) never.",
         ),
-        key("url", Scalar(Text), "Redis, PostgreSQL, MariaDB: where it is; then nothing is started."),
+        key(
+            "url",
+            Scalar(Text),
+            "Redis, PostgreSQL, MariaDB, OpenSearch: where it is; then nothing is started.",
+        ),
         key(
             "addresses",
             List(&Scalar(Text), 1),

@@ -104,14 +104,22 @@ pub enum Product {
     Postgres,
     /// MariaDB.
     Mariadb,
+    /// OpenSearch.
+    Opensearch,
 }
 
 impl Product {
     /// All of them.
-    pub const ALL: [Product; 5] =
-        [Product::Cassandra, Product::Kafka, Product::Redis, Product::Postgres, Product::Mariadb];
+    pub const ALL: [Product; 6] = [
+        Product::Cassandra,
+        Product::Kafka,
+        Product::Redis,
+        Product::Postgres,
+        Product::Mariadb,
+        Product::Opensearch,
+    ];
     /// Their words, in the same order.
-    pub const WORDS: [&'static str; 5] = ["cassandra", "kafka", "redis", "postgres", "mariadb"];
+    pub const WORDS: [&'static str; 6] = ["cassandra", "kafka", "redis", "postgres", "mariadb", "opensearch"];
 
     /// What scenarios call it.
     pub fn word(self) -> &'static str {
@@ -131,7 +139,14 @@ impl Product {
             Product::Redis => "Redis",
             Product::Postgres => "PostgreSQL",
             Product::Mariadb => "MariaDB",
+            Product::Opensearch => "OpenSearch",
         }
+    }
+
+    /// One of it: `a Redis`.
+    pub fn one(self) -> String {
+        let article = if self == Product::Opensearch { "an" } else { "a" };
+        format!("{article} {}", self.title())
     }
 
     /// Lines of versions, the default first; none where the installed program's is taken.
@@ -139,6 +154,7 @@ impl Product {
         match self {
             Product::Cassandra => &["5.0", "4.1"],
             Product::Kafka => &["4.3"],
+            Product::Opensearch => &["3.8"],
             Product::Redis | Product::Postgres | Product::Mariadb => &[],
         }
     }
@@ -158,11 +174,16 @@ impl Product {
 
     /// Keys of the scenario that say something of a store of this product.
     pub fn keys(self) -> &'static [&'static str] {
-        match self.is_cluster() {
-            true => {
+        match self {
+            Product::Cassandra | Product::Kafka => {
                 &["product", "version", "nodes", "heap", "durability", "addresses", "when", "ready within"]
             }
-            false => &["product", "memory", "durability", "url", "when", "ready within"],
+            Product::Opensearch => {
+                &["product", "version", "heap", "durability", "url", "when", "ready within"]
+            }
+            Product::Redis | Product::Postgres | Product::Mariadb => {
+                &["product", "memory", "durability", "url", "when", "ready within"]
+            }
         }
     }
 
@@ -173,6 +194,7 @@ impl Product {
             Product::Redis => &["redis"],
             Product::Postgres => &["postgres", "postgresql"],
             Product::Mariadb => &["mysql", "mariadb"],
+            Product::Opensearch => &["http"],
         }
     }
 

@@ -83,15 +83,17 @@ pub(super) enum Do {
     Befriend,
     Friends,
     Counts,
+    Last,
 }
 
-pub(super) const STATEMENTS: [&str; 6] = [
+pub(super) const STATEMENTS: [&str; 7] = [
     "CALL UpsertParticipant(?)",
     "CALL FetchParticipant(?)",
     "SELECT ParticipantID FROM Participant WHERE Moniker = ? ORDER BY ParticipantID LIMIT ?",
     "CALL UpsertFriends(?, ?)",
     "CALL FetchFriends(?)",
     "SELECT (SELECT count(*) FROM Participant), (SELECT count(*) FROM Friends)",
+    "SELECT coalesce(max(ParticipantID), 0) FROM Participant",
 ];
 
 /// What the schema is after [`migrate`].
@@ -144,7 +146,7 @@ mod tests {
     fn statements_are_where_their_names_say() {
         assert!(STATEMENTS[Do::Find as usize].contains("FetchParticipant"));
         assert!(STATEMENTS[Do::Befriend as usize].contains("UpsertFriends"));
-        assert_eq!(Do::Counts as usize + 1, STATEMENTS.len());
+        assert_eq!(Do::Last as usize + 1, STATEMENTS.len());
         assert!(STEPS[0][5].contains(&format!("IF {FRIENDS_MAX} <=")));
     }
 }

@@ -99,15 +99,17 @@ enum Do {
     Befriend,
     Friends,
     Counts,
+    Last,
 }
 
-const STATEMENTS: [&str; 6] = [
+const STATEMENTS: [&str; 7] = [
     "SELECT id FROM UpsertParticipant($1)",
     "SELECT moniker FROM FetchParticipant($1)",
     "SELECT id FROM Participant WHERE pname = $1 ORDER BY id LIMIT $2",
     "SELECT id, missing, befriended FROM UpsertFriends($1, $2, $3)",
     "SELECT FriendsID, ParticipantID FROM FetchFriends($1)",
     "SELECT (SELECT count(*) FROM Participant), (SELECT count(*) FROM Friends)",
+    "SELECT coalesce(max(id), 0) FROM Participant",
 ];
 
 impl PostgresPeople {
@@ -214,6 +216,10 @@ impl People for PostgresPeople {
         })
     }
 
+    fn last(&self) -> Answer<'_, u64> {
+        Answer::boxed(async move { id(&self.row(Do::Last, &[]).await?, 0) })
+    }
+
     fn metrics(&self) -> StoreMetrics {
         StoreMetrics { own: self.server.links.metrics(), ..StoreMetrics::default() }
     }
@@ -227,7 +233,7 @@ mod tests {
     fn statements_are_where_their_names_say() {
         assert!(STATEMENTS[Do::Find as usize].contains("FetchParticipant"));
         assert!(STATEMENTS[Do::Befriend as usize].contains("UpsertFriends"));
-        assert_eq!(Do::Counts as usize + 1, STATEMENTS.len());
+        assert_eq!(Do::Last as usize + 1, STATEMENTS.len());
         assert!(STEPS[0].contains(&format!("friends_max int DEFAULT {FRIENDS_MAX}")));
     }
 }

@@ -27,6 +27,7 @@ fn befriend(people: &dyn People, from: u64, to: u64) -> u64 {
 pub fn participants_are_found_by_id_and_by_name(open: Open<'_>) {
     let people = open();
     assert_eq!(wait(people.counts()).unwrap(), [0, 0]);
+    assert_eq!(wait(people.last()).unwrap(), 0);
     let longest = "ä".repeat(NAME_CHARS_MAX);
     let names =
         ["Joe", "joe", "Joe ", "", "O'Brien; DROP TABLE Participant --", "%s \\ \" 😀", &longest, "Joe"];
@@ -123,6 +124,7 @@ pub fn all_of_it_is_there_again_and_numbers_go_on(open: Open<'_>) {
         assert!(one > last[0] && friendship > last[1]);
         last = [other, friendship];
         assert_eq!(wait(people.counts()).unwrap(), [2 * life, life]);
+        assert_eq!(wait(people.last()).unwrap(), other);
         assert_eq!(wait(people.named("Ann")).unwrap().len() as u64, life);
     }
 }

@@ -1,0 +1,260 @@
+//! OpenSearch: its jars, its configuration, its command. What it is asked is its health, over HTTP.
+//!
+//! The project's jars come without a program. A small one is written beside the configuration and compiled there before
+//! the first start: it starts a node with the modules that an index over texts needs, without the distribution's checks
+//! of the machine.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tidemark_scenario::plan::Store;
+
+use super::jars::Jars;
+use super::java::Needs;
+use super::launcher::{
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars,
+};
+use crate::error::LabError;
+
+/// How long a node may take to connect, and for its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest answer that is one, bytes.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+const MIB: u64 = 1 << 20;
+
+const JARS: Jars = Jars {
+    title: "OpenSearch 3.8.0",
+    folder: "opensearch-3.8.0",
+    pom: include_str!("poms/opensearch-3.8.xml"),
+};
+/// The program, and its class.
+const MAIN: &str = include_str!("opensearch/SingleNode.java");
+const CLASS: &str = "SingleNode";
+
+/// OpenSearch.
+pub struct OpenSearch;
+
+impl Launcher for OpenSearch {
+    fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+        with_jars(JARS, Needs::CompilerFrom(21), fetch)
+    }
+
+    fn ports(&self) -> &'static [u16] {
+        // clients, nodes; 9300, which is usual, is the one for clients where 9200 is taken
+        &[9200, 9201]
+    }
+
+    fn url(&self, address: SocketAddr, _: &str) -> Option<String> {
+        Some(format!("http://{address}"))
+    }
+
+    fn remarks(&self, store: &Store) -> String {
+        let translog = match store.is_synced() {
+            true => "translog synced with each request, before it is acknowledged",
+            false => "translog acknowledged before it is on disk, synced every 5 s",
+        };
+        format!(
+            "{translog}; started from its jars without the distribution's bootstrap checks of the machine, which change \
+             nothing on the way of a request; takes writes however full the disk is"
+        )
+    }
+
+    fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
+        fs::create_dir_all(&node.configuration)?;
+        fs::create_dir_all(node.data.join("tmp"))?;
+        fs::write(node.configuration.join("opensearch.yml"), yaml(node))?;
+        fs::write(node.configuration.join("log4j2.properties"), LOG4J)?;
+        fs::write(node.configuration.join(format!("{CLASS}.java")), MAIN)
+    }
+
+    fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
+        let compiler = node.program.java.as_ref()?.compiler();
+        let source = node.configuration.join(format!("{CLASS}.java"));
+        let words = ["-nowarn", "-proc:none", "-cp", &jars(node), "-d", &text(&node.configuration)];
+        let words = words.into_iter().map(str::to_owned);
+        Some([text(&compiler)].into_iter().chain(words).chain([text(&source)]).collect())
+    }
+
+    fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
+        let heap_mib = node.store.heap_bytes / MIB;
+        let (configuration, tmp) = (text(&node.configuration), text(&node.data.join("tmp")));
+        let mut words = vec![
+            node.program.java(),
+            format!("-Xms{heap_mib}M"),
+            format!("-Xmx{heap_mib}M"),
+            format!("-XX:ErrorFile={configuration}/java-error.log"),
+            format!("-Djava.io.tmpdir={tmp}"),
+            format!("-Djna.tmpdir={tmp}"),
+        ];
+        words.extend(FIXED_OPTIONS.map(str::to_owned));
+        words.extend(["-cp".into(), format!("{configuration}:{}", jars(node)), CLASS.into()]);
+        words.extend([configuration, text(&node.data), translog(node.store).into()]);
+        Ok(words)
+    }
+
+    fn ask(&self, place: NodeAddress, identity: &Identity, _: Option<usize>) -> Result<(), NotReady> {
+        let Health { cluster_name, status } = health(place.listens)?;
+        NotReady::unless_same(cluster_name, &identity.name)?;
+        match status.as_str() {
+            "green" | "yellow" => Ok(()),
+            status => Err(io::Error::other(format!("its health is {status}")).into()),
+        }
+    }
+}
+
+/// When an index acknowledges a write: once its log is synced with the request, or before.
+fn translog(store: &Store) -> &'static str {
+    if store.is_synced() { "request" } else { "async" }
+}
+
+/// Its jars, as a class path has them.
+fn jars(node: &NodeSetup<'_>) -> String {
+    format!("{}/*", text(&node.program.folder))
+}
+
+const FIXED_OPTIONS: [&str; 10] = [
+    "-XX:+UseG1GC",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:+PerfDisableSharedMem",
+    "-Djava.awt.headless=true",
+    "-Djava.locale.providers=CLDR",
+    "-Djna.nosys=true",
+    "-Dlog4j2.disable.jmx=true",
+    "-Dopensearch.networkaddress.cache.ttl=60",
+    "--add-modules=jdk.incubator.vector",
+    "--enable-native-access=ALL-UNNAMED",
+];
+
+fn yaml(node: &NodeSetup<'_>) -> String {
+    format!(
+        "cluster.name: {}\n\
+         node.name: {CLASS}\n\
+         discovery.type: single-node\n\
+         network.host: {}\n\
+         http.port: {}\n\
+         transport.port: {}\n\
+         path.data: {}\n\
+         path.logs: {}\n\
+         cluster.routing.allocation.disk.threshold_enabled: false\n",
+        node.identity,
+        node.listen,
+        node.ports[0],
+        node.ports[1],
+        quoted(&node.data.join("indices")),
+        quoted(&node.configuration),
+    )
+}
+
+/// A path as YAML takes any.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", text(path).replace('\'', "''"))
+}
+
+const LOG4J: &str = "\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %m (%c)%n
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+";
+
+/// What a node says of itself.
+#[derive(Deserialize)]
+struct Health {
+    cluster_name: String,
+    status: String,
+}
+
+/// Asks for it.
+fn health(address: SocketAddr) -> io::Result<Health> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = format!("GET /_cluster/health HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    serde_json::from_str(body).map_err(|_| {
+        let line = head.lines().next().unwrap_or_default();
+        io::Error::other(format!("it answers {line:?}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{IpAddr, TcpListener};
+    use tidemark_scenario::plan::{Durability, Product};
+
+    #[test]
+    fn a_node_is_configured_by_what_the_scenario_says() {
+        let addresses: [IpAddr; 2] = ["127.0.0.1", "127.0.0.11"].map(|ip| ip.parse().unwrap());
+        let store = Store { heap_bytes: 300 * MIB, ..Store::new("search", Product::Opensearch) };
+        let program = Program { folder: "/lib".into(), ..Program::default() };
+        let setup = |store| NodeSetup {
+            store,
+            index: 0,
+            identity: "tidemark-1",
+            password: "p",
+            addresses: &addresses[..1],
+            listen: addresses[1],
+            ports: &[9300, 9301],
+            configuration: "/run/stores/it's here".into(),
+            data: "/run/data/search".into(),
+            program: &program,
+        };
+        let text = yaml(&setup(&store));
+        for line in [
+            "cluster.name: tidemark-1",
+            "network.host: 127.0.0.11",
+            "http.port: 9300",
+            "transport.port: 9301",
+            "path.data: '/run/data/search/indices'",
+            "path.logs: '/run/stores/it''s here'",
+        ] {
+            assert!(text.lines().any(|had| had == line), "{line} in\n{text}");
+        }
+        let command = OpenSearch.command(&setup(&store)).unwrap();
+        assert!(command.contains(&"-Xmx300M".into()), "{command:?}");
+        let end = ["SingleNode", "/run/stores/it's here", "/run/data/search", "request"];
+        assert!(command.ends_with(&end.map(str::to_owned)), "{command:?}");
+        let buffered = Store { durability: Durability::Buffered, ..store.clone() };
+        assert_eq!(OpenSearch.command(&setup(&buffered)).unwrap().last().unwrap(), "async");
+        assert_ne!(OpenSearch.remarks(&store), OpenSearch.remarks(&buffered));
+    }
+
+    /// Asks a node that answers this.
+    fn ask(body: &str) -> Result<(), NotReady> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let said = OpenSearch.ask(address.into(), &"ours".into(), None);
+        server.join().unwrap();
+        said
+    }
+
+    #[test]
+    fn a_node_serves_once_its_indexes_are_there_and_another_one_is_refused() {
+        ask(r#"{"cluster_name":"ours","status":"yellow","timed_out":false}"#).unwrap();
+        let early = ask(r#"{"cluster_name":"ours","status":"red"}"#).unwrap_err();
+        assert!(matches!(&early, NotReady::Yet(_)) && early.to_string().contains("red"), "{early}");
+        let refused = ask(r#"{"cluster_name":"theirs","status":"green"}"#).unwrap_err();
+        assert!(matches!(&refused, NotReady::Another(name) if name == "theirs"), "{refused}");
+        let odd = ask("<html>").unwrap_err();
+        assert_eq!(odd.to_string(), "it answers \"HTTP/1.1 200 OK\"");
+    }
+}
