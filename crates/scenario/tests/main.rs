@@ -3,6 +3,7 @@
 mod airline_mix;
 mod calls;
 mod diagnostics;
+mod event_streams;
 mod docs;
 mod faults;
 mod language;

@@ -63,7 +63,13 @@ impl Codec for Answers {
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        let decoded = self.decoder.decode(received)?;
+        let decoded = match self.decoder.decode(received) {
+            // what is wrong with the body of a stream is told again to whoever reads that
+            Err(_) if self.is_streamed && self.decoder.head_complete() => {
+                return Ok(Decoded { consumed: received.len(), complete: true });
+            }
+            decoded => decoded?,
+        };
         if decoded.complete && self.decoder.status() == SWITCHING && !self.asks_upgrade {
             let words = "the server switched protocols (status 101), for which nobody had asked";
             return Err(Violation(words.into()));
