@@ -104,9 +104,8 @@ fn server() -> (Server, Arc<AtomicUsize>) {
 
 fn plan(steps: &str, load: &str) -> Plan {
     let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!(
-        "sessions:\n  a:\n    steps:\n{steps}load: {load}\nlimits: {{drain: 2s, body: 200KiB}}\n"
-    );
+    let text =
+        format!("sessions:\n  a:\n    steps:\n{steps}load: {load}\nlimits: {{drain: 2s, body: 200KiB}}\n");
     tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
 }
 
@@ -247,7 +246,8 @@ fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
 #[test]
 fn viewers_who_only_hold_a_stream_open() {
     let (server, left) = server();
-    let mut plan = plan("- sse connect: /bytewise\n  label: Connect\n- think: 60s", "{users: 3, hold: 500ms}");
+    let mut plan =
+        plan("- sse connect: /bytewise\n  label: Connect\n- think: 60s", "{users: 3, hold: 500ms}");
     plan.limits.connections = 3;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());

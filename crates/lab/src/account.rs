@@ -164,10 +164,7 @@ impl Account {
                 end.unexpected_messages,
                 "messages came over WebSockets that no step took, over the whole run: tables count its measured window only",
             ),
-            (
-                end.events.too_large,
-                "events were larger than `limits: body` and were passed over",
-            ),
+            (end.events.too_large, "events were larger than `limits: body` and were passed over"),
             (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",

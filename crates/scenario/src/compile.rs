@@ -156,8 +156,7 @@ fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) ->
     let time = |key| get(key).and_then(|node| reader.duration(node));
     let usual = Limits::default();
     let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(usual.keep_alive);
-    let pipeline =
-        get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, binds, reader));
+    let pipeline = get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, binds, reader));
     let streams = whole("streams", 1).unwrap_or(usual.streams);
     let needed = load.most_users().div_ceil(pipeline.max(streams));
     Limits {
@@ -194,8 +193,7 @@ fn pipeline(node: &Node, keep_alive: bool, binds: bool, reader: &Reader<'_>) -> 
         reader.sink.error(node, format!("{depth} is too large; at most {PIPELINE_MAX}"));
     }
     if depth > 1 && binds {
-        let reason =
-            "sessions share connections where requests are pipelined, and a WebSocket has its own, as an event stream has; leave out";
+        let reason = "sessions share connections where requests are pipelined, and a WebSocket has its own, as an event stream has; leave out";
         reader.sink.error(node, format!("{reason} one of the two"));
     }
     if depth > 1 && !keep_alive {
@@ -272,12 +270,7 @@ impl<'a, 's> Session<'a, 's> {
             self.ops[jump] = Op::Jump(end);
         }
         self.ops.push(Op::End);
-        steps::bound::check_paths(
-            &self.ops,
-            &self.requests.plans,
-            &self.connection_uses,
-            self.reader.sink,
-        );
+        steps::bound::check_paths(&self.ops, &self.requests.plans, &self.connection_uses, self.reader.sink);
         if self.scope.is_too_large() {
             self.reader.sink.error(steps, "this session has too many variables and loops");
         }

@@ -45,7 +45,8 @@ fn every_step() {
         let head = plan.requests[n].http().unwrap().head("", "");
         String::from_utf8(head.as_literal().unwrap().to_vec()).unwrap()
     };
-    let own = "GET /live?room=5 HTTP/1.1\r\nAccept: own\r\nUser-Agent: tidemark\r\nCache-Control: no-cache\r\n";
+    let own =
+        "GET /live?room=5 HTTP/1.1\r\nAccept: own\r\nUser-Agent: tidemark\r\nCache-Control: no-cache\r\n";
     assert_eq!(head(0), own);
     assert!(head(3).contains("Accept: text/event-stream\r\n"), "{}", head(3));
     assert!(plan.has_event_streams() && !plan.has_websockets());

@@ -3,8 +3,8 @@
 mod airline_mix;
 mod calls;
 mod diagnostics;
-mod event_streams;
 mod docs;
+mod event_streams;
 mod faults;
 mod language;
 mod ledger;

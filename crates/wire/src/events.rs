@@ -223,7 +223,8 @@ mod tests {
         let of = |stream: &str| told(stream.as_bytes(), &[]);
         let stock = "data: YHOO\ndata: +2\ndata: 10\n\n";
         assert_eq!(of(stock), [event("message", "YHOO\n+2\n10")]);
-        let stream = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n";
+        let stream =
+            ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n";
         assert_eq!(of(stream), [event("message", "first event"), event("message", "second event")]);
         assert_eq!(of("data\n\ndata\ndata\n\ndata:"), [event("message", ""), event("message", "\n")]);
         assert_eq!(of("data:test\n\ndata: test\n\n"), [event("message", "test"), event("message", "test")]);

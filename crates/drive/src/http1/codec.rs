@@ -38,7 +38,12 @@ impl Codec for Answers {
 
     fn new(body_bytes: usize) -> Self {
         let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
-        Answers { decoder: ResponseDecoder::new(limits), asks_upgrade: false, handshake: None, is_streamed: false }
+        Answers {
+            decoder: ResponseDecoder::new(limits),
+            asks_upgrade: false,
+            handshake: None,
+            is_streamed: false,
+        }
     }
 
     fn write(

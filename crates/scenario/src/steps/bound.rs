@@ -44,7 +44,9 @@ pub(crate) fn check_paths(ops: &[Op], requests: &[RequestPlan], uses: &[(usize, 
             (None, BOUND) => {
                 format!("the session's connection is {one} here; requests can follow after a {end}")
             }
-            (Some(Use::Within | Use::End), FREE) => format!("no step before this one opens {one}; add {begin}"),
+            (Some(Use::Within | Use::End), FREE) => {
+                format!("no step before this one opens {one}; add {begin}")
+            }
             _ => continue,
         };
         sink.error_at(*position, message);

@@ -50,8 +50,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     }
     let ask = Ask::EventStream(EventStreamStep::Connect(request));
     let plan = session.request(step, label, (ask, None), step.get("check"));
-    let of_body =
-        |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
+    let of_body = |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
     let looks_at_body = plan.extractions.iter().any(|extraction| of_body(&extraction.source))
         || plan.checks.iter().any(|check| matches!(check, Check::Body(_) | Check::Json(..)));
     if looks_at_body {

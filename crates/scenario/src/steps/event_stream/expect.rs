@@ -40,7 +40,11 @@ static EXPECTED_EVENT: Record = Record {
     keys: &[
         key("event", TEST, "Its name, `message` where the server gives it none: just this text, or a test."),
         key("body", TEST, "All of its data: just this text, or a test."),
-        key("json", Map(Keys::JsonPath, &TEST), "Values in its data by JSON path: just this text, or a test."),
+        key(
+            "json",
+            Map(Keys::JsonPath, &TEST),
+            "Values in its data by JSON path: just this text, or a test.",
+        ),
         THAT,
     ],
     rule: Rule::Free,
