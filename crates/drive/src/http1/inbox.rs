@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 const INBOX_MESSAGES: usize = 64;
 /// Most bytes of such messages; one alone may be larger.
 const INBOX_BYTES: usize = 1 << 20;
-/// Emptied buffers of messages that are kept for further ones.
-const SPARE_BUFFERS: usize = 8;
+/// Most bytes of emptied buffers that are kept for further messages.
+const SPARE_BYTES: usize = 1 << 20;
 
 /// Messages, the oldest first.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct Inbox {
     /// The one that was taken out last.
     taken: Vec<u8>,
     spare: Vec<Vec<u8>>,
+    /// What the spare buffers have room for.
+    spare_bytes: usize,
 }
 
 impl Inbox {
@@ -29,6 +31,7 @@ impl Inbox {
     /// Keeps a message, which is made of these parts; how many older ones had to go.
     pub fn keep(&mut self, parts: &[&[u8]]) -> u64 {
         let mut buffer = self.spare.pop().unwrap_or_default();
+        self.spare_bytes -= buffer.capacity();
         parts.iter().for_each(|part| buffer.extend_from_slice(part));
         self.bytes += buffer.len();
         self.messages.push_back(buffer);
@@ -63,8 +66,9 @@ impl Inbox {
 
     /// Takes the buffer of a message that was kept back.
     fn reuse(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < SPARE_BUFFERS && buffer.capacity() <= INBOX_BYTES {
+        if self.spare.len() <= INBOX_MESSAGES && self.spare_bytes + buffer.capacity() <= SPARE_BYTES {
             buffer.clear();
+            self.spare_bytes += buffer.capacity();
             self.spare.push(buffer);
         }
     }
