@@ -335,6 +335,8 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 // the library's for each answer, and those of a request that is put together anew
                 "streams" => 3.0,
                 "varying streams" => 10.0,
+                // a burst may be the first to fill the inbox of a connection: 8 of them, 66 buffers that each grow twice
+                "events" => 0.11,
                 _ => 0.001,
             };
             assert!(each < most, "{name} over {io}: {each} for each of {requests}");
