@@ -157,3 +157,26 @@ fn a_news_feed_that_is_killed_lacks_no_post_in_any_feed() {
 fn a_news_feed_that_fills_feeds_later_and_is_killed_lacks_no_post_in_any_feed() {
     no_feed_lacks_a_post("async", "kill");
 }
+
+/// The share of reads is what the scenario says, viewers hold streams open and are told of posts, and no post is missing.
+#[test]
+fn a_news_feed_that_is_read_has_twenty_reads_for_each_post_and_lacks_none() {
+    let settings = ["participants=120", "people_at_once=30", "viewers=8", "think=10ms"];
+    let (_, json, text) = run_scenario("newsfeed-reads", "6s", &settings);
+    let requests = |labels: &[&str]| -> u64 {
+        let steps = json["steps"].as_array().expect("steps");
+        let of = |step: &&Value| labels.iter().any(|label| step["label"] == **label);
+        steps.iter().filter(of).filter_map(|step| step["requests"].as_u64()).sum()
+    };
+    let reads = requests(&["Inbound", "Outbound", "Profile", "Friends", "Search"]);
+    let (posts, streams) = (requests(&["Post"]), requests(&["Live"]));
+    let share = reads as f64 / posts as f64;
+    assert!((19.6..=20.4).contains(&share), "{reads} reads, {posts} posts: {text}");
+    assert!(streams > 0 && json["errors"].as_object().is_none_or(|errors| errors.is_empty()), "{text}");
+    assert!(text.contains("events came over event streams"), "{text}");
+    assert!(number(&json, "acknowledged") > 100, "{text}");
+    assert_eq!(number(&json, "found"), number(&json, "acknowledged"), "{text}");
+    for name in ["lost", "duplicated", "different"] {
+        assert_eq!(number(&json, name), 0, "{name}: {text}");
+    }
+}

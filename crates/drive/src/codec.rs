@@ -114,6 +114,11 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         &self.connections[c].codec
     }
 
+    /// The bytes that came last, and the codec that they are for, where a connection's bytes go on behind an answer.
+    pub fn parts(&mut self, c: usize) -> (&[u8], &mut C) {
+        (self.io.received(), &mut self.connections[c].codec)
+    }
+
     /// What something that happened on a socket means; nothing yet where an answer is not whole by it.
     pub fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
         let is_awaited = self.connections[c].is_awaited;

@@ -27,7 +27,7 @@ use crate::room::{Bound, Room};
 use crate::session::Weights;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
-use crate::transport::Setup;
+use crate::transport::{Events, Setup};
 use crate::waiting::{most_slots, most_waiting};
 use check::{check, check_ops};
 
@@ -91,6 +91,8 @@ pub struct DriveEnd {
     pub sessions_dropped: u64,
     /// Messages that came over WebSockets and that no step took.
     pub unexpected_messages: u64,
+    /// What came over event streams.
+    pub events: Events,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
     /// Extractions that found nothing.
@@ -223,6 +225,7 @@ impl Drive {
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;
             end.unexpected_messages += one.unexpected_messages;
+            end.events += one.events;
             end.held += one.held;
             end.connections_used += one.connections_used;
             end.rows_not_alone += one.rows_not_alone;

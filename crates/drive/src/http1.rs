@@ -1,16 +1,22 @@
-//! HTTP/1.1, and the WebSockets that begin with a request of it.
+//! HTTP/1.1, and the WebSockets and event streams that begin with a request of it.
 
 mod codec;
+mod event_stream;
+mod inbox;
 mod messages;
+mod streams;
 mod websocket;
 
-use tidemark_scenario::plan::{Ask, Limits, WebSocketStep};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Ask, EventStreamStep, Limits, WebSocketStep};
 
 use crate::codec::{ByteTransport, byte_transport};
+use crate::error::DriveError;
 use crate::io::Io;
 use crate::transport::{Client, Setup, Transport};
-use codec::{Answers, Request};
+use codec::{Answers, BodyUse, Request};
 use messages::Messages;
+use streams::EventStreams;
 
 /// HTTP/1.1 as a client speaks it.
 #[derive(Debug)]
@@ -22,7 +28,11 @@ impl Client for Http1 {
     }
 
     fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Http(_) | Ask::WebSocket(_))
+        matches!(ask, Ask::Http(_) | Ask::WebSocket(_) | Ask::EventStream(_))
+    }
+
+    fn refusal(&self, plan: &Plan) -> Option<DriveError> {
+        (plan.has_websockets() && plan.has_event_streams()).then_some(DriveError::WebSocketBesideEventStream)
     }
 
     fn depth(&self, limits: &Limits) -> usize {
@@ -35,14 +45,24 @@ impl Client for Http1 {
                 Ask::WebSocket(WebSocketStep::Connect { protocols, .. }) => Some(protocols.as_slice().into()),
                 _ => None,
             };
-            request.http().map(|http| Request::new(http, request.needs_body(), protocols, &setup))
+            let body_use = match &request.ask {
+                Ask::EventStream(EventStreamStep::Connect(_)) => BodyUse::Streamed,
+                _ if request.needs_body() => BodyUse::Kept,
+                _ => BodyUse::Counted,
+            };
+            request.http().map(|http| Request::new(http, body_use, protocols, &setup))
         });
         let requests = requests.collect();
-        // The connections of sessions with WebSockets are not pipelined: a scenario that wants both is refused.
-        if setup.depth > 1 || !setup.plan.has_websockets() {
+        // The connections of sessions with WebSockets or event streams are not pipelined: a scenario that wants both is
+        // refused.
+        let (sockets, streams) = (setup.plan.has_websockets(), setup.plan.has_event_streams());
+        if setup.depth > 1 || !(sockets || streams) {
             return byte_transport::<I, Answers>(io, &setup, requests);
         }
         let http = ByteTransport::new(io, requests, setup.plan.limits.body_bytes);
-        Box::new(Messages::new(http, setup))
+        match streams {
+            true => Box::new(EventStreams::new(http, &setup)),
+            false => Box::new(Messages::new(http, setup)),
+        }
     }
 }

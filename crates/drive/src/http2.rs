@@ -72,7 +72,8 @@ impl Client for Http2 {
     }
 
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
-        plan.has_websockets().then_some(DriveError::WebSocketOverHttp2)
+        let of_sockets = plan.has_websockets().then_some(DriveError::WebSocketOverHttp2);
+        of_sockets.or(plan.has_event_streams().then_some(DriveError::EventStreamOverHttp2))
     }
 
     fn depth(&self, limits: &Limits) -> usize {

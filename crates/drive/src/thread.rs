@@ -22,7 +22,7 @@ use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
-use crate::transport::Transport;
+use crate::transport::{Events, Transport};
 use crate::waiting::Queue;
 
 /// Most arrivals that are begun before sockets have their turn again.
@@ -79,6 +79,8 @@ pub(crate) struct ThreadEnd {
     pub limited: (u64, u64),
     /// Messages that no step took.
     pub unexpected_messages: u64,
+    /// What came over event streams.
+    pub events: Events,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.
@@ -204,6 +206,7 @@ impl Thread<'_> {
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
         end.unexpected_messages = self.transport.unclaimed();
+        end.events = self.transport.events();
         (end, self.recorder)
     }
 

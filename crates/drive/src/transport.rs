@@ -66,6 +66,25 @@ pub(crate) struct Refusal {
     pub ends_session: bool,
 }
 
+/// What came over event streams so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Events {
+    /// All events.
+    pub received: u64,
+    /// Those that a step waited for and took.
+    pub taken: u64,
+    /// Those that were larger than a body may be, and were passed over.
+    pub too_large: u64,
+}
+
+impl std::ops::AddAssign for Events {
+    fn add_assign(&mut self, more: Events) {
+        self.received += more.received;
+        self.taken += more.taken;
+        self.too_large += more.too_large;
+    }
+}
+
 /// Carries the requests of one thread to one address, over connections that have numbers.
 pub(crate) trait Transport {
     /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
@@ -134,6 +153,10 @@ pub(crate) trait Transport {
     /// How much came so far that no request took as its answer, where that is no mistake.
     fn unclaimed(&self) -> u64 {
         0
+    }
+    /// What came over event streams so far.
+    fn events(&self) -> Events {
+        Events::default()
     }
 }
 

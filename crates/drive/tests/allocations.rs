@@ -221,6 +221,35 @@ fn messages() -> Plan {
     plan
 }
 
+/// A user that waits for one event after the other.
+fn events() -> Plan {
+    let text = "sessions:\n  a:\n    steps:\n      - sse connect: /\n      - repeat: 100000000\n        steps:\n          \
+                - sse expect: {event: post, json: {$.n: 1}}\n            extract: {got: $.n}\n          \
+                - sse expect: any\nload: {users: 8, hold: 1s}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
+/// A server of events, as many as are taken, a few in each chunk.
+fn server_of_events() -> SocketAddr {
+    listen(None, |stream| {
+        LEFT_OUT.with(|out| out.set(true));
+        let mut request = RequestDecoder::new(DecoderLimits::default());
+        if receive(stream, &mut request).is_none() {
+            return;
+        }
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let events =
+            "event: post\ndata: {\"n\":\ndata: 1}\n\n:\n\nevent: note\ndata: {\"n\": 2}\n\n".repeat(3);
+        let chunk = format!("{:x}\r\n{events}\r\n", events.len());
+        let mut goes_on = stream.write_all(head.as_bytes()).is_ok();
+        while goes_on {
+            goes_on = stream.write_all(chunk.as_bytes()).is_ok();
+        }
+    })
+}
+
 /// A server of WebSockets that says everything back.
 fn server_of_messages() -> SocketAddr {
     listen(None, |stream| {
@@ -273,6 +302,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
     }
     let (server, server_of_calls) = (hello(), server_of_calls());
     let (of_commands, of_messages) = (server_of_commands(), server_of_messages());
+    let of_events = server_of_events();
     let streams = frames::server("hello", || LEFT_OUT.with(|out| out.set(true)));
     for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
         let plans = [
@@ -283,6 +313,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("calls", called()),
             ("commands", commands()),
             ("messages", messages()),
+            ("events", events()),
             ("streams", streamed()),
             ("varying streams", streamed_varying()),
         ];
@@ -291,6 +322,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "calls" => calling(server_of_calls.address, None, &plan),
                 "commands" => speaking_redis(of_commands),
                 "messages" => options(of_messages, 1),
+                "events" => options(of_events, 1),
                 "streams" | "varying streams" => over_http2(streams),
                 _ => options(server.address, 1),
             };
@@ -303,6 +335,8 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 // the library's for each answer, and those of a request that is put together anew
                 "streams" => 3.0,
                 "varying streams" => 10.0,
+                // a burst may be the first to fill the inbox of a connection: 8 of them, 66 buffers that each grow twice
+                "events" => 0.11,
                 _ => 0.001,
             };
             assert!(each < most, "{name} over {io}: {each} for each of {requests}");

@@ -164,6 +164,7 @@ impl Account {
                 end.unexpected_messages,
                 "messages came over WebSockets that no step took, over the whole run: tables count its measured window only",
             ),
+            (end.events.too_large, "events were larger than `limits: body` and were passed over"),
             (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
@@ -172,6 +173,12 @@ impl Account {
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
+        if end.events.received > 0 {
+            let (received, taken) = (end.events.received, end.events.taken);
+            self.notes.push(format!(
+                "{received} events came over event streams, over the whole run; steps waited for {taken} of them"
+            ));
+        }
         self.driver_io = end.io.to_string();
         self.secured(&end.handshakes);
         if let Some((connections, bound)) = end.connections_capped_to {
@@ -493,6 +500,22 @@ mod tests {
         account.drove(&DriveEnd { unexpected_messages: 3, ..DriveEnd::default() }, &summary);
         let told = "3 messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
         assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
+    }
+
+    #[test]
+    fn events_are_counted() {
+        let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+        let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+        let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        let events = tidemark_drive::Events { received: 9, taken: 2, too_large: 1 };
+        account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
+        for told in [
+            "9 events came over event streams, over the whole run; steps waited for 2 of them",
+            "1 events were larger than `limits: body` and were passed over",
+        ] {
+            assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
+        }
     }
 
     #[test]

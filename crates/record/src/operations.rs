@@ -146,7 +146,7 @@ mod tests {
             entity: ["Outbound", "Inbound"][n as usize % 2],
             operation: ["store", "load", "post"][n as usize % 3],
             duration_us: n,
-            status: if n % 10 == 0 { 503 } else { 200 },
+            status: if n.is_multiple_of(10) { 503 } else { 200 },
         };
         for n in 0..20_000 {
             writer.push(&of(n)).unwrap();

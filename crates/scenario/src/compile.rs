@@ -38,7 +38,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let mut shared = feeder::read(root.get("feeders"), base, reader);
     let mut requests = Requests::new(root.get("defaults"), reader);
     let sessions = sessions(root, reader, &mut shared, &mut requests);
-    let has_websockets = requests.first(|ask| matches!(ask, Ask::WebSocket(_))).is_some();
+    let binds = requests.first(|ask| matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_))).is_some();
     // After the sessions, so that their labels come first in the report.
     let prepare = root.get("prepare").map(|steps| {
         let mut kind = Session::new(reader, &mut shared, &mut requests).compile("prepare", steps, true);
@@ -54,7 +54,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let system = system::read(root.get("system"), base, reader);
     let load = load?;
     verify::warn_of_unentered(root, &requests, &objectives, reader);
-    let limits = limits(root.get("limits"), &load, has_websockets, reader);
+    let limits = limits(root.get("limits"), &load, binds, reader);
     let mut system = system.unwrap_or_default();
     steps::check_beside(&Whole { root, requests: &requests, system: &system, reader });
     let stores = store::read(root.get("stores"), reader);
@@ -150,14 +150,13 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
     objectives
 }
 
-fn limits(node: Option<&Node>, load: &Load, has_websockets: bool, reader: &Reader<'_>) -> Limits {
+fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) -> Limits {
     let get = |key: &str| node.and_then(|node| node.get(key));
     let whole = |key, least| get(key).and_then(|node| reader.whole(node, least)).map(|count| count as usize);
     let time = |key| get(key).and_then(|node| reader.duration(node));
     let usual = Limits::default();
     let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(usual.keep_alive);
-    let pipeline =
-        get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, has_websockets, reader));
+    let pipeline = get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, binds, reader));
     let streams = whole("streams", 1).unwrap_or(usual.streams);
     let needed = load.most_users().div_ceil(pipeline.max(streams));
     Limits {
@@ -187,15 +186,14 @@ fn choose(node: &Node, reader: &Reader<'_>) -> Option<Choose> {
 }
 
 /// How many requests a connection carries at once.
-fn pipeline(node: &Node, keep_alive: bool, has_websockets: bool, reader: &Reader<'_>) -> usize {
+fn pipeline(node: &Node, keep_alive: bool, binds: bool, reader: &Reader<'_>) -> usize {
     let Some(depth) = reader.whole(node, 1) else { return 1 };
     let depth = usize::try_from(depth).unwrap_or(usize::MAX);
     if depth > PIPELINE_MAX {
         reader.sink.error(node, format!("{depth} is too large; at most {PIPELINE_MAX}"));
     }
-    if depth > 1 && has_websockets {
-        let reason =
-            "sessions share connections where requests are pipelined, and a WebSocket has its own; leave out";
+    if depth > 1 && binds {
+        let reason = "sessions share connections where requests are pipelined, and a WebSocket has its own, as an event stream has; leave out";
         reader.sink.error(node, format!("{reason} one of the two"));
     }
     if depth > 1 && !keep_alive {
@@ -272,12 +270,7 @@ impl<'a, 's> Session<'a, 's> {
             self.ops[jump] = Op::Jump(end);
         }
         self.ops.push(Op::End);
-        steps::websocket::check_paths(
-            &self.ops,
-            &self.requests.plans,
-            &self.connection_uses,
-            self.reader.sink,
-        );
+        steps::bound::check_paths(&self.ops, &self.requests.plans, &self.connection_uses, self.reader.sink);
         if self.scope.is_too_large() {
             self.reader.sink.error(steps, "this session has too many variables and loops");
         }

@@ -22,7 +22,7 @@ mod verify;
 pub use crate::context::Feeder;
 pub use crate::objective::{Comparison, Metric, Objective};
 pub use crate::slot::SlotIndex;
-pub use ask::{Ask, Call, HttpRequest, WebSocketStep};
+pub use ask::{Ask, Call, EventStreamStep, HttpRequest, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
@@ -128,6 +128,11 @@ impl Plan {
     pub fn has_websockets(&self) -> bool {
         self.requests.iter().any(|request| matches!(request.ask, Ask::WebSocket(_)))
     }
+
+    /// Whether any session, or what prepares them, has a step with an event stream.
+    pub fn has_event_streams(&self) -> bool {
+        self.requests.iter().any(|request| matches!(request.ask, Ask::EventStream(_)))
+    }
 }
 
 /// What one virtual user does.
@@ -222,7 +227,9 @@ impl RequestPlan {
     /// The request of HTTP, if it is one or begins with one.
     pub fn http(&self) -> Option<&HttpRequest> {
         match &self.ask {
-            Ask::Http(request) | Ask::WebSocket(WebSocketStep::Connect { request, .. }) => Some(request),
+            Ask::Http(request)
+            | Ask::WebSocket(WebSocketStep::Connect { request, .. })
+            | Ask::EventStream(EventStreamStep::Connect(request)) => Some(request),
             _ => None,
         }
     }

@@ -2,10 +2,12 @@
 //! line in [`KINDS`]; nothing else knows its name.
 
 mod answer;
+pub(crate) mod bound;
 mod call;
 mod choose;
 mod each;
 mod end;
+mod event_stream;
 pub(crate) mod ledger;
 pub(crate) mod redis;
 mod repeat;
@@ -14,7 +16,7 @@ mod set;
 mod sometimes;
 mod take;
 pub(crate) mod think;
-pub(crate) mod websocket;
+mod websocket;
 mod when;
 
 use crate::compile::{Session, Whole};
@@ -41,6 +43,9 @@ static KINDS: &[&StepKind] = &[
     &websocket::expect::KIND,
     &websocket::ping::KIND,
     &websocket::close::KIND,
+    &event_stream::connect::KIND,
+    &event_stream::expect::KIND,
+    &event_stream::close::KIND,
 ];
 
 /// A list of steps.

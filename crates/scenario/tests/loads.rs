@@ -176,3 +176,21 @@ fn a_file_of_rates_can_be_cut_off_and_not_be_made_longer() {
     let told = plan.override_load(None, Some(s(61))).unwrap_err().to_string();
     assert!(told.contains("lasts 1m; --for can only shorten it"), "{told}");
 }
+
+#[test]
+fn a_kind_with_no_users_takes_no_part_and_all_of_them_are_a_mistake() {
+    let text = |a: u32, b: u32| {
+        let kind = |name: &str| format!("  {name}: {{steps: [{{GET: /}}]}}\n");
+        format!(
+            "sessions:\n{}{}load:\n  sessions:\n    a: {{users: {a}, hold: 1s}}\n    b: {{users: {b}, hold: 9s}}\n",
+            kind("a"),
+            kind("b")
+        )
+    };
+    let check = |a, b| tidemark_scenario::check_text("t.yaml", &text(a, b), std::path::Path::new("."), &[]);
+    let (plan, told) = check(3, 0);
+    let load = plan.unwrap_or_else(|| panic!("{told}")).load;
+    assert_eq!((load.kinds.len(), load.most_users()), (1, 3));
+    let (plan, told) = check(0, 0);
+    assert!(plan.is_none() && told.to_string().contains("this load is always 0"), "{told}");
+}

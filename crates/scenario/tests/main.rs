@@ -4,6 +4,7 @@ mod airline_mix;
 mod calls;
 mod diagnostics;
 mod docs;
+mod event_streams;
 mod faults;
 mod language;
 mod ledger;

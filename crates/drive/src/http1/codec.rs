@@ -1,4 +1,4 @@
-//! How a request of HTTP/1.1 is written, and its answers; a request may ask for a WebSocket.
+//! How a request of HTTP/1.1 is written, and its answers; a request may ask for a WebSocket, or for a stream of events.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -28,6 +28,8 @@ pub(super) struct Answers {
     asks_upgrade: bool,
     /// The key of the WebSocket that was asked for, and the subprotocols that were offered.
     handshake: Option<(Key, Rc<[String]>)>,
+    /// The answer's head is all that is awaited; its body goes on.
+    is_streamed: bool,
 }
 
 impl Codec for Answers {
@@ -36,7 +38,12 @@ impl Codec for Answers {
 
     fn new(body_bytes: usize) -> Self {
         let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
-        Answers { decoder: ResponseDecoder::new(limits), asks_upgrade: false, handshake: None }
+        Answers {
+            decoder: ResponseDecoder::new(limits),
+            asks_upgrade: false,
+            handshake: None,
+            is_streamed: false,
+        }
     }
 
     fn write(
@@ -52,17 +59,28 @@ impl Codec for Answers {
         request.write(key.as_ref(), cx, jar, out, scratch)?;
         self.handshake = key.zip(request.protocols.clone());
         self.asks_upgrade = request.asks_upgrade;
-        self.decoder.start(request.is_head, request.needs_body);
+        self.is_streamed = request.body_use == BodyUse::Streamed;
+        match request.body_use {
+            BodyUse::Streamed => self.decoder.start_streamed(),
+            used => self.decoder.start(request.is_head, used == BodyUse::Kept),
+        }
         Ok(())
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        let decoded = self.decoder.decode(received)?;
+        let decoded = match self.decoder.decode(received) {
+            // what is wrong with the body of a stream is told again to whoever reads that
+            Err(_) if self.is_streamed && self.decoder.head_complete() => {
+                return Ok(Decoded { consumed: received.len(), complete: true });
+            }
+            decoded => decoded?,
+        };
         if decoded.complete && self.decoder.status() == SWITCHING && !self.asks_upgrade {
             let words = "the server switched protocols (status 101), for which nobody had asked";
             return Err(Violation(words.into()));
         }
-        Ok(decoded.into())
+        let complete = decoded.complete || (self.is_streamed && self.decoder.head_complete());
+        Ok(Decoded { consumed: decoded.consumed, complete })
     }
 
     fn finish(&mut self) -> Result<(), Closed> {
@@ -81,7 +99,28 @@ impl Codec for Answers {
     }
 }
 
+/// What becomes of an answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyUse {
+    /// It is counted.
+    Counted,
+    /// It is kept.
+    Kept,
+    /// It is read as it comes.
+    Streamed,
+}
+
 impl Answers {
+    /// Whether the answer's body goes on, and is read as it comes.
+    pub fn is_streamed(&self) -> bool {
+        self.is_streamed
+    }
+
+    /// A body that goes on.
+    pub fn streamed(&mut self) -> &mut ResponseDecoder {
+        &mut self.decoder
+    }
+
     /// Whether the connection is a WebSocket from this answer on, or why it is none, where the request asked for one.
     pub fn upgraded(&self) -> Option<Result<(), Fault>> {
         let (key, protocols) = self.handshake.as_ref()?;
@@ -144,20 +183,20 @@ pub(super) struct Request {
     /// Whether the server may go over to another protocol.
     asks_upgrade: bool,
     is_head: bool,
-    /// Whether the answer's body is kept.
-    needs_body: bool,
+    body_use: BodyUse,
 }
 
 impl Request {
     pub fn new(
         request: &HttpRequest,
-        needs_body: bool,
+        body_use: BodyUse,
         protocols: Option<Rc<[String]>>,
         setup: &Setup<'_>,
     ) -> Self {
         let Origin { authority, base_path, .. } = setup.origin;
-        // Where connections are not kept, a WebSocket's is all the same.
-        let is_kept = setup.plan.limits.keep_alive || protocols.is_some();
+        // Where connections are not kept, a WebSocket's and a stream's are all the same.
+        let is_streamed = body_use == BodyUse::Streamed;
+        let is_kept = setup.plan.limits.keep_alive || protocols.is_some() || is_streamed;
         let close = if is_kept { "" } else { "Connection: close\r\n" };
         let head = request.head(base_path, &format!("Host: {authority}\r\n{close}"));
         let bare_end: &[u8] = if says_no_body(request) { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" };
@@ -178,7 +217,7 @@ impl Request {
             asks_upgrade: protocols.is_some() || has_header(request, "upgrade"),
             protocols,
             is_head: request.method == "HEAD",
-            needs_body,
+            body_use,
         }
     }
 
@@ -269,7 +308,7 @@ mod tests {
         plan.limits.keep_alive = protocols.is_none();
         let mut random = fastrand::Rng::with_seed(1);
         let setup = Setup { plan: &plan, origin, sockets: 1, depth: 1, random: &mut random };
-        let request = Some(Request::new(request, false, protocols, &setup));
+        let request = Some(Request::new(request, BodyUse::Counted, protocols, &setup));
         let mut jar = Jar::default();
         if let Some(cookie) = cookie {
             jar.take(cookie.as_bytes());

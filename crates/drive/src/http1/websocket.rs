@@ -3,23 +3,16 @@
 //! Frames that cannot leave yet because the connection still sends wait in `pending`; messages that no step waits for,
 //! in the `inbox`.
 
-use std::collections::VecDeque;
-
 use tidemark_scenario::plan::WebSocketStep;
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::websocket::{
     self, Decoder, Limits, Role, write_close, write_message, write_ping, write_pong,
 };
 
+use super::inbox::Inbox;
 use crate::answer::Answer;
 use crate::fault::Fault;
 
-/// Most messages of a connection that are kept for a later step.
-const INBOX_MESSAGES: usize = 64;
-/// Most bytes of such messages; one alone may be larger.
-const INBOX_BYTES: usize = 1 << 20;
-/// Emptied buffers of messages that are kept for further ones.
-const SPARE_BUFFERS: usize = 8;
 /// Most bytes of pongs that wait until the connection has sent what is before them; further pings go unanswered.
 const PENDING_BYTES: usize = 64 << 10;
 
@@ -64,13 +57,9 @@ pub(super) struct WebSocket {
     /// Whether it is among those that have something to send.
     pub is_listed: bool,
     offer: Offer,
-    /// The message that was kept and is offered.
-    kept: Vec<u8>,
     /// The payload of the ping under way.
     ping: Vec<u8>,
-    inbox: VecDeque<Vec<u8>>,
-    inbox_bytes: usize,
-    spare: Vec<Vec<u8>>,
+    inbox: Inbox,
 }
 
 impl WebSocket {
@@ -84,11 +73,8 @@ impl WebSocket {
             pending: Vec::new(),
             is_listed: false,
             offer: Offer::None,
-            kept: Vec::new(),
             ping: Vec::new(),
-            inbox: VecDeque::new(),
-            inbox_bytes: 0,
-            spare: Vec::new(),
+            inbox: Inbox::default(),
         })
     }
 
@@ -99,34 +85,7 @@ impl WebSocket {
 
     /// Keeps the decoder's message for a later step; how many older ones had to go.
     fn keep(&mut self) -> u64 {
-        let message = self.decoder.message();
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.extend_from_slice(message);
-        self.inbox_bytes += buffer.len();
-        self.inbox.push_back(buffer);
-        let mut gone = 0;
-        while self.inbox.len() > INBOX_MESSAGES || (self.inbox_bytes > INBOX_BYTES && self.inbox.len() > 1) {
-            if let Some(oldest) = self.next_kept() {
-                self.reuse(oldest);
-                gone += 1;
-            }
-        }
-        gone
-    }
-
-    /// The oldest message that was kept.
-    fn next_kept(&mut self) -> Option<Vec<u8>> {
-        let message = self.inbox.pop_front()?;
-        self.inbox_bytes -= message.len();
-        Some(message)
-    }
-
-    /// Takes the buffer of a message that was kept back.
-    fn reuse(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < SPARE_BUFFERS && buffer.capacity() <= INBOX_BYTES {
-            buffer.clear();
-            self.spare.push(buffer);
-        }
+        self.inbox.keep(&[self.decoder.message()])
     }
 
     /// A message came: whether it may be the answer, and how many had to go where it is kept for a later step.
@@ -142,14 +101,11 @@ impl WebSocket {
 
     /// Offers the oldest message that was kept, if the step takes one; false if there is none.
     pub fn offer_kept(&mut self) -> bool {
-        if self.awaiting != Awaiting::AnyMessage {
-            return false;
+        let is_there = self.awaiting == Awaiting::AnyMessage && self.inbox.take();
+        if is_there {
+            self.offer = Offer::Kept;
         }
-        let Some(oldest) = self.next_kept() else { return false };
-        let before = std::mem::replace(&mut self.kept, oldest);
-        self.reuse(before);
-        self.offer = Offer::Kept;
-        true
+        is_there
     }
 
     /// Whether the message that is offered was kept.
@@ -236,7 +192,7 @@ impl Answer for WebSocket {
         match self.offer {
             Offer::None => &[],
             Offer::Received => self.decoder.message(),
-            Offer::Kept => &self.kept,
+            Offer::Kept => self.inbox.taken(),
         }
     }
 }

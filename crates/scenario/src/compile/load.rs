@@ -50,7 +50,13 @@ pub(super) fn read(
             }
             by_kind(node, each, kinds, base, reader)
         }
-        None => LoadReader { base, reader }.read(node).map(|(model, phases)| Load::new(model, phases)),
+        None => {
+            let (model, phases) = LoadReader { base, reader }.read(node)?;
+            if is_zero(&phases) {
+                reader.sink.error(node, ZERO);
+            }
+            Some(Load::new(model, phases))
+        }
     }
 }
 
@@ -76,6 +82,12 @@ fn by_kind(
         }
         let read = LoadReader { base, reader }.read(own);
         loads.extend(read.map(|(model, phases)| KindLoad { kind, model, phases }));
+    }
+    // A kind whose load is 0 takes no part; that of all of them is a mistake.
+    if !loads.is_empty() && loads.iter().all(|load| is_zero(&load.phases)) {
+        reader.sink.error(each, ZERO);
+    } else {
+        loads.retain(|load| !is_zero(&load.phases));
     }
     let without = |kind: &&SessionKind| each.get(&kind.name).is_none() && kind.weight > 0;
     if let Some(kind) = kinds.iter().find(without) {
@@ -333,8 +345,12 @@ impl LoadReader<'_, '_> {
             (None, _) => self.error(node, "nothing is measured; a phase needs \"measured: true\" and a time"),
             _ => {}
         }
-        if !phases.is_empty() && phases.iter().all(|phase| phase.peak() <= 0.0) {
-            self.error(node, "this load is always 0; nothing would be sent");
-        }
     }
 }
+
+/// Whether a load is 0 all the time.
+fn is_zero(phases: &[Phase]) -> bool {
+    !phases.is_empty() && phases.iter().all(|phase| phase.peak() <= 0.0)
+}
+
+const ZERO: &str = "this load is always 0; nothing would be sent";

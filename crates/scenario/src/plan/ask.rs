@@ -13,6 +13,8 @@ pub enum Ask {
     Call(Call),
     /// A step over the session's WebSocket.
     WebSocket(WebSocketStep),
+    /// A step with the session's event stream.
+    EventStream(EventStreamStep),
     /// A command of Redis: its words.
     Redis(Vec<Template>),
 }
@@ -77,6 +79,24 @@ pub enum WebSocketStep {
         /// Words for the peer.
         reason: Template,
     },
+}
+
+/// What a step does with the session's event stream.
+#[derive(Debug, Clone)]
+pub enum EventStreamStep {
+    /// Ask for one: over once the head of the answer is there, whose body goes on.
+    Connect(HttpRequest),
+    /// Wait for an event that passes the request's checks; those that nobody took before count, too.
+    Expect,
+    /// Close it, as a browser that leaves.
+    Close,
+    /// Wait until the server has ended it.
+    CloseByServer,
+}
+
+impl EventStreamStep {
+    /// The header that checks and extractions find an event's name in.
+    pub const NAME_HEADER: &str = "event";
 }
 
 /// A remote call.

@@ -187,7 +187,7 @@ impl Session<'_, '_> {
         checks
     }
 
-    fn test(&mut self, node: &Node) -> Option<TextTest> {
+    pub(super) fn test(&mut self, node: &Node) -> Option<TextTest> {
         if node.text().is_some() {
             return Some(TextTest::Equals(self.template(node, Encoding::Raw)));
         }

@@ -62,6 +62,8 @@ pub(super) struct Body {
     state: State,
     kept: Vec<u8>,
     keep: bool,
+    /// It is drained as it comes, and may go on for ever.
+    is_streamed: bool,
     length_bytes: u64,
     /// Bytes of the chunk-size line or of all trailers so far.
     line_bytes: usize,
@@ -72,6 +74,7 @@ impl Body {
     pub fn reset(&mut self, keep: bool) {
         self.state = State::Complete;
         self.keep = keep;
+        self.is_streamed = false;
         self.length_bytes = 0;
         self.line_bytes = 0;
         self.kept.clear();
@@ -80,12 +83,28 @@ impl Body {
         }
     }
 
+    /// Forgets the message before; this one has no bound, and whoever reads it drains it.
+    pub fn reset_streamed(&mut self) {
+        self.reset(true);
+        self.is_streamed = true;
+    }
+
+    /// Forgets what is kept.
+    pub fn drain(&mut self) {
+        self.kept.clear();
+    }
+
+    /// Most bytes of all of it.
+    fn limit_bytes(&self, limits: &DecoderLimits) -> u64 {
+        if self.is_streamed { u64::MAX } else { limits.body_bytes as u64 }
+    }
+
     /// The head is read; this is how the body comes.
     pub fn begin(&mut self, framing: Framing, limits: &DecoderLimits) -> Result<(), HttpError> {
         self.state = match framing {
             Framing::None | Framing::Length(0) => State::Complete,
             Framing::Length(left) => {
-                if left > limits.body_bytes as u64 {
+                if left > self.limit_bytes(limits) {
                     return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
                 }
                 if self.keep {
@@ -140,7 +159,7 @@ impl Body {
 
     fn take(&mut self, part: &[u8], limits: &DecoderLimits) -> Result<(), HttpError> {
         self.length_bytes = self.length_bytes.saturating_add(part.len() as u64);
-        if self.length_bytes > limits.body_bytes as u64 {
+        if self.length_bytes > self.limit_bytes(limits) {
             return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
         }
         if self.keep {
@@ -181,7 +200,7 @@ impl Body {
                 self.line_bytes = 0;
                 match (byte, size) {
                     (b'\n', 0) => Ok(State::TrailerStart),
-                    (b'\n', left) if left > (limits.body_bytes as u64).saturating_sub(self.length_bytes) => {
+                    (b'\n', left) if left > self.limit_bytes(limits).saturating_sub(self.length_bytes) => {
                         Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes })
                     }
                     (b'\n', left) => Ok(State::Chunk { left }),

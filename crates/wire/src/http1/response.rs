@@ -15,7 +15,6 @@ pub struct ResponseDecoder {
     head: Head,
     body: Body,
     head_request: bool,
-    keep_body: bool,
     head_complete: bool,
     close_delimited: bool,
     interim_answers: u32,
@@ -30,7 +29,6 @@ impl ResponseDecoder {
             head: Head::default(),
             body: Body::default(),
             head_request: false,
-            keep_body: true,
             head_complete: false,
             close_delimited: false,
             interim_answers: 0,
@@ -43,10 +41,25 @@ impl ResponseDecoder {
     /// Begins the answer to a new request. `head_request`: the request was HEAD, so that no body follows whatever the
     /// headers say. `keep_body`: the body is kept; otherwise it is counted and dropped without being copied.
     pub fn start(&mut self, head_request: bool, keep_body: bool) {
-        self.head.reset();
         self.body.reset(keep_body);
+        self.begin(head_request);
+    }
+
+    /// Begins the answer to a new request (not HEAD) whose body is read as it comes: it has no bound, as whoever decodes
+    /// takes what [`body`](Self::body) has and [drains](Self::drain_body) it, each time.
+    pub fn start_streamed(&mut self) {
+        self.body.reset_streamed();
+        self.begin(false);
+    }
+
+    /// Forgets what has come of the body so far.
+    pub fn drain_body(&mut self) {
+        self.body.drain();
+    }
+
+    fn begin(&mut self, head_request: bool) {
+        self.head.reset();
         self.head_request = head_request;
-        self.keep_body = keep_body;
         self.head_complete = false;
         self.close_delimited = false;
         self.interim_answers = 0;

@@ -1,0 +1,300 @@
+//! Steps of sessions with an event stream: it begins as the answer to a request of HTTP/1.1, whose body goes on until
+//! somebody ends it.
+//!
+//! An event that comes is offered to the step that waits for one; what no step takes is kept for a later one, within
+//! bounds, if the plan has such steps at all. Whatever comes is counted.
+
+use std::io;
+use std::time::Duration;
+
+use tidemark_record::Outcome;
+use tidemark_scenario::Context;
+use tidemark_scenario::plan::{Ask, EventStreamStep};
+use tidemark_wire::events::Event as Come;
+
+use super::codec::Answers;
+use super::event_stream::{Ending, EventStream};
+use crate::answer::Answer;
+use crate::codec::ByteTransport;
+use crate::fault::{Fault, Violation};
+use crate::io::{self as back_end, Io};
+use crate::jar::Jar;
+use crate::transport::{Event, Events, Refusal, Sent, Setup, Transport};
+
+/// The status of an answer that is an event stream.
+const STREAMING: u16 = 200;
+
+/// Carries requests of HTTP/1.1, and reads the event streams that some of them began.
+pub(super) struct EventStreams<I> {
+    http: ByteTransport<I, Answers>,
+    /// What the requests of the plan do with an event stream, if that is what they are about.
+    steps: Vec<Option<EventStreamStep>>,
+    /// Whether any of them takes an event.
+    keeps: bool,
+    /// The connections that are one.
+    streams: Vec<Option<Box<EventStream>>>,
+    /// The connection whose events are being read.
+    reading: Option<usize>,
+    /// Connections whose step is over, though nothing comes.
+    over: Vec<usize>,
+    events: Events,
+    event_bytes: usize,
+}
+
+impl<I: Io + 'static> EventStreams<I> {
+    /// Over the connections of `http`.
+    pub fn new(http: ByteTransport<I, Answers>, setup: &Setup<'_>) -> Self {
+        let step = |ask: &Ask| match ask {
+            Ask::EventStream(step) => Some(step.clone()),
+            _ => None,
+        };
+        let steps: Vec<_> = setup.plan.requests.iter().map(|request| step(&request.ask)).collect();
+        EventStreams {
+            http,
+            keeps: steps.iter().any(|step| matches!(step, Some(EventStreamStep::Expect))),
+            steps,
+            streams: Vec::new(),
+            reading: None,
+            over: Vec::new(),
+            events: Events::default(),
+            event_bytes: setup.plan.limits.body_bytes,
+        }
+    }
+
+    fn stream(&mut self, c: usize) -> Option<&mut EventStream> {
+        self.streams.get_mut(c)?.as_deref_mut()
+    }
+
+    /// What something that happened on a socket means.
+    fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
+        if self.is_bound(c) {
+            match event {
+                back_end::Event::Opened => {}
+                back_end::Event::Received { .. } => self.feed(c, true),
+                back_end::Event::Ended => {
+                    let ending = match self.http.parts(c).1.streamed().finish() {
+                        Ok(()) => Ending::InOrder,
+                        Err(_) => Ending::Broken("the connection was closed within the event stream".into()),
+                    };
+                    self.end(c, ending);
+                }
+                back_end::Event::Unsent(error) | back_end::Event::Failed(error) => {
+                    self.end(c, Ending::Broken(format!("the event stream broke: {error}").into()));
+                }
+            }
+            return self.read(c);
+        }
+        let event = self.http.on_io(c, event)?;
+        if !matches!(event, Event::Answered { .. }) || !self.http.codec(c).is_streamed() {
+            return Some(event);
+        }
+        if let Some(fault) = no_stream(self.http.answer(c)) {
+            return Some(Event::Refused(fault));
+        }
+        if self.streams.len() <= c {
+            self.streams.resize_with(c + 1, || None);
+        }
+        self.streams[c] = Some(EventStream::new(self.event_bytes));
+        // events may stand behind the head already, and even the end
+        self.feed(c, false);
+        self.read(c);
+        Some(Event::Answered { keeps_open: true })
+    }
+
+    /// Takes what came of the stream's body; without `news` only what came with the head.
+    fn feed(&mut self, c: usize, news: bool) {
+        let (received, codec) = self.http.parts(c);
+        match codec.streamed().decode(if news { received } else { &[] }) {
+            Ok(decoded) if decoded.complete => self.end(c, Ending::InOrder),
+            Ok(_) => {}
+            Err(error) => self.end(c, Ending::Broken(Violation::from(error).0)),
+        }
+    }
+
+    /// A stream has ended; what it was told to have ended by first holds.
+    fn end(&mut self, c: usize, ending: Ending) {
+        if let Some(stream) = self.stream(c) {
+            stream.ending.get_or_insert(ending);
+        }
+    }
+
+    /// Reads on in what came of a stream; what came of the step under way.
+    fn read(&mut self, c: usize) -> Option<Event> {
+        self.reading = None;
+        let stream = self.streams.get_mut(c)?.as_deref_mut()?;
+        let body = self.http.parts(c).1.streamed();
+        loop {
+            let decoded = stream.decoder.decode(body.body().get(stream.at..).unwrap_or_default());
+            stream.at += decoded.consumed;
+            let Some(event) = decoded.event else { break };
+            self.events.received += 1;
+            match event {
+                Come::TooLarge => self.events.too_large += 1,
+                Come::Whole if stream.offer_received(self.keeps) => {
+                    self.reading = Some(c);
+                    return Some(Event::Offered);
+                }
+                Come::Whole => {}
+            }
+        }
+        body.drain_body();
+        stream.at = 0;
+        stream.ending.as_ref().and_then(|_| stream.verdict())
+    }
+
+    /// A step that is over, though nothing comes.
+    fn next_over(&mut self) -> Option<(usize, Event)> {
+        while let Some(c) = self.over.pop() {
+            if let Some(event) = self.stream(c).and_then(|stream| stream.verdict()) {
+                return Some((c, event));
+            }
+        }
+        None
+    }
+}
+
+/// Why an answer is no event stream, if it is none.
+fn no_stream(answer: &dyn Answer) -> Option<Fault> {
+    if answer.status() != STREAMING {
+        let words = format!("status {}, where an event stream begins with {STREAMING}", answer.status());
+        return Some(Fault::Other(Outcome::Status, words.into()));
+    }
+    let kind = answer.header("content-type").unwrap_or_default();
+    let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if essence.eq_ignore_ascii_case(b"text/event-stream") {
+        return None;
+    }
+    let words = format!(
+        "the answer is no event stream: its Content-Type is \"{}\", not text/event-stream",
+        crate::answer::shown(kind)
+    );
+    Some(Fault::Other(Outcome::Protocol, words.into()))
+}
+
+impl<I: Io + 'static> Transport for EventStreams<I> {
+    fn open(&mut self, c: usize) -> io::Result<()> {
+        self.http.open(c)
+    }
+
+    fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
+        match (&self.steps[request], self.streams.get_mut(c).and_then(Option::as_mut)) {
+            (Some(step), Some(stream)) => stream.begin(step),
+            _ => return self.http.write(c, request, cx, jar),
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, c: usize) -> io::Result<Sent> {
+        let Some(stream) = self.stream(c) else { return self.http.send(c) };
+        if stream.offer_kept() {
+            return Ok(Sent::Offered);
+        }
+        if stream.verdict().is_some() {
+            self.over.push(c);
+        }
+        Ok(Sent::Awaiting)
+    }
+
+    fn close(&mut self, c: usize) {
+        if self.streams.get_mut(c).and_then(Option::take).is_some() {
+            self.over.retain(|over| *over != c);
+            self.reading = self.reading.filter(|reading| *reading != c);
+        }
+        self.http.close(c);
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        let at_once = (!self.over.is_empty()).then_some(Duration::ZERO);
+        self.http.wait(at_once.or(at_most))
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.http.hand_over()
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            if let Some(c) = self.reading
+                && let Some(event) = self.read(c)
+            {
+                return Some((c, event));
+            }
+            if let Some(over) = self.next_over() {
+                return Some(over);
+            }
+            let (c, event) = self.http.io.next()?;
+            if let Some(event) = self.on_io(c, event) {
+                return Some((c, event));
+            }
+        }
+    }
+
+    fn answer(&self, c: usize) -> &dyn Answer {
+        match self.streams.get(c).and_then(Option::as_deref) {
+            Some(stream) if stream.has_begun => stream,
+            _ => self.http.answer(c),
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        self.http.received()
+    }
+
+    fn is_first(&self, c: usize) -> bool {
+        self.http.is_first(c)
+    }
+
+    fn socket_of(&self, c: usize) -> usize {
+        self.http.socket_of(c)
+    }
+
+    fn sockets(&self) -> &dyn Io {
+        self.http.sockets()
+    }
+
+    /// What is about events needs a stream, and nothing else goes over its connection.
+    fn refusal(&self, c: Option<u32>, request: usize) -> Option<Refusal> {
+        let is_open = c.is_some_and(|c| self.is_bound(c as usize));
+        let (outcome, words) = match (is_open, &self.steps[request]) {
+            (true, None | Some(EventStreamStep::Connect(_))) => {
+                (Outcome::Protocol, "the session's connection is an event stream; sse close comes first")
+            }
+            (true, Some(_)) | (false, None | Some(EventStreamStep::Connect(_))) => return None,
+            (false, Some(_)) => (Outcome::Reset, "there is no event stream any more, or sse connect failed"),
+        };
+        Some(Refusal { fault: Fault::Other(outcome, words.into()), ends_session: !is_open })
+    }
+
+    fn is_bound(&self, c: usize) -> bool {
+        self.streams.get(c).is_some_and(Option::is_some)
+    }
+
+    /// As a browser that leaves: without a word.
+    fn leave(&mut self, c: usize) -> bool {
+        !self.is_bound(c)
+    }
+
+    fn accept(&mut self, c: usize) -> bool {
+        self.events.taken += 1;
+        let Some(stream) = self.stream(c) else { return false };
+        stream.awaiting = super::event_stream::Awaiting::Nothing;
+        // what came behind it is for later steps
+        if self.reading == Some(c) {
+            self.read(c);
+        }
+        true
+    }
+
+    fn decline(&mut self, c: usize) -> bool {
+        let Some(stream) = self.streams.get_mut(c).and_then(Option::as_mut) else { return false };
+        let is_offered = stream.decline();
+        if !is_offered && stream.verdict().is_some() && self.reading != Some(c) {
+            self.over.push(c);
+        }
+        is_offered
+    }
+
+    fn events(&self) -> Events {
+        self.events
+    }
+}

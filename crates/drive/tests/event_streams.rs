@@ -1,0 +1,267 @@
+//! Sessions that hold event streams open, from the scenario to the figures, against a server that streams, breaks off and
+//! never answers.
+
+mod support;
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use support::{Next, Server, Sum, answer, begin, finish, options, write};
+use tidemark_drive::{Events, Http2, Protocol};
+use tidemark_record::Outcome;
+use tidemark_scenario::Plan;
+
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n";
+const LAST: &str = "0\r\n\r\n";
+
+/// Sessions of which [`run`] begins ten, however long a busy machine takes for them.
+const TEN: &str = "{rate: 50/s, hold: 60s}";
+
+fn chunk(bytes: &str) -> String {
+    format!("{:x}\r\n{bytes}\r\n", bytes.len())
+}
+
+fn event(name: &str, data: &str) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// Waits until the driver has left.
+fn until_left(stream: &mut TcpStream, left: &AtomicUsize) -> Next {
+    if let Ok(0) = std::io::Read::read(stream, &mut [0; 16]) {
+        left.fetch_add(1, Ordering::SeqCst);
+    }
+    Next::Close
+}
+
+/// The server sees that the driver has left so many streams, which may take its threads a while.
+fn all_left(left: &AtomicUsize, streams: usize) {
+    let begun = Instant::now();
+    while left.load(Ordering::SeqCst) < streams {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{left:?} of {streams}");
+        std::thread::yield_now();
+    }
+}
+
+/// A server whose answer depends on the path, and how many of its streams the driver left in order.
+fn server() -> (Server, Arc<AtomicUsize>) {
+    let left = Arc::new(AtomicUsize::new(0));
+    let counts = left.clone();
+    let server = Server::start(move |request, stream| {
+        let posts = || (0..5).map(|n| event("post", &format!("{{\"n\": {n}}}"))).collect::<String>();
+        match request.target() {
+            "/in-one-piece" => {
+                write(stream, &format!("{HEAD}{}{LAST}", chunk(&posts())));
+                Next::Close
+            }
+            "/bytewise" => {
+                // each chunk is a byte, and each piece that is sent ends within one
+                let body: String = posts().chars().map(|c| chunk(&c.to_string())).collect();
+                write(stream, HEAD);
+                body.as_bytes().chunks(5).for_each(|piece| {
+                    let _ = stream.write_all(piece);
+                });
+                until_left(stream, &counts)
+            }
+            "/silent" => {
+                write(stream, HEAD);
+                until_left(stream, &counts)
+            }
+            "/unanswered" => until_left(stream, &counts),
+            "/huge" => {
+                write(stream, HEAD);
+                write(stream, &chunk(&event("post", &"x".repeat(300_000))));
+                write(stream, &chunk(&event("post", "{\"n\": 1}")));
+                until_left(stream, &counts)
+            }
+            "/broken" => {
+                write(stream, &format!("{HEAD}{}", chunk(&event("post", "{\"n\": 0}"))));
+                Next::Close
+            }
+            "/reset" => {
+                write(stream, HEAD);
+                Next::Reset
+            }
+            "/no-chunks" => {
+                write(stream, &format!("{HEAD}zz\r\n"));
+                until_left(stream, &counts)
+            }
+            "/until-close" => {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+                write(stream, &format!("{head}{}", posts()));
+                Next::Close
+            }
+            "/404" => answer(stream, "404 Not Found", "", "{}"),
+            _ => answer(stream, "200 OK", "Content-Type: application/json\r\n", "{}"),
+        }
+    });
+    (server, left)
+}
+
+fn plan(steps: &str, load: &str) -> Plan {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    let text =
+        format!("sessions:\n  a:\n    steps:\n{steps}load: {load}\nlimits: {{drain: 2s, body: 200KiB}}\n");
+    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+}
+
+fn run(server: &Server, steps: &str) -> (Vec<String>, Sum) {
+    let mut plan = plan(steps, TEN);
+    plan.limits.sessions = Some(10);
+    let labels = plan.labels.clone();
+    (labels, finish(begin(plan, options(server.address, 1))))
+}
+
+fn outcomes(labels: &[String], sum: &Sum, label: &str) -> Vec<(Outcome, u64)> {
+    let index = labels.iter().position(|known| known == label).expect("a label") as u16;
+    let of = Outcome::ALL.map(|outcome| (outcome, sum.count(|l, o, _| l == index && o == outcome)));
+    of.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+#[test]
+fn events_are_waited_for_and_the_driver_leaves_as_a_browser() {
+    for path in ["/bytewise", "/in-one-piece", "/until-close"] {
+        let (server, left) = server();
+        let steps = format!(
+            "- GET: /before
+- sse connect: {path}
+  label: Connect
+  check: {{status: 200, header: {{content-type: {{contains: event-stream}}}}}}
+- sse expect: {{event: post, json: {{$.n: 2}}}}
+  label: Third
+  extract: {{n: $.n, name: {{header: event}}}}
+- sse expect: any
+  label: Next
+  extract: {{next: body}}
+- when: ${{n == 2 and name == 'post' and contains(next, '3')}}
+  steps:
+    - sse expect: {{event: {{contains: o}}, body: {{matches: 4}}}}
+      label: Last
+- sse close: {}
+  label: Close
+- GET: /after",
+            if path == "/bytewise" { "now" } else { "by server" }
+        );
+        let (labels, sum) = run(&server, &steps);
+        for label in ["GET /before", "Connect", "Third", "Next", "Last", "Close", "GET /after"] {
+            let expected = [(Outcome::Ok, 10)];
+            assert_eq!(outcomes(&labels, &sum, label), expected, "{path} {label}: {:?}", sum.examples());
+        }
+        assert_eq!(sum.end.events, Events { received: 50, taken: 30, too_large: 0 }, "{path}");
+        if path == "/bytewise" {
+            all_left(&left, 10);
+        }
+    }
+}
+
+#[test]
+fn the_documents_example_works_against_a_server() {
+    let reference = include_str!("../../../docs/scenario.md");
+    let steps =
+        reference.split("```yaml\n").find(|block| block.starts_with("- sse connect")).expect("an example");
+    let server = Server::start(|_, stream| {
+        write(stream, HEAD);
+        write(stream, &chunk(&event("post", "{\"from\": \"/participant/7\", \"story\": \"hello\"}")));
+        until_left(stream, &AtomicUsize::new(0))
+    });
+    let (_, sum) = run(&server, steps.split("```").next().unwrap());
+    assert_eq!(sum.outcome(Outcome::Ok), sum.ended(), "{:?}", sum.examples());
+    assert_eq!(sum.ended(), 30);
+}
+
+#[test]
+fn a_stream_that_the_server_ends_or_breaks_is_a_failure_unless_it_may() {
+    let (server, _) = server();
+    for (path, words) in [
+        ("/in-one-piece", "the server ended the event stream"),
+        ("/broken", "the connection was closed within the event stream"),
+        ("/reset", "the event stream broke"),
+        ("/no-chunks", "malformed chunk size"),
+    ] {
+        let steps = format!(
+            "- choose:
+    - weight: 1
+      steps:
+        - sse connect: {path}
+          label: Connect
+        - sse expect: {{body: never}}
+          label: Expect
+    - weight: 1
+      steps:
+        - sse connect: {path}
+          label: Connect
+        - think: 100ms
+        - sse close: now
+          label: Close"
+        );
+        let (labels, sum) = run(&server, &steps);
+        assert_eq!(outcomes(&labels, &sum, "Connect"), [(Outcome::Ok, 10)], "{path}: {:?}", sum.examples());
+        let failed = sum.outcome(Outcome::Reset);
+        assert_eq!(failed, 10, "{path}: {:?}", sum.examples());
+        assert!(sum.examples().iter().all(|example| example.detail.contains(words)), "{:?}", sum.examples());
+    }
+    let ended = "- sse connect: /broken\n- sse close: by server\n  label: Close";
+    let (labels, sum) = run(&server, ended);
+    assert_eq!(outcomes(&labels, &sum, "Close"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
+    let after = "- sse connect: /reset\n- sse expect: any\n  label: First\n- sse expect: any\n  label: Second\n- sse close: now\n  label: Never";
+    let (labels, sum) = run(&server, after);
+    assert_eq!(outcomes(&labels, &sum, "First"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes(&labels, &sum, "Second"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes(&labels, &sum, "Never"), []);
+}
+
+#[test]
+fn what_is_no_stream_and_what_never_comes() {
+    let (server, _) = server();
+    for (path, outcome, words) in [
+        ("/404", Outcome::Status, "status 404, where an event stream begins with 200"),
+        ("/json", Outcome::Protocol, "application/json"),
+        ("/unanswered", Outcome::Timeout, "no whole answer in time"),
+    ] {
+        let steps = format!("- sse connect: {path}\n  label: Connect\n  timeout: 200ms");
+        let (labels, sum) = run(&server, &steps);
+        assert_eq!(outcomes(&labels, &sum, "Connect"), [(outcome, 10)], "{path}: {:?}", sum.examples());
+        assert!(sum.examples()[0].detail.contains(words), "{:?}", sum.examples());
+    }
+    let silent = "- sse connect: /silent\n- sse expect: any\n  label: Expect\n  timeout: 100ms";
+    let (labels, sum) = run(&server, silent);
+    assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
+}
+
+#[test]
+fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
+    let (server, left) = server();
+    let steps = "- sse connect: /huge\n- sse expect: any\n  label: Expect\n  extract: {n: $.n}\n- when: ${n == 1}\n  steps: [{sse close: now, label: Right}]";
+    let (labels, sum) = run(&server, steps);
+    assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+    assert_eq!(sum.end.events, Events { received: 20, taken: 10, too_large: 10 });
+    all_left(&left, 10);
+}
+
+/// Nothing is kept where no step waits for an event; a session's end and the load's are an end as well.
+#[test]
+fn viewers_who_only_hold_a_stream_open() {
+    let (server, left) = server();
+    let mut plan =
+        plan("- sse connect: /bytewise\n  label: Connect\n- think: 60s", "{users: 3, hold: 500ms}");
+    plan.limits.connections = 3;
+    let sum = finish(begin(plan, options(server.address, 1)));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
+    assert_eq!(sum.end.events, Events { received: 15, taken: 0, too_large: 0 });
+    all_left(&left, 3);
+}
+
+#[test]
+fn over_http2_there_are_none() {
+    let plan = plan("- sse connect: /bytewise", TEN);
+    let (server, _) = server();
+    let mut options = options(server.address, 1);
+    options.target.protocol = Protocol::Http2(Http2 { most_streams: 10 });
+    let shared = tidemark_scenario::Shared::new(plan.counters, plan.feeders.clone());
+    let refused = tidemark_drive::start(plan.into(), shared.into(), options).map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("sse steps need HTTP/1.1"), "{refused}");
+}

@@ -1,0 +1,29 @@
+//! Steps with an event stream: server-sent events.
+
+pub(super) mod close;
+pub(super) mod connect;
+pub(super) mod expect;
+
+use super::Step;
+use crate::compile::{Session, Whole};
+use crate::plan::{Ask, EventStreamStep, HttpVersion, RequestPlan};
+
+/// What a step does with an event stream that there is.
+fn with(session: &mut Session<'_, '_>, step: &Step<'_>, action: EventStreamStep) -> Option<RequestPlan> {
+    let words = || step.verb.text().unwrap_or_default().to_owned();
+    let label = session.label_or(step, step.node.position, words)?;
+    Some(session.request(step, label, (Ask::EventStream(action), None), None))
+}
+
+/// Event streams stand beside requests only.
+fn check_beside(whole: &Whole<'_>) {
+    let Some(position) = whole.requests.first(|ask| matches!(ask, Ask::EventStream(_))) else { return };
+    if whole.requests.first(|ask| matches!(ask, Ask::WebSocket(_))).is_some() {
+        let message = "a scenario has WebSockets or event streams, not both; make two of it";
+        whole.reader.sink.error_at(position, message.to_owned());
+    }
+    if whole.system.http == HttpVersion::Two {
+        let message = "event streams go over HTTP/1.1 only; leave out `http: 2`";
+        whole.reader.sink.error_at(position, message.to_owned());
+    }
+}

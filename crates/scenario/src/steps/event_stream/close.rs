@@ -1,0 +1,45 @@
+//! The end of an event stream.
+
+use super::with;
+use crate::compile::Session;
+use crate::grammar::Scalar::Word;
+use crate::grammar::Shape::Scalar;
+use crate::grammar::{Record, Rule, key};
+use crate::plan::EventStreamStep;
+use crate::steps::answer::{LABEL, TIMEOUT};
+use crate::steps::{Step, StepKind};
+
+const WHO: [&str; 2] = ["now", "by server"];
+
+pub(in crate::steps) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "an sse close step",
+        schema: "sseClose",
+        about: "Ends the session's event stream. A stream that the server ended or broke before is a failure.",
+        verbs: &[key(
+            "sse close",
+            Scalar(Word(&WHO)),
+            "`now`: as a browser that leaves. `by server`: waits until the server has ended it, which is right then.",
+        )],
+        keys: &[LABEL, TIMEOUT],
+        rule: Rule::Free,
+    },
+    source: None,
+    compile,
+    beside: None,
+    example: "
+- sse connect: /news/live
+- think: 10s
+- sse close: now
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let action = match session.reader.word(step.value, &WHO) {
+        Some("by server") => EventStreamStep::CloseByServer,
+        _ => EventStreamStep::Close,
+    };
+    if let Some(plan) = with(session, step, action) {
+        session.push_request(step, plan);
+    }
+}

@@ -1,0 +1,71 @@
+//! Waiting for an event.
+
+use super::with;
+use crate::compile::Session;
+use crate::grammar::Scalar::Word;
+use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
+use crate::grammar::{Keys, Record, Rule, key};
+use crate::plan::{Check, EventStreamStep, Source};
+use crate::steps::answer::{EXTRACT, LABEL, TEST, THAT, TIMEOUT};
+use crate::steps::{Step, StepKind};
+
+pub(in crate::steps) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "an sse expect step",
+        schema: "sseExpect",
+        about: "Waits for an event that passes; those that came before and that no step took count, too.",
+        verbs: &[key(
+            "sse expect",
+            Either(&[Scalar(Word(&["any"])), Of(&EXPECTED_EVENT)]),
+            "What must hold of it.",
+        )],
+        keys: &[LABEL, TIMEOUT, EXTRACT],
+        rule: Rule::Free,
+    },
+    source: None,
+    compile,
+    beside: None,
+    example: "
+- sse connect: /news/live
+- sse expect: {event: post, json: {$.from: ann}}
+  timeout: 2s
+",
+};
+
+static EXPECTED_EVENT: Record = Record {
+    what: "an expected event",
+    schema: "sseExpected",
+    about: "What must hold of an event; others are passed over.",
+    verbs: &[],
+    keys: &[
+        key("event", TEST, "Its name, `message` where the server gives it none: just this text, or a test."),
+        key("body", TEST, "All of its data: just this text, or a test."),
+        key(
+            "json",
+            Map(Keys::JsonPath, &TEST),
+            "Values in its data by JSON path: just this text, or a test.",
+        ),
+        THAT,
+    ],
+    rule: Rule::Free,
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let Some(mut plan) = with(session, step, EventStreamStep::Expect) else { return };
+    let named = step.value.get("event").and_then(|node| session.test(node));
+    let name = EventStreamStep::NAME_HEADER;
+    plan.checks.extend(named.map(|test| Check::Header(name.to_owned(), test)));
+    plan.checks.extend(session.checks(Some(step.value)));
+    let is_of_event = |source: &Source| match source {
+        Source::Header(header) => header == name,
+        Source::Cookie(_) | Source::Status => false,
+        _ => true,
+    };
+    if let Some(extract) = step.get("extract")
+        && !plan.extractions.iter().all(|extraction| is_of_event(&extraction.source))
+    {
+        let message = "an event has its data (body) and its name (header: event), and nothing else";
+        session.reader.sink.error(extract, message);
+    }
+    session.push_request(step, plan);
+}
