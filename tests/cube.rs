@@ -88,7 +88,8 @@ fn is_loaded_once(product: &str) {
     let database = Database::start(product);
     let mut lines: String = (1..=20).map(|ms| format!("2014|1|3|0|33|Outbound|post|{ms}\n")).collect();
     lines += "2014|1|3|0|33|class feed.core.Friend|load|7\n2014|1|3|0|34|participant|store|9\n";
-    let facts = "SELECT t.year, t.month, t.day, t.hour, t.minute, e.name, a.name, f.throughput, f.mode, f.vigintile
+    let facts =
+        "SELECT t.year, t.month, t.day, t.hour, t.minute, e.name, a.name, f.throughput, f.mode, f.vigintile
         FROM fact f JOIN timeperiod t ON t.time_id = f.time_id JOIN entity e ON e.entity_id = f.entity_id
         JOIN activity a ON a.activity_id = f.activity_id ORDER BY t.minute, e.name;";
     let loaded = "2014\t1\t3\t0\t33\tFriend\tload\t1\t7\t7

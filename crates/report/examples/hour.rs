@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut manifest = Manifest::new("hour", Vec::new(), summarize(run.totals(), &dir));
     manifest.id = "hour".into();
     manifest.started_at = "2026-01-31T12:00:00Z".into();
-    manifest.phases = vec![Phase { name: "hold".into(), end_us: HOUR_US, measured: true, ..Phase::default() }];
+    manifest.phases =
+        vec![Phase { name: "hold".into(), end_us: HOUR_US, measured: true, ..Phase::default() }];
     let mut writer = OperationsWriter::create(&dir)?;
     fastrand::seed(1);
     for n in 0..operations {

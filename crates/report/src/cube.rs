@@ -23,6 +23,9 @@ pub use measure::{Measure, Measured};
 pub use show::{csv, json, table};
 pub use star::{Dialect, published, star};
 
+pub(crate) use dimension::DRIVER;
+pub(crate) use of_run::window;
+
 use cells::Counts;
 
 /// What is asked of a cube.
@@ -36,6 +39,8 @@ pub struct Query {
     pub whole: bool,
     /// Whether there are sums, too: over the last dimension, over the last two, over all.
     pub rollup: bool,
+    /// How many seconds one value of [`Dimension::Second`] stands for; 0 is as 1.
+    pub second_s: u32,
 }
 
 impl Query {
@@ -104,6 +109,30 @@ impl Cube {
     /// # Errors
     /// An input cannot be read, or nothing in it is what a filter asks for.
     pub fn of(inputs: &[(String, Input)], query: &Query) -> Result<Cube, CubeError> {
+        Cube::filled(query, |query, all, seen| {
+            for (name, input) in inputs {
+                match input {
+                    Input::Runs(runs) => {
+                        runs.iter().try_for_each(|run| of_run::read(name, run, query, all, seen))?;
+                    }
+                    Input::Lines(lines) => of_lines::read(name, lines, query, all, seen)?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// As [`Cube::of`] of runs that are one to the reader.
+    pub(crate) fn of_runs(name: &str, runs: &[&Run], query: &Query) -> Result<Cube, CubeError> {
+        Cube::filled(query, |query, all, seen| {
+            runs.iter().try_for_each(|run| of_run::read(name, run, query, all, seen))
+        })
+    }
+
+    fn filled(
+        query: &Query,
+        fill: impl FnOnce(&Query, &mut Counts, &mut dimension::Seen) -> Result<(), CubeError>,
+    ) -> Result<Cube, CubeError> {
         let mut all = Counts::default();
         let mut filters = query.filters.clone();
         // what the system did and what the driver saw are the same operations: only a reader who asks adds them up
@@ -112,16 +141,7 @@ impl Cube {
         }
         let query = Query { filters, ..query.clone() };
         let mut seen = dimension::Seen::default();
-        for (name, input) in inputs {
-            match input {
-                Input::Runs(runs) => {
-                    for run in runs {
-                        of_run::read(name, run, &query, &mut all, &mut seen)?;
-                    }
-                }
-                Input::Lines(lines) => of_lines::read(name, lines, &query, &mut all, &mut seen)?,
-            }
-        }
+        fill(&query, &mut all, &mut seen)?;
         seen.check(&query.filters)?;
         let mut cells: BTreeMap<Vec<Value>, cells::Cell> = std::mem::take(&mut all.cells);
         if query.rollup {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Query;
 use super::dimension::{self, Dimension, Filter, Value};
 use super::measure::{Measured, Precision, measure};
 
@@ -133,6 +134,8 @@ pub(super) struct Span {
     since_1970_s: i64,
     /// For each second, the part of it that belongs to the run; 0 where a filter leaves it out.
     parts: Vec<f64>,
+    /// Seconds that are told as one.
+    second_s: i64,
     /// What cells are told apart by that is about time.
     by: Vec<Dimension>,
     /// Seconds for which all of these are the same.
@@ -141,27 +144,32 @@ pub(super) struct Span {
 
 impl Span {
     /// Of `length_s` seconds from then on.
-    pub(super) fn new(since_1970_s: i64, length_s: f64, by: &[Dimension], filters: &[Filter]) -> Span {
-        let by: Vec<Dimension> = by.iter().copied().filter(|dimension| dimension.is_time()).collect();
-        let filters: Vec<Filter> =
-            filters.iter().filter(|filter| filter.dimension.is_time()).cloned().collect();
-        let mut span = Span { since_1970_s, parts: Vec::new(), by: by.clone(), step_s: 1 };
-        // minutes by the clock begin elsewhere than those of the run
-        if filters.is_empty() && !by.contains(&Dimension::Date) {
-            span.step_s = by.iter().filter_map(|of| of.seconds()).min().unwrap_or(i64::MAX);
+    pub(super) fn new(since_1970_s: i64, length_s: f64, query: &Query) -> Span {
+        let by: Vec<Dimension> = query.by.iter().copied().filter(|dimension| dimension.is_time()).collect();
+        let filters: Vec<&Filter> =
+            query.filters.iter().filter(|filter| filter.dimension.is_time()).collect();
+        let second_s = i64::from(query.second_s.max(1));
+        let mut span = Span { since_1970_s, parts: Vec::new(), second_s, by: by.clone(), step_s: 1 };
+        // minutes by the clock begin elsewhere than those of the run, and several seconds may reach over a minute's end
+        if filters.is_empty() && !by.contains(&Dimension::Date) && (second_s == 1 || by.len() == 1) {
+            span.step_s = by.iter().filter_map(|of| span.width_s(*of)).min().unwrap_or(i64::MAX);
         }
         let seconds = length_s.ceil().max(0.0) as i64;
         span.parts = (0..seconds)
             .map(|second| {
-                let lets = |filter: &Filter| filter.lets(&span.value(filter.dimension, second));
+                let lets = |filter: &&Filter| filter.lets(&span.value(filter.dimension, second));
                 if filters.iter().all(lets) { (length_s - second as f64).min(1.0) } else { 0.0 }
             })
             .collect();
         span
     }
 
+    fn width_s(&self, dimension: Dimension) -> Option<i64> {
+        if dimension == Dimension::Second { Some(self.second_s) } else { dimension.seconds() }
+    }
+
     fn value(&self, dimension: Dimension, second: i64) -> Value {
-        match dimension.seconds() {
+        match self.width_s(dimension) {
             Some(seconds) => Value::Number(second.div_euclid(seconds)),
             None => Value::Text(minute_by_the_clock(self.since_1970_s + second)),
         }

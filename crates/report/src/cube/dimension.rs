@@ -6,9 +6,9 @@ use std::fmt;
 use super::CubeError;
 
 /// Where an operation was counted: by the system itself.
-pub(super) const SERVICE: &str = "service";
+pub(crate) const SERVICE: &str = "service";
 /// By the driver, as a request.
-pub(super) const DRIVER: &str = "driver";
+pub(crate) const DRIVER: &str = "driver";
 
 /// What cells are told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

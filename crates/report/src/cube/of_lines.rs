@@ -32,7 +32,7 @@ pub(super) fn read(
     if seconds > SPAN_MAX_S {
         return Err(CubeError::Query(format!("{name} has lines that are more than ten years apart")));
     }
-    let span = Span::new(first.div_euclid(1_000_000), seconds as f64, &query.by, &query.filters);
+    let span = Span::new(first.div_euclid(1_000_000), seconds as f64, query);
     if cells::lets(&query.filters, &[(Dimension::Run, name), (Dimension::Source, SERVICE)]) {
         span.cover(name, counts);
     }

@@ -44,7 +44,7 @@ pub(super) fn read(
     let began: Option<Timestamp> = run.manifest.started_at.parse().ok();
     let since_1970_s = began.map_or(0, |began| began.as_second()) + (start_us / 1_000_000) as i64;
     let length_s = end_us.saturating_sub(start_us) as f64 / 1e6;
-    let span = Span::new(since_1970_s, length_s, &query.by, &query.filters);
+    let span = Span::new(since_1970_s, length_s, query);
     let reading = Reading { name, query, start_us, end_us, span };
     reading.span.cover(name, counts);
     if let Some(operations) = &operations {
@@ -55,16 +55,16 @@ pub(super) fn read(
     Ok(())
 }
 
-/// From when to when a run counts.
-fn window(run: &Run, whole: bool) -> (u64, u64) {
+/// From when to when a run counts, microseconds since it began.
+pub(crate) fn window(run: &Run, whole: bool) -> (u64, u64) {
     let phases = &run.manifest.phases;
     let of = |phase: &&tidemark_record::manifest::Phase| whole || phase.measured;
     let start = phases.iter().filter(of).map(|phase| phase.start_us).min();
     let end = phases.iter().filter(of).map(|phase| phase.end_us).max();
     match (start, end) {
-        (Some(_), Some(end)) if whole => (0, end),
-        (Some(start), Some(end)) => (start, end),
-        _ => (0, run.load.iter().map(|row| row.end_us).max().unwrap_or(0)),
+        (Some(start), Some(end)) if !whole => (start, end),
+        // the last answers come after the last phase
+        _ => (0, run.load.iter().map(|row| row.end_us).chain(end).max().unwrap_or(0)),
     }
 }
 
