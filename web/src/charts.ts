@@ -156,7 +156,7 @@ function pairs(charts: Child[]): HTMLElement {
 }
 
 /** Puts another chart in the place of one; the control that was pressed moves along and keeps the focus. */
-function exchange(place: HTMLElement, chart: HTMLElement): void {
+export function exchange(place: HTMLElement, chart: HTMLElement): void {
   const focused = document.activeElement;
   place.replaceChildren(chart);
   drawAll();
