@@ -153,6 +153,7 @@ async function checkUse(page) {
   for (const choice of await page.locator('.choice').all()) {
     const buttons = await choice.locator('button').all();
     for (const button of [...buttons.slice(1), buttons[0]]) await button.click();
+    if (!(await buttons[0].evaluate((button) => button === document.activeElement))) wrong.push('a choice loses the focus');
   }
   await page.waitForTimeout(30);
   wrong.push(...(await page.evaluate(look)).charts.map(flaw).filter(Boolean).map((it) => `after a choice: ${it}`));

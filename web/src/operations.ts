@@ -28,13 +28,13 @@ export function operationsPart(run: RunPage, line: Timeline): Child {
   };
   const controls = el('div', { class: 'controls' }, choice('What of the operations', MEASURES, measure, (value) => {
     measure = value;
-    exchange(place, chart());
+    exchange(place, chart);
   }));
   place.append(chart());
   const rows = operationRows(operations);
   const beside = rows.some((it) => it.by === 'driver');
   const columns: Column[] = [
-    { name: 'Entity and operation' }, ...(beside ? [{ name: 'As seen by' }] : []),
+    { name: 'Operation' }, ...(beside ? [{ name: 'As seen by' }] : []),
     ...['Count', 'Errors', 'Rate', 'Mean', 'Median', 'p95', 'p99'].map((name) => ({ name, number: true })),
   ];
   return [
@@ -43,7 +43,7 @@ export function operationsPart(run: RunPage, line: Timeline): Child {
     table('Operations', columns, rows.map(({ by, of, ...it }) => [
       nameOf(it), ...(beside ? [by] : []),
       count(of.count), failed(of.errors), rate(of.per_s), duration(of.mean_us), duration(of.median_us), duration(of.p95_us), duration(of.p99_us),
-    ]), 'labels operations'),
+    ]), 'labels'),
     el('p', { class: 'note' }, `Of the measured window.${beside ? ' The driver’s times are response times, from when a request was due.' : ''}`),
     leftOut(run.operations_left_out),
   ];
@@ -62,7 +62,7 @@ export function comparedOperations(it: ComparedOperations, variants: readonly st
     class: 'quiet', 'aria-label': 'Which operation',
     onchange: (event) => {
       const kind = it.kinds[(event.currentTarget as HTMLSelectElement).selectedIndex];
-      if (kind) exchange(place, chart(kind));
+      if (kind) exchange(place, () => chart(kind));
     },
   }, it.kinds.map((kind) => el('option', {}, nameOf(kind)))));
   const [first] = it.kinds;
@@ -76,10 +76,10 @@ export function comparedOperations(it: ComparedOperations, variants: readonly st
   return [
     el('h3', {}, 'Operations, as each system says'),
     table('Operations side by side',
-      [{ name: 'Entity and operation' }, { name: '' }, ...variants.map((name) => ({ name, number: true }))],
+      [{ name: 'Operation' }, { name: '' }, ...variants.map((name) => ({ name, number: true }))],
       it.kinds.flatMap((kind) => measures.map(([name, show], index) => [
         index === 0 ? nameOf(kind) : el('span', { class: 'unseen' }, nameOf(kind)), name, ...variants.map((_, variant) => cell(kind.variants[variant] ?? null, show)),
-      ])), 'labels operations'),
+      ])), 'labels'),
     place,
     leftOut(it.left_out),
   ];
