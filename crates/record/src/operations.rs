@@ -1,10 +1,12 @@
 //! `operations.parquet`: what the system itself says that it did, an operation a row.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::path::Path;
 
 use crate::error::RecordError;
 use crate::files::{ABOUT_OPERATIONS, OPERATIONS, OPERATIONS_FIELDS};
-use crate::table::{Cell, Groups, TableWriter};
+use crate::table::{self, Groups, TableWriter};
 
 /// An operation that the system carried out: a request, or one access of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,11 +45,11 @@ impl OperationsWriter {
     pub fn push(&mut self, operation: &Operation<'_>) -> Result<(), RecordError> {
         let Operation { at_us, entity, operation, duration_us, status } = *operation;
         self.table.push([
-            Cell::Int(at_us),
-            Cell::Text(entity),
-            Cell::Text(operation),
-            Cell::Int(duration_us),
-            Cell::Int(status.into()),
+            table::Cell::Int(at_us),
+            table::Cell::Text(entity),
+            table::Cell::Text(operation),
+            table::Cell::Int(duration_us),
+            table::Cell::Int(status.into()),
         ])
     }
 
@@ -70,8 +72,17 @@ pub struct Kinds {
 }
 
 /// Reads a run's operations, of which there may be many millions, piece by piece.
+///
+/// Where it is in its file is one for all who read with it: each thread opens its own.
+///
+/// ```compile_fail
+/// fn shared<T: Sync>() {}
+/// shared::<tidemark_record::OperationsReader>();
+/// ```
 pub struct OperationsReader {
     groups: Groups,
+    /// Not to be shared by threads.
+    not_sync: PhantomData<Cell<()>>,
 }
 
 impl OperationsReader {
@@ -84,7 +95,7 @@ impl OperationsReader {
         if !path.exists() {
             return Ok(None);
         }
-        Ok(Some(OperationsReader { groups: Groups::open(&path, &OPERATIONS_FIELDS)? }))
+        Ok(Some(OperationsReader { groups: Groups::open(&path, &OPERATIONS_FIELDS)?, not_sync: PhantomData }))
     }
 
     /// In how many pieces it is.

@@ -49,7 +49,7 @@ pub(super) fn read(
     reading.span.cover(name, counts);
     if let Some(operations) = &operations {
         seen.see(Dimension::Source, SERVICE);
-        reading.service(operations, counts, seen)?;
+        reading.service(run, operations.pieces(), counts, seen)?;
     }
     reading.driver(run, counts, seen)?;
     Ok(())
@@ -100,7 +100,8 @@ impl Reading<'_> {
     /// What the system says.
     fn service(
         &self,
-        operations: &OperationsReader,
+        run: &Run,
+        pieces: usize,
         counts: &mut Counts,
         seen: &mut Seen,
     ) -> Result<(), CubeError> {
@@ -108,12 +109,15 @@ impl Reading<'_> {
             return Ok(());
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(THREADS_MAX).min(operations.pieces()).max(1);
+        let threads = cores.min(THREADS_MAX).min(pieces).max(1);
         let all: Vec<Result<(Kinds, Found), RecordError>> = thread::scope(|scope| {
             let started: Vec<_> = (0..threads)
                 .map(|thread| {
                     scope.spawn(move || {
-                        self.pieces(operations, (thread..operations.pieces()).step_by(threads))
+                        let own = OperationsReader::open(&run.dir)?;
+                        own.map_or(Ok(Default::default()), |own| {
+                            self.pieces(&own, (thread..pieces).step_by(threads))
+                        })
                     })
                 })
                 .collect();
