@@ -168,8 +168,9 @@ fn a_news_feed_that_is_read_has_twenty_reads_for_each_post_and_lacks_none() {
         let of = |step: &&Value| labels.iter().any(|label| step["label"] == **label);
         steps.iter().filter(of).filter_map(|step| step["requests"].as_u64()).sum()
     };
-    let reads = requests(&["Inbound", "Outbound", "Profile", "Friends", "Search"]);
-    let (posts, streams) = (requests(&["Post"]), requests(&["Live"]));
+    let reads =
+        requests(&["Inbound get", "Outbound get", "Participant get", "Friend get", "Outbound search"]);
+    let (posts, streams) = (requests(&["Outbound post"]), requests(&["Live"]));
     let share = reads as f64 / posts as f64;
     assert!((19.6..=20.4).contains(&share), "{reads} reads, {posts} posts: {text}");
     assert!(streams > 0 && json["errors"].as_object().is_none_or(|errors| errors.is_empty()), "{text}");

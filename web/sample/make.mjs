@@ -267,7 +267,36 @@ export function makeRun(seconds = 90, seed = 7, failing = 'some') {
     objectives,
     error_examples: [], interrupted: false, notes: [], summary,
   };
-  return { format: 1, bin_s: 1, manifest: run.manifest, ...run };
+  const operations = operationsOf(seconds, warm + ramp, freeze, offered, failing, run.manifest);
+  return { format: 1, bin_s: 1, manifest: run.manifest, ...run, operations, operations_left_out: 0 };
+}
+
+/** Entity, operation, how many for each request, median in microseconds. */
+const OPERATIONS = [
+  ['Booking', 'delete', 0.042, 1900], ['Booking', 'load', 0.092, 310], ['Booking', 'store', 0.057, 2100], ['Customer', 'load', 0.23, 240],
+  ['Customer', 'store', 0.023, 1800], ['Flight', 'search', 0.461, 410], ['Login', 'request', 0.115, 1400], ['Session', 'load', 0.82, 92], ['Session', 'store', 0.115, 980],
+];
+
+/** What the system says that it did. */
+function operationsOf(seconds, from, freeze, offered, failing, manifest) {
+  const random = generator(11);
+  return OPERATIONS.map(([entity, operation, share, us]) => {
+    const series = { per_s: [], median_us: [], p95_us: [], p99_us: [] };
+    for (let s = 0; s < seconds; s += 1) {
+      const still = s === freeze;
+      const slow = (freeze >= 0 && s === freeze + 1 ? 6 : 1) * (1 + 0.15 * random());
+      series.per_s.push(still ? 0 : Math.round(offered(s) * share));
+      series.median_us.push(still ? null : Math.round(us * slow));
+      series.p95_us.push(still ? null : Math.round(us * slow * 2.6));
+      series.p99_us.push(still ? null : Math.round(us * slow * 4.4));
+    }
+    const count = series.per_s.slice(from).reduce((sum, value) => sum + value, 0);
+    const figures = (factor, errors) => ({
+      count, errors, per_s: count / Math.max(1, seconds - from), mean_us: us * 1.3 * factor, median_us: Math.round(us * 1.07 * factor), p95_us: Math.round(us * 2.8 * factor), p99_us: Math.round(us * 5 * factor),
+    });
+    const seen = manifest.labels.includes(entity);
+    return { entity, operation, measured: figures(1, failing !== 'none' && operation === 'store' ? 3 : 0), driver: seen ? figures(1.4, 0) : null, ...series };
+  });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

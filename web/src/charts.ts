@@ -41,7 +41,7 @@ export function loadCharts(run: RunPage, line: Timeline): Child {
   const controls = el('div', { class: 'controls' },
     choice('Which time', [['response_time_us', 'Response'], ['service_time_us', 'Service']] as const, measure, (value) => { measure = value; renew(); }),
     choice('Scale', [['log', 'Log'], ['linear', 'Linear']] as const, 'log', (value) => { log = value === 'log'; renew(); }));
-  const renew = () => exchange(place, latency());
+  const renew = () => exchange(place, latency);
   place.append(latency());
   return [
     el('p', { class: 'note' }, el('span', { class: 'with-mouse' }, 'Drag to look at a part of the time, double-click for all of it; all charts over time follow. '), el('span', { class: 'with-finger' }, 'Move a finger along a chart to read its values. '), `Hatched: not counted.${line.bands.length > 0 ? ' Red, with a letter: a fault, from its begin until it was put right.' : ''}`),
@@ -86,7 +86,7 @@ export function labelChart(run: RunPage, line: Timeline): Child {
   };
   const controls = el('div', { class: 'controls' }, choice('What of the labels', [['p99_us', 'p99'], ['p50_us', 'p50'], ['achieved_per_s', 'Rate']] as const, measure, (value) => {
     measure = value;
-    exchange(place, chart());
+    exchange(place, chart);
   }));
   place.append(chart());
   return place;
@@ -156,9 +156,10 @@ function pairs(charts: Child[]): HTMLElement {
 }
 
 /** Puts another chart in the place of one; the control that was pressed moves along and keeps the focus. */
-function exchange(place: HTMLElement, chart: HTMLElement): void {
+export function exchange(place: HTMLElement, chart: () => HTMLElement): void {
+  // Making the chart moves the control, which loses the focus by that.
   const focused = document.activeElement;
-  place.replaceChildren(chart);
+  place.replaceChildren(chart());
   drawAll();
   if (focused instanceof HTMLElement && place.contains(focused)) focused.focus();
 }

@@ -1,6 +1,9 @@
 /** What a comparison is, as the page gets it; a missing part becomes empty, as in a run. */
 
-import { latencyOf, list, number, object, pointsOf, text, type Latency, type PercentilePoint, type Status } from './run';
+import {
+  latencyOf, list, number, object, operationFiguresOf, pointsOf, series, text,
+  type Latency, type OperationFigures, type PercentilePoint, type Series, type Status,
+} from './run';
 
 export interface Ratio {
   ratio: number | null;
@@ -48,6 +51,25 @@ export interface Part {
   equal: boolean;
   variants: Variant[];
   ratios: Ratios[];
+  /** Null where no system tells what it did. */
+  operations: ComparedOperations | null;
+}
+
+/** Operations of one kind; an entry for each variant, null where it did none of these. */
+export interface ComparedKind {
+  entity: string;
+  operation: string;
+  variants: (OperationFigures | null)[];
+  p95_us: Series[];
+}
+
+export interface ComparedOperations {
+  /** Since the measured window began. */
+  seconds: number[];
+  bin_s: number;
+  kinds: ComparedKind[];
+  /** How many kinds are not shown. */
+  left_out: number;
 }
 
 export interface Comparison {
@@ -93,8 +115,19 @@ export function readComparison(source: string): Comparison | null {
         variant: text(of.variant), to: text(of.to), answered_per_s: ratioOf(of.answered_per_s), p50: ratioOf(of.p50), p99: ratioOf(of.p99), system_cpu_per_request: ratioOf(of.system_cpu_per_request),
         no_claim: text(of.no_claim),
       })),
+      operations: operationsOf(part.operations),
     })),
   };
+}
+
+function operationsOf(value: unknown): ComparedOperations | null {
+  const it = object(value);
+  const seconds = list(it.seconds).map(number);
+  const kinds = list(it.kinds).map(object).map((of): ComparedKind => ({
+    entity: text(of.entity), operation: text(of.operation), variants: list(of.variants).map(operationFiguresOf),
+    p95_us: list(of.p95_us).map((values) => series(values, seconds.length)),
+  }));
+  return kinds.length > 0 ? { seconds, bin_s: number(it.bin_s) > 0 ? number(it.bin_s) : 1, kinds, left_out: number(it.left_out) } : null;
 }
 
 const maybe = (value: unknown): number | null => (typeof value === 'number' ? value : null);

@@ -4,6 +4,7 @@ import type { Comparison, Part, Ratio, Ratios, Variant } from './compared';
 import { el, svg, type Child } from './dom';
 import { cores, count, digits, duration, NOTHING, plural, quantity, rate, share, size } from './format';
 import { within } from './head';
+import { comparedOperations } from './operations';
 import { curveOf, percentileCurves } from './percentiles';
 import { themeButton } from './theme';
 import type { Latency, Status } from './run';
@@ -40,7 +41,8 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
 function section(part: Part, it: Comparison): HTMLElement {
   const id = part.equal ? 'equal' : 'own';
   const title = part.equal ? `Each at ${it.equal_rate_per_s === null ? 'the same rate' : rate(it.equal_rate_per_s)}` : 'Each with its own load';
-  return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), table(part), curves(part), verdicts(part));
+  return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), table(part), curves(part),
+    part.operations && comparedOperations(part.operations, part.variants.map((it) => it.name), COLOURS), verdicts(part));
 }
 
 interface Row {

@@ -7,6 +7,7 @@ import { atSecond, clock, coreList, count, cores, duration, moment, share, shell
 import { atLeast, failedShare, tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { ledgerPart } from './ledger';
+import { operationsPart } from './operations';
 import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
 import { errorSection, labelTable, table, time } from './table';
@@ -26,9 +27,11 @@ export function page(run: RunPage, source: string): HTMLElement[] {
   const { faults, ledger } = run.manifest.summary;
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
+  const told: Part[] = run.operations.length > 0 ? [{ id: 'operations', title: 'Operations', short: 'Operations', content: operationsPart(run, line) }] : [];
   const parts: Part[] = [
     { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
     ...broken,
+    ...told,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },

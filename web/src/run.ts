@@ -283,6 +283,27 @@ export interface StepSeries {
   p99_us: Series;
 }
 
+/** Operations of one kind in figures. */
+export interface OperationFigures {
+  count: number;
+  errors: number;
+  per_s: number;
+  mean_us: number;
+  median_us: number;
+  p95_us: number;
+  p99_us: number;
+}
+
+const OPERATION_SERIES = ['per_s', 'median_us', 'p95_us', 'p99_us'] as const;
+/** What the system says that it did with an entity. */
+export type OperationSeries = Record<(typeof OPERATION_SERIES)[number], Series> & {
+  entity: string;
+  operation: string;
+  measured: OperationFigures;
+  /** As the driver saw the same; null where it did not. */
+  driver: OperationFigures | null;
+};
+
 export interface ErrorKind {
   kind: string;
   count: number;
@@ -313,6 +334,10 @@ export interface RunPage {
   percentiles: { response_time_us: PercentilePoint[]; service_time_us: PercentilePoint[] };
   /** Beside the cells, by index into `seconds`: requests without a good answer. */
   heatmap: { bounds_us: number[]; cells: HeatCell[]; failed: [at: number, requests: number][] };
+  /** Empty where the system tells nothing. */
+  operations: OperationSeries[];
+  /** How many kinds of operations are not shown. */
+  operations_left_out: number;
   processes: ProcessSeries[];
   errors: ErrorKind[];
   error_series: Record<string, Series>;
@@ -338,8 +363,20 @@ function counts(value: unknown): Counts {
   return Object.fromEntries(Object.entries(object(value)).map(([kind, count]) => [kind, number(count)]));
 }
 
+const NO_OPERATIONS: OperationFigures = { count: 0, errors: 0, per_s: 0, mean_us: 0, median_us: 0, p95_us: 0, p99_us: 0 };
+
+/** Null where there are none. */
+export function operationFiguresOf(value: unknown): OperationFigures | null {
+  if (value === null || value === undefined) return null;
+  const it = object(value);
+  return {
+    count: number(it.count), errors: number(it.errors), per_s: number(it.per_s), mean_us: number(it.mean_us),
+    median_us: number(it.median_us), p95_us: number(it.p95_us), p99_us: number(it.p99_us),
+  };
+}
+
 /** Exactly `length` entries, whatever was there. */
-function series(value: unknown, length: number): Series {
+export function series(value: unknown, length: number): Series {
   const given = list(value);
   return Array.from({ length }, (_, index) => numberOrNull(given[index]));
 }
@@ -582,6 +619,11 @@ export function readRun(source: string): RunPage {
         .map((one): [number, number] => [number(list(one)[0]), number(list(one)[1])])
         .filter(([at, count]) => at >= 0 && at < length && count > 0),
     },
+    operations: list(it.operations).map(object).map((of) => ({
+      entity: text(of.entity), operation: text(of.operation), measured: operationFiguresOf(of.measured) ?? NO_OPERATIONS, driver: operationFiguresOf(of.driver),
+      ...named(OPERATION_SERIES, of),
+    })),
+    operations_left_out: number(it.operations_left_out),
     processes: list(it.processes).map((entry) => {
       const process = object(entry);
       return { name: text(process.name), ...named(PROCESS_SERIES, process) };

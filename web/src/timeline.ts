@@ -4,7 +4,7 @@ import type uPlot from 'uplot';
 import { bandRoom } from './bands';
 import { bands, bandsIn, type Band } from './faults';
 import { clock } from './format';
-import type { Phase, RunEvent, RunPage } from './run';
+import type { Fault, Phase, RunEvent, RunPage } from './run';
 import { FONT } from './stage';
 import { colour } from './theme';
 
@@ -31,7 +31,10 @@ export interface Timeline {
   onView(listener: () => void): void;
 }
 
-export function timeline(run: RunPage): Timeline {
+/** What of a run says where things lie on the axis. */
+type Timed = Pick<RunPage, 'seconds' | 'bin_s' | 'events'> & { manifest: { phases: Phase[]; summary: { faults: Fault[] } } };
+
+export function timeline(run: Timed): Timeline {
   const listeners: (() => void)[] = [];
   const last = run.seconds.at(-1);
   const end_s = last === undefined ? 0 : last + run.bin_s;

@@ -12,12 +12,15 @@ use crate::units::round;
 
 /// Most bins on the time axis.
 const BINS_MAX: u64 = 2_000;
+/// Most where several runs share a chart.
+const BINS_MAX_SHORT: u64 = 600;
 /// Most numbers on all series together; a run with very many labels gets fewer bins.
 const NUMBERS_MAX: u64 = 300_000;
 /// Series that every page has, roughly.
 const SERIES_ALWAYS: u64 = 30;
-/// Series for each label and for each process.
+/// Series for each label, for each operation and for each process.
 const SERIES_PER_LABEL: u64 = 3;
+const SERIES_PER_OPERATION: u64 = 4;
 const SERIES_PER_PROCESS: u64 = 11;
 
 /// Values over time; null where there is nothing to say.
@@ -33,15 +36,25 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    pub(crate) fn of(run: &Run) -> Axis {
+    /// The axis of a run of whose system so many kinds of operations are shown.
+    pub(crate) fn of(run: &Run, operations: usize) -> Axis {
         let end_us =
             run.load.iter().map(|row| row.end_us).chain(run.series.iter().map(|row| row.end_us)).max();
         let seconds = end_us.unwrap_or(0).div_ceil(1_000_000);
         let processes = run.samples.iter().map(|s| s.process.as_str()).collect::<BTreeSet<_>>().len() as u64;
         let series = SERIES_ALWAYS
             + SERIES_PER_LABEL * run.manifest.labels.len() as u64
+            + SERIES_PER_OPERATION * operations as u64
             + SERIES_PER_PROCESS * processes;
-        let bins_max = (NUMBERS_MAX / series).clamp(1, BINS_MAX);
+        Axis::of_seconds(seconds, (NUMBERS_MAX / series).clamp(1, BINS_MAX))
+    }
+
+    /// The axis of a chart among others, of so many series.
+    pub(crate) fn short(seconds: u64, series: usize) -> Axis {
+        Axis::of_seconds(seconds, (NUMBERS_MAX / (series as u64).max(1)).clamp(1, BINS_MAX_SHORT))
+    }
+
+    fn of_seconds(seconds: u64, bins_max: u64) -> Axis {
         let bin_s = seconds.div_ceil(bins_max).max(1);
         Axis { bin_s, bins: seconds.div_ceil(bin_s) as usize }
     }
@@ -250,7 +263,7 @@ mod tests {
     #[test]
     fn a_second_is_a_bin_and_the_cut_one_keeps_its_rate() {
         let (_dir, run) = test_run::airline();
-        let axis = Axis::of(&run);
+        let axis = Axis::of(&run, 0);
         assert_eq!((axis.bin_s, axis.bins), (1, 5));
         let over_time = over_time(&run, axis).unwrap();
         let series = &over_time.series;
@@ -268,7 +281,7 @@ mod tests {
     #[test]
     fn a_long_run_is_thinned_by_merging() {
         let (_dir, run) = test_run::long(5_000, 1);
-        let axis = Axis::of(&run);
+        let axis = Axis::of(&run, 0);
         assert!(axis.bins <= BINS_MAX as usize && axis.bin_s == 3, "{axis:?}");
         let over_time = over_time(&run, axis).unwrap();
         assert_eq!(over_time.series.achieved_per_s.len(), axis.bins);

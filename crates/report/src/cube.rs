@@ -24,6 +24,9 @@ pub use measure::{Measure, Measured};
 pub use show::{csv, json, table};
 pub use star::{Dialect, published, star};
 
+pub(crate) use dimension::DRIVER;
+pub(crate) use of_run::window;
+
 use cells::Counts;
 
 /// What is asked of a cube.
@@ -37,6 +40,8 @@ pub struct Query {
     pub whole: bool,
     /// Whether there are sums, too: over the last dimension, over the last two, over all.
     pub rollup: bool,
+    /// How many seconds one value of [`Dimension::Second`] stands for; 0 is as 1.
+    pub second_s: u32,
 }
 
 impl Query {
@@ -107,6 +112,36 @@ impl Cube {
     /// # Errors
     /// An input cannot be read, or nothing in it is what a filter asks for.
     pub fn of(inputs: &[(String, Input)], query: &Query) -> Result<Cube, CubeError> {
+        Cube::filled(query, |query, all, seen| {
+            let mut silent = Vec::new();
+            for (name, input) in inputs {
+                match input {
+                    Input::Runs(runs) => {
+                        let runs: Vec<&Run> = runs.iter().collect();
+                        if !of_run::read_all(name, &runs, query, all, seen)? {
+                            silent.push(name.clone());
+                        }
+                    }
+                    Input::Lines(lines) => of_lines::read(name, lines, query, all, seen)?,
+                }
+            }
+            Ok(silent)
+        })
+    }
+
+    /// As [`Cube::of`] of runs that are one to the reader.
+    pub(crate) fn of_runs(name: &str, runs: &[&Run], query: &Query) -> Result<Cube, CubeError> {
+        Cube::filled(query, |query, all, seen| {
+            let told = of_run::read_all(name, runs, query, all, seen)?;
+            Ok(if told { Vec::new() } else { vec![name.to_owned()] })
+        })
+    }
+
+    /// `fill` tells which inputs have no operations.
+    fn filled(
+        query: &Query,
+        fill: impl FnOnce(&Query, &mut Counts, &mut dimension::Seen) -> Result<Vec<String>, CubeError>,
+    ) -> Result<Cube, CubeError> {
         let mut all = Counts::default();
         let mut filters = query.filters.clone();
         // what the system did and what the driver saw are the same operations: only a reader who asks adds them up
@@ -115,22 +150,8 @@ impl Cube {
         }
         let query = Query { filters, ..query.clone() };
         let mut seen = dimension::Seen::default();
-        let mut silent = Vec::new();
-        for (name, input) in inputs {
-            match input {
-                Input::Runs(runs) => {
-                    let mut told = runs.is_empty();
-                    for run in runs {
-                        told |= of_run::read(name, run, &query, &mut all, &mut seen)?;
-                    }
-                    if !told {
-                        silent.push(name.clone());
-                    }
-                }
-                Input::Lines(lines) => of_lines::read(name, lines, &query, &mut all, &mut seen)?,
-            }
-        }
-        if silent.len() == inputs.len() && all.cells.is_empty() {
+        let silent = fill(&query, &mut all, &mut seen)?;
+        if !silent.is_empty() && !seen.has_service() && all.cells.is_empty() {
             return Err(CubeError::Query(format!(
                 "{}: the system told of no operations; --where source=driver shows what the driver saw",
                 silent.join(", ")

@@ -6,6 +6,7 @@ use std::path::Path;
 use tidemark_record::{ComparedRuns, RecordError, Run};
 
 use crate::comparison::Compared;
+use crate::operations;
 use crate::page::ReportPage;
 
 /// The page built from `web/`, with [`TOKEN`] where the run goes.
@@ -21,10 +22,16 @@ pub fn page(run: &Run) -> Result<String, RecordError> {
 }
 
 /// The page of several runs that are compared; it leads to their own pages, which stand beside it.
-pub fn comparison(compared: &Compared, runs: &ComparedRuns) -> String {
+///
+/// # Errors
+/// The operations of a run are damaged.
+pub fn comparison(compared: &Compared, runs: &ComparedRuns) -> Result<String, RecordError> {
     let mut page = serde_json::to_value(compared).expect("a comparison is plain JSON");
     page["source"] = runs.source.as_str().into();
     for (part, of_part) in compared.parts.iter().enumerate() {
+        let names: Vec<&str> = of_part.variants.iter().map(|figures| figures.name.as_str()).collect();
+        page["parts"][part]["operations"] =
+            serde_json::json!(operations::compared(runs, of_part.part, &names)?);
         for (variant, figures) in of_part.variants.iter().enumerate() {
             let place = &mut page["parts"][part]["variants"][variant];
             place["curve"] = serde_json::json!(figures.curve);
@@ -35,12 +42,12 @@ pub fn comparison(compared: &Compared, runs: &ComparedRuns) -> String {
         }
     }
     let json = serde_json::json!({ "comparison": page }).to_string();
-    TEMPLATE.replacen(TOKEN, &escape(&json), 1)
+    Ok(TEMPLATE.replacen(TOKEN, &escape(&json), 1))
 }
 
 /// Writes the page of a comparison to a file.
 pub fn write_comparison(compared: &Compared, runs: &ComparedRuns, path: &Path) -> Result<(), RecordError> {
-    put(comparison(compared, runs), path)
+    put(comparison(compared, runs)?, path)
 }
 
 /// Writes the page to a file.
@@ -92,7 +99,7 @@ mod tests {
     fn a_comparison_leads_to_the_pages_of_its_runs() {
         let (_dir, mut runs) = crate::comparison::tests::runs();
         runs.source = "</script>".into();
-        let page = comparison(&Compared::of(&runs).unwrap(), &runs);
+        let page = comparison(&Compared::of(&runs).unwrap(), &runs).unwrap();
         let begin = page.find("id=\"run\">").unwrap() + "id=\"run\">".len();
         let json = &page[begin..begin + page[begin..].find("</script").unwrap()];
         let value: serde_json::Value = serde_json::from_str(json).expect("whole");

@@ -33,6 +33,7 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod operations;
 pub mod page;
 mod processes;
 mod table;

@@ -8,6 +8,7 @@ use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run
 
 use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
 use crate::heatmap::HeatMap;
+use crate::operations::{self, OperationSeries};
 use crate::processes::{self, ProcessSeries};
 
 /// Version of this form.
@@ -34,6 +35,10 @@ pub struct ReportPage<'a> {
     pub percentiles: Percentiles,
     /// Response times of the good answers over time, and how many requests had none.
     pub heatmap: HeatMap,
+    /// What the system says that it did; empty where it tells nothing.
+    pub operations: Vec<OperationSeries>,
+    /// Kinds of operations that are not shown, the least frequent.
+    pub operations_left_out: usize,
     /// What the processes used.
     pub processes: Vec<ProcessSeries>,
     /// Failures by kind, with the first of each.
@@ -88,7 +93,8 @@ pub struct PageEvent<'a> {
 impl<'a> ReportPage<'a> {
     /// Makes it. Fails where a histogram of the run is damaged.
     pub fn of(run: &'a Run) -> Result<ReportPage<'a>, RecordError> {
-        let axis = Axis::of(run);
+        let (kinds, operations_left_out) = operations::most_frequent(run)?;
+        let axis = Axis::of(run, kinds.len());
         let mut over_time = bins::over_time(run, axis)?;
         // The summary leaves out labels that only prepare the system; so do the charts.
         let summed = &run.manifest.summary.steps;
@@ -111,6 +117,8 @@ impl<'a> ReportPage<'a> {
                 service_time_us: curve(Distribution::new(&over_time.service_time_us, failed)),
             },
             heatmap: over_time.heatmap,
+            operations: operations::over_time(run, axis, kinds)?,
+            operations_left_out,
             processes: processes::over_time(run, axis),
             errors: errors(&run.manifest),
             error_series: over_time.errors,
@@ -165,7 +173,8 @@ mod tests {
     /// `TIDEMARK_BLESS=1` writes the file anew.
     #[test]
     fn the_form_is_the_agreed_one() {
-        let (_dir, run) = test_run::airline();
+        let (dir, run) = test_run::airline();
+        test_run::with_operations(dir.path());
         let page = ReportPage::of(&run).unwrap();
         let made = serde_json::to_string_pretty(&page).unwrap() + "\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/page.json");
@@ -181,7 +190,8 @@ mod tests {
 
     #[test]
     fn every_series_is_as_long_as_the_time_axis() {
-        let (_dir, run) = test_run::airline();
+        let (dir, run) = test_run::airline();
+        test_run::with_operations(dir.path());
         let value = serde_json::to_value(ReportPage::of(&run).unwrap()).unwrap();
         let length = value["seconds"].as_array().unwrap().len();
         let mut seen = 0;
@@ -199,7 +209,8 @@ mod tests {
         check(&value["error_series"]);
         value["steps"].as_array().unwrap().iter().for_each(&mut check);
         value["processes"].as_array().unwrap().iter().for_each(&mut check);
-        assert_eq!(seen, 10 + 5 + 5 + 2 + 3 * 3 + 3 * 11);
+        value["operations"].as_array().unwrap().iter().for_each(&mut check);
+        assert_eq!(seen, 10 + 5 + 5 + 2 + 3 * 3 + 3 * 11 + 2 * 4);
     }
 
     #[test]

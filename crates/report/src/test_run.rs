@@ -1,11 +1,13 @@
 //! Runs for the tests of this crate, written and read back.
 
+use std::path::Path;
+
 use tempfile::TempDir;
 use tidemark_record::manifest::{Machine, ObjectiveResult, Phase, SyncLatency};
 use tidemark_record::summary::{Status, SteadyState, Verdict};
 use tidemark_record::{
-    ErrorExample, Event, Manifest, Outcome, Run, RunWriter, Sample, Series, ThreadInterval, new_histogram,
-    summarize,
+    ErrorExample, Event, Manifest, Operation, OperationsWriter, Outcome, Run, RunWriter, Sample, Series,
+    ThreadInterval, new_histogram, summarize,
 };
 
 fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)]) -> Series {
@@ -109,6 +111,24 @@ pub(crate) fn airline() -> (TempDir, Run) {
     writer.finish(&manifest).unwrap();
     let run = Run::open(dir.path()).unwrap();
     (dir, run)
+}
+
+/// What the system of the small run says: in each of its seconds some of what the driver saw, and accesses of a store.
+pub(crate) fn with_operations(dir: &Path) {
+    let mut writer = OperationsWriter::create(dir).unwrap();
+    for n in 0..40u64 {
+        let at_us = n * 100_000;
+        let took_us = 800 + n * 10;
+        let status = if n == 15 { 503 } else { 200 };
+        let login =
+            Operation { at_us, entity: "Login", operation: "request", duration_us: took_us * 2, status };
+        writer.push(&login).unwrap();
+        if n % 2 == 0 && n < 30 {
+            let store = Operation { entity: "Session", operation: "store", duration_us: took_us, ..login };
+            writer.push(&store).unwrap();
+        }
+    }
+    writer.finish().unwrap();
 }
 
 fn airline_manifest(writer: &RunWriter, labels: Vec<String>) -> Manifest {

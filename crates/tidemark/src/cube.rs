@@ -97,7 +97,13 @@ fn query(arguments: &CubeArguments, inputs: &[(String, Input)]) -> Query {
         once.push(*dimension);
         is_new
     });
-    Query { by, filters: arguments.filters.clone(), whole: arguments.whole, rollup: arguments.rollup }
+    Query {
+        by,
+        filters: arguments.filters.clone(),
+        whole: arguments.whole,
+        rollup: arguments.rollup,
+        ..Query::default()
+    }
 }
 
 /// A run, the variants of a comparison, or a log.

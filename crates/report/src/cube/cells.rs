@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::CubeError;
 use super::dimension::{Dimension, Filter, Value};
 use super::measure::{Measured, Precision, measure};
+use super::{CubeError, Query};
 
 const SECOND_US: i64 = 1_000_000;
 const MINUTE_US: i64 = 60 * SECOND_US;
@@ -130,6 +130,8 @@ pub(super) struct Span {
     /// What is asked of its time.
     by: Vec<Dimension>,
     filters: Vec<Filter>,
+    /// Seconds that are told as one.
+    second_s: i64,
     /// How long the finest of these is that counts from the begin, seconds; the whole span where none does.
     finest_s: i64,
     has_date: bool,
@@ -140,17 +142,19 @@ impl Span {
     ///
     /// # Errors
     /// It is too long for what is asked.
-    pub(super) fn new(
-        begin_us: i64,
-        length_us: i64,
-        by: &[Dimension],
-        filters: &[Filter],
-    ) -> Result<Span, CubeError> {
-        let by: Vec<Dimension> = by.iter().copied().filter(|dimension| dimension.is_time()).collect();
+    pub(super) fn new(begin_us: i64, length_us: i64, query: &Query) -> Result<Span, CubeError> {
+        let by: Vec<Dimension> = query.by.iter().copied().filter(|dimension| dimension.is_time()).collect();
         let filters: Vec<Filter> =
-            filters.iter().filter(|filter| filter.dimension.is_time()).cloned().collect();
+            query.filters.iter().filter(|filter| filter.dimension.is_time()).cloned().collect();
         let asked = || by.iter().copied().chain(filters.iter().map(|filter| filter.dimension));
-        let finest_s = asked().filter_map(Dimension::seconds).min().unwrap_or(i64::MAX);
+        let second_s = i64::from(query.second_s.max(1));
+        // several seconds that are told as one may reach over a minute's end
+        let is_wide = second_s > 1 && asked().any(|dimension| dimension != Dimension::Second);
+        let width = |dimension: Dimension| match dimension {
+            Dimension::Second if !is_wide => Some(second_s),
+            of => of.seconds(),
+        };
+        let finest_s = asked().filter_map(width).min().unwrap_or(i64::MAX);
         let has_date = asked().any(|dimension| dimension == Dimension::Date);
         let step_us = finest_s.min(if has_date { 60 } else { i64::MAX }).saturating_mul(SECOND_US);
         if length_us > LENGTH_MAX_US || (!filters.is_empty() && length_us / step_us > STEPS_MAX) {
@@ -159,7 +163,7 @@ impl Span {
                 "{hours} hours are too long for what is asked of their time"
             )));
         }
-        Ok(Span { begin_us, length_us, by, filters, finest_s, has_date })
+        Ok(Span { begin_us, length_us, second_s, by, filters, finest_s, has_date })
     }
 
     /// The nearest moment within it.
@@ -176,9 +180,13 @@ impl Span {
         ((0..self.length_us).contains(&at_us) && self.lets(step)).then_some(step)
     }
 
+    fn width_s(&self, dimension: Dimension) -> Option<i64> {
+        if dimension == Dimension::Second { Some(self.second_s) } else { dimension.seconds() }
+    }
+
     /// The number of a step in a dimension.
     fn number(&self, dimension: Dimension, step: Step) -> i64 {
-        match dimension.seconds() {
+        match self.width_s(dimension) {
             Some(seconds) => step.since_begin.saturating_mul(self.finest_s).div_euclid(seconds),
             None => step.date,
         }
@@ -201,7 +209,7 @@ impl Span {
     fn seconds(&self, times: &[(Dimension, &Value)]) -> f64 {
         let (mut from, mut to) = (0, self.length_us);
         for (dimension, value) in times {
-            let (begin, length) = match (value, dimension.seconds()) {
+            let (begin, length) = match (value, self.width_s(*dimension)) {
                 (Value::Number(number), Some(seconds)) => {
                     (number.saturating_mul(seconds * SECOND_US), seconds * SECOND_US)
                 }

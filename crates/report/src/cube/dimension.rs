@@ -6,9 +6,9 @@ use std::fmt;
 use super::{CubeError, clock};
 
 /// Where an operation was counted: by the system itself.
-pub(super) const SERVICE: &str = "service";
+pub(crate) const SERVICE: &str = "service";
 /// By the driver, as a request.
-pub(super) const DRIVER: &str = "driver";
+pub(crate) const DRIVER: &str = "driver";
 
 /// What cells are told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -227,6 +227,11 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn see(&mut self, dimension: Dimension, text: &str) {
         self.texts.insert((dimension, text.to_owned()));
+    }
+
+    /// Whether a system told of anything.
+    pub(super) fn has_service(&self) -> bool {
+        self.texts.contains(&(Dimension::Source, SERVICE.to_owned()))
     }
 
     /// Whether each name that is asked for is there. What is not wanted need not be.

@@ -26,7 +26,7 @@ pub(super) fn read(
     let first = log.lines.iter().map(|line| line.at_us).min().unwrap_or(0).div_euclid(step_us) * step_us;
     let last = log.lines.iter().map(|line| line.at_us).max().unwrap_or(first);
     let length_us = ((last - first) / step_us + 1) * step_us;
-    let span = Span::new(first, length_us, &query.by, &query.filters)?;
+    let span = Span::new(first, length_us, query)?;
     let precision = if log.minutes_only { Precision::Coarse } else { Precision::Fine };
     let mut found: BTreeMap<_, (Vec<u64>, u64)> = BTreeMap::new();
     for line in &log.lines {

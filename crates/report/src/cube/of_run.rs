@@ -26,8 +26,23 @@ struct Reading<'a> {
     span: Span,
 }
 
+/// Adds the operations of runs that are one to the reader; whether the system of any told of them.
+pub(super) fn read_all(
+    name: &str,
+    runs: &[&Run],
+    query: &Query,
+    counts: &mut Counts,
+    seen: &mut Seen,
+) -> Result<bool, CubeError> {
+    let mut told = runs.is_empty();
+    for run in runs {
+        told |= read(name, run, query, counts, seen)?;
+    }
+    Ok(told)
+}
+
 /// Adds a run's operations to the cells; whether its system told of any.
-pub(super) fn read(
+fn read(
     name: &str,
     run: &Run,
     query: &Query,
@@ -43,7 +58,7 @@ pub(super) fn read(
     if !lets(&query.filters, &[(Dimension::Run, name)]) {
         return Ok(operations.is_some());
     }
-    let (start_us, end_us) = window(run, query.whole, operations.as_ref())?;
+    let (start_us, end_us) = window(run, query.whole)?;
     let reason = "run.json has a time that none can be";
     let to_signed = |us: u64| i64::try_from(us).map_err(|_| CubeError::Query(format!("{name}: {reason}")));
     let began = match run.manifest.started_at.parse::<Timestamp>() {
@@ -55,7 +70,7 @@ pub(super) fn read(
     };
     let begin_us = began.saturating_add(to_signed(start_us)?);
     let length_us = to_signed(end_us.saturating_sub(start_us))?;
-    let span = Span::new(begin_us, length_us, &query.by, &query.filters)?;
+    let span = Span::new(begin_us, length_us, query)?;
     let reading = Reading { name, run, query, start_us, span };
     reading.service(operations.as_ref().map_or(0, OperationsReader::pieces), counts, seen)?;
     reading.driver(counts, seen)?;
@@ -63,8 +78,8 @@ pub(super) fn read(
     Ok(operations.is_some())
 }
 
-/// From when to when a run counts.
-fn window(run: &Run, whole: bool, operations: Option<&OperationsReader>) -> Result<(u64, u64), RecordError> {
+/// From when to when a run counts, microseconds since it began.
+pub(crate) fn window(run: &Run, whole: bool) -> Result<(u64, u64), RecordError> {
     let phases = &run.manifest.phases;
     let measured = || phases.iter().filter(|phase| phase.measured);
     let start = measured().map(|phase| phase.start_us).min();
@@ -75,7 +90,8 @@ fn window(run: &Run, whole: bool, operations: Option<&OperationsReader>) -> Resu
     let ends = phases.iter().map(|phase| phase.end_us);
     let ends = ends.chain(run.load.iter().map(|row| row.end_us));
     let ends = ends.chain(run.series.iter().map(|row| row.end_us));
-    let last = operations.map(OperationsReader::last_us).transpose()?.flatten();
+    let operations = OperationsReader::open(&run.dir)?;
+    let last = operations.as_ref().map(OperationsReader::last_us).transpose()?.flatten();
     let ends = ends.chain(last.map(|last| last.saturating_add(1)));
     Ok((0, ends.max().unwrap_or(0)))
 }
