@@ -9,10 +9,13 @@ use crate::table::{Table, length, pad_right};
 use crate::text::clean;
 use crate::units::{count, duration, three_digits, trim_zeros};
 
+/// What is measured of a cell; nothing where there is none.
+type Shown = Option<(Measure, Measured)>;
+
 /// Columns and rows of text: one row for each cell, or for each with one dimension across.
 struct Grid {
     head: Vec<String>,
-    rows: Vec<(Vec<String>, Vec<Option<(Measure, Measured)>>)>,
+    rows: Vec<(Vec<String>, Vec<Shown>)>,
     /// How many columns are dimensions.
     dimensions: usize,
 }
@@ -42,7 +45,7 @@ fn grid(cube: &Cube, measures: &[Measure], across: Option<Dimension>, column: fn
             });
         }
     }
-    let mut rows: BTreeMap<Vec<Value>, Vec<Option<(Measure, Measured)>>> = BTreeMap::new();
+    let mut rows: BTreeMap<Vec<Value>, Vec<Shown>> = BTreeMap::new();
     for row in &cube.rows {
         let mut values = row.values.clone();
         let value = values.remove(place);
