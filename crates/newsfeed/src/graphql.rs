@@ -47,7 +47,10 @@ async fn answer(
     let response = match bounds::parsed(&request.query) {
         Ok(document) => {
             request.set_parsed_query(document);
-            schema.execute(request.data(schema::Asked::of(app))).await
+            let asked = Arc::new(schema::Asked::of(app));
+            let response = schema.execute(request.data(asked.clone())).await;
+            // one error, not one for each field that is missing then
+            asked.room.exceeded().map_or(response, |error| Response::from_errors(vec![error]))
         }
         Err(error) => Response::from_errors(vec![error]),
     };

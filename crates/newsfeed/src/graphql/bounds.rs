@@ -3,6 +3,7 @@
 //! A query is measured before anything else reads it: fragments that spread fragments make a short text a huge query.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_graphql::parser::parse_query;
@@ -107,17 +108,16 @@ impl<'a> Measure<'a> {
 pub(super) struct Room {
     objects: AtomicUsize,
     bytes: AtomicUsize,
+    exceeded: OnceLock<String>,
 }
 
 impl Room {
     /// Takes room for as many objects with the fields that are asked for.
     pub(super) fn objects(&self, context: &Context<'_>, count: usize) -> Result<(), Error> {
         // the list itself is one, or it would be free where nothing is in it
-        let before = self.objects.fetch_add(count.max(1), Ordering::Relaxed);
-        if before.saturating_add(count) > OBJECTS_MAX {
-            return Err(Error::new(format!(
-                "the answer has more than {OBJECTS_MAX} objects; ask for fewer, with limit or in several requests"
-            )));
+        let objects = self.objects.fetch_add(count.max(1), Ordering::Relaxed).saturating_add(count);
+        if objects > OBJECTS_MAX {
+            return self.exceeds(format!("{OBJECTS_MAX} objects"));
         }
         let field = context.field();
         let name = |field: SelectionField<'_>| field.alias().unwrap_or(field.name()).len();
@@ -128,12 +128,20 @@ impl Room {
     /// Takes room for a text.
     pub(super) fn bytes(&self, count: usize) -> Result<(), Error> {
         match self.bytes.fetch_add(count, Ordering::Relaxed).saturating_add(count) > BYTES_MAX {
-            true => Err(Error::new(format!(
-                "the answer has more than {} MiB; ask for less, with limit or in several requests",
-                BYTES_MAX / (1024 * 1024)
-            ))),
+            true => self.exceeds(format!("{} MiB", BYTES_MAX / (1024 * 1024))),
             false => Ok(()),
         }
+    }
+
+    fn exceeds(&self, bound: String) -> Result<(), Error> {
+        let say =
+            || format!("the answer has more than {bound}; ask for less: with limit, or in several requests");
+        Err(Error::new(self.exceeded.get_or_init(say)))
+    }
+
+    /// The error in place of an answer that is too large.
+    pub(super) fn exceeded(&self) -> Option<ServerError> {
+        self.exceeded.get().map(|error| ServerError::new(error, None))
     }
 }
 

@@ -32,7 +32,7 @@ const AT_ONCE: usize = 16;
 /// A request that goes on.
 pub(super) struct Asked {
     app: Arc<App>,
-    room: Room,
+    pub(super) room: Room,
     access: Semaphore,
     /// Each is read once, however often it is in the answer.
     names: Mutex<HashMap<u64, Arc<OnceCell<Arc<str>>>>>,
@@ -64,7 +64,7 @@ impl Asked {
 }
 
 fn asked<'a>(context: &Context<'a>) -> &'a Asked {
-    context.data_unchecked()
+    context.data_unchecked::<Arc<Asked>>()
 }
 
 /// A refusal as GraphQL has it, with a code for programs.
