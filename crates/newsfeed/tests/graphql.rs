@@ -261,3 +261,17 @@ fn operations_are_counted_and_names_read_once() {
     // the participant, with the friends, before the feed, and the one name that was not known
     assert_eq!(counted("participant_load") - before, 4);
 }
+
+#[test]
+fn a_field_that_fails_makes_null_what_may_be_null_and_no_more() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    participant(&mut client, "a");
+    let query =
+        "{ z: participant(id: 1) { name id } b: participant(id: 1) { name inbound(limit: 0) { story } }
+        y: participant(id: \"/participant/1\") { id name } }";
+    let answer = client.request("POST", "/", &[JSON], json!({"query": query}).to_string().as_bytes());
+    let data = r#"{"data":{"z":{"name":"a","id":"1"},"b":null,"y":{"id":"1","name":"a"}},"errors":["#;
+    assert!(answer.text().starts_with(data), "in the order of the query: {}", answer.text());
+    assert_eq!(answer.json()["errors"][0]["path"], json!(["b", "inbound"]));
+}

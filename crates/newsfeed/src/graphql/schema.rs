@@ -412,3 +412,23 @@ impl Outbound {
         cursor_of(self.post.id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_has_its_reason_and_a_code() {
+        for (refusal, code) in [
+            (Refusal::bad("a"), "BAD_USER_INPUT"),
+            (Refusal::nobody(7), "NOT_FOUND"),
+            (Refusal::new(StatusCode::CONFLICT, "b"), "CONFLICT"),
+            (Refusal::from(tidemark_store::StoreError::Closed), "UNAVAILABLE"),
+        ] {
+            let reason = refusal.error.clone();
+            let error = error(refusal);
+            assert_eq!(error.message, reason);
+            assert_eq!(error.extensions.and_then(|all| all.get("code").cloned()), Some(code.into()));
+        }
+    }
+}
