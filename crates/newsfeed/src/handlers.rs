@@ -45,8 +45,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let description = Bytes::from(document().to_string());
     let describe = get(async move || tidemark_service::json(StatusCode::OK, description.clone()));
     let router = Router::new().route(OPENAPI_PATH, describe);
+    let graphql = crate::graphql::routes(app.clone());
     let add = |router: Router<Arc<App>>, (path, does)| router.route(path, does);
-    routes().into_iter().fold(router, add).with_state(app).merge(crate::pages::routes())
+    routes().into_iter().fold(router, add).with_state(app).merge(crate::pages::routes()).merge(graphql)
 }
 
 /// Which path does what.

@@ -49,7 +49,7 @@ impl Form {
 #[derive(Debug, Deserialize)]
 pub(crate) struct NewParticipant<'a> {
     #[serde(borrow)]
-    name: Option<Cow<'a, str>>,
+    pub(crate) name: Option<Cow<'a, str>>,
 }
 
 impl NewParticipant<'_> {
@@ -94,10 +94,7 @@ impl NewFriend<'_> {
             Some(Link::Real(id)) if id.fract() == 0.0 && *id > 0.0 => positive(*id as u64).ok_or_else(wrong),
             Some(Link::Real(_)) => Err(wrong()),
             Some(Link::Text(text)) if text.trim().is_empty() => Err(Refusal::bad("to is missing")),
-            Some(Link::Text(text)) => {
-                let text = text.trim();
-                id_of(text.strip_prefix("/participant/").unwrap_or(text)).ok_or_else(wrong)
-            }
+            Some(Link::Text(text)) => link_id(text).ok_or_else(wrong),
         }
     }
 }
@@ -106,11 +103,11 @@ impl NewFriend<'_> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct NewPost<'a> {
     #[serde(borrow)]
-    occurred: Option<Cow<'a, str>>,
+    pub(crate) occurred: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    subject: Option<Cow<'a, str>>,
+    pub(crate) subject: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    story: Option<Cow<'a, str>>,
+    pub(crate) story: Option<Cow<'a, str>>,
 }
 
 /// Longest date that is echoed, in bytes.
@@ -149,6 +146,12 @@ fn positive(id: u64) -> Option<u64> {
 fn id_of(text: &str) -> Option<u64> {
     let is_digits = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
     is_digits.then(|| text.parse().ok().and_then(positive)).flatten()
+}
+
+/// The participant that a link or a number names.
+pub(crate) fn link_id(text: &str) -> Option<u64> {
+    let text = text.trim();
+    id_of(text.strip_prefix("/participant/").unwrap_or(text))
 }
 
 /// The participant in a path.

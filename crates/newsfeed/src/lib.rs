@@ -23,13 +23,15 @@
 //!
 //! `handlers` read requests and answer, `shapes` is what answers look like, `app` is what a post, a friendship and a search
 //! are, `people` asks the cache before the store, `delivery` fans out behind the answer, `live` is the event stream,
-//! `operations` what is counted, `openapi` describes it all, `pages` are the web pages. `stores` opens what the settings
-//! choose, with `people_in` and `cache_in`; `events_in` is where operations are told one by one.
+//! `operations` what is counted, `graphql` is the same in GraphQL, `openapi` describes it all, `pages` are the web pages.
+//! `stores` opens what the settings choose, with `people_in` and `cache_in`; `events_in` is where operations are told one
+//! by one.
 
 mod app;
 mod cache_in;
 mod delivery;
 mod events_in;
+mod graphql;
 mod handlers;
 mod ids;
 mod input;
