@@ -340,3 +340,12 @@ fn the_description_is_of_what_is_served() {
     let running = Running::start(&[]);
     client::described_is_served(&mut running.client());
 }
+
+#[cfg(not(feature = "graphql"))]
+#[test]
+fn a_program_without_graphql_says_how_to_have_it() {
+    let running = Running::start(&[]);
+    let reply = feed::send(&mut running.client(), "/", &json!({"query": "{ participant(id: 1) { id } }"}));
+    assert_eq!(reply.status, 404);
+    assert!(reply.json()["error"].as_str().unwrap().contains("--features graphql"));
+}
