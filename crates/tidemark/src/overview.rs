@@ -12,14 +12,30 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark check my.yaml                  look for mistakes without running
   tidemark report last --html last.html   show a run again
   tidemark verify last                    check again whether it lost anything
+  tidemark cube last                      what its system says that it did
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
 
 Every verb has --help.
-Shipped scenarios: ";
+Shipped scenarios:";
+
+/// Longest line.
+const COLUMNS: usize = 80;
 
 /// Prints the verbs.
 pub fn print() -> Result<u8, Failure> {
-    let names: Vec<&str> = tidemark_scenario::shipped_names().collect();
-    output::print(&format!("{TEXT}{}\n", names.join(", ")))?;
+    let mut text = TEXT.to_owned();
+    let mut column = text.len() - text.rfind('\n').map_or(0, |end| end + 1);
+    let mut names = tidemark_scenario::shipped_names().peekable();
+    while let Some(name) = names.next() {
+        let comma = if names.peek().is_some() { "," } else { "" };
+        let length = 1 + name.len() + comma.len();
+        if column + length > COLUMNS {
+            text += "\n ";
+            column = 1;
+        }
+        text += &format!(" {name}{comma}");
+        column += length;
+    }
+    output::print(&format!("{text}\n"))?;
     Ok(tidemark_lab::EXIT_PASS)
 }

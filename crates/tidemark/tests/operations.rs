@@ -57,7 +57,7 @@ fn operations(run_dir: &Path) -> BTreeMap<String, Vec<u64>> {
 /// Posts that the driver got a good answer to in intervals from then on.
 fn posts(run_dir: &Path, from_us: u64) -> u64 {
     let run = Run::open(run_dir).unwrap();
-    let label = run.manifest.labels.iter().position(|label| label == "Outbound post").unwrap();
+    let label = run.manifest.labels.iter().position(|label| label == "Post").unwrap();
     let good = run.series.iter().filter(|series| {
         usize::from(series.label) == label && series.outcome == Outcome::Ok && series.start_us >= from_us
     });

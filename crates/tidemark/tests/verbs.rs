@@ -40,6 +40,7 @@ fn alone_it_shows_every_verb_with_an_example() {
         "tidemark check ",
         "tidemark report last",
         "tidemark verify last",
+        "tidemark cube last",
     ] {
         assert!(stdout(&output).contains(example), "{example}:\n{}", stdout(&output));
     }
