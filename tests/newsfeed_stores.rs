@@ -95,15 +95,23 @@ fn circles(authority: &str) -> Vec<Vec<u64>> {
     (0..POSTERS).map(circle).collect()
 }
 
-/// The stories of a feed; each must be there once.
+/// The stories of a feed, of all its pages; each must be there once.
 fn stories(authority: &str, participant: u64, feed: &str) -> BTreeSet<String> {
-    let answer = Client::connect(authority).get(&format!("/participant/{participant}/{feed}"));
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    let posts = answer.json();
-    let posts = posts.as_array().expect("a list");
-    let story = |post: &Value| post["story"].as_str().expect("a story").to_owned();
-    let stories: BTreeSet<String> = posts.iter().map(story).collect();
-    assert_eq!(stories.len(), posts.len(), "{feed} of {participant} has a post twice");
+    let mut client = Client::connect(authority);
+    let (mut stories, mut count) = (BTreeSet::new(), 0);
+    let mut cursor = String::new();
+    loop {
+        let answer = client.get(&format!("/participant/{participant}/{feed}?limit=1000{cursor}"));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let posts = answer.json();
+        for post in posts.as_array().expect("a list") {
+            stories.insert(post["story"].as_str().expect("a story").to_owned());
+            count += 1;
+        }
+        let Some(next) = answer.next_cursor else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(stories.len(), count, "{feed} of {participant} has a post twice");
     stories
 }
 

@@ -107,6 +107,8 @@ pub struct Answer {
     pub status: u16,
     /// `Set-Cookie`'s first pair, if any.
     pub cookie: Option<String>,
+    /// The cursor of the next page, if there is one.
+    pub next_cursor: Option<String>,
     /// The body.
     pub body: String,
 }
@@ -150,6 +152,7 @@ impl Client {
         self.try_request(method, path, headers, body).unwrap_or(Answer {
             status: 0,
             cookie: None,
+            next_cursor: None,
             body: String::new(),
         })
     }
@@ -174,6 +177,7 @@ impl Client {
                 break;
             }
         }
+        let next_cursor = decoder.header("next-cursor").map(|c| String::from_utf8_lossy(c).into_owned());
         let cookie = decoder.header("set-cookie").map(|c| String::from_utf8_lossy(c).into_owned());
         let cookie = cookie.map(|c| c.split(';').next().unwrap_or_default().to_owned());
         if let Some(cookie) = &cookie {
@@ -185,6 +189,7 @@ impl Client {
         Some(Answer {
             status: decoder.status(),
             cookie,
+            next_cursor,
             body: String::from_utf8_lossy(decoder.body()).into_owned(),
         })
     }
