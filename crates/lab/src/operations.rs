@@ -25,7 +25,9 @@ pub fn gather(run_dir: &Path, system: &System, zero: SystemTime) -> Result<Vec<S
     };
     Ok(match told {
         Ok(told) => told.iter().flat_map(Told::notes).collect(),
-        Err(reason) => vec![format!("the system's own operations are not all there: {reason}")],
+        Err(reason) => {
+            vec![format!("the system's own operations are not all in operations.parquet: {reason}")]
+        }
     })
 }
 

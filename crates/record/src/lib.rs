@@ -107,7 +107,7 @@ pub use run::{Run, StoredLoad, StoredSeries};
 pub use sample::Sample;
 pub use sink::{Facts, Sink, Sinks};
 pub use summary::Summary;
-pub use told::{Told, ToldOperations, take_operations};
+pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
     DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize,
 };

@@ -96,9 +96,10 @@ impl OperationsReader {
     /// # Errors
     /// The file is damaged.
     pub fn last_us(&self) -> Result<Option<u64>, RecordError> {
+        let times = Groups::open(self.groups.path(), &OPERATIONS_FIELDS[..1])?;
         let mut last = None;
-        for piece in 0..self.pieces() {
-            last = last.max(self.groups.read(piece)?.ints("at_us")?.into_iter().max());
+        for piece in 0..times.count() {
+            last = last.max(times.read(piece)?.ints("at_us")?.into_iter().max());
         }
         Ok(last)
     }

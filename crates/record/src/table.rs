@@ -278,6 +278,11 @@ impl Groups {
         Ok(Groups { path: path.to_owned(), reader, columns })
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Number of row groups.
     pub(crate) fn count(&self) -> usize {
         self.reader.num_row_groups()

@@ -45,6 +45,17 @@ impl Told {
     }
 }
 
+/// The notes of a run that say what is missing in its operations.
+///
+/// ```
+/// let told = tidemark_record::Told { missing: 3, ..Default::default() };
+/// let notes = [vec!["another".to_string()], told.notes()].concat();
+/// assert_eq!(tidemark_record::notes_on_operations(&notes).count(), 1);
+/// ```
+pub fn notes_on_operations(notes: &[String]) -> impl Iterator<Item = &str> {
+    notes.iter().map(String::as_str).filter(|note| note.contains(OPERATIONS))
+}
+
 /// Writes what a system tells, line by line, as a run's operations: `AT,ENTITY,OPERATION,DURATION,STATUS`, where `AT` is
 /// microseconds since 1970 and `DURATION` microseconds. A line `#dropped COUNT` says how many are missing.
 pub struct ToldOperations {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use tidemark_record::{ComparedRuns, Comparison, Part, RUNS_DIR, resolve};
+use tidemark_record::{ComparedRuns, Comparison, Part, RUNS_DIR, notes_on_operations, resolve};
 use tidemark_report::cube::{self, Cube, Dialect, Dimension, Input, LogLines, Measure, Months, Query};
 
 use crate::args::{CubeArguments, CubeFormat};
@@ -50,6 +50,9 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
         CubeFormat::Mariadb => star(&inputs, &query, Dialect::MariaDb)?,
         form => {
             let cube = Cube::of(&inputs, &query).map_err(wrong)?;
+            for (name, note) in missing(&inputs) {
+                output::remark(&format!("{name}: {note}"));
+            }
             for name in &cube.silent {
                 output::remark(&format!("{name}: its system told of no operations"));
             }
@@ -65,6 +68,15 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
     };
     output::print(&text)?;
     Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// What the runs note of operations that are not there.
+fn missing(inputs: &[(String, Input)]) -> impl Iterator<Item = (&str, &str)> {
+    let runs = inputs.iter().flat_map(|(name, input)| match input {
+        Input::Runs(runs) => runs.iter().map(|run| (name.as_str(), run)).collect(),
+        Input::Lines(_) => Vec::new(),
+    });
+    runs.flat_map(|(name, run)| notes_on_operations(&run.manifest.notes).map(move |note| (name, note)))
 }
 
 fn star(inputs: &[(String, Input)], query: &Query, dialect: Dialect) -> Result<String, Failure> {

@@ -17,7 +17,7 @@ pub enum Measure {
     P95,
     /// In order, the one at place 99 n div 100, counted from 0.
     P99,
-    /// The most frequent duration.
+    /// The peak of the histogram of durations.
     Mode,
 }
 

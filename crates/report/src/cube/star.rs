@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::clock::fields;
 use super::lines::{ENTITIES, OPERATIONS};
 use super::{Cube, CubeError, Dimension, Input, Measured, Query, Value};
+use crate::text::clean;
 
 /// Whose SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,8 @@ pub fn published(inputs: &[(String, Input)], query: &Query) -> Result<String, Cu
         let operations: Vec<String> = operations
             .iter()
             .map(|(entity, operation, of)| {
-                format!("{entity}|{operation}={},{},{}", of.count, ms(of.median_us), ms(of.p95_us))
+                let kind = clean(&format!("{entity}|{operation}"));
+                format!("{kind}={},{},{}", of.count, ms(of.median_us), ms(of.p95_us))
             })
             .collect();
         format!("{year}-{month}-{day} {hour}:{minute}\t{}\n", operations.join(":"))
@@ -59,12 +61,7 @@ pub fn published(inputs: &[(String, Input)], query: &Query) -> Result<String, Cu
     let mut lines: Vec<String> = minutes(inputs, query)?.into_iter().map(line).collect();
     // as the published summaries are: in the order of the text
     lines.sort();
-    Ok(clean_lines(&lines.concat()))
-}
-
-/// What came from files must not steer the terminal.
-fn clean_lines(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect()
+    Ok(lines.concat())
 }
 
 /// SQL that makes the published star schema (`timeperiod`, `entity`, `activity`, `fact`) where it is not there, and puts
@@ -134,7 +131,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS fact_once ON fact (time_id, entity_id, activit
         );
         for (entity, operation, of) in operations {
             if !ENTITIES.contains(&&*entity) || !OPERATIONS.contains(&&*operation) {
-                unknown.push(crate::text::clean(&format!("{entity} {operation}")));
+                unknown.push(clean(&format!("{entity} {operation}")));
                 continue;
             }
             let (throughput, mode, vigintile) = (int(of.count), int(ms(of.median_us)), int(ms(of.p95_us)));
