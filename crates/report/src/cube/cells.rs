@@ -160,7 +160,7 @@ impl Span {
         if length_us > LENGTH_MAX_US || (!filters.is_empty() && length_us / step_us > STEPS_MAX) {
             let hours = length_us / (60 * MINUTE_US);
             return Err(CubeError::Query(format!(
-                "{hours} hours are too long for what is asked of their time"
+                "{hours} hours have too many steps for a filter of time; filter by hour, or not at all"
             )));
         }
         Ok(Span { begin_us, length_us, second_s, by, filters, finest_s, has_date })

@@ -64,6 +64,8 @@ fn for_persons((measure, measured): (Measure, Measured)) -> String {
     match measure {
         Measure::Count | Measure::Errors => count(value as u64),
         Measure::Throughput => format!("{}/s", three_digits(value)),
+        // a tenth of what the clock tells is enough of a mean
+        _ if value < 1.0 => duration((value * 10.0).round() / 10.0),
         _ => duration(value),
     }
 }
