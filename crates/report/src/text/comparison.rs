@@ -13,6 +13,8 @@ use crate::units::{bytes, compact, duration, percent, three_digits};
 
 /// Most variants beside which ratios stand that claim nothing.
 const CROWDED: usize = 2;
+/// Most variants beside each other; more are in further tables.
+const BESIDE_MAX: usize = 3;
 
 /// What a person wants to know of a comparison.
 pub fn summary(compared: &Compared, style: Style) -> String {
@@ -51,17 +53,30 @@ fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
         (Part::OwnLoad, _) => "Each with its own load".into(),
     };
     text.heading(&title);
-    let names = part.variants.iter().map(|variant| clean(&variant.name));
+    for (number, variants) in part.variants.chunks(BESIDE_MAX).enumerate() {
+        if number > 0 {
+            text.line("");
+        }
+        figures(text, variants, part);
+    }
+    verdicts(text, part);
+}
+
+/// Some of the variants beside each other, and beside the first as far as something can be said.
+fn figures(text: &mut Text, variants: &[Figures], part: &ComparedPart) {
+    let names = variants.iter().map(|variant| clean(&variant.name));
     // beside many variants there is only room for ratios that say something
     let is_crowded = part.variants.len() > CROWDED;
-    let shown: Vec<&Ratios> =
-        part.ratios.iter().filter(|ratios| !is_crowded || ratios.no_claim.is_none()).collect();
+    let is_shown = |ratios: &&Ratios| {
+        (!is_crowded || ratios.no_claim.is_none()) && variants.iter().any(|of| of.name == ratios.variant)
+    };
+    let shown: Vec<&Ratios> = part.ratios.iter().filter(is_shown).collect();
     let against = shown.iter().map(|ratios| format!("{} / {}", clean(&ratios.variant), clean(&ratios.to)));
     let head: Vec<String> = std::iter::once(String::new()).chain(names).chain(against).collect();
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     let mut row = |name: &str, figure: &dyn Fn(&Figures) -> String, ratio: &dyn Fn(&Ratios) -> Ratio| {
         let ratios = shown.iter().map(|ratios| in_words(ratio(ratios)));
-        let cells = part.variants.iter().map(figure).chain(ratios);
+        let cells = variants.iter().map(figure).chain(ratios);
         table.row(std::iter::once(name.to_owned()).chain(cells).collect());
     };
     let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
@@ -78,7 +93,7 @@ fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
     let cores = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2}"));
     row("system: cores used", &|of| cores(of.system_cpu_share), &no_ratio);
     row("system: memory", &|of| of.system_rss_bytes_max.map_or("-".to_owned(), bytes), &no_ratio);
-    let stores: BTreeSet<&String> = part.variants.iter().flat_map(|variant| variant.stores.keys()).collect();
+    let stores: BTreeSet<&String> = variants.iter().flat_map(|variant| variant.stores.keys()).collect();
     for store in stores {
         let of = |variant: &Figures| variant.stores.get(store).copied();
         let name = clean(store);
@@ -92,11 +107,10 @@ fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
     }
     row("driver: CPU per request", &|of| duration(of.driver_cpu_us_per_request), &no_ratio);
     row("failed", &failed, &no_ratio);
-    if part.variants.iter().any(|variant| variant.dropped > 0) {
+    if variants.iter().any(|variant| variant.dropped > 0) {
         row("arrivals dropped", &|of| compact(of.dropped as f64), &no_ratio);
     }
     text.table(&table);
-    verdicts(text, part);
 }
 
 fn rate(per_s: f64) -> String {
