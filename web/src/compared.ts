@@ -13,6 +13,12 @@ export interface Ratio {
   difference: boolean | null;
 }
 
+export interface StoreFigures {
+  cpu_us_per_request: number;
+  cpu_share: number;
+  rss_bytes_max: number;
+}
+
 export interface Variant {
   name: string;
   rounds: number;
@@ -29,6 +35,8 @@ export interface Variant {
   response_time_us: Latency;
   system_cpu_us_per_request: number | null;
   system_cpu_share: number | null;
+  /** What each store that was started took, by its name. */
+  stores: Record<string, StoreFigures>;
   system_rss_bytes_max: number | null;
   driver_cpu_us_per_request: number;
   curve: PercentilePoint[];
@@ -107,6 +115,7 @@ export function readComparison(source: string): Comparison | null {
           failed: Object.values(object(of.errors)).reduce((sum: number, value) => sum + number(value), dropped),
           response_time_us: latencyOf(of.response_time_us),
           system_cpu_us_per_request: maybe(of.system_cpu_us_per_request), system_cpu_share: maybe(of.system_cpu_share), system_rss_bytes_max: maybe(of.system_rss_bytes_max),
+          stores: Object.fromEntries(Object.entries(object(of.stores)).map(([name, store]) => [name, storeOf(object(store))])),
           driver_cpu_us_per_request: number(of.driver_cpu_us_per_request),
           curve: pointsOf(of.curve), pages: list(of.pages).map(text),
         };
@@ -129,6 +138,10 @@ function operationsOf(value: unknown): ComparedOperations | null {
   }));
   return kinds.length > 0 ? { seconds, bin_s: number(it.bin_s) > 0 ? number(it.bin_s) : 1, kinds, left_out: number(it.left_out) } : null;
 }
+
+const storeOf = (of: Record<string, unknown>): StoreFigures => ({
+  cpu_us_per_request: number(of.cpu_us_per_request), cpu_share: number(of.cpu_share), rss_bytes_max: number(of.rss_bytes_max),
+});
 
 const maybe = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 

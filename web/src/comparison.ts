@@ -65,6 +65,16 @@ const ROWS: Row[] = [
   { name: 'Requests', of: (it) => it.requests, show: quantity },
 ];
 
+/** Rows of each store that any of the variants had. */
+function rowsOfStores(part: Part): Row[] {
+  const names = [...new Set(part.variants.flatMap((it) => Object.keys(it.stores)))].sort();
+  return names.flatMap((name): Row[] => [
+    { name: `${name}: CPU for each request`, of: (it) => it.stores[name]?.cpu_us_per_request ?? null, show: duration },
+    { name: `${name}: cores in use`, of: (it) => it.stores[name]?.cpu_share ?? null, show: cores },
+    { name: `${name}: memory, most`, of: (it) => it.stores[name]?.rss_bytes_max ?? null, show: size },
+  ]);
+}
+
 const time = (it: Variant, key: keyof Latency): number | null => it.response_time_us[key];
 
 function table(part: Part): HTMLElement {
@@ -72,7 +82,7 @@ function table(part: Part): HTMLElement {
     ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, el('i', { class: 'swatch', style: `--swatch:var(--${COLOURS[index] ?? 'c0'})` }), ' ', it.name)),
     ...part.ratios.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`, it.no_claim && el('span', { class: 'sub' }, `no claim: ${it.no_claim}`))),
   ];
-  const rows = ROWS.map(({ name, of, show, ratio }) => {
+  const rows = [...ROWS, ...rowsOfStores(part)].map(({ name, of, show, ratio }) => {
     const values = part.variants.map(of);
     const most = Math.max(...values.map((value) => value ?? 0));
     return el('tr', {}, el('th', { scope: 'row' }, name),
