@@ -9,7 +9,7 @@ use std::path::Path;
 
 use intake::{run, stderr};
 use serde_json::Value;
-use tidemark_record::{Kinds, OperationsReader, Outcome, Run};
+use tidemark_record::{Operation, OperationsReader, Outcome, Run};
 
 /// Posts for some seconds, each to one friend, in the middle of which Kafka is killed.
 const SCENARIO: &str = r#"
@@ -34,21 +34,16 @@ load: {users: 4, hold: 20s}
 /// How many operations of a kind were over within each second of the run.
 fn seconds(run_dir: &Path, entity: &str, operation: &str) -> Vec<u64> {
     let reader = OperationsReader::open(run_dir).expect("a file").expect("operations");
-    let (mut seconds, mut kinds) = (Vec::new(), Kinds::default());
-    for piece in 0..reader.pieces() {
-        let mut rows = Vec::new();
-        let each = |at_us: u64, _, entity, operation, status| rows.push((at_us, entity, operation, status));
-        reader.each(piece, &mut kinds, each).expect("a piece");
-        for (at_us, of, what, status) in rows {
-            if (kinds.entities[of].as_str(), kinds.operations[what].as_str()) != (entity, operation) {
-                continue;
-            }
-            assert_eq!(status, 200, "a Kafka that is down fails no request");
-            let second = (at_us / 1_000_000) as usize;
+    let mut seconds = Vec::new();
+    let count = |of: Operation<'_>| {
+        if (of.entity, of.operation) == (entity, operation) {
+            assert_eq!(of.status, 200, "a Kafka that is down fails no request");
+            let second = (of.at_us / 1_000_000) as usize;
             seconds.resize(seconds.len().max(second + 1), 0);
             seconds[second] += 1;
         }
-    }
+    };
+    reader.visit(count).expect("the operations");
     seconds
 }
 

@@ -44,7 +44,7 @@ export function operationsPart(run: RunPage, line: Timeline): Child {
       nameOf(it), ...(beside ? [by] : []),
       count(of.count), failed(of.errors), rate(of.per_s), duration(of.mean_us), duration(of.median_us), duration(of.p95_us), duration(of.p99_us),
     ]), 'labels'),
-    el('p', { class: 'note' }, `Of the measured window.${beside ? ' The driver’s times are response times, from when a request was due.' : ''}`),
+    el('p', { class: 'note' }, `Of the measured window.${beside ? ' The driver’s times are response times, from when a request was due; a failed one counts with the time until it failed, so that p95 and p99 are not those of Latency.' : ''}`),
     leftOut(run.operations_left_out),
   ];
 }

@@ -27,7 +27,7 @@ use crate::room::{Bound, Room};
 use crate::session::Weights;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
-use crate::transport::{Events, Setup};
+use crate::transport::{EventCounts, Setup};
 use crate::waiting::{most_slots, most_waiting};
 use check::{check, check_ops};
 
@@ -92,7 +92,7 @@ pub struct DriveEnd {
     /// Messages that came over WebSockets and that no step took.
     pub unexpected_messages: u64,
     /// What came over event streams.
-    pub events: Events,
+    pub events: EventCounts,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
     /// Extractions that found nothing.

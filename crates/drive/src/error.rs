@@ -59,9 +59,6 @@ pub enum DriveError {
     /// An event stream has a connection of its own.
     #[error("sse steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
     EventStreamOverHttp2,
-    /// A run has one kind of what stays open.
-    #[error("a scenario has WebSockets or event streams, not both")]
-    WebSocketBesideEventStream,
     /// Requests of one protocol, and a server that speaks another.
     #[error("all requests of a run must be of the protocol that its server speaks, here {0}")]
     Protocol(&'static str),

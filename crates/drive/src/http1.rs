@@ -7,11 +7,9 @@ mod messages;
 mod streams;
 mod websocket;
 
-use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Limits, WebSocketStep};
 
 use crate::codec::{ByteTransport, byte_transport};
-use crate::error::DriveError;
 use crate::io::Io;
 use crate::transport::{Client, Setup, Transport};
 use codec::{Answers, BodyUse, Request};
@@ -29,10 +27,6 @@ impl Client for Http1 {
 
     fn takes(&self, ask: &Ask) -> bool {
         matches!(ask, Ask::Http(_) | Ask::WebSocket(_) | Ask::EventStream(_))
-    }
-
-    fn refusal(&self, plan: &Plan) -> Option<DriveError> {
-        (plan.has_websockets() && plan.has_event_streams()).then_some(DriveError::WebSocketBesideEventStream)
     }
 
     fn depth(&self, limits: &Limits) -> usize {

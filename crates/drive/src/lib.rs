@@ -110,7 +110,7 @@ pub use room::Bound;
 pub use rpc::Rpc;
 pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
-pub use transport::Events;
+pub use transport::EventCounts;
 // Named in the prose above.
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};

@@ -22,7 +22,7 @@ use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
-use crate::transport::{Events, Transport};
+use crate::transport::{EventCounts, Transport};
 use crate::waiting::Queue;
 
 /// Most arrivals that are begun before sockets have their turn again.
@@ -80,7 +80,7 @@ pub(crate) struct ThreadEnd {
     /// Messages that no step took.
     pub unexpected_messages: u64,
     /// What came over event streams.
-    pub events: Events,
+    pub events: EventCounts,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.

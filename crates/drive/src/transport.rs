@@ -68,7 +68,7 @@ pub(crate) struct Refusal {
 
 /// What came over event streams so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Events {
+pub struct EventCounts {
     /// All events.
     pub received: u64,
     /// Those that a step waited for and took.
@@ -77,8 +77,8 @@ pub struct Events {
     pub too_large: u64,
 }
 
-impl std::ops::AddAssign for Events {
-    fn add_assign(&mut self, more: Events) {
+impl std::ops::AddAssign for EventCounts {
+    fn add_assign(&mut self, more: EventCounts) {
         self.received += more.received;
         self.taken += more.taken;
         self.too_large += more.too_large;
@@ -155,8 +155,8 @@ pub(crate) trait Transport {
         0
     }
     /// What came over event streams so far.
-    fn events(&self) -> Events {
-        Events::default()
+    fn events(&self) -> EventCounts {
+        EventCounts::default()
     }
 }
 

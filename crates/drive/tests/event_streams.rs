@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use support::{Next, Server, Sum, answer, begin, finish, options, write};
-use tidemark_drive::{Events, Http2, Protocol};
+use tidemark_drive::{EventCounts, Http2, Protocol};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 
@@ -151,7 +151,7 @@ fn events_are_waited_for_and_the_driver_leaves_as_a_browser() {
             let expected = [(Outcome::Ok, 10)];
             assert_eq!(outcomes(&labels, &sum, label), expected, "{path} {label}: {:?}", sum.examples());
         }
-        assert_eq!(sum.end.events, Events { received: 50, taken: 30, too_large: 0 }, "{path}");
+        assert_eq!(sum.end.events, EventCounts { received: 50, taken: 30, too_large: 0 }, "{path}");
         if path == "/bytewise" {
             all_left(&left, 10);
         }
@@ -238,7 +238,7 @@ fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
     let steps = "- sse connect: /huge\n- sse expect: any\n  label: Expect\n  extract: {n: $.n}\n- when: ${n == 1}\n  steps: [{sse close: now, label: Right}]";
     let (labels, sum) = run(&server, steps);
     assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
-    assert_eq!(sum.end.events, Events { received: 20, taken: 10, too_large: 10 });
+    assert_eq!(sum.end.events, EventCounts { received: 20, taken: 10, too_large: 10 });
     all_left(&left, 10);
 }
 
@@ -251,7 +251,7 @@ fn viewers_who_only_hold_a_stream_open() {
     plan.limits.connections = 3;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
-    assert_eq!(sum.end.events, Events { received: 15, taken: 0, too_large: 0 });
+    assert_eq!(sum.end.events, EventCounts { received: 15, taken: 0, too_large: 0 });
     all_left(&left, 3);
 }
 

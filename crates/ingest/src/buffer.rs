@@ -37,15 +37,6 @@ impl Buffer {
     #[cfg(feature = "kafka")]
     fn kafka(settings: &Settings<'_>, waiting_max: usize) -> Result<Option<Self>, SettingError> {
         use tidemark_store::kafka::{BATCH_MESSAGES_MAX, Options, PARTITIONS_MAX, REPLICATION_MAX};
-        let checked = |options: Options| options.check().is_ok().then_some(options);
-        let brokers = |text: &str| {
-            let brokers = text.split(',').map(|broker| broker.trim().to_owned()).collect();
-            checked(Options { brokers, ..Options::default() }).map(|options| options.brokers)
-        };
-        let name = |text: &str| {
-            let topic = text.to_owned();
-            checked(Options { topic, ..Options::default() }).map(|options| options.topic)
-        };
         let count = |name, max: i32| {
             settings.text(name, |text| match text {
                 "auto" => Some(None),
@@ -53,11 +44,11 @@ impl Buffer {
             })
         };
         Ok(Some(Buffer::Kafka(Options {
-            brokers: settings.text("brokers", brokers)?,
-            topic: settings.text("topic", name)?,
+            brokers: settings.text("brokers", Options::brokers_of)?,
+            topic: settings.text("topic", Options::name_of)?,
             partitions: count("topic_partitions", PARTITIONS_MAX)?,
             replication: count("topic_replication", REPLICATION_MAX)?,
-            group: settings.text("group", name)?,
+            group: settings.text("group", Options::name_of)?,
             waiting_max,
             // the store behind takes as many at once
             batch_max: waiting_max.min(BATCH_MESSAGES_MAX),

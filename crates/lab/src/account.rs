@@ -508,7 +508,7 @@ mod tests {
         let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
         let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
-        let events = tidemark_drive::Events { received: 9, taken: 2, too_large: 1 };
+        let events = tidemark_drive::EventCounts { received: 9, taken: 2, too_large: 1 };
         account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
         for told in [
             "9 events came over event streams, over the whole run; steps waited for 2 of them",

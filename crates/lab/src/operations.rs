@@ -42,33 +42,22 @@ fn from_kafka(_: &Path, _: &System, _: SystemTime) -> Result<FromKafka, RecordEr
 #[cfg(feature = "kafka")]
 fn from_kafka(run_dir: &Path, system: &System, zero: SystemTime) -> Result<FromKafka, RecordError> {
     use tidemark_record::ToldOperations;
-    use tidemark_store::StoreError;
     use tidemark_store::kafka::{Options, read_events};
 
-    enum Failed {
-        Kafka(StoreError),
-        Record(RecordError),
-    }
-
-    impl From<StoreError> for Failed {
-        fn from(error: StoreError) -> Self {
-            Failed::Kafka(error)
-        }
-    }
-
     let mut options = Options { topic: tidemark_store::events::TOPIC.into(), ..Options::default() };
-    if let Some(brokers) = system.settings.get("brokers") {
-        options.brokers = brokers.split(',').map(|broker| broker.trim().to_owned()).collect();
+    if let Some(brokers) = system.settings.get("brokers").and_then(|text| Options::brokers_of(text)) {
+        options.brokers = brokers;
     }
     if let Some(topic) = system.settings.get("topic") {
         options.topic = topic.clone();
     }
     let mut told = ToldOperations::create(run_dir, zero)?;
-    let read = read_events(&options, |line| told.line(line).map_err(Failed::Record));
+    let mut written = Ok(());
+    let read = read_events(&options, |line| {
+        written = told.line(line);
+        written.is_ok()
+    });
+    written?;
     let told = told.finish()?;
-    match read {
-        Ok(()) => Ok(Ok(Some(told))),
-        Err(Failed::Kafka(error)) => Ok(Err(error.to_string())),
-        Err(Failed::Record(error)) => Err(error),
-    }
+    Ok(read.map(|()| Some(told)).map_err(|error| error.to_string()))
 }

@@ -41,14 +41,8 @@ impl EventsIn {
     #[cfg(feature = "kafka")]
     fn kafka(settings: &Settings<'_>) -> Result<Option<Self>, SettingError> {
         use tidemark_store::kafka::Options;
-        let checked = |options: Options| options.check().is_ok().then_some(options);
-        let brokers = settings.text("brokers", |text| {
-            let brokers = text.split(',').map(|broker| broker.trim().to_owned()).collect();
-            checked(Options { brokers, ..Options::default() }).map(|options| options.brokers)
-        })?;
-        let topic = settings.text("topic", |topic| {
-            checked(Options { topic: topic.to_owned(), ..Options::default() }).map(|options| options.topic)
-        })?;
+        let brokers = settings.text("brokers", Options::brokers_of)?;
+        let topic = settings.text("topic", Options::name_of)?;
         Ok(Some(EventsIn::Kafka(Options { brokers, topic, ..Options::default() })))
     }
 

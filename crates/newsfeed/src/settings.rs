@@ -194,7 +194,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: "events",
         default: "file",
         allowed: "off, file or kafka",
-        help: "where each operation is told: nowhere, in the file of --events if one is named, or in a topic of Apache Kafka",
+        help: "where each operation is logged: nowhere, in the file of --events if one is named, or in a topic of Apache Kafka",
     },
     #[cfg(feature = "kafka")]
     Setting {

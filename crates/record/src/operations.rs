@@ -109,6 +109,24 @@ impl OperationsReader {
         self.groups.count()
     }
 
+    /// Hands over each operation of the file.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn visit(&self, mut each: impl FnMut(Operation<'_>)) -> Result<(), RecordError> {
+        for piece in 0..self.pieces() {
+            let (mut kinds, mut rows) = (Kinds::default(), Vec::new());
+            self.each(piece, &mut kinds, |at_us, duration_us, entity, operation, status| {
+                rows.push((at_us, duration_us, entity, operation, status));
+            })?;
+            for (at_us, duration_us, entity, operation, status) in rows {
+                let (entity, operation) = (&kinds.entities[entity], &kinds.operations[operation]);
+                each(Operation { at_us, entity, operation, duration_us, status });
+            }
+        }
+        Ok(())
+    }
+
     /// Hands over each operation of a piece: when it was over and how long it took (microseconds), the numbers of its
     /// entity and its operation in `kinds`, and its status.
     ///
@@ -156,17 +174,12 @@ mod tests {
         let reader = OperationsReader::open(dir.path()).unwrap().unwrap();
         assert!(reader.pieces() > 1);
         let mut n = 0;
-        for piece in 0..reader.pieces() {
-            let mut kinds = Kinds::default();
-            let mut read = Vec::new();
-            let each = |at, took, entity, operation, status| read.push((at, took, entity, operation, status));
-            reader.each(piece, &mut kinds, each).unwrap();
-            for (at_us, duration_us, entity, operation, status) in read {
-                let (entity, operation) = (&kinds.entities[entity], &kinds.operations[operation]);
-                assert_eq!(Operation { at_us, entity, operation, duration_us, status }, of(n));
+        reader
+            .visit(|operation| {
+                assert_eq!(operation, of(n));
                 n += 1;
-            }
-        }
+            })
+            .unwrap();
         assert_eq!(n, 20_000);
     }
 }

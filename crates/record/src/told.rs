@@ -30,7 +30,7 @@ impl Told {
     pub fn notes(&self) -> Vec<String> {
         let missing = (self.missing > 0).then(|| {
             format!(
-                "{} of the system's own operations are missing in {OPERATIONS}: more were done than it could write down",
+                "{} of the system's own operations are missing in {OPERATIONS}: more were done than could be logged",
                 self.missing
             )
         });

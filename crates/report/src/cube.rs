@@ -14,6 +14,7 @@ mod of_run;
 mod show;
 mod star;
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use tidemark_record::{RecordError, Run};
@@ -53,37 +54,22 @@ impl Query {
 
 /// Something that operations are read from.
 #[derive(Debug)]
-pub enum Input {
+pub enum Input<R = Run> {
     /// Runs which are one to the reader, such as the rounds of a comparison.
-    Runs(Vec<Run>),
+    Runs(Vec<R>),
     /// A log.
     Lines(LogLines),
 }
 
 /// Why there is no cube.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CubeError {
     /// A run cannot be read.
-    Record(RecordError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// What was asked for is not there, or does not fit.
+    #[error("{0}")]
     Query(String),
-}
-
-impl std::fmt::Display for CubeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            CubeError::Record(error) => error.fmt(f),
-            CubeError::Query(reason) => f.write_str(reason),
-        }
-    }
-}
-
-impl std::error::Error for CubeError {}
-
-impl From<RecordError> for CubeError {
-    fn from(error: RecordError) -> Self {
-        CubeError::Record(error)
-    }
 }
 
 /// One cell: a value for each dimension asked for, and what was measured.
@@ -111,49 +97,33 @@ impl Cube {
     ///
     /// # Errors
     /// An input cannot be read, or nothing in it is what a filter asks for.
-    pub fn of(inputs: &[(String, Input)], query: &Query) -> Result<Cube, CubeError> {
-        Cube::filled(query, |query, all, seen| {
-            let mut silent = Vec::new();
-            for (name, input) in inputs {
-                match input {
-                    Input::Runs(runs) => {
-                        let runs: Vec<&Run> = runs.iter().collect();
-                        if !of_run::read_all(name, &runs, query, all, seen)? {
-                            silent.push(name.clone());
-                        }
-                    }
-                    Input::Lines(lines) => of_lines::read(name, lines, query, all, seen)?,
-                }
-            }
-            Ok(silent)
-        })
-    }
-
-    /// As [`Cube::of`] of runs that are one to the reader.
-    pub(crate) fn of_runs(name: &str, runs: &[&Run], query: &Query) -> Result<Cube, CubeError> {
-        Cube::filled(query, |query, all, seen| {
-            let told = of_run::read_all(name, runs, query, all, seen)?;
-            Ok(if told { Vec::new() } else { vec![name.to_owned()] })
-        })
-    }
-
-    /// `fill` tells which inputs have no operations.
-    fn filled(
-        query: &Query,
-        fill: impl FnOnce(&Query, &mut Counts, &mut dimension::Seen) -> Result<Vec<String>, CubeError>,
-    ) -> Result<Cube, CubeError> {
+    pub fn of<R: Borrow<Run>>(inputs: &[(String, Input<R>)], query: &Query) -> Result<Cube, CubeError> {
         let mut all = Counts::default();
         let mut filters = query.filters.clone();
         // what the system did and what the driver saw are the same operations: only a reader who asks adds them up
         if !query.names(Dimension::Source) {
-            filters.push(Filter::is(Dimension::Source, dimension::SERVICE));
+            filters.push(Filter::is(Dimension::Source, dimension::SYSTEM));
         }
         let query = Query { filters, ..query.clone() };
         let mut seen = dimension::Seen::default();
-        let silent = fill(&query, &mut all, &mut seen)?;
-        if !silent.is_empty() && !seen.has_service() && all.cells.is_empty() {
+        let mut silent = Vec::new();
+        for (name, input) in inputs {
+            match input {
+                Input::Runs(runs) => {
+                    let mut told = runs.is_empty();
+                    for run in runs {
+                        told |= of_run::read(name, run.borrow(), &query, &mut all, &mut seen)?;
+                    }
+                    if !told {
+                        silent.push(name.clone());
+                    }
+                }
+                Input::Lines(lines) => of_lines::read(name, lines, &query, &mut all, &mut seen)?,
+            }
+        }
+        if !silent.is_empty() && !seen.has_system() && all.cells.is_empty() {
             return Err(CubeError::Query(format!(
-                "{}: the system told of no operations; --where source=driver shows what the driver saw",
+                "{}: the system logged no operations; --where source=driver shows what the driver saw",
                 silent.join(", ")
             )));
         }

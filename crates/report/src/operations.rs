@@ -6,30 +6,11 @@ use serde::Serialize;
 use tidemark_record::{ComparedRuns, OperationsReader, Part, RecordError, Run};
 
 use crate::bins::{Axis, RATE_SEEN_MIN_S, Values};
-use crate::cube::{Cube, CubeError, DRIVER, Dimension, Measured, Query, Value, window};
+use crate::cube::{Cube, CubeError, DRIVER, Dimension, Input, Measured, Query, Value, window};
 use crate::units::round;
 
 /// Most kinds of operations on a page.
 const KINDS_MAX: usize = 40;
-
-/// Operations of one kind in figures.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct OperationFigures {
-    /// How many.
-    pub count: u64,
-    /// Of these, those that failed.
-    pub errors: u64,
-    /// How many each second.
-    pub per_s: f64,
-    /// Mean duration, microseconds.
-    pub mean_us: f64,
-    /// Upper median, microseconds.
-    pub median_us: u64,
-    /// 95th percentile, microseconds.
-    pub p95_us: u64,
-    /// 99th percentile, microseconds.
-    pub p99_us: u64,
-}
 
 /// Operations of one kind over time, and in figures over the measured window.
 #[derive(Debug, Serialize)]
@@ -38,27 +19,13 @@ pub struct OperationSeries {
     pub entity: String,
     pub operation: String,
     /// As the system says.
-    pub measured: OperationFigures,
+    pub measured: Measured,
     /// As the driver saw the same, where it did.
-    pub driver: Option<OperationFigures>,
+    pub driver: Option<Measured>,
     pub per_s: Values,
     pub median_us: Values,
     pub p95_us: Values,
     pub p99_us: Values,
-}
-
-impl From<Measured> for OperationFigures {
-    fn from(of: Measured) -> Self {
-        OperationFigures {
-            count: of.count,
-            errors: of.errors,
-            per_s: round(of.throughput_per_s),
-            mean_us: round(of.mean_us),
-            median_us: of.median_us,
-            p95_us: of.p95_us,
-            p99_us: of.p99_us,
-        }
-    }
 }
 
 /// An entity and what was done with it.
@@ -68,8 +35,8 @@ type Name = (String, String);
 #[derive(Debug)]
 pub(crate) struct Kind {
     name: Name,
-    system: OperationFigures,
-    driver: Option<OperationFigures>,
+    system: Measured,
+    driver: Option<Measured>,
 }
 
 /// The most frequent kinds in the measured window of a run, in order of their names; and how many are left out.
@@ -105,10 +72,9 @@ fn kinds(runs: &[&Run]) -> Result<Vec<Kind>, RecordError> {
     let mut driver = BTreeMap::new();
     for (values, measured) in rows(runs, &Query { by, ..Query::default() })? {
         let [Value::Text(source), Value::Text(entity), Value::Text(operation)] = values else { continue };
-        let figures = OperationFigures::from(measured);
         match source.as_str() {
-            DRIVER => _ = driver.insert((entity, operation), figures),
-            _ => system.push(((entity, operation), figures)),
+            DRIVER => _ = driver.insert((entity, operation), measured),
+            _ => system.push(((entity, operation), measured)),
         }
     }
     let kind = |(name, system)| Kind { driver: driver.remove(&name), name, system };
@@ -191,7 +157,7 @@ pub(crate) struct ComparedOperations {
 struct ComparedKind {
     entity: String,
     operation: String,
-    variants: Vec<Option<OperationFigures>>,
+    variants: Vec<Option<Measured>>,
     p95_us: Vec<Values>,
 }
 
@@ -207,7 +173,7 @@ pub(crate) fn compared(
         index.map(|index| runs.of(index, part).collect()).unwrap_or_default()
     };
     let rounds: Vec<Vec<&Run>> = variants.iter().map(of_variant).collect();
-    let mut by_name: BTreeMap<Name, Vec<Option<OperationFigures>>> = BTreeMap::new();
+    let mut by_name: BTreeMap<Name, Vec<Option<Measured>>> = BTreeMap::new();
     for (variant, runs) in rounds.iter().enumerate() {
         for kind in kinds(runs)? {
             by_name.entry(kind.name).or_insert_with(|| vec![None; rounds.len()])[variant] = Some(kind.system);
@@ -246,7 +212,7 @@ pub(crate) fn compared(
 
 /// The cells of runs that count as one.
 fn rows<const N: usize>(runs: &[&Run], query: &Query) -> Result<Vec<([Value; N], Measured)>, RecordError> {
-    let cube = match Cube::of_runs("", runs, query) {
+    let cube = match Cube::of(&[(String::new(), Input::Runs(runs.to_vec()))], query) {
         Ok(cube) => cube,
         Err(CubeError::Record(error)) => return Err(error),
         // nothing is what was asked for
@@ -290,7 +256,10 @@ mod tests {
         let [login, session] = &shown[..] else { panic!("two: {shown:?}") };
         assert_eq!((login.entity.as_str(), login.operation.as_str()), ("Login", "request"));
         // ten in each of three measured seconds, the first second is warm-up
-        assert_eq!((login.measured.count, login.measured.errors, login.measured.per_s), (30, 1, 10.0));
+        assert_eq!(
+            (login.measured.count, login.measured.errors, login.measured.throughput_per_s),
+            (30, 1, 10.0)
+        );
         assert_eq!(login.per_s, [10.0, 10.0, 10.0, 10.0, 0.0].map(Some));
         // 1,600 to 1,780 in steps of 20
         assert_eq!(
@@ -353,7 +322,7 @@ mod tests {
         assert_eq!((shown.seconds.len(), shown.bin_s, shown.kinds.len()), (10, 1, 1));
         let trade = &shown.kinds[0];
         let rest = trade.variants[0].unwrap();
-        assert_eq!((rest.count, rest.per_s, rest.median_us, rest.p95_us), (60, 2.0, 2_000, 3_000));
+        assert_eq!((rest.count, rest.throughput_per_s, rest.median_us, rest.p95_us), (60, 2.0, 2_000, 3_000));
         assert!(trade.variants[1].is_none());
         assert_eq!((trade.p95_us[0][0], trade.p95_us[1][0]), (Some(3_000.0), None));
     }

@@ -148,16 +148,16 @@ fn an_opensearch_is_started_or_reached_and_a_command_is_told_its_url() {
 fn mistakes_about_named_stores_have_a_way_out() {
     for (stores, rest, wanted) in [
         ("cache: {}", "", "what is the store \"cache\"? it needs `product:`, one of cassandra, kafka, redis"),
-        ("redis: {product: kafka}", "", "a store called \"redis\" is a Redis, this is a Kafka"),
+        ("redis: {product: kafka}", "", "a store called \"redis\" is Redis, this is Kafka"),
         ("system: {product: redis}", "", "\"system\" is another part of the run"),
-        ("redis: {nodes: 2}", "", "a Redis has no \"nodes\"; write a second store with a name of its own"),
-        ("redis: {heap: 1GiB}", "", "a Redis has no \"heap\"; it has product, memory"),
+        ("redis: {nodes: 2}", "", "Redis has no \"nodes\"; write a second store with a name of its own"),
+        ("redis: {heap: 1GiB}", "", "Redis has no \"heap\"; it has product, memory"),
         ("kafka: {version: '5.0'}", "", "\"5.0\" is not one of 4.3"),
         ("postgres: {durability: memory}", "", "\"memory\" is not one of synced, buffered"),
         ("redis: {memory: 1KiB}", "", "at least 8MiB"),
-        ("redis: {url: 'http://a'}", "", "this is not a URL of a Redis; write redis://HOST:PORT"),
-        ("opensearch: {url: 'https://a'}", "", "this is not a URL of an OpenSearch; write http://HOST:PORT"),
-        ("opensearch: {memory: 1GiB}", "", "an OpenSearch has no \"memory\"; it has product, version, heap"),
+        ("redis: {url: 'http://a'}", "", "this is not a URL of Redis; write redis://HOST:PORT"),
+        ("opensearch: {url: 'https://a'}", "", "this is not a URL of OpenSearch; write http://HOST:PORT"),
+        ("opensearch: {memory: 1GiB}", "", "OpenSearch has no \"memory\"; it has product, version, heap"),
         ("redis: {url: 'redis://a', memory: 9MiB}", "", "what is there has its own \"memory\""),
         ("kafka: {addresses: [a]}", "", "\"a\" is not an address; write HOST:PORT"),
         (
@@ -195,7 +195,7 @@ fn mistakes_about_named_stores_have_a_way_out() {
         (
             "people: {product: mariadb}",
             "system: {store: people}",
-            "is a MariaDB; drive a system in front of it",
+            "is MariaDB; drive a system in front of it",
         ),
     ] {
         let (plan, told) = with(stores, rest);

@@ -33,18 +33,20 @@ struct Segment {
 }
 
 impl Segment {
-    fn add(&mut self, poster: u64, words: &[&str]) {
+    fn add<'a>(&mut self, poster: u64, words: impl Iterator<Item = &'a str>) {
         let story = self.posters.len() as u16;
         self.posters.push(poster);
-        self.bytes += 8 + 2 * words.len();
+        self.bytes += 8;
         for word in words {
-            match self.stories.get_mut(*word) {
+            match self.stories.get_mut(word) {
+                Some(stories) if stories.last() == Some(&story) => continue,
                 Some(stories) => stories.push(story),
                 None => {
                     self.bytes += WORD_BYTES + word.len();
-                    self.stories.insert((*word).into(), vec![story]);
+                    self.stories.insert(word.into(), vec![story]);
                 }
             }
+            self.bytes += 2;
         }
     }
 
@@ -102,9 +104,6 @@ impl InvertedIndex {
     /// Adds a story.
     pub fn add_story(&self, poster: u64, story: &str) {
         let text = story.to_lowercase();
-        let mut words: Vec<&str> = words_of(&text).collect();
-        words.sort_unstable();
-        words.dedup();
         let mut segments = self.segments.write();
         let is_full =
             |last: &Segment| last.posters.len() == SEGMENT_STORIES || last.bytes > self.bytes_max / PART;
@@ -115,7 +114,7 @@ impl InvertedIndex {
             segments.push_back(Segment::default());
         }
         if let Some(last) = segments.back_mut() {
-            last.add(poster, &words);
+            last.add(poster, words_of(&text));
         }
         let mut bytes: usize = segments.iter().map(|segment| segment.bytes).sum();
         while bytes > self.bytes_max

@@ -46,7 +46,7 @@ pub enum Verb {
     Report(ReportArguments),
     /// Check again whether a run lost anything
     Verify(VerifyArguments),
-    /// Cut up what a run's system says that it did: by minute, entity, operation
+    /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,

@@ -54,10 +54,10 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
                 output::remark(&format!("{name}: {note}"));
             }
             for name in &cube.silent {
-                output::remark(&format!("{name}: its system told of no operations"));
+                output::remark(&format!("{name}: its system logged no operations"));
             }
             if cube.rows.is_empty() {
-                output::remark("no operation is what was asked for");
+                output::remark("no operation matches --where");
             }
             match form {
                 CubeFormat::Csv => cube::csv(&cube, &measures, across),
@@ -153,6 +153,12 @@ fn lines(name: &str, months: Months) -> Result<LogLines, Failure> {
     let log = read.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
     for (number, reason) in &log.reasons {
         output::remark(&format!("{name}:{number}: skipped: {reason}"));
+    }
+    if log.missing > 0 {
+        output::remark(&format!(
+            "{name}: {} operations are missing: more were done than could be logged",
+            log.missing
+        ));
     }
     if log.skipped > log.reasons.len() as u64 {
         output::remark(&format!("{name}: {} lines were skipped in all", log.skipped));

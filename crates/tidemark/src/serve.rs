@@ -34,7 +34,7 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
     }
     if !system.tells_operations && arguments.events.is_some() {
         return Err(Failure::usage(format!(
-            "{} does not tell of its operations; leave out --events",
+            "{} does not log its operations; leave out --events",
             system.name
         )));
     }

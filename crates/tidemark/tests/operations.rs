@@ -8,7 +8,7 @@ use std::process::Stdio;
 use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
-use tidemark_record::{Kinds, OperationsReader, Outcome, Run};
+use tidemark_record::{Operation, OperationsReader, Outcome, Run};
 
 const USERS: u64 = 2;
 
@@ -38,18 +38,10 @@ load: {{users: {USERS}, hold: {hold}}}
 fn operations(run_dir: &Path) -> BTreeMap<String, Vec<u64>> {
     let reader = OperationsReader::open(run_dir).unwrap().expect("the run has operations");
     let mut all: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for piece in 0..reader.pieces() {
-        let (mut kinds, mut rows) = (Kinds::default(), Vec::new());
-        reader
-            .each(piece, &mut kinds, |at_us, _, entity, operation, status| {
-                rows.push((at_us, entity, operation, status));
-            })
-            .unwrap();
-        for (at_us, entity, operation, status) in rows {
-            let name = format!("{} {} {status}", kinds.entities[entity], kinds.operations[operation]);
-            all.entry(name).or_default().push(at_us);
-        }
-    }
+    let add = |Operation { at_us, entity, operation, status, .. }: Operation<'_>| {
+        all.entry(format!("{entity} {operation} {status}")).or_default().push(at_us);
+    };
+    reader.visit(add).unwrap();
     assert!(!run_dir.join(tidemark_record::OPERATIONS_TOLD).exists());
     all
 }
@@ -153,6 +145,6 @@ fn a_run_without_them_has_no_file_and_a_system_that_tells_nothing_refuses_one() 
     assert_refused(
         folder.path(),
         &["serve", "airline", "--events", "told"],
-        "airline does not tell of its operations",
+        "airline does not log its operations",
     );
 }

@@ -4,7 +4,7 @@ use tidemark_record::Outcome;
 use tidemark_scenario::plan::EventStreamStep;
 use tidemark_wire::events::EventDecoder;
 
-use super::inbox::Inbox;
+use super::inbox::{Inbox, Offer};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::transport::Event;
@@ -20,16 +20,6 @@ pub(super) enum Awaiting {
     Close,
     /// That the server ends the stream.
     End,
-}
-
-/// The event that may be the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Offer {
-    None,
-    /// The decoder's.
-    Received,
-    /// One that was kept.
-    Kept,
 }
 
 /// How a stream came to its end without the driver's doing.
@@ -54,7 +44,6 @@ pub(super) struct EventStream {
     pub ending: Option<Ending>,
     /// Whether a step has been begun here: until then the answer is the one that began the stream.
     pub has_begun: bool,
-    offer: Offer,
     /// Events for later steps: the name, LF, the data.
     inbox: Inbox,
 }
@@ -68,7 +57,6 @@ impl EventStream {
             awaiting: Awaiting::Nothing,
             ending: None,
             has_begun: false,
-            offer: Offer::None,
             inbox: Inbox::default(),
         })
     }
@@ -81,14 +69,14 @@ impl EventStream {
             EventStreamStep::Close => Awaiting::Close,
             EventStreamStep::CloseByServer => Awaiting::End,
         };
-        (self.has_begun, self.offer) = (true, Offer::None);
+        (self.has_begun, self.inbox.offer) = (true, Offer::None);
     }
 
     /// An event came: whether it may be the answer. Otherwise it is kept for a later step, where there may be one.
     pub fn offer_received(&mut self, keeps: bool) -> bool {
         let is_awaited = self.awaiting == Awaiting::Event;
         if is_awaited {
-            self.offer = Offer::Received;
+            self.inbox.offer = Offer::Received;
         } else if keeps {
             self.inbox.keep(&[self.decoder.name(), b"\n", self.decoder.data()]);
         }
@@ -97,16 +85,13 @@ impl EventStream {
 
     /// Offers the oldest event that was kept, if the step takes one; false if there is none.
     pub fn offer_kept(&mut self) -> bool {
-        let is_there = self.awaiting == Awaiting::Event && self.inbox.take();
-        self.offer = if is_there { Offer::Kept } else { Offer::None };
-        is_there
+        self.awaiting == Awaiting::Event && self.inbox.offer_kept()
     }
 
     /// What was offered is not the answer: whether another one that was kept is offered now.
     pub fn decline(&mut self) -> bool {
-        let was_kept = self.offer == Offer::Kept;
-        self.offer = Offer::None;
-        was_kept && self.offer_kept()
+        let declined = std::mem::take(&mut self.inbox.offer);
+        declined == Offer::Kept && self.offer_kept()
     }
 
     /// What the step under way comes to, now that no event can come any more, or since it wanted none.
@@ -128,7 +113,7 @@ impl EventStream {
 
     /// Name and data of what is offered.
     fn offered(&self) -> Option<(&[u8], &[u8])> {
-        match self.offer {
+        match self.inbox.offer {
             Offer::None => None,
             Offer::Received => Some((self.decoder.name(), self.decoder.data())),
             Offer::Kept => {

@@ -10,9 +10,22 @@ const INBOX_BYTES: usize = 1 << 20;
 /// Most bytes of emptied buffers that are kept for further messages.
 const SPARE_BYTES: usize = 1 << 20;
 
+/// The message that may be the answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Offer {
+    #[default]
+    None,
+    /// The decoder's.
+    Received,
+    /// The one that was taken out of the inbox last.
+    Kept,
+}
+
 /// Messages, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
+    /// What is offered to the step under way.
+    pub offer: Offer,
     messages: VecDeque<Vec<u8>>,
     bytes: usize,
     /// The one that was taken out last.
@@ -45,11 +58,12 @@ impl Inbox {
         gone
     }
 
-    /// Takes the oldest message out; false if there is none.
-    pub fn take(&mut self) -> bool {
+    /// Takes the oldest message out and offers it; false if there is none.
+    pub fn offer_kept(&mut self) -> bool {
         let Some(oldest) = self.next() else { return false };
         let before = std::mem::replace(&mut self.taken, oldest);
         self.reuse(before);
+        self.offer = Offer::Kept;
         true
     }
 

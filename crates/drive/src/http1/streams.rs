@@ -10,7 +10,7 @@ use std::time::Duration;
 use tidemark_record::Outcome;
 use tidemark_scenario::Context;
 use tidemark_scenario::plan::{Ask, EventStreamStep};
-use tidemark_wire::events::Event as Come;
+use tidemark_wire::events::Event as ServerEvent;
 
 use super::codec::Answers;
 use super::event_stream::{Ending, EventStream};
@@ -19,7 +19,7 @@ use crate::codec::ByteTransport;
 use crate::fault::{Fault, Violation};
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
-use crate::transport::{Event, Events, Refusal, Sent, Setup, Transport};
+use crate::transport::{Event, EventCounts, Refusal, Sent, Setup, Transport};
 
 /// The status of an answer that is an event stream.
 const STREAMING: u16 = 200;
@@ -37,7 +37,7 @@ pub(super) struct EventStreams<I> {
     reading: Option<usize>,
     /// Connections whose step is over, though nothing comes.
     over: Vec<usize>,
-    events: Events,
+    events: EventCounts,
     event_bytes: usize,
 }
 
@@ -56,7 +56,7 @@ impl<I: Io + 'static> EventStreams<I> {
             streams: Vec::new(),
             reading: None,
             over: Vec::new(),
-            events: Events::default(),
+            events: EventCounts::default(),
             event_bytes: setup.plan.limits.body_bytes,
         }
     }
@@ -129,12 +129,12 @@ impl<I: Io + 'static> EventStreams<I> {
             let Some(event) = decoded.event else { break };
             self.events.received += 1;
             match event {
-                Come::TooLarge => self.events.too_large += 1,
-                Come::Whole if stream.offer_received(self.keeps) => {
+                ServerEvent::TooLarge => self.events.too_large += 1,
+                ServerEvent::Whole if stream.offer_received(self.keeps) => {
                     self.reading = Some(c);
                     return Some(Event::Offered);
                 }
-                Come::Whole => {}
+                ServerEvent::Whole => {}
             }
         }
         body.drain_body();
@@ -294,7 +294,7 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         is_offered
     }
 
-    fn events(&self) -> Events {
+    fn events(&self) -> EventCounts {
         self.events
     }
 }

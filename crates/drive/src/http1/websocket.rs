@@ -9,7 +9,7 @@ use tidemark_wire::websocket::{
     self, Decoder, Limits, Role, write_close, write_message, write_ping, write_pong,
 };
 
-use super::inbox::Inbox;
+use super::inbox::{Inbox, Offer};
 use crate::answer::Answer;
 use crate::fault::Fault;
 
@@ -33,16 +33,6 @@ pub(super) enum Awaiting {
     Close,
 }
 
-/// The message that may be the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Offer {
-    None,
-    /// The decoder's.
-    Received,
-    /// One that was kept.
-    Kept,
-}
-
 /// A connection that is a WebSocket.
 #[derive(Debug)]
 pub(super) struct WebSocket {
@@ -56,7 +46,6 @@ pub(super) struct WebSocket {
     pub pending: Vec<u8>,
     /// Whether it is among those that have something to send.
     pub is_listed: bool,
-    offer: Offer,
     /// The payload of the ping under way.
     ping: Vec<u8>,
     inbox: Inbox,
@@ -72,7 +61,6 @@ impl WebSocket {
             has_begun: false,
             pending: Vec::new(),
             is_listed: false,
-            offer: Offer::None,
             ping: Vec::new(),
             inbox: Inbox::default(),
         })
@@ -92,7 +80,7 @@ impl WebSocket {
     pub fn offer_received(&mut self) -> Result<(), u64> {
         match self.awaiting {
             Awaiting::Message | Awaiting::AnyMessage => {
-                self.offer = Offer::Received;
+                self.inbox.offer = Offer::Received;
                 Ok(())
             }
             _ => Err(self.keep()),
@@ -101,21 +89,17 @@ impl WebSocket {
 
     /// Offers the oldest message that was kept, if the step takes one; false if there is none.
     pub fn offer_kept(&mut self) -> bool {
-        let is_there = self.awaiting == Awaiting::AnyMessage && self.inbox.take();
-        if is_there {
-            self.offer = Offer::Kept;
-        }
-        is_there
+        self.awaiting == Awaiting::AnyMessage && self.inbox.offer_kept()
     }
 
     /// Whether the message that is offered was kept.
     pub fn is_kept_offered(&self) -> bool {
-        self.offer == Offer::Kept
+        self.inbox.offer == Offer::Kept
     }
 
     /// What was offered is not the answer: how many messages went by that.
     pub fn decline(&mut self) -> u64 {
-        match std::mem::replace(&mut self.offer, Offer::None) {
+        match std::mem::take(&mut self.inbox.offer) {
             Offer::None => 0,
             Offer::Received if self.awaiting == Awaiting::Message => self.keep(),
             Offer::Received | Offer::Kept => 1,
@@ -157,7 +141,7 @@ impl WebSocket {
                 Awaiting::Close
             }
         };
-        (self.has_begun, self.offer) = (true, Offer::None);
+        (self.has_begun, self.inbox.offer) = (true, Offer::None);
         Ok(())
     }
 
@@ -189,7 +173,7 @@ impl Answer for WebSocket {
     }
 
     fn body(&self) -> &[u8] {
-        match self.offer {
+        match self.inbox.offer {
             Offer::None => &[],
             Offer::Received => self.decoder.message(),
             Offer::Kept => self.inbox.taken(),

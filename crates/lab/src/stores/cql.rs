@@ -4,10 +4,9 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-/// How long a node may take to connect, and for each answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+use super::launcher::dial;
+
 /// Largest answer that is read, bytes.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// Bytes before the body of a frame.
@@ -45,10 +44,7 @@ pub struct Connection(TcpStream);
 impl Connection {
     /// Connects and begins.
     pub fn open(address: SocketAddr) -> io::Result<Connection> {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut connection = Connection(stream);
+        let mut connection = Connection(dial(address)?);
         let mut body = vec![0, 1];
         for word in ["CQL_VERSION", "3.0.0"] {
             body.extend_from_slice(&(word.len() as u16).to_be_bytes());

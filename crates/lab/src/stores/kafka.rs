@@ -4,20 +4,17 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::net::SocketAddr;
 
 use tidemark_scenario::plan::Store;
 
 use super::jars::Jars;
 use super::java::Needs;
 use super::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars,
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text, with_jars,
 };
 use crate::error::LabError;
 
-/// How long a node may take to connect, and for its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest answer that is one, bytes.
 const ANSWER_BYTES_MAX: u32 = 1 << 20;
 /// Kafka's number for the request for metadata, and the first version of it whose answer names the cluster.
@@ -175,9 +172,7 @@ const LOG4J: &str = "\
 /// Which brokers a node says that there are, and the name of their cluster.
 fn metadata(address: SocketAddr) -> io::Result<(Vec<SocketAddr>, String)> {
     let odd = || io::Error::new(io::ErrorKind::InvalidData, "its answer is not Kafka's");
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = dial(address)?;
     stream.write_all(&metadata_request())?;
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read as _};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 use tidemark_scenario::plan::Store;
@@ -15,6 +15,9 @@ use super::jars::Jars;
 use super::java::{self, Java, Needs};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
+
+/// How long a node may take to connect, and for its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A product: where its program comes from, how a node is configured, started, asked and stopped.
 pub trait Launcher: Sync {
@@ -182,6 +185,14 @@ impl fmt::Display for NotReady {
             NotReady::Another(other) => write!(f, "another instance, `{other}`, answers there"),
         }
     }
+}
+
+/// Connects to a node, which has so long for that and for each part of its answer.
+pub fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
 }
 
 /// Sixteen letters and digits that no other run has.

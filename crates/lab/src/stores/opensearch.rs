@@ -6,9 +6,8 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Deserialize;
 use tidemark_scenario::plan::Store;
@@ -16,12 +15,10 @@ use tidemark_scenario::plan::Store;
 use super::jars::Jars;
 use super::java::Needs;
 use super::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars,
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text, with_jars,
 };
 use crate::error::LabError;
 
-/// How long a node may take to connect, and for its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest answer that is one, bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
@@ -59,8 +56,8 @@ impl Launcher for OpenSearch {
             false => "translog acknowledged before it is on disk, synced every 5 s",
         };
         format!(
-            "{translog}; started from its jars without the distribution's bootstrap checks of the machine, which change \
-             nothing on the way of a request; takes writes however full the disk is"
+            "{translog}; started from its jars without the distribution's bootstrap checks of the machine, which do not \
+             affect how requests are served; takes writes however full the disk is"
         )
     }
 
@@ -174,9 +171,7 @@ struct Health {
 
 /// Asks for it.
 fn health(address: SocketAddr) -> io::Result<Health> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = dial(address)?;
     let request = format!("GET /_cluster/health HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();

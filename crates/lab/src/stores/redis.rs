@@ -2,18 +2,15 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use tidemark_scenario::plan::{Durability, Store};
 
 use super::installed::{Package, usual_folders};
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text};
 use crate::error::LabError;
 
-/// How long a node may take to connect, and for its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest answer that is one, bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
@@ -103,9 +100,7 @@ fn quoted(path: &Path) -> String {
 
 /// What it says of itself; nothing where the password is not its own.
 fn info(address: SocketAddr, password: &str) -> io::Result<Option<String>> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = dial(address)?;
     stream.write_all(format!("AUTH {password}\r\nINFO\r\n").as_bytes())?;
     let mut answer = BufReader::new(stream).take(ANSWER_BYTES_MAX);
     let mut line = String::new();

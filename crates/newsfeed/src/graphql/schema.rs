@@ -279,14 +279,9 @@ impl Participant {
         limit: Option<i64>,
         before: Option<String>,
     ) -> Result<Vec<Inbound>, Error> {
-        let asked = asked(context);
         let (limit, before) = (limit_of(limit, LIST_MAX)?, cursor("before", before, id_of)?);
-        let access = asked.access().await;
-        let read = asked.app.inbound(self.id, before, limit);
-        let page = asked.app.operations.timed(Operation::InboundGet, read).await.map_err(error)?;
-        take(context, &page)?;
-        drop(access);
-        Ok(page.posts.into_iter().map(|post| Inbound { reader: self.id, post }).collect())
+        let posts = posts(context, Operation::InboundGet, asked(context).app.inbound(self.id, before, limit));
+        Ok(posts.await?.map(|post| Inbound { reader: self.id, post }).collect())
     }
 
     /// What this one has posted, the newest first, before that with the cursor `before`.
@@ -296,22 +291,25 @@ impl Participant {
         limit: Option<i64>,
         before: Option<String>,
     ) -> Result<Vec<Outbound>, Error> {
-        let asked = asked(context);
         let (limit, before) = (limit_of(limit, LIST_MAX)?, cursor("before", before, id_of)?);
-        let access = asked.access().await;
-        let read = asked.app.outbound(self.id, before, limit);
-        let page = asked.app.operations.timed(Operation::OutboundGet, read).await.map_err(error)?;
-        take(context, &page)?;
-        drop(access);
-        Ok(page.posts.into_iter().map(|post| Outbound { post, occurred: None }).collect())
+        let posts =
+            posts(context, Operation::OutboundGet, asked(context).app.outbound(self.id, before, limit));
+        Ok(posts.await?.collect())
     }
 }
 
-/// Takes room for posts that were read.
-fn take(context: &Context<'_>, page: &FeedPage) -> Result<(), Error> {
-    let room = &asked(context).room;
-    room.objects(context, page.posts.len())?;
-    room.bytes(page.posts.iter().map(|post| post.subject.len() + post.story.len()).sum())
+/// A page of a feed, read as that operation, for which there is room.
+async fn posts(
+    context: &Context<'_>,
+    operation: Operation,
+    read: impl Future<Output = Result<FeedPage, Refusal>>,
+) -> Result<impl Iterator<Item = Outbound>, Error> {
+    let asked = asked(context);
+    let _access = asked.access().await;
+    let page = asked.app.operations.timed(operation, read).await.map_err(error)?;
+    asked.room.objects(context, page.posts.len())?;
+    asked.room.bytes(page.posts.iter().map(|post| post.subject.len() + post.story.len()).sum())?;
+    Ok(page.posts.into_iter().map(|post| Outbound { post, occurred: None }))
 }
 
 /// A text of an answer.
@@ -347,41 +345,23 @@ impl Friend {
 /// A post in an inbound feed.
 pub(super) struct Inbound {
     reader: u64,
-    post: Arc<Post>,
+    post: Outbound,
 }
 
 #[Object]
 impl Inbound {
-    /// Who has posted it.
-    async fn from(&self, context: &Context<'_>) -> Result<Participant, Error> {
-        one(context, self.post.poster)
+    #[graphql(flatten)]
+    async fn post(&self) -> &Outbound {
+        &self.post
     }
 
     /// Whose feed it is in.
     async fn to(&self, context: &Context<'_>) -> Result<Participant, Error> {
         one(context, self.reader)
     }
-
-    /// The day (UTC) on which the server took it.
-    async fn occurred(&self) -> String {
-        day_of(self.post.id.at_us)
-    }
-
-    async fn subject(&self, context: &Context<'_>) -> Result<String, Error> {
-        text(context, &self.post.subject)
-    }
-
-    async fn story(&self, context: &Context<'_>) -> Result<String, Error> {
-        text(context, &self.post.story)
-    }
-
-    /// The `before` of what is older.
-    async fn cursor(&self) -> String {
-        cursor_of(self.post.id)
-    }
 }
 
-/// A post in an outbound feed.
+/// A post in an outbound feed, and what one in an inbound feed has of it.
 pub(super) struct Outbound {
     post: Arc<Post>,
     occurred: Option<String>,

@@ -14,7 +14,7 @@ const STEPS_MAX: i64 = 6_000_000;
 const LENGTH_MAX_US: i64 = 100 * 365 * 24 * 60 * MINUTE_US;
 
 /// Operations of one cell.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Cell {
     /// Durations in microseconds, and how often each; in order once [tidied](Cell::tidy).
     durations: Vec<(u64, u64)>,
@@ -30,9 +30,7 @@ impl Cell {
     fn add(&mut self, other: Cell) {
         self.durations.extend(other.durations);
         self.errors += other.errors;
-        if other.precision == Precision::Fine {
-            self.precision = Precision::Fine;
-        }
+        self.precision = self.precision.min(other.precision);
     }
 
     /// In order, each duration once.
@@ -76,10 +74,7 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn add(&mut self, values: Vec<Value>, cell: Cell) {
-        match self.cells.entry(values) {
-            std::collections::btree_map::Entry::Occupied(mut there) => there.get_mut().add(cell),
-            std::collections::btree_map::Entry::Vacant(free) => _ = free.insert(cell),
-        }
+        self.cells.entry(values).or_default().add(cell);
     }
 
     /// How many seconds a cell covers.
@@ -103,10 +98,7 @@ pub(super) fn roll_up(cells: &mut BTreeMap<Vec<Value>, Cell>, dimensions: usize)
         for kept in 0..dimensions {
             let mut of_sum = values.clone();
             of_sum[kept..].fill(Value::All);
-            match sums.entry(of_sum) {
-                std::collections::btree_map::Entry::Occupied(mut sum) => sum.get_mut().add(cell.clone()),
-                std::collections::btree_map::Entry::Vacant(free) => _ = free.insert(cell.clone()),
-            }
+            sums.entry(of_sum).or_default().add(cell.clone());
         }
     }
     cells.extend(sums);
@@ -160,7 +152,7 @@ impl Span {
         if length_us > LENGTH_MAX_US || (!filters.is_empty() && length_us / step_us > STEPS_MAX) {
             let hours = length_us / (60 * MINUTE_US);
             return Err(CubeError::Query(format!(
-                "{hours} hours have too many steps for a filter of time; filter by hour, or not at all"
+                "{hours} hours are too long to filter by second or minute; filter by hour"
             )));
         }
         Ok(Span { begin_us, length_us, second_s, by, filters, finest_s, has_date })

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{CubeError, clock};
 
 /// Where an operation was counted: by the system itself.
-pub(crate) const SERVICE: &str = "service";
+pub(crate) const SYSTEM: &str = "system";
 /// By the driver, as a request.
 pub(crate) const DRIVER: &str = "driver";
 
@@ -15,7 +15,7 @@ pub(crate) const DRIVER: &str = "driver";
 pub enum Dimension {
     /// Which run, or which file.
     Run,
-    /// `service`, where the system itself says so; `driver`, as the driver saw it.
+    /// `system`, where the system itself says so; `driver`, as the driver saw it.
     Source,
     /// What it was about: `Outbound`.
     Entity,
@@ -156,14 +156,14 @@ impl Filter {
     /// It is none; how one is written.
     pub fn parse(text: &str) -> Result<Filter, String> {
         let how = "a filter is DIMENSION=VALUE, like entity=Outbound, operation=store|load, status!=200 or minute>=5";
-        let at = text.find(['=', '!', '<', '>']).ok_or_else(|| format!("`{text}` is no filter: {how}"))?;
+        let at = text.find(['=', '!', '<', '>']).ok_or_else(|| format!("`{text}` is not a filter: {how}"))?;
         let (name, rest) = text.split_at(at);
         let Some(dimension) = Dimension::named(name.trim()) else {
             let names = Dimension::ALL.map(Dimension::name).join(", ");
             return Err(format!("there is no dimension `{}`; there are {names}", name.trim()));
         };
         let found = COMPARISONS.iter().find_map(|(sign, kind)| Some((*kind, rest.strip_prefix(sign)?)));
-        let (comparison, values) = found.ok_or_else(|| format!("`{text}` is no filter: {how}"))?;
+        let (comparison, values) = found.ok_or_else(|| format!("`{text}` is not a filter: {how}"))?;
         let is_order = !matches!(comparison, Comparison::Is | Comparison::IsNot);
         if is_order && !dimension.is_time() {
             return Err(format!("`{text}`: {} has no order; use = or !=", dimension.name()));
@@ -230,8 +230,8 @@ impl Seen {
     }
 
     /// Whether a system told of anything.
-    pub(super) fn has_service(&self) -> bool {
-        self.texts.contains(&(Dimension::Source, SERVICE.to_owned()))
+    pub(super) fn has_system(&self) -> bool {
+        self.texts.contains(&(Dimension::Source, SYSTEM.to_owned()))
     }
 
     /// Whether each name that is asked for is there. What is not wanted need not be.

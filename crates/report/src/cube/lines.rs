@@ -49,6 +49,8 @@ pub struct LogLines {
     pub(super) lines: Vec<Line>,
     /// Whether some know no more than the minute.
     pub(super) minutes_only: bool,
+    /// How many operations are missing, as lines `#dropped COUNT` say.
+    pub missing: u64,
     /// How many lines were skipped as they are none.
     pub skipped: u64,
     /// The first of these: number from 1, and why.
@@ -71,6 +73,10 @@ impl LogLines {
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_start_matches('\u{feff}').trim();
             if text.is_empty() {
+                continue;
+            }
+            if let Some(count) = text.strip_prefix("#dropped ").and_then(|count| count.parse::<u64>().ok()) {
+                log.missing = log.missing.saturating_add(count);
                 continue;
             }
             match parse(text, months) {

@@ -1,5 +1,9 @@
 //! What is measured of a cell.
 
+use serde::{Serialize, Serializer};
+
+use crate::units::round;
+
 /// What can be asked of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
@@ -78,15 +82,17 @@ impl Measure {
 }
 
 /// What was measured of a cell.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Measured {
     /// Operations.
     pub count: u64,
     /// Of these, those that failed.
     pub errors: u64,
     /// Per second of the time that the cell covers.
+    #[serde(rename = "per_s", serialize_with = "rounded")]
     pub throughput_per_s: f64,
     /// Microseconds.
+    #[serde(serialize_with = "rounded")]
     pub mean_us: f64,
     /// Microseconds.
     pub median_us: u64,
@@ -94,16 +100,22 @@ pub struct Measured {
     pub p95_us: u64,
     /// Microseconds.
     pub p99_us: u64,
-    /// Microseconds.
+    /// Microseconds; no page shows it.
+    #[serde(skip)]
     pub mode_us: u64,
 }
 
+fn rounded<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(round(*value))
+}
+
 /// How precise durations are, for the most frequent of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Precision {
     /// Microseconds, of which hardly two are the same: the first two digits count.
     Fine,
     /// Milliseconds: they count as they are.
+    #[default]
     Coarse,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::cells::{self, Cell, Counts, Span};
-use super::dimension::{Dimension, SERVICE, Seen, lets};
+use super::dimension::{Dimension, SYSTEM, Seen, lets};
 use super::lines::LogLines;
 use super::measure::Precision;
 use super::{CubeError, Query};
@@ -17,9 +17,9 @@ pub(super) fn read(
     seen: &mut Seen,
 ) -> Result<(), CubeError> {
     seen.see(Dimension::Run, name);
-    seen.see(Dimension::Source, SERVICE);
+    seen.see(Dimension::Source, SYSTEM);
     if log.minutes_only && query.names(Dimension::Second) {
-        return Err(CubeError::Query(format!("{name} has lines that say no second; ask by minute or date")));
+        return Err(CubeError::Query(format!("{name} has lines without seconds; ask by minute or date")));
     }
     // whole minutes, as that is what published lines know
     let step_us = if log.minutes_only { 60_000_000 } else { 1_000_000 };
@@ -33,7 +33,7 @@ pub(super) fn read(
         let status = line.status.to_string();
         let texts = [
             (Dimension::Run, name),
-            (Dimension::Source, SERVICE),
+            (Dimension::Source, SYSTEM),
             (Dimension::Entity, line.entity.as_str()),
             (Dimension::Operation, line.operation.as_str()),
             (Dimension::Status, status.as_str()),
@@ -50,7 +50,7 @@ pub(super) fn read(
         durations.push(line.duration_us);
         *errors += u64::from(line.status >= 400);
     }
-    if lets(&query.filters, &[(Dimension::Run, name), (Dimension::Source, SERVICE)]) {
+    if lets(&query.filters, &[(Dimension::Run, name), (Dimension::Source, SYSTEM)]) {
         counts.spans.push((name.to_owned(), span));
     }
     for (values, (durations, errors)) in found {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tidemark_record::{Kinds, OperationsReader, RecordError, Run};
 
 use super::cells::{self, Cell, Counts, Span, Step};
-use super::dimension::{DRIVER, Dimension, SERVICE, Seen, lets};
+use super::dimension::{DRIVER, Dimension, SYSTEM, Seen, lets};
 use super::measure::Precision;
 use super::{CubeError, Query};
 
@@ -26,23 +26,8 @@ struct Reading<'a> {
     span: Span,
 }
 
-/// Adds the operations of runs that are one to the reader; whether the system of any told of them.
-pub(super) fn read_all(
-    name: &str,
-    runs: &[&Run],
-    query: &Query,
-    counts: &mut Counts,
-    seen: &mut Seen,
-) -> Result<bool, CubeError> {
-    let mut told = runs.is_empty();
-    for run in runs {
-        told |= read(name, run, query, counts, seen)?;
-    }
-    Ok(told)
-}
-
 /// Adds a run's operations to the cells; whether its system told of any.
-fn read(
+pub(super) fn read(
     name: &str,
     run: &Run,
     query: &Query,
@@ -53,7 +38,7 @@ fn read(
     seen.see(Dimension::Source, DRIVER);
     let operations = OperationsReader::open(&run.dir)?;
     if operations.is_some() {
-        seen.see(Dimension::Source, SERVICE);
+        seen.see(Dimension::Source, SYSTEM);
     }
     if !lets(&query.filters, &[(Dimension::Run, name)]) {
         return Ok(operations.is_some());
@@ -72,7 +57,7 @@ fn read(
     let length_us = to_signed(end_us.saturating_sub(start_us))?;
     let span = Span::new(begin_us, length_us, query)?;
     let reading = Reading { name, run, query, start_us, span };
-    reading.service(operations.as_ref().map_or(0, OperationsReader::pieces), counts, seen)?;
+    reading.system(operations.as_ref().map_or(0, OperationsReader::pieces), counts, seen)?;
     reading.driver(counts, seen)?;
     counts.spans.push((name.to_owned(), reading.span));
     Ok(operations.is_some())
@@ -133,8 +118,8 @@ impl Reading<'_> {
     }
 
     /// What the system says, in so many pieces.
-    fn service(&self, pieces: usize, counts: &mut Counts, seen: &mut Seen) -> Result<(), CubeError> {
-        if pieces == 0 || !lets(&self.query.filters, &[(Dimension::Source, SERVICE)]) {
+    fn system(&self, pieces: usize, counts: &mut Counts, seen: &mut Seen) -> Result<(), CubeError> {
+        if pieces == 0 || !lets(&self.query.filters, &[(Dimension::Source, SYSTEM)]) {
             return Ok(());
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -155,7 +140,7 @@ impl Reading<'_> {
             for ((step, entity, operation, status), (durations, errors)) in cells {
                 let (entity, operation) = (&kinds.entities[entity], &kinds.operations[operation]);
                 let cell = Cell::new(cells::counted(durations), errors, Precision::Fine);
-                let texts = self.texts(SERVICE, entity, operation);
+                let texts = self.texts(SYSTEM, entity, operation);
                 self.add(counts, step, &texts, &status.to_string(), cell);
             }
         }
@@ -181,7 +166,7 @@ impl Reading<'_> {
             for &(step, took_us, entity, operation, status) in &rows {
                 let is_let = *known.entry((entity, operation, status)).or_insert_with(|| {
                     let kinds = &found.kinds;
-                    let texts = self.texts(SERVICE, &kinds.entities[entity], &kinds.operations[operation]);
+                    let texts = self.texts(SYSTEM, &kinds.entities[entity], &kinds.operations[operation]);
                     found.statuses.push(status);
                     let filters = &self.query.filters;
                     lets(filters, &texts) && lets(filters, &[(Dimension::Status, &*status.to_string())])

@@ -72,8 +72,8 @@ fn product(name: &str, key: &Node, node: &Node, reader: &Reader<'_>) -> Option<P
     if let Some(other) = by_name.filter(|other| *other != product) {
         let message = format!(
             "a store called \"{name}\" is {}, this is {}; give it another name",
-            other.one(),
-            product.one()
+            other.title(),
+            product.title()
         );
         reader.sink.error(key, message);
     }
@@ -128,14 +128,14 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
     let is_there = ["url", "addresses"].into_iter().find(|key| node.get(key).is_some());
     for (key, _) in node.entries() {
         let Some(text) = key.text() else { continue };
-        let one = product.one();
+        let title = product.title();
         if !product.keys().contains(&text) {
             let way_out = match text {
                 "nodes" => "; write a second store with a name of its own".to_owned(),
                 "version" => "; the installed program is started, whichever it is".to_owned(),
                 _ => format!("; it has {}", product.keys().join(", ")),
             };
-            reader.sink.error(key, format!("{one} has no \"{text}\"{way_out}"));
+            reader.sink.error(key, format!("{title} has no \"{text}\"{way_out}"));
         } else if let Some(position) = is_there
             && ["version", "nodes", "heap", "memory", "durability"].contains(&text)
         {
@@ -158,7 +158,7 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
             // not the text, which may hold a password
             reader
                 .sink
-                .error(node, format!("this is not a URL of {}; write {scheme}://HOST:PORT", product.one()));
+                .error(node, format!("this is not a URL of {}; write {scheme}://HOST:PORT", product.title()));
         }
         return StoreOrigin::Url(text);
     }
@@ -258,7 +258,7 @@ impl Stores {
             Some(store) => {
                 let message = format!(
                     "the driver speaks Redis' protocol to a store, and \"{name}\" is {}; drive a system in front of it",
-                    store.product.one()
+                    store.product.title()
                 );
                 reader.sink.error(node, message);
             }
@@ -294,8 +294,8 @@ impl Stores {
                     format!("nothing is known as \"{fact}\" of the store \"{name}\"; there is {known}");
                 reader.sink.error(node, message);
             } else if fact == "url" && store.product.is_cluster() {
-                let one = store.product.one();
-                let message = format!("{one} has no URL; write {}", store_fact(name, "addresses"));
+                let title = store.product.title();
+                let message = format!("{title} has no URL; write {}", store_fact(name, "addresses"));
                 reader.sink.error(node, message);
             }
         }

@@ -143,12 +143,6 @@ impl Product {
         }
     }
 
-    /// One of it: `a Redis`.
-    pub fn one(self) -> String {
-        let article = if self == Product::Opensearch { "an" } else { "a" };
-        format!("{article} {}", self.title())
-    }
-
     /// Lines of versions, the default first; none where the installed program's is taken.
     pub const fn versions(self) -> &'static [&'static str] {
         match self {

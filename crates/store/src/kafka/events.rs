@@ -158,20 +158,17 @@ impl Drop for Events {
     }
 }
 
-/// Hands over all events of a topic that are there now, from the first on, in no order; none where there is no such
-/// topic. Blocks.
+/// Hands over all events of a topic that are there now, from the first on, in no order, until `each` says false; none
+/// where there is no such topic. Blocks.
 ///
 /// # Errors
-/// Kafka cannot be reached, or `each` fails.
-pub fn read_events<E: From<StoreError>>(
-    options: &Options,
-    mut each: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
+/// Kafka cannot be reached.
+pub fn read_events(options: &Options, mut each: impl FnMut(&[u8]) -> bool) -> Result<(), StoreError> {
     options.check()?;
     let mut config: ClientConfig = config(options);
     // the library wants a name for a group, of which nothing is asked
     config.set("group.id", &options.group).set("enable.auto.commit", "false");
-    let failed = |error: KafkaError| E::from(StoreError::no_answer(error));
+    let failed = |error: KafkaError| StoreError::no_answer(error);
     let consumer: BaseConsumer<Quiet> =
         BaseConsumer::from_config_and_context(&config, Quiet).map_err(failed)?;
     // all of them: asking for one would make it
@@ -196,7 +193,9 @@ pub fn read_events<E: From<StoreError>>(
             Some(Ok(message)) => {
                 last = Instant::now();
                 let Some(&high) = missing.get(&message.partition()) else { continue };
-                each(message.payload().unwrap_or_default())?;
+                if !each(message.payload().unwrap_or_default()) {
+                    return Ok(());
+                }
                 if message.offset() + 1 >= high {
                     missing.remove(&message.partition());
                 }
@@ -205,7 +204,7 @@ pub fn read_events<E: From<StoreError>>(
             None => {}
         }
         if last.elapsed() > options.timeout {
-            return Err(StoreError::no_answer("no more messages come, and not all were read").into());
+            return Err(StoreError::no_answer("no more messages come, and not all were read"));
         }
     }
     Ok(())

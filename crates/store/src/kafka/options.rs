@@ -61,6 +61,17 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Brokers with commas between.
+    pub fn brokers_of(text: &str) -> Option<Vec<String>> {
+        let brokers: Vec<String> = text.split(',').map(|broker| broker.trim().to_owned()).collect();
+        brokers.iter().all(|broker| is_address(broker)).then_some(brokers)
+    }
+
+    /// The name of a topic, or of a group.
+    pub fn name_of(text: &str) -> Option<String> {
+        is_name(text).then(|| text.to_owned())
+    }
+
     /// Refuses what cannot work.
     ///
     /// # Errors
@@ -73,10 +84,6 @@ impl Options {
         if let Some(broker) = self.brokers.iter().find(|broker| !is_address(broker)) {
             return wrong("the brokers", format!("{broker:?} is not of the form HOST:PORT"));
         }
-        let is_name = |name: &str| {
-            let fits = (1..=NAME_LEN_MAX).contains(&name.len()) && name != "." && name != "..";
-            fits && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-        };
         for (what, name) in [("the topic", &self.topic), ("the group", &self.group)] {
             if !is_name(name) {
                 let reason =
@@ -109,6 +116,11 @@ fn is_address(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     // a comma would make it two
     !host.is_empty() && !host.contains(',') && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = (1..=NAME_LEN_MAX).contains(&name.len()) && name != "." && name != "..";
+    fits && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 #[cfg(test)]
