@@ -93,7 +93,7 @@ fn filters_choose_and_tell_what_there_is() {
         assert!(error.contains(reason), "{text}: {error}");
     }
     let lines = Cube::of(&[log(&twenty())], &query(&[Dimension::Second], &[])).unwrap_err().to_string();
-    assert!(lines.contains("no second"), "{lines}");
+    assert!(lines.contains("without seconds"), "{lines}");
 }
 
 #[test]
