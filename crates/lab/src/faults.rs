@@ -186,7 +186,7 @@ impl Faults {
     /// What was killed or stopped and is not ready again, once all is over.
     pub fn still_down(&self) -> Vec<String> {
         let is_down = |record: &&Record| {
-            record.is_not_put_right() && self.records.iter().all(|other| !is_raised_by(record, other))
+            record.is_not_put_right() && self.records.iter().all(|other| !record.is_raised_by(other))
         };
         let say = |record: &Record| {
             format!("{} was not ready again when the load ended, after `{}`", record.target, record.fault)
@@ -196,10 +196,12 @@ impl Faults {
 
     /// Whether what lies between two moments may feel a fault.
     pub fn are_felt(&self, from_us: u64, to_us: u64) -> bool {
-        self.records.iter().any(|record| {
+        self.plan.iter().zip(&self.records).any(|(fault, record)| {
             let Some(begin_us) = record.begin_us else { return false };
+            // what nobody is to put right is to be lived with
+            let right_us = record.right_us().or(fault.lasts.is_none().then_some(begin_us));
             begin_us < to_us
-                && record.right_us().is_none_or(|right_us| from_us < right_us.saturating_add(FELT_AFTER_US))
+                && right_us.is_none_or(|right_us| from_us < right_us.saturating_add(FELT_AFTER_US))
         })
     }
 
@@ -297,11 +299,6 @@ fn record(fault: &Fault) -> Record {
 /// Whether what healed it is only the begin of a start.
 fn restarts(record: &Record) -> bool {
     record.kind == FaultKind::Kill.word() || record.kind == FaultKind::Stop.word()
-}
-
-/// Whether what a fault took down was ready again with a later one.
-fn is_raised_by(record: &Record, other: &Record) -> bool {
-    other.target == record.target && other.ready_us > record.begin_us
 }
 
 /// The thread of one target.

@@ -9,7 +9,7 @@
 //! | status | when |
 //! | --- | --- |
 //! | `fail` | an objective is missed either way; the system, or a store, ended or stopped answering by itself; or for one of the other reasons in docs/verdict.md |
-//! | `invalid` | else, where an objective is not decided; nothing was due in the measured window for another reason; or a fault that was asked for could not be carried out |
+//! | `invalid` | else, where an objective is not decided; nothing was due in the measured window for another reason; or a fault that was asked for could not be carried out, or not be put right within the load |
 //! | `pass` | else |
 //!
 //! `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
@@ -59,11 +59,16 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         plan.objectives.iter().map(|objective| result(objective, &all)).collect();
     let undisturbed = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0).unwrap_or(totals);
     let undisturbed = Measured::new(undisturbed, &summary.driver, is_closed);
-    let unasked = defaults(plan).into_iter().map(|objective| result(&objective, &undisturbed));
-    let beside = if evidence.undisturbed.is_some() { ", outside of faults" } else { "" };
-    results.extend(unasked.map(|mut result| {
-        result.measured += beside;
-        ObjectiveResult { default: true, ..result }
+    results.extend(defaults(plan).into_iter().map(|objective| {
+        let mut of_it = result(&objective, &undisturbed);
+        if evidence.undisturbed.is_some() {
+            let whole = result(&objective, &all).measured;
+            of_it.measured += &match whole == of_it.measured {
+                true => ", outside of faults".into(),
+                false => format!(", outside of faults; {whole} with them"),
+            };
+        }
+        ObjectiveResult { default: true, ..of_it }
     }));
 
     let mut failed: Vec<String> = evidence.system_gone.map(str::to_owned).into_iter().collect();
@@ -116,6 +121,18 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
     invalid
         .extend(never.filter_map(|fault| Some(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?))));
+    let faults = || plan.faults.iter().zip(&summary.faults);
+    let unseen = faults().filter(|(fault, record)| {
+        let is_raised = || summary.faults.iter().any(|other| record.is_raised_by(other));
+        fault.lasts.is_some() && record.is_not_put_right() && !is_raised()
+    });
+    invalid.extend(unseen.map(|(_, record)| {
+        format!(
+            "`{}`: {} was not ready again before the load ended, so that nothing says how the system goes on; \
+             let the load last longer, or leave it a processor to start on",
+            record.fault, record.target
+        )
+    }));
     let status = match (failed.is_empty(), invalid.is_empty()) {
         (false, _) => Status::Fail,
         (true, false) => Status::Invalid,

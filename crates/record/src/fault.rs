@@ -3,11 +3,8 @@
 //! The dip is looked for in the requests that succeeded, second by second. Before it counts the mean of up to
 //! [`BEFORE_S`] seconds, without those in the dip of an earlier fault. It begins with the second in which the fault
 //! began, and is over with the first of [`RECOVERED_S`] seconds in a row that reach [`RECOVERED_SHARE`] of the rate
-//! before, or with the next fault. A dip is as fine as the series: whole seconds.
-//!
-//! What failed or was dropped is counted in all the seconds that the dip touches, and in those that follow for as long
-//! as something still fails in each of them: in the very second in which the rate is back, most of what waited for
-//! the system may have failed. That is counted for at most [`FAILURES_AFTER_S`] seconds, and not past the next fault.
+//! before and in which hardly more fails than before ([`RECOVERED_FAILED`]), or with the next fault: where only some
+//! kinds of requests fail, the others may be as many as ever. A dip is as fine as the series: whole seconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +18,8 @@ pub const RECOVERED_SHARE: f64 = 0.9;
 /// if it stays so for as many seconds.
 pub const RECOVERED_S: usize = 3;
 
-/// Seconds with failures in a row, from the one in which the rate was back, that still count as the dip's: a system
-/// that goes on failing has failures that are not of this fault.
-pub const FAILURES_AFTER_S: usize = 5;
+/// and so much more of what ends in a second may fail than before the fault, but for one request.
+pub const RECOVERED_FAILED: f64 = 0.001;
 
 /// Something that was broken on purpose. Times are microseconds since the run began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -62,7 +58,7 @@ pub struct Dip {
     /// From when it was [put right](Fault::right_us) until the rate was back, seconds; null where it was not, or either
     /// is unknown.
     pub recovery_s: Option<f64>,
-    /// Requests that failed in the seconds that it touches, and right after the rate was back.
+    /// Requests that failed in the seconds of it.
     pub errors: u64,
     /// Arrivals given up in the same seconds.
     pub dropped: u64,
@@ -77,6 +73,11 @@ impl Fault {
     pub fn is_not_put_right(&self) -> bool {
         let takes_down = matches!(self.kind.as_str(), "kill" | "stop");
         takes_down && self.begin_us.is_some() && self.error.is_none() && self.right_us().is_none()
+    }
+
+    /// Whether what it took down was ready again with another one.
+    pub fn is_raised_by(&self, other: &Fault) -> bool {
+        other.target == self.target && other.ready_us > self.begin_us
     }
 
     /// When it was put right: undone, and what had to be started again was ready. None where it was not.
@@ -101,41 +102,65 @@ pub fn find_dips(faults: &mut [Fault], seconds: &[Second]) {
     let mut order: Vec<usize> = (0..faults.len()).filter(|i| faults[*i].begin_us.is_some()).collect();
     order.sort_by_key(|i| faults[*i].begin_us);
     let mut earlier: Vec<(u64, u64)> = Vec::new();
-    let mut before_per_s = None;
+    let mut before = None;
     for (place, index) in order.iter().copied().enumerate() {
         let later = order[place + 1..].iter().filter_map(|next| faults[*next].begin_us);
         let next_us = later.filter(|us| Some(*us) > faults[index].begin_us).min().unwrap_or(u64::MAX);
         let fault = &mut faults[index];
         let begin_us = fault.begin_us.unwrap_or_default();
-        before_per_s = rate_before(begin_us, seconds, &earlier).or(before_per_s);
-        if let Some(before_per_s) = before_per_s {
+        before = Before::of(begin_us, seconds, &earlier).or(before);
+        if let Some(before) = before {
             let own = seconds.partition_point(|second| second.start_us + SECOND_US <= next_us);
-            fault.dip = dip(begin_us, fault.right_us(), before_per_s, &seconds[..own]);
+            fault.dip = dip(begin_us, fault.right_us(), before, &seconds[..own]);
         }
         earlier.extend(fault.dip_us());
     }
 }
 
-/// The mean of the last seconds before a fault in which no other one is felt.
-fn rate_before(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Option<f64> {
-    let undisturbed = |second: &&Second| {
-        let end_us = second.start_us + SECOND_US;
-        end_us <= begin_us && !earlier.iter().any(|(from, to)| second.start_us < *to && *from < end_us)
-    };
-    let rates: Vec<f64> =
-        seconds.iter().rev().filter(undisturbed).take(BEFORE_S).map(|second| second.achieved_per_s).collect();
-    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64).filter(|rate| *rate > 0.0)
+/// What there was before a fault.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    achieved_per_s: f64,
+    /// Share of what ended that failed or was dropped.
+    failed: f64,
 }
 
-fn dip(begin_us: u64, right_us: Option<u64>, before_per_s: f64, seconds: &[Second]) -> Option<Dip> {
+impl Before {
+    /// The mean of the last seconds before a fault in which no other one is felt.
+    fn of(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Option<Self> {
+        let undisturbed = |second: &&Second| {
+            let end_us = second.start_us + SECOND_US;
+            end_us <= begin_us && !earlier.iter().any(|(from, to)| second.start_us < *to && *from < end_us)
+        };
+        let (mut count, mut achieved, mut failed) = (0.0, 0.0, 0.0);
+        for second in seconds.iter().rev().filter(undisturbed).take(BEFORE_S) {
+            count += 1.0;
+            achieved += second.achieved_per_s;
+            failed += bad(second);
+        }
+        (achieved > 0.0)
+            .then(|| Before { achieved_per_s: achieved / count, failed: failed / (achieved + failed) })
+    }
+
+    /// Whether a second is as it was before.
+    fn is_back(&self, second: &Second) -> bool {
+        let ended = second.achieved_per_s + bad(second);
+        second.achieved_per_s >= RECOVERED_SHARE * self.achieved_per_s
+            && bad(second) <= 1.0 + (self.failed + RECOVERED_FAILED) * ended
+    }
+}
+
+fn bad(second: &Second) -> f64 {
+    (second.errors + second.dropped) as f64
+}
+
+fn dip(begin_us: u64, right_us: Option<u64>, before: Before, seconds: &[Second]) -> Option<Dip> {
+    let before_per_s = before.achieved_per_s;
     let first = seconds.iter().position(|second| second.start_us + SECOND_US > begin_us)?;
     let after = &seconds[first..];
-    let back = |second: &Second| second.achieved_per_s >= RECOVERED_SHARE * before_per_s;
+    let back = |second: &Second| before.is_back(second);
     let recovered = after.windows(RECOVERED_S).position(|seconds| seconds.iter().all(back));
     let within = &after[..recovered.unwrap_or(after.len())];
-    let fails = |second: &&Second| second.errors > 0 || second.dropped > 0;
-    let behind = after[within.len()..].iter().take(FAILURES_AFTER_S).take_while(fails).count();
-    let failing = &after[..within.len() + behind];
     let lowest_per_s = within.iter().map(|second| second.achieved_per_s).fold(before_per_s, f64::min);
     let back_us = recovered.map(|index| after[index].start_us.max(begin_us));
     let since = |from_us: u64| back_us.map(|back_us| back_us.saturating_sub(from_us) as f64 / 1e6);
@@ -145,8 +170,8 @@ fn dip(begin_us: u64, right_us: Option<u64>, before_per_s: f64, seconds: &[Secon
         depth: 1.0 - lowest_per_s / before_per_s,
         length_s: since(begin_us),
         recovery_s: right_us.and_then(since),
-        errors: failing.iter().map(|second| second.errors).sum(),
-        dropped: failing.iter().map(|second| second.dropped).sum(),
+        errors: within.iter().map(|second| second.errors).sum(),
+        dropped: within.iter().map(|second| second.dropped).sum(),
         backlog_max: within.iter().map(|second| second.backlog).max().unwrap_or(0),
         seen_s: (after.last()?.start_us + SECOND_US).saturating_sub(begin_us) as f64 / 1e6,
     })
@@ -186,9 +211,10 @@ mod tests {
         assert_eq!((dip.errors, dip.backlog_max, dip.seen_s), (14, 100, 7.5));
     }
 
-    /// What fails in the second of the return: refused while it started, in a burst, before the rate was back.
+    /// What fails in the second of the return: refused while it started, in a burst, before the rate was back. And where
+    /// only some kinds of requests fail, the rate of the others says nothing.
     #[test]
-    fn what_fails_in_the_second_of_the_return_is_counted_and_what_fails_for_ever_is_not() {
+    fn it_is_over_when_no_more_fails_than_before() {
         let errors = |errors: [u64; 10], faults: Vec<Fault>| {
             let mut series = seconds(&[100, 100, 100, 0, 95, 100, 100, 100, 100, 100]);
             series.iter_mut().zip(errors).for_each(|(second, errors)| second.errors = errors);
@@ -197,17 +223,17 @@ mod tests {
             faults[0].dip.unwrap()
         };
         let one = || vec![fault(12.9, 13.9)];
-        let dip = errors([9, 0, 500, 63, 4171, 52, 0, 0, 8, 0], one());
-        assert_eq!((dip.errors, dip.length_s), (500 + 63 + 4171 + 52, Some(1.1)));
-        assert_eq!(errors([0, 0, 0, 63, 0, 52, 0, 0, 0, 0], one()).errors, 63, "a second without ends it");
-        // a rate of failures that was there all the time is not the fault's
-        assert_eq!(errors([1; 10], one()).errors, 2 + FAILURES_AFTER_S as u64);
+        let dip = errors([0, 0, 0, 63, 4171, 52, 0, 0, 8, 0], one());
+        assert_eq!((dip.errors, dip.length_s), (63 + 4171 + 52 + 8, None), "not for three seconds");
+        let dip = errors([0, 0, 0, 63, 4171, 52, 0, 0, 1, 8], one());
+        assert_eq!((dip.errors, dip.length_s), (63 + 4171 + 52, Some(3.1)));
+        assert_eq!(errors([0, 0, 0, 63, 3, 3, 3, 3, 3, 3], one()).length_s, None, "some fail for ever");
+        // a share of failures that was there all the time is not the fault's
+        let dip = errors([3; 10], one());
+        assert_eq!((dip.errors, dip.length_s), (3 + 3, Some(1.1)));
         let two = vec![fault(12.9, 13.9), fault(15.0, 15.1)];
-        assert_eq!(
-            errors([0, 0, 0, 63, 41, 52, 0, 0, 0, 0], two).errors,
-            63 + 41,
-            "the next fault has its own"
-        );
+        let dip = errors([0, 0, 0, 63, 41, 52, 0, 0, 0, 0], two);
+        assert_eq!(dip.errors, 63 + 41, "the next fault has its own");
     }
 
     #[test]

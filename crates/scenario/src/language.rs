@@ -3,7 +3,7 @@
 
 use crate::grammar::Scalar::{Bool, Duration, Objective, Template, Text, Value, Whole, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
-use crate::grammar::{Keys, Record, Rule, key, required};
+use crate::grammar::{Keys, Record, Rule, Shape, key, required};
 use crate::steps::STEPS;
 
 pub(crate) mod comparison;
@@ -13,6 +13,9 @@ mod load;
 mod store;
 mod system;
 mod verify;
+
+/// The default of a setting, or all that it may be.
+pub(crate) static SETTING: Shape = Either(&[Scalar(Value), List(&Scalar(Value), 1)]);
 
 /// The whole file.
 pub(crate) static SCENARIO: Record = Record {
@@ -25,8 +28,8 @@ pub(crate) static SCENARIO: Record = Record {
         key("description", Scalar(Text), "What it is, for a person."),
         key(
             "settings",
-            Map(Keys::Name("settings"), &Scalar(Value)),
-            "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere.",
+            Map(Keys::Name("settings"), &SETTING),
+            "Named values with their defaults (of a list, which is what it may be, the first); `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere.",
         ),
         key("system", Of(&system::SYSTEM), "What is driven, and how it is started."),
         key(

@@ -49,7 +49,14 @@ impl Settings {
                 sink.error(key, format!("\"{name}\" cannot be a setting's name; use letters, digits and _"));
                 continue;
             }
-            // What is neither is reported by the check of shapes.
+            // a list is what it may be, the default first; what is none of these is reported by the check of shapes
+            let (value, choices) = match &value.content {
+                Content::List(choices) => {
+                    let Some(first) = choices.first() else { continue };
+                    (first, choices.iter().filter_map(Node::text).collect())
+                }
+                _ => (value, Vec::new()),
+            };
             let Content::Scalar { text, plain } = &value.content else { continue };
             let default = match split(text).as_deref() {
                 Ok([Piece::Literal(_)]) => literal(text, *plain),
@@ -58,7 +65,15 @@ impl Settings {
                     None => expr::Node::Missing,
                 },
             };
-            let given = outside.iter().rev().find(|(key, _)| key == name);
+            let mut given = outside.iter().rev().find(|(key, _)| key == name);
+            if let Some((_, text)) =
+                given.filter(|(_, text)| !choices.is_empty() && !choices.contains(&&**text))
+            {
+                let hint = did_you_mean(text, choices.iter().copied());
+                let what = format!("\"{text}\" is not one of {}{hint}", choices.join(", "));
+                sink.error_outside(format!("--set {name}"), what);
+                given = None;
+            }
             let texts = [text_of(&default), given.map(|(_, text)| text.clone())];
             for secret in texts.into_iter().flatten().filter(|text| is_secret(name, text)) {
                 settings.secrets.borrow_mut().add(name, Origin::Setting, &secret);

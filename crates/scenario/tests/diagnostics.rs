@@ -423,6 +423,15 @@ fn settings_from_outside_are_checked() {
     let told = |key, value| with(key, value).unwrap_err().to_string();
     assert_eq!(told("usres", "5"), "--set usres: the scenario has no setting \"usres\"; did you mean users?");
     assert_eq!(told("users", "abc"), "--set users: the setting \"users\" is a whole number, not \"abc\"");
+
+    let choices = GOOD
+        .replace("settings:\n", "settings:\n  fault: [none, kill, 2014]\n")
+        .replace("label: Flights", "label: Flights ${fault}");
+    let with = |value: &str| load_text("t.yaml", &choices, Path::new("."), &[("fault".into(), value.into())]);
+    let told = with("kil").unwrap_err().to_string();
+    assert_eq!(told, "--set fault: \"kil\" is not one of none, kill, 2014; did you mean kill?");
+    assert!(with("kill").is_ok() && with("2014").is_ok());
+    assert!(load_text("t.yaml", &choices.replace("[none, kill, 2014]", "[]"), Path::new("."), &[]).is_err());
 }
 
 #[test]

@@ -191,6 +191,13 @@ fn what_is_felt_after_a_fault_is_bounded() {
     let healed_us = faults.records()[0].healed_us.unwrap();
     assert!(faults.are_felt(healed_us + 1, healed_us + 2));
     assert!(!faults.are_felt(healed_us + FELT_AFTER_US, healed_us + FELT_AFTER_US + 1));
+
+    // what stays down is to be lived with
+    let (_target, mut faults) = begin(FakeTarget::default(), &[fault(0, FaultKind::Kill, None)]);
+    events(&mut faults, 1);
+    let begin_us = faults.records()[0].begin_us.unwrap();
+    assert!(faults.are_felt(begin_us, begin_us + 1));
+    assert!(!faults.are_felt(begin_us + FELT_AFTER_US, begin_us + FELT_AFTER_US + 1));
 }
 
 #[test]

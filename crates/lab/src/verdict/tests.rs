@@ -317,6 +317,44 @@ fn what_faults_did_is_left_out_of_what_nobody_asked_for() {
     let verdict = judged(&summary, Some(&undisturbed));
     assert_eq!(verdict.status, Status::Invalid);
     assert_eq!(verdict.reasons, ["no `freeze system for 1s`: it cannot be frozen"]);
+    let results =
+        judge(&Evidence { undisturbed: Some(&undisturbed), ..evidence(&plan, &broken, &summary) }).1;
+    assert_eq!(results[0].measured, "0%, outside of faults; 90% with them");
+}
+
+#[test]
+fn a_run_that_ends_before_what_was_killed_is_ready_again_says_nothing() {
+    let fault = tidemark_scenario::plan::Fault {
+        at: Duration::ZERO,
+        target: "cassandra".into(),
+        kind: tidemark_scenario::plan::FaultKind::Kill,
+        lasts: Some(Duration::from_secs(1)),
+    };
+    let plan = Plan { faults: vec![fault], ..plan(CLOSED, &[]) };
+    let totals = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
+    let mut summary = summarize(&totals, Path::new("x"));
+    let mut status = |ready_us| {
+        let fault = "kill cassandra, restart after 1s".into();
+        let (kind, target) = ("kill".into(), "cassandra".into());
+        let begun = tidemark_record::fault::Fault {
+            fault,
+            kind,
+            target,
+            ready_us,
+            begin_us: Some(1),
+            ..Default::default()
+        };
+        summary.faults = vec![begun];
+        judge(&evidence(&plan, &totals, &summary)).0
+    };
+    assert_eq!(status(Some(2)).status, Status::Pass);
+    let verdict = status(None);
+    assert_eq!(verdict.status, Status::Invalid);
+    assert!(
+        verdict.reasons[0].contains("was not ready again before the load ended"),
+        "{:?}",
+        verdict.reasons
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The keys of a comparison: several scenarios in turn.
 
+use super::SETTING;
 use crate::grammar::Scalar::{Share, Text, Value, Whole};
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key, required};
@@ -24,8 +25,8 @@ pub(crate) static COMPARISON: Record = Record {
         key("description", Scalar(Text), "What is compared, for a person."),
         key(
             "settings",
-            Map(Keys::Name("settings"), &Scalar(Value)),
-            "Named values with their defaults; `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere. Any other name goes to each scenario that has a setting of that name.",
+            Map(Keys::Name("settings"), &SETTING),
+            "Named values with their defaults (of a list, which is what it may be, the first); `--set NAME=VALUE` replaces them, `${NAME}` uses them anywhere. Any other name goes to each scenario that has a setting of that name.",
         ),
         required(
             COMPARE,
