@@ -119,6 +119,7 @@ pub fn verify(
             acknowledged: of,
             verified: Some(Verified {
                 hint: contents.hint(),
+                absent: contents.absent(),
                 ..verified(&ledger, &search, counted, begin.elapsed())
             }),
             not_verified: None,
@@ -279,6 +280,7 @@ fn verified(ledger: &Ledger, search: &Search<'_>, counted: Option<u64>, took: Du
         different: findings.different,
         foreign: findings.foreign,
         counted,
+        absent: 0,
         hint: None,
         took_s: took.as_secs_f64(),
         verified_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),

@@ -161,7 +161,8 @@ fn newest(runs_dir: &Path) -> Option<PathBuf> {
 /// Writes a file so that at every moment either the old or the new one is there, whole.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
+    // several runs may write one file at once: what `last` is
+    name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
     let write = |path: &Path| {
         let mut file = File::create(path)?;

@@ -214,6 +214,9 @@ pub struct Verified {
     /// What the system itself says that it holds, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u64>,
+    /// Numbers up to the last one that the system answered 404: ids that were left out, or whoever had them is gone.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub absent: u64,
     /// What may be wrong with the question, where the store showed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,

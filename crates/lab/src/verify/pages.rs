@@ -1,6 +1,7 @@
 //! The system's own API as what it holds: asked path by path, each perhaps with many pages.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use regex::bytes::Regex;
 use tidemark_drive::Target;
@@ -25,6 +26,8 @@ pub struct Pages<'a> {
     /// The last number, where paths have one.
     last: OnceLock<u64>,
     copies: Option<Regex>,
+    /// Numbers whose first path was answered 404.
+    absent: AtomicU64,
 }
 
 impl<'a> Pages<'a> {
@@ -38,7 +41,7 @@ impl<'a> Pages<'a> {
             contents.ok_or_else(|| LabError::Usage("the recipe to verify has nothing to ask".into()))?;
         let copies = contents.copies.as_deref().map(Regex::new).transpose();
         let copies = copies.map_err(|error| LabError::Usage(format!("the recipe to verify: {error}")))?;
-        Ok(Pages { target, recipe, contents, last: OnceLock::new(), copies })
+        Ok(Pages { target, recipe, contents, last: OnceLock::new(), copies, absent: AtomicU64::new(0) })
     }
 
     fn client(&self) -> Client<'_> {
@@ -107,6 +110,10 @@ impl StoredContents for Pages<'_> {
         number.and_then(|number| std::str::from_utf8(number.as_bytes()).ok()?.parse().ok()).unwrap_or(1)
     }
 
+    fn absent(&self) -> u64 {
+        self.absent.load(Ordering::Relaxed)
+    }
+
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
         Ok(Box::new(PageReader { pages: self, client: self.client(), text: Vec::new() }))
     }
@@ -141,10 +148,12 @@ impl Part for PageReader<'_> {
             // a page is shown only once it is whole, so that asking again shows nothing twice
             if !self.client.find(&path, bounds)? {
                 // a number that nobody has; what was to be there is lost then
-                return match numbers.is_some() && path == *first {
-                    true => Ok(()),
-                    false => Err(failed(&path, "status 404")),
+                let Some(numbers) = numbers.as_ref().filter(|_| path == *first) else {
+                    return Err(failed(&path, "status 404"));
                 };
+                let is_its_first = part.is_multiple_of(numbers.around.len());
+                self.pages.absent.fetch_add(u64::from(is_its_first), Ordering::Relaxed);
+                return Ok(());
             }
             let text = &mut self.text;
             let shown = items.find_all(self.client.body(), &mut |token| {

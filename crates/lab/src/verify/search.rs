@@ -78,6 +78,11 @@ pub trait StoredContents: Sync {
     /// If it does not say.
     fn count(&self, bounds: &Bounds) -> Result<Option<u64>, Unfinished>;
 
+    /// How many numbers nobody has, once everything was read.
+    fn absent(&self) -> u64 {
+        0
+    }
+
     /// What may be wrong with the question, asked once everything was read.
     fn hint(&self) -> Option<String> {
         None

@@ -57,6 +57,10 @@ fn found(text: &mut Text, manifest: &Manifest, ledger: &Ledger, verified: &Verif
         let line = format!("{} {but} showed {}", count(counted), count(verified.shown()));
         text.named("system counts", &[&line]);
     }
+    if verified.absent > 0 {
+        let line = format!("{} numbers up to the last one, answered 404", count(verified.absent));
+        text.named("nobody has", &[&line]);
+    }
     text.named("read back", &[&format!("{}s", three_digits(verified.took_s)), &verified.verified_at]);
     when(text, verified);
     for (kind, what) in [("lost", "lost"), ("duplicated", "duplicated"), ("different", "different")] {

@@ -218,6 +218,7 @@ fn what_was_lost_is_named_with_its_second() {
             different: 1,
             foreign: 4,
             counted: Some(1_001),
+            absent: 0,
             hint: None,
             took_s: 0.12,
             verified_at: "2026-01-31T14:12:09Z".into(),
