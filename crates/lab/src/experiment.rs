@@ -208,6 +208,7 @@ impl Experiment {
         let stopped = load.end.interrupted && load.system_ended.is_none() && load.unreachable.is_none();
         finished::complete(&mut verdict, &load.end, stopped, summary.measured_s);
         let asked = plan.verify.is_some();
+        account.notes.extend(verdict::backlog_before(plan, &summary));
         summary.verdict = verify::judge(&verdict, &plan.objectives, &mut objectives, ledger.as_ref(), asked);
         summary.ledger = ledger;
         let loaded = account::labels_of_the_load(plan);

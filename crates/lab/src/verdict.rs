@@ -141,6 +141,9 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     (Verdict { status, reasons: failed.into_iter().chain(invalid).collect() }, results)
 }
 
+/// More answers than were due by this share are told.
+const BACKLOG_TOLD: f64 = 0.05;
+
 /// The share of requests that may fail where nobody says so: below this.
 const DEFAULT_ERROR_SHARE: f64 = 0.001;
 
@@ -194,6 +197,20 @@ fn is_allowed_to_fail(plan: &Plan, label: usize) -> bool {
     let of_label = plan.objectives.iter().filter(|of| of.label.map(usize::from) == Some(label));
     let mut of_errors = of_label.filter(|of| matches!(of.metric, Metric::Errors | Metric::ErrorShare));
     of_errors.any(|of| !is_as_strict(of))
+}
+
+/// What the answers of the window say of the time before it, where something is due at its own time: more came than were
+/// due, as they were due before.
+pub fn backlog_before(plan: &Plan, summary: &Summary) -> Option<String> {
+    let (came, due) = (summary.achieved_per_s, summary.offered_per_s);
+    let is_much = has_a_rate(&plan.load) && came > due * (1.0 + BACKLOG_TOLD);
+    is_much.then(|| {
+        format!(
+            "{} of what was answered in the measured window was due before it, as the load had left a backlog by then: \
+             a longer warm-up leaves none",
+            text(Metric::Rate, came - due)
+        )
+    })
 }
 
 /// Whether something is due at its own time, whatever the system does.

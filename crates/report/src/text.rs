@@ -273,7 +273,9 @@ fn throughput(text: &mut Text, summary: &Summary) {
     text.heading("Throughput");
     let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
     let achieved = text.paint(HEADING, &format!("{at_least}{}/s", three_digits(summary.achieved_per_s)));
-    let counted = format!("{} good answers in {}", count(summary.good.requests), seconds(summary.measured_s));
+    // those that came in the window; `good` has those that were due in it
+    let came = (summary.achieved_per_s * summary.measured_s).round() as u64;
+    let counted = format!("{} good answers in {}", count(came), seconds(summary.measured_s));
     text.line(&format!(
         "{:INDENT$}{}{achieved} · {counted}",
         "",
