@@ -77,10 +77,15 @@ function rowsOfStores(part: Part): Row[] {
 
 const time = (it: Variant, key: keyof Latency): number | null => it.response_time_us[key];
 
+/** Ratios have columns of their own beside so many variants at most; of more they stand below the figures. */
+const VARIANTS_BESIDE_RATIOS = 3;
+
 function table(part: Part): HTMLElement {
+  const own = part.variants.length <= VARIANTS_BESIDE_RATIOS ? part.ratios : [];
+  const below = (name: string): Ratios | undefined => (own.length > 0 ? undefined : part.ratios.find((it) => it.variant === name));
   const head = [
     ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, el('i', { class: 'swatch', style: `--swatch:var(--${COLOURS[index] ?? 'c0'})` }), ' ', it.name)),
-    ...part.ratios.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`, it.no_claim && el('span', { class: 'sub' }, `no claim: ${it.no_claim}`))),
+    ...own.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`, it.no_claim && el('span', { class: 'sub' }, `no claim: ${it.no_claim}`))),
   ];
   const rows = [...ROWS, ...rowsOfStores(part)].map(({ name, of, show, ratio }) => {
     const values = part.variants.map(of);
@@ -88,22 +93,30 @@ function table(part: Part): HTMLElement {
     return el('tr', {}, el('th', { scope: 'row' }, name),
       values.map((value, index) => el('td', { class: 'number' },
         value === null ? el('span', { title: name.startsWith('Response') ? 'not reached' : 'not watched' }, NOTHING) : show(value),
+        inCell(ratio, below(part.variants[index]?.name ?? '')),
         value !== null && most > 0 && el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${((value / most) * 100).toFixed(1)}%;background:var(--${COLOURS[index] ?? 'c0'})` })))),
-      part.ratios.map((ratios) => el('td', { class: 'number' }, ratio ? shown(ratio(ratios)) : '')));
+      own.map((ratios) => el('td', { class: 'number' }, ratio ? shown(ratio(ratios), !ratios.no_claim) : '')));
   });
   const failures = el('tr', {}, el('th', { scope: 'row' }, 'No good answer'),
     part.variants.map((it) => el('td', { class: 'number' }, it.failed === 0 ? 'none' : el('span', { class: 'bad-text' }, `▲ ${share(it.failed / Math.max(1, it.due))}`),
       it.dropped > 0 && el('span', { class: 'sub bad-text' }, `${count(it.dropped)} dropped`))),
-    part.ratios.map(() => el('td', {})));
-  return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures side by side' },
+    own.map(() => el('td', {})));
+  const reasons = [...new Set(own.length > 0 ? [] : part.ratios.flatMap((it) => (it.no_claim ? [`no claim: ${it.no_claim}`] : [])))];
+  const note = own.length === 0 && part.ratios[0] && el('p', { class: 'note' }, [`× is to ${part.ratios[0].to}`, ...reasons].join('; '));
+  return el('div', {}, note, el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures side by side' },
     el('table', { class: 'labels' }, el('caption', { class: 'unseen' }, 'Figures side by side'),
-      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, ''), head)), el('tbody', {}, rows, failures)));
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, ''), head)), el('tbody', {}, rows, failures))));
 }
 
-function shown({ ratio, low, high, difference }: Ratio): Child {
+function shown({ ratio, low, high, difference }: Ratio, isClaim: boolean): Child {
   if (ratio === null) return NOTHING;
   const bounds = difference === false ? 'no difference seen' : low !== null && high !== null && `${digits(low)} to ${digits(high)}`;
-  return [el('b', {}, `${digits(ratio)} ×`), bounds && el('span', { class: 'sub' }, bounds)];
+  return [el(isClaim ? 'b' : 'span', {}, `${digits(ratio)} ×`), bounds && el('span', { class: 'sub' }, bounds)];
+}
+
+/** A ratio below its figure. */
+function inCell(ratio: Row['ratio'], ratios: Ratios | undefined): Child {
+  return ratio && ratios && el('span', { class: 'sub' }, shown(ratio(ratios), !ratios.no_claim));
 }
 
 function curves(part: Part): Child {
