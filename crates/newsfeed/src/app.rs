@@ -36,6 +36,8 @@ pub(crate) struct App {
     pub(crate) live: Arc<Live>,
     pub(crate) ids: PostIds,
     pub(crate) operations: Arc<Operations>,
+    #[cfg(feature = "graphql")]
+    pub(crate) graphql: Arc<crate::graphql::Memory>,
 }
 
 impl App {
