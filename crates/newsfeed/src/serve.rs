@@ -137,6 +137,8 @@ fn encode(
     gauge(e, "newsfeed_behind", "Posts that are not delivered yet", app.deliveries.behind())?;
     let failures = app.deliveries.failures.load(Ordering::Relaxed);
     counter(e, "newsfeed_delivery_failures", "Deliveries that failed and were tried again", failures)?;
+    let help = "Seconds by which the newest post is ahead of the clock";
+    gauge(e, "newsfeed_ids_ahead_seconds", help, app.ids.ahead_us() / 1_000_000)?;
     gauge(e, "newsfeed_streams", "Event streams that are open", app.live.open() as u64)?;
     #[cfg(feature = "graphql")]
     gauge(
