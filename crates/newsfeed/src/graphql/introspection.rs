@@ -11,7 +11,7 @@ pub(super) fn most(field: &str) -> (usize, usize) {
         "args" | "inputFields" => (4, 0),
         "enumValues" => (20, 0),
         "directives" => (6, 0),
-        "locations" => (8, 0),
+        "locations" => (8, 24),
         "name" => (1, 28),
         "kind" => (1, 16),
         "description" => (1, 540),
