@@ -57,7 +57,7 @@ pub(super) fn parsed(query: &str, operation: Option<&str>) -> Result<Parsed, Ser
         }
     }
     // of others, what only they spread goes with them
-    let used: HashSet<Name> = measure.fragments.keys().map(|name| Name::new(name)).collect();
+    let used: HashSet<Name> = measure.fragments.keys().map(Name::new).collect();
     if others {
         document.fragments.retain(|name, _| used.contains(name));
     } else {
