@@ -36,6 +36,8 @@ pub(crate) struct App {
     pub(crate) live: Arc<Live>,
     pub(crate) ids: PostIds,
     pub(crate) operations: Arc<Operations>,
+    #[cfg(feature = "graphql")]
+    pub(crate) graphql: Arc<crate::graphql::Memory>,
 }
 
 impl App {
@@ -64,6 +66,12 @@ impl App {
         }
     }
 
+    /// Whose inbound feeds a post goes into.
+    async fn readers(&self, poster: u64) -> Result<Arc<[u64]>, Refusal> {
+        let friends = self.friends(poster).await?;
+        Ok(friends.iter().map(|friend| friend.participant).collect())
+    }
+
     /// Takes a post: it is durable and can be found, and delivered or noted as to be.
     pub(crate) async fn post(
         self: &Arc<Self>,
@@ -77,14 +85,22 @@ impl App {
         };
         within("subject", subject, SUBJECT_BYTES_MAX)?;
         within("story", story, STORY_BYTES_MAX)?;
-        let (_, friends) = self.people.with_friends(poster).await?.ok_or_else(|| Refusal::nobody(poster))?;
+        let mut readers = self.readers(poster).await?;
         let room = match self.fan_out {
             FanOut::Sync => None,
-            FanOut::Async => Some(self.deliveries.room().await?),
+            FanOut::Async => match self.deliveries.room_now(readers.len())? {
+                Some(room) => Some(room),
+                None => {
+                    // who waits holds no list
+                    let count = std::mem::take(&mut readers).len();
+                    let room = self.deliveries.room(count).await?;
+                    readers = self.readers(poster).await?;
+                    Some(room)
+                }
+            },
         };
         let (subject, story) = (subject.into(), story.into());
         let post = Arc::new(Post { id: self.ids.next(), poster, subject, story });
-        let readers = friends.iter().map(|friend| friend.participant).collect();
         let delivery = Delivery { post: post.clone(), readers };
         // a client that goes away leaves nothing half done
         let app = self.clone();

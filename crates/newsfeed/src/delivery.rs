@@ -13,7 +13,6 @@ use tidemark_store::feeds::{Delivery, Feeds, Post};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
-use crate::ids::now_us;
 use crate::live::Live;
 use crate::operations::{Operation, Operations};
 use crate::people::CachedPeople;
@@ -23,26 +22,38 @@ use crate::refusal::Refusal;
 const BATCH_MAX: usize = 256;
 /// Posts that are read together at the start.
 const RECOVERY_BATCH: usize = 1_000;
+/// Most readers of all posts that wait, 8 bytes each; a post with more would still have its turn.
+const READERS_MAX: usize = 4 * 1024 * 1024;
 /// Until a store that failed is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Room for one post that is not delivered yet.
-pub(crate) struct Room {
-    _permit: OwnedSemaphorePermit,
+const LATE: &str = "inbound feeds are further behind than they may be; try again later";
+
+/// One post always fits.
+fn permits(readers: usize) -> u32 {
+    readers.min(READERS_MAX) as u32
 }
 
-/// Posts in the order in which they were taken.
-type Waiting = mpsc::UnboundedReceiver<(Delivery, Room)>;
+/// Room for one post that is not delivered yet, and its readers.
+pub(crate) struct Room {
+    _post: OwnedSemaphorePermit,
+    _readers: OwnedSemaphorePermit,
+}
+
+/// A post that waits, and since when.
+type Waiting = (Delivery, Room, Instant);
 
 /// Where posts wait for their delivery.
 pub(crate) struct Deliveries {
     room: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
     waiting_max: usize,
     within: Duration,
-    sender: mpsc::UnboundedSender<(Delivery, Room)>,
-    receiver: Mutex<Option<Waiting>>,
-    /// When the oldest that waits was posted; 0 if none does.
-    oldest_us: AtomicU64,
+    /// In the order in which they were taken.
+    sender: mpsc::UnboundedSender<Waiting>,
+    receiver: Mutex<Option<mpsc::UnboundedReceiver<Waiting>>>,
+    /// Since when the oldest waits, if one does.
+    oldest: Mutex<Option<Instant>>,
     pub(crate) failures: AtomicU64,
 }
 
@@ -64,19 +75,28 @@ async fn deliveries(people: &CachedPeople, posts: Vec<Arc<Post>>) -> Result<Vec<
     Ok(deliveries)
 }
 
-/// Delivers all that an earlier process left.
+/// Delivers all that an earlier process left, page by page: a note whose post is not there stays, and hides none.
 pub(crate) async fn recover(people: &CachedPeople, feeds: &dyn Feeds) -> Result<u64, StoreError> {
-    let mut delivered = 0;
+    let (mut delivered, mut missing, mut after) = (0, 0, None);
     loop {
-        let posts = feeds.undelivered(RECOVERY_BATCH).await?;
-        let count = posts.len();
-        delivered += count as u64;
-        feeds.deliver(deliveries(people, posts).await?).await?;
+        let page = feeds.undelivered(after, RECOVERY_BATCH).await?;
+        delivered += page.posts.len() as u64;
+        missing += page.missing;
+        feeds.deliver(deliveries(people, page.posts).await?).await?;
+        after = page.next;
         // these were all; other servers on the same store go on posting
-        if count < RECOVERY_BATCH {
-            return Ok(delivered);
+        if after.is_none() {
+            break;
         }
     }
+    if missing > 0 {
+        tracing::warn!(
+            missing,
+            "posts are noted as undelivered and are not there: they were never acknowledged, or a node is behind; \
+             the next start looks again"
+        );
+    }
+    Ok(delivered)
 }
 
 impl Deliveries {
@@ -85,11 +105,12 @@ impl Deliveries {
         let (sender, receiver) = mpsc::unbounded_channel();
         Deliveries {
             room: Arc::new(Semaphore::new(waiting_max)),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
             waiting_max,
             within,
             sender,
             receiver: Mutex::new(Some(receiver)),
-            oldest_us: AtomicU64::new(0),
+            oldest: Mutex::new(None),
             failures: AtomicU64::new(0),
         }
     }
@@ -99,25 +120,32 @@ impl Deliveries {
         (self.waiting_max - self.room.available_permits()) as u64
     }
 
-    /// Room for one more, which whoever posts waits for, within the bound.
-    pub(crate) async fn room(&self) -> Result<Room, Refusal> {
-        let late = "inbound feeds are further behind than they may be; try again later";
-        let oldest_us = self.oldest_us.load(Ordering::Relaxed);
-        if oldest_us > 0 && now_us().saturating_sub(oldest_us) > self.within.as_micros() as u64 {
-            return Err(Refusal::unavailable(late));
+    /// Room for one more with so many readers, if there is some at once.
+    pub(crate) fn room_now(&self, readers: usize) -> Result<Option<Room>, Refusal> {
+        if self.oldest.lock().is_some_and(|oldest| oldest.elapsed() > self.within) {
+            return Err(Refusal::unavailable(LATE));
         }
-        match timeout(self.within, self.room.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Room { _permit: permit }),
-            _ => Err(Refusal::unavailable(late)),
-        }
+        let readers = self.readers.clone().try_acquire_many_owned(permits(readers));
+        let post = self.room.clone().try_acquire_owned();
+        Ok(readers.ok().zip(post.ok()).map(|(readers, post)| Room { _post: post, _readers: readers }))
+    }
+
+    /// The same, which whoever posts waits for, within the bound.
+    pub(crate) async fn room(&self, readers: usize) -> Result<Room, Refusal> {
+        let both = async {
+            let readers = self.readers.clone().acquire_many_owned(permits(readers)).await.ok()?;
+            let post = self.room.clone().acquire_owned().await.ok()?;
+            Some(Room { _post: post, _readers: readers })
+        };
+        timeout(self.within, both).await.ok().flatten().ok_or_else(|| Refusal::unavailable(LATE))
     }
 
     /// Takes a post that is durable, and noted as not delivered.
     pub(crate) fn take(&self, delivery: Delivery, room: Room) {
-        let at_us = delivery.post.id.at_us;
-        let _ = self.oldest_us.compare_exchange(0, at_us, Ordering::Relaxed, Ordering::Relaxed);
+        let now = Instant::now();
+        self.oldest.lock().get_or_insert(now);
         // who receives lives as long as the server
-        let _ = self.sender.send((delivery, room));
+        let _ = self.sender.send((delivery, room, now));
     }
 
     /// Delivers what is taken, until it is dropped.
@@ -126,15 +154,14 @@ impl Deliveries {
         let mut some = Vec::new();
         loop {
             if receiver.is_empty() {
-                self.oldest_us.store(0, Ordering::Relaxed);
+                *self.oldest.lock() = None;
             }
             if receiver.recv_many(&mut some, BATCH_MAX).await == 0 {
                 return;
             }
-            let oldest = some.iter().map(|(delivery, _)| delivery.post.id.at_us).min();
-            self.oldest_us.store(oldest.unwrap_or(0), Ordering::Relaxed);
+            *self.oldest.lock() = some.first().map(|(_, _, since)| *since);
             let delivered = loop {
-                let deliveries = some.iter().map(|(delivery, _)| delivery.clone()).collect();
+                let deliveries = some.iter().map(|(delivery, ..)| delivery.clone()).collect();
                 match deliver(&means, deliveries).await {
                     Ok(delivered) => break delivered,
                     Err(error) => {
@@ -160,4 +187,103 @@ async fn deliver(
     feeds.deliver(deliveries.clone()).await?;
     operations.enter(Operation::InboundStore, count, began.elapsed());
     Ok(deliveries)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_store::feeds::{FeedPage, FeedQuery, NotedPage, PostId};
+    use tidemark_store::people::People;
+    use tidemark_store::{Answer, EmbeddedFeed};
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn post(at_us: u64) -> Arc<Post> {
+        Arc::new(Post { id: PostId { at_us, server: 1 }, poster: 1, subject: "s".into(), story: "s".into() })
+    }
+
+    fn taken(within: Duration, at_us: u64) -> Deliveries {
+        let deliveries = Deliveries::new(10, within);
+        let room = deliveries.room_now(1).unwrap().unwrap();
+        let before = Instant::now();
+        deliveries.take(Delivery { post: post(at_us), readers: [2].into() }, room);
+        while before.elapsed() < Duration::from_millis(1) {
+            std::hint::spin_loop();
+        }
+        deliveries
+    }
+
+    #[test]
+    fn how_long_a_post_waits_is_not_told_by_its_id() {
+        assert!(taken(HOUR, 1).room_now(1).unwrap().is_some(), "its id is from 1970, and it has just come");
+        let late = taken(Duration::ZERO, u64::MAX / 2).room_now(1);
+        assert_eq!(late.err().unwrap().error, LATE, "its id is from the future, and it waits");
+    }
+
+    #[tokio::test]
+    async fn readers_are_bounded_as_posts_are() {
+        let deliveries = Deliveries::new(3, Duration::from_millis(1));
+        let large = deliveries.room_now(usize::MAX).unwrap().expect("one always fits");
+        assert_eq!(deliveries.behind(), 1);
+        assert!(deliveries.room_now(1).unwrap().is_none() && deliveries.room(1).await.is_err());
+        assert_eq!(deliveries.behind(), 1);
+        drop(large);
+        let all: Vec<_> = (0..3).map(|_| deliveries.room_now(1).unwrap().unwrap()).collect();
+        assert!(deliveries.room_now(0).unwrap().is_none() && deliveries.room(0).await.is_err());
+        drop(all);
+        assert!(deliveries.room(READERS_MAX).await.is_ok() && deliveries.behind() == 0);
+    }
+
+    /// The first page of notes has no post.
+    struct Orphans(Arc<EmbeddedFeed>);
+
+    impl Feeds for Orphans {
+        fn post(&self, delivery: Delivery) -> Answer<'_, ()> {
+            Feeds::post(&*self.0, delivery)
+        }
+
+        fn post_undelivered(&self, post: Arc<Post>) -> Answer<'_, ()> {
+            self.0.post_undelivered(post)
+        }
+
+        fn deliver(&self, deliveries: Vec<Delivery>) -> Answer<'_, ()> {
+            self.0.deliver(deliveries)
+        }
+
+        fn undelivered(&self, after: Option<PostId>, limit: usize) -> Answer<'_, NotedPage> {
+            let next = Some(PostId { at_us: 1, server: 1 });
+            match after {
+                None => Answer::ready(Ok(NotedPage { posts: Vec::new(), missing: limit as u64, next })),
+                after => self.0.undelivered(after, limit),
+            }
+        }
+
+        fn outbound(&self, query: FeedQuery) -> Answer<'_, FeedPage> {
+            self.0.outbound(query)
+        }
+
+        fn inbound(&self, query: FeedQuery, now_us: u64) -> Answer<'_, FeedPage> {
+            self.0.inbound(query, now_us)
+        }
+
+        fn newest(&self) -> Answer<'_, Option<PostId>> {
+            self.0.newest()
+        }
+    }
+
+    #[tokio::test]
+    async fn notes_without_a_post_hide_none_behind_them() {
+        let store = EmbeddedFeed::in_memory();
+        for name in ["joe", "ann"] {
+            store.create(name.into()).await.unwrap();
+        }
+        store.befriend(1, 2).await.unwrap();
+        store.post_undelivered(post(7)).await.unwrap();
+        let operations = Arc::new(Operations::new(None));
+        let people = CachedPeople { store: store.clone(), cache: None, operations };
+        assert_eq!(recover(&people, &Orphans(store.clone())).await.unwrap(), 1);
+        let query = FeedQuery { participant: 2, before: None, limit: 10 };
+        assert_eq!(store.inbound(query, 7).await.unwrap().posts, [post(7)]);
+    }
 }

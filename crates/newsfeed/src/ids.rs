@@ -1,10 +1,16 @@
 //! Times that are different for each post.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tidemark_store::feeds::PostId;
+
+/// So far ahead of the clock ids may be without a word, in microseconds.
+const AHEAD_US: u64 = 1_000_000;
+/// How often it is said that they are.
+const WORD_EVERY: Duration = Duration::from_secs(60);
 
 /// Microseconds since 1970.
 pub(crate) fn now_us() -> u64 {
@@ -22,6 +28,8 @@ pub(crate) fn day_of(at_us: u64) -> String {
 pub(crate) struct PostIds {
     last_us: AtomicU64,
     server: u64,
+    /// When it was last said that ids are ahead of the clock.
+    said: Mutex<Option<Instant>>,
 }
 
 impl PostIds {
@@ -29,7 +37,7 @@ impl PostIds {
     pub(crate) fn behind(newest: Option<PostId>) -> Self {
         // a signed number in every store
         let server = fastrand::u64(..) >> 1;
-        PostIds { last_us: AtomicU64::new(newest.map_or(0, |id| id.at_us)), server }
+        PostIds { last_us: AtomicU64::new(newest.map_or(0, |id| id.at_us)), server, said: Mutex::default() }
     }
 
     pub(crate) fn next(&self) -> PostId {
@@ -37,7 +45,31 @@ impl PostIds {
         let next = |last_us: u64| now_us.max(last_us + 1);
         let update = self.last_us.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
         let last = update.unwrap_or_else(|last| last);
-        PostId { at_us: next(last), server: self.server }
+        let at_us = next(last);
+        if at_us - now_us > AHEAD_US && self.is_to_be_said() {
+            let (day, ahead_s) = (day_of(at_us), (at_us - now_us) / 1_000_000);
+            tracing::error!(
+                day,
+                ahead_s,
+                "posts get dates ahead of the clock, behind the newest that there is, until the clock is there: it was \
+                 wrong then, or is now"
+            );
+        }
+        PostId { at_us, server: self.server }
+    }
+
+    /// How far the latest id is ahead of the clock, in microseconds.
+    pub(crate) fn ahead_us(&self) -> u64 {
+        self.last_us.load(Ordering::Relaxed).saturating_sub(now_us())
+    }
+
+    fn is_to_be_said(&self) -> bool {
+        let mut said = self.said.lock();
+        let is_due = said.is_none_or(|said| said.elapsed() >= WORD_EVERY);
+        if is_due {
+            *said = Some(Instant::now());
+        }
+        is_due
     }
 }
 
@@ -68,6 +100,11 @@ mod tests {
         let ids = PostIds::behind(Some(PostId { at_us: future, server: 0 }));
         let some: Vec<_> = (0..100).map(|_| ids.next()).collect();
         assert!(some.is_sorted_by(|a, b| a < b) && some[0].at_us > future);
+        assert!((3_000_000_000..=3_600_000_100).contains(&ids.ahead_us()), "{}", ids.ahead_us());
+        assert!(ids.said.lock().is_some() && !ids.is_to_be_said(), "it is said, and not for each post");
+        let ids = PostIds::behind(None);
+        ids.next();
+        assert!(ids.ahead_us() < AHEAD_US && ids.said.lock().is_none());
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct NewsFeed {
     within: Duration,
     streams_max: usize,
     body_bytes_max: usize,
+    #[cfg(feature = "graphql")]
+    graphql_mib_max: usize,
     choice: Choice,
     events: EventsIn,
 }
@@ -55,6 +57,8 @@ impl ReferenceSystem for NewsFeed {
             within: Duration::from_secs(settings.value("fan_out_within_s", 1..=3600)?),
             streams_max: settings.value("streams_max", 1..=1_000_000)?,
             body_bytes_max: settings.value("body_bytes_max", 32 * 1024..=64 * 1024 * 1024)?,
+            #[cfg(feature = "graphql")]
+            graphql_mib_max: settings.value("graphql_mib_max", 1..=1_048_576)?,
             choice: Choice::read(settings)?,
             events: EventsIn::read(settings)?,
         })
@@ -102,6 +106,8 @@ impl ReferenceSystem for NewsFeed {
             live: live.clone(),
             ids: PostIds::behind(newest),
             operations: operations.clone(),
+            #[cfg(feature = "graphql")]
+            graphql: crate::graphql::Memory::new(self.graphql_mib_max << 20),
         });
         let end_streams = EndWith(live);
         let system = System::new(router(app.clone())).refusals(refuse).metrics(operations.timings.clone());
@@ -131,7 +137,16 @@ fn encode(
     gauge(e, "newsfeed_behind", "Posts that are not delivered yet", app.deliveries.behind())?;
     let failures = app.deliveries.failures.load(Ordering::Relaxed);
     counter(e, "newsfeed_delivery_failures", "Deliveries that failed and were tried again", failures)?;
+    let help = "Seconds by which the newest post is ahead of the clock";
+    gauge(e, "newsfeed_ids_ahead_seconds", help, app.ids.ahead_us() / 1_000_000)?;
     gauge(e, "newsfeed_streams", "Event streams that are open", app.live.open() as u64)?;
+    #[cfg(feature = "graphql")]
+    gauge(
+        e,
+        "newsfeed_graphql_held_bytes",
+        "Bytes that GraphQL holds for answers that are made, roughly",
+        app.graphql.held_bytes() as u64,
+    )?;
     app.operations.encode(e)?;
     let help = "Operations that could not be told one by one";
     counter(e, "newsfeed_events_dropped", help, app.operations.dropped())?;

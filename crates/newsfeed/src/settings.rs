@@ -210,6 +210,13 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "up to 249 letters, digits, dots, underscores and hyphens",
         help: "events=kafka: the topic; Kafka makes it if it is not there",
     },
+    #[cfg(feature = "graphql")]
+    Setting {
+        name: "graphql_mib_max",
+        default: "256",
+        allowed: "1 to 1048576",
+        help: "MiB that all requests to GraphQL hold together until they are answered; one more is answered 503",
+    },
     Setting {
         name: "streams_max",
         default: "10000",

@@ -312,6 +312,27 @@ fn the_stream_tells_of_what_comes_in() {
 }
 
 #[test]
+fn dates_ahead_of_the_clock_are_told() {
+    use tidemark_store::feeds::{Delivery, Feeds, Post, PostId};
+    let dir = tempfile::tempdir().unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let id = PostId { at_us: now.as_micros() as u64 + 3_600_000_000, server: 1 };
+    let post_of_then = Post { id, poster: 1, subject: "s".into(), story: "s".into() };
+    let store = tidemark_store::EmbeddedFeed::open(dir.path(), tidemark_store::Durability::Buffered).unwrap();
+    let posting = Feeds::post(&*store, Delivery { post: post_of_then.into(), readers: [2].into() });
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(posting).unwrap();
+    drop(store);
+    let running = Running::start_in(Some(dir.path()), &[]);
+    let mut client = running.client();
+    participant(&mut client, "joe");
+    post(&mut client, 1, "ahead, too");
+    let metrics = client.get("/metrics");
+    let ahead = metrics.text().lines().find_map(|line| line.strip_prefix("newsfeed_ids_ahead_seconds "));
+    let ahead: u64 = ahead.expect("the metric").parse().unwrap();
+    assert!((3_000..=3_600).contains(&ahead), "{ahead}");
+}
+
+#[test]
 fn operations_are_counted() {
     let running = Running::start(&[]);
     let mut client = running.client();

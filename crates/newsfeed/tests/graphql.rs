@@ -153,7 +153,8 @@ fn what_is_wrong_is_refused_as_over_rest() {
         assert!(is == code && message.contains(part), "{query:.100}: {is} {message}");
     }
     for query in ["{", "{ nothing }", "{ participant { id } }", "{ participant(id: 1) }"] {
-        assert!(!error(&mut client, query).0.is_empty(), "{query}");
+        let (message, code) = error(&mut client, query);
+        assert!(!message.is_empty() && code == "BAD_USER_INPUT", "{query}: {code} {message}");
     }
     assert_eq!(client.get("/count").text(), "2");
     for body in ["", "{", "[]", "7", r#"{"query":7}"#, "{}", r#"{"query":" "}"#, r#"[{"query":"{ x }"}]"#] {
@@ -188,14 +189,73 @@ fn answers_are_bounded() {
     assert!(error(&mut client, &of_all(&aliases(400, "outbound { story }"))).0.contains("objects"));
     let stories = format!("{{ participant(id: 2) {{ inbound {{ {} }} }} }}", aliases(700, "story"));
     assert!(error(&mut client, &stories).0.contains("MiB"));
-    let long = "a".repeat(15_000);
-    let typenames = of_all(&format!("friends {{ {long}: __typename {long}b: __typename }}"));
+    let long = "a".repeat(120);
+    let typenames: String = (0..60).map(|at| format!("{long}{at}: __typename ")).collect();
+    let typenames = of_all(&format!("friends {{ {typenames} }}"));
     assert!(error(&mut client, &typenames).0.contains("MiB"));
+    post(&mut client, 3, &"\u{1}".repeat(15_000));
+    let control = format!("{{ participant(id: 3) {{ outbound {{ {} }} }} }}", aliases(100, "story"));
+    assert!(error(&mut client, &control).0.contains("MiB"), "each is written with six bytes");
+    let nested = (0..5)
+        .fold(aliases(300, "description"), |of, _| format!("fields {{ type {{ ofType {{ {of} }} }} }}"));
+    assert!(error(&mut client, &format!("{{ __schema {{ types {{ {nested} }} }} }}")).0.contains("schema"));
     // a short text that says two to the power of 20
     let chain: String =
         (0..20).map(|at| format!("fragment f{at} on Query {{ ...f{n} ...f{n} }} ", n = at + 1)).collect();
     let bomb = format!("{{ ...f0 }} {chain} fragment f20 on Query {{ participant(id: 1) {{ id }} }}");
     assert!(error(&mut client, &bomb).0.contains("fields"));
+}
+
+#[test]
+fn errors_are_few_and_of_the_operation_that_is_asked_for() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let operations: String = (0..20).map(|at| format!("query q{at} {{ ...f }} ")).collect();
+    let variables: String = (0..100).map(|at| format!("$v{at} ")).collect();
+    let query = format!("{operations} fragment f on Query {{ participant(id: [{variables}]) {{ id }} }}");
+    let answer = asked(&mut client, &json!({"query": query, "operationName": "q0"}));
+    let errors = answer["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 10, "{answer}");
+    assert!(errors.iter().all(|error| error["extensions"]["code"] == "BAD_USER_INPUT"), "{answer}");
+    assert!(error(&mut client, &query).0.contains("operationName"));
+    let two = json!({"query": "query a { posters(keywords: 1) { id } } query b { participant(id: 1) { id } }", "operationName": "b"});
+    assert_eq!(asked(&mut client, &two), json!({"data": {"participant": null}}), "of a nobody is told");
+}
+
+#[test]
+fn a_mutation_is_not_done_twice_under_one_name() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let create = r#"createParticipant(input: {name: "x"})"#;
+    for query in [
+        format!("mutation {{ {create} {{ id }} {create} {{ name }} }}"),
+        format!("mutation {{ {create} {{ id }} ... on Mutation {{ {create} {{ name }} }} }}"),
+        format!("mutation {{ ...f ...f }} fragment f on Mutation {{ {create} {{ name }} }}"),
+    ] {
+        let (message, code) = error(&mut client, &query);
+        assert!(code == "BAD_USER_INPUT" && message.contains("createParticipant twice"), "{message}");
+    }
+    assert_eq!(client.get("/count").text(), "0");
+    data(&mut client, &format!("mutation {{ {create} {{ id }} again: {create} {{ id }} }}"));
+    assert_eq!(client.get("/count").text(), "2");
+}
+
+#[test]
+fn what_all_requests_hold_is_bounded() {
+    let running = Running::start(&[("graphql_mib_max", "1")]);
+    let mut client = running.client();
+    let ids: Vec<_> = (0..30).map(|_| participant(&mut client, "x")).collect();
+    for (at, from) in ids.iter().enumerate() {
+        ids[at + 1..].iter().for_each(|to| drop(befriend(&mut client, *from, *to)));
+    }
+    let friends = "friends { to { id } }";
+    data(&mut client, &format!("{{ participant(id: 1) {{ {friends} }} }}"));
+    let (message, code) =
+        error(&mut client, &format!("{{ participant(id: 1) {{ friends {{ to {{ {friends} }} }} }} }}"));
+    assert!(code == "UNAVAILABLE" && message.contains("try again"), "{code} {message}");
+    data(&mut client, &format!("{{ participant(id: 1) {{ {friends} }} }}"));
+    let metrics = client.get("/metrics");
+    assert!(metrics.text().lines().any(|line| line == "newsfeed_graphql_held_bytes 0"), "all is given back");
 }
 
 #[test]

@@ -209,7 +209,8 @@ impl Turn<'_> {
                 }
             };
         }
-        if state.waiting == Waiting::Work && state.watches && self.is_gone(&mut state, context) {
+        let is_watched = matches!(state.waiting, Waiting::Work | Waiting::Events) && state.watches;
+        if is_watched && self.is_gone(&mut state, context) {
             return Step::Cut(None);
         }
         let due = match state.waiting {
@@ -217,7 +218,7 @@ impl Turn<'_> {
             _ if !is_sent => Some(state.since + self.limits.body_timeout),
             Waiting::Body => Some(state.since + self.limits.body_timeout),
             Waiting::Head => Some(state.since + self.limits.head_timeout),
-            Waiting::Answer => None,
+            Waiting::Answer | Waiting::Events => None,
         };
         // of one that has begun a head the rest is waited for, as of any other
         let in_grace = !self.knows_of_stop && state.waiting == Waiting::Head && state.received == 0;
@@ -226,13 +227,14 @@ impl Turn<'_> {
     }
 
     /// Whether the client of a request that is worked on has gone. One that has only closed its side may wait for its
-    /// answer, but not for ever; of one that sends more that is all that can be told.
+    /// answer, but not for ever, and not for events; of one that sends more that is all that can be told.
     fn is_gone(&self, state: &mut ConnectionState, context: &mut Context<'_>) -> bool {
         let mut byte = [0];
         let peeked = state.stream.poll_peek(context, &mut ReadBuf::new(&mut byte));
         match peeked {
             Poll::Pending => return false,
             Poll::Ready(Err(_)) => return true,
+            Poll::Ready(Ok(0)) if state.waiting == Waiting::Events => return true,
             Poll::Ready(Ok(0)) => state.ends_at = Some(Instant::now() + self.limits.body_timeout),
             Poll::Ready(Ok(_)) => {}
         }

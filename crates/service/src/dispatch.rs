@@ -183,7 +183,8 @@ pub(crate) fn outgoing(
     if handle.shared.state() == State::Stopping && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    handle.state().begin_answer(response.body().whole_bytes(), now);
+    let is_events = response.headers().get(header::CONTENT_TYPE).is_some_and(|of| of == "text/event-stream");
+    handle.state().begin_answer(response.body().whole_bytes(), is_events, now);
     response
 }
 

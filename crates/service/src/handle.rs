@@ -36,6 +36,8 @@ pub(crate) enum Waiting {
     Work,
     /// For the rest of an answer to be made.
     Answer,
+    /// The same of one that has no end: whoever has closed that side does not wait for it.
+    Events,
 }
 
 /// What becomes of a request whose body does not come.
@@ -155,12 +157,17 @@ impl ConnectionState {
         self.held.set(held_bytes)
     }
 
-    /// An answer goes to hyper, the bytes of a whole body with it; of another one they come.
-    pub(crate) fn begin_answer(&mut self, whole_bytes: Option<usize>, now: Instant) {
+    /// An answer goes to hyper, the bytes of a whole body with it; of another one they come, of events without end.
+    pub(crate) fn begin_answer(&mut self, whole_bytes: Option<usize>, is_events: bool, now: Instant) {
         self.has_served = true;
         self.request_bytes = 0;
         self.keep(whole_bytes.unwrap_or(0));
-        self.waiting = if whole_bytes.is_some() { Waiting::Head } else { Waiting::Answer };
+        self.waiting = match whole_bytes {
+            Some(_) => Waiting::Head,
+            None if is_events => Waiting::Events,
+            None => Waiting::Answer,
+        };
+        self.watches = true;
         self.since = now;
     }
 
@@ -179,7 +186,7 @@ impl ConnectionState {
 
     /// The answer whose pieces went to hyper has ended.
     pub(crate) fn end_answer(&mut self) {
-        if self.waiting == Waiting::Answer {
+        if matches!(self.waiting, Waiting::Answer | Waiting::Events) {
             (self.waiting, self.since) = (Waiting::Head, Instant::now());
         }
     }

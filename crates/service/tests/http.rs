@@ -35,11 +35,27 @@ impl HttpBody for Pieces {
     }
 }
 
+/// A body that neither has anything nor ends.
+struct Silence;
+
+impl http_body::Body for Silence {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        std::task::Poll::Pending
+    }
+}
+
 fn routes() -> Router {
     Router::new()
         .route("/echo", post(|body: Bytes| async move { body }))
         .route("/pieces", get(|| async { Body::new(Pieces(3)) }))
         .route("/endless", get(|| async { Body::new(Pieces(usize::MAX)) }))
+        .route("/events", get(|| async { ([("content-type", "text/event-stream")], Body::new(Silence)) }))
         .route("/megabyte", get(|| async { vec![b'x'; 1 << 20] }))
         .route("/uri", get(|uri: Uri| async move { uri.to_string() }))
         .route(
@@ -238,6 +254,27 @@ fn who_goes_away_before_the_answer_is_counted() {
     client.stream.shutdown(Shutdown::Write).unwrap();
     assert!(client.is_closed());
     assert_eq!(running.count("tidemark_connections_broken_total"), 2);
+    running.end();
+}
+
+/// With nothing to send it would not be noticed otherwise.
+#[test]
+fn who_goes_away_from_events_is_gone_at_once() {
+    let running = serve(Limits::default());
+    let mut client = Client::new(running.addr);
+    client.stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    client.send(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+    let mut head = [0; 15];
+    client.stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    client.stream.read_to_end(&mut Vec::new()).expect("the end of the connection");
+    // also one that had closed its side before the answer
+    let mut client = Client::new(running.addr);
+    client.stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    client.send(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    client.stream.read_to_end(&mut Vec::new()).expect("the end of the connection");
     running.end();
 }
 

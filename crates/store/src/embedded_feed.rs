@@ -22,7 +22,7 @@ use crate::engine::rows::Rows;
 use crate::engine::table::Tables;
 use crate::engine::{Engine, LOG_BYTES, Options, describe};
 use crate::error::StoreError;
-use crate::feeds::{Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, Post, PostId, check};
+use crate::feeds::{Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, NotedPage, Post, PostId, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::people::{Befriended, FRIENDS_MAX, Friend, Participant, People, check_name};
 
@@ -84,13 +84,17 @@ impl EmbeddedFeed {
     /// # Errors
     /// The directory cannot be used, or what is in it cannot be read.
     pub fn open(dir: &Path, durability: Durability) -> Result<Arc<Self>, StoreError> {
+        Self::open_with(dir, durability, TABLE_BYTES)
+    }
+
+    fn open_with(dir: &Path, durability: Durability, table_bytes: usize) -> Result<Arc<Self>, StoreError> {
         let mut store = Self::empty(durability);
         if durability != Durability::Memory {
             let options = Options {
                 durability,
                 waiting_max: WAITING_MAX,
                 is_refusing: false,
-                table_bytes: TABLE_BYTES,
+                table_bytes,
                 log_bytes_min: LOG_BYTES,
             };
             store.engine = Some(Engine::open(dir, options, store.tables.clone(), None)?);
@@ -295,15 +299,17 @@ impl Feeds for EmbeddedFeed {
         })
     }
 
-    fn undelivered(&self, limit: usize) -> Answer<'_, Vec<Arc<Post>>> {
+    fn undelivered(&self, after: Option<PostId>, limit: usize) -> Answer<'_, NotedPage> {
         let mut ids = Vec::new();
-        self.undelivered.each(|Undelivered(id)| ids.push(*id));
+        self.undelivered.each(|Undelivered(id)| ids.extend(Some(*id).filter(|id| Some(*id) > after)));
         ids.sort_unstable();
         ids.truncate(limit);
+        let next = ids.last().copied().filter(|_| ids.len() == limit);
         let posts = self.posts.clone();
         self.aside(move || {
             let view = posts.view();
-            ids.into_iter().map(|id| post(&view, id).map(Arc::new)).collect()
+            let posts: std::io::Result<_> = ids.into_iter().map(|id| post(&view, id).map(Arc::new)).collect();
+            Ok(NotedPage { posts: posts?, missing: 0, next })
         })
     }
 

@@ -243,6 +243,7 @@ impl Engine {
         let marker = MarkerFile::begin(&disk, Marker::new(manifest.store, next_log))?;
         rests.iter().for_each(|name| disk.remove(name));
         tables.ordered.iter().for_each(|table| table.begin_log(next_log, options.table_bytes));
+        tables.ordered.iter().for_each(|table| table.opened());
         let persisted = Persisted { log: next_log, end: End::default(), file: Arc::new(log.twin()?) };
         let snapshot_bytes = manifest.snapshot.map_or(0, |snapshot| snapshot.end.bytes);
         let shared = Arc::new(EngineState {

@@ -77,6 +77,17 @@ pub struct FeedPage {
     pub next: Option<PostId>,
 }
 
+/// Some of the posts that are noted as not delivered, from the oldest.
+#[derive(Debug, Clone, Default)]
+pub struct NotedPage {
+    /// The posts.
+    pub posts: Vec<Arc<Post>>,
+    /// Notes whose post is not there: it was never acknowledged, or a replica is behind.
+    pub missing: u64,
+    /// The last note, if there may be more behind it.
+    pub next: Option<PostId>,
+}
+
 /// Refuses texts that are too long.
 pub(crate) fn check(post: &Post) -> Result<(), StoreError> {
     let within = |what, text: &str, max: usize| match text.len() <= max {
@@ -101,8 +112,8 @@ pub trait Feeds: Send + Sync {
     /// Puts posts into the inbound feeds of their readers, and forgets that they were not delivered.
     fn deliver(&self, deliveries: Vec<Delivery>) -> Answer<'_, ()>;
 
-    /// Posts that are not delivered yet, at most so many, from the oldest.
-    fn undelivered(&self, limit: usize) -> Answer<'_, Vec<Arc<Post>>>;
+    /// Posts that are not delivered yet, of at most `limit` notes behind `after`, from the oldest.
+    fn undelivered(&self, after: Option<PostId>, limit: usize) -> Answer<'_, NotedPage>;
 
     /// What a participant has posted.
     fn outbound(&self, query: FeedQuery) -> Answer<'_, FeedPage>;

@@ -42,6 +42,49 @@ fn cassandra_has_feeds() {
     feed_roles::feeds(&|| CassandraFeeds::open(options.clone()).unwrap());
 }
 
+/// A note whose post is not there is counted, and hides none behind it.
+#[cfg(feature = "cassandra")]
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn cassandra_reads_past_notes_without_a_post() {
+    use tidemark_store::cassandra::{CassandraFeeds, Options};
+    use tidemark_store::feeds::{Feeds, Post, PostId};
+    let contact: Vec<String> = given("TIDEMARK_TEST_CASSANDRA").split(',').map(str::to_owned).collect();
+    let keyspace = fresh();
+    let options = Options { contact: contact.clone(), keyspace: keyspace.clone(), ..Options::default() };
+    let store = CassandraFeeds::open(options).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        for at_us in 1..=4 {
+            let id = PostId { at_us, server: 1 };
+            let post = Post { id, poster: 7, subject: "s".into(), story: "s".into() };
+            store.post_undelivered(post.into()).await.unwrap();
+        }
+        let session = scylla::client::session_builder::SessionBuilder::new()
+            .known_nodes(&contact)
+            .build()
+            .await
+            .unwrap();
+        // the first two are of no post any more
+        let before =
+            store.outbound(tidemark_store::feeds::FeedQuery { participant: 7, before: None, limit: 4 });
+        assert_eq!(before.await.unwrap().posts.len(), 4);
+        let rows = session
+            .query_unpaged(format!("SELECT occurred FROM {keyspace}.outbound WHERE participantid = 7"), ());
+        let rows = rows.await.unwrap().into_rows_result().unwrap();
+        let times: Vec<_> =
+            rows.rows::<(scylla::value::CqlTimeuuid,)>().unwrap().map(|row| row.unwrap().0).collect();
+        for time in &times[2..] {
+            let remove = format!("DELETE FROM {keyspace}.outbound WHERE participantid = 7 AND occurred = ?");
+            session.query_unpaged(remove, (time,)).await.unwrap();
+        }
+        let first = store.undelivered(None, 2).await.unwrap();
+        assert_eq!((first.posts.len(), first.missing), (0, 2));
+        let rest = store.undelivered(first.next, 3).await.unwrap();
+        assert_eq!((rest.posts.len(), rest.missing, rest.next), (2, 0, None));
+    });
+}
+
 /// Inbound feeds only, and by the table, whoever writes into it.
 #[cfg(feature = "cassandra")]
 #[test]

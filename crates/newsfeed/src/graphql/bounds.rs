@@ -1,52 +1,161 @@
-//! How large a query may be, and its answer.
+//! How large a query may be.
 //!
-//! A query is measured before anything else reads it: fragments that spread fragments make a short text a huge query.
+//! A query is measured before anything else reads it: fragments that spread fragments make a short text a huge query, and
+//! who checks it makes an error for each thing that is wrong, of each operation.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{HashMap, HashSet};
 
 use async_graphql::parser::parse_query;
-use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
-use async_graphql::{Context, Error, SelectionField, ServerError};
+use async_graphql::parser::types::{
+    DocumentOperations, ExecutableDocument, Field, OperationDefinition, OperationType, Selection,
+    SelectionSet,
+};
+use async_graphql::{Name, Positioned, ServerError};
+
+use super::introspection;
+use super::room::{BYTES_MAX, FIELD_BYTES};
 
 /// Longest text of a query, in bytes.
 pub(super) const QUERY_BYTES_MAX: usize = 32 * 1024;
-/// Most fields of a query, those of a fragment wherever it is spread; an introspection has some 300.
+/// Most fields and fragments of a query, those of a fragment wherever it is spread; an introspection has some 300.
 pub(super) const FIELDS_MAX: usize = 1_000;
 /// Most fields and fragments within each other; an introspection has 18.
 pub(super) const DEPTH_MAX: usize = 24;
-/// Most objects and lists in an answer.
-pub(super) const OBJECTS_MAX: usize = 10_000;
-/// Most bytes of an answer, about: texts count when they are read from a feed and where they stand in the answer.
-pub(super) const BYTES_MAX: usize = 8 * 1024 * 1024;
-/// What a field takes in an answer beside its name and its text.
-const FIELD_BYTES: usize = 32;
+/// Most variables of a query.
+const VARIABLES_MAX: usize = 100;
+/// Most arguments of a field: more than any field has.
+const ARGUMENTS_MAX: usize = 4;
+/// Longest name and type of a variable, in bytes.
+const NAME_BYTES_MAX: usize = 128;
 
-/// Reads a query that is within the bounds.
-pub(super) fn parsed(query: &str) -> Result<ExecutableDocument, ServerError> {
+/// A query that is within the bounds, with the one operation that is asked for.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) document: ExecutableDocument,
+    /// Most bytes of what it asks about the schema.
+    pub(super) introspected_bytes: usize,
+}
+
+fn refuse<T>(error: impl Into<String>) -> Result<T, ServerError> {
+    Err(ServerError::new(error, None))
+}
+
+/// Reads a query.
+pub(super) fn parsed(query: &str, operation: Option<&str>) -> Result<Parsed, ServerError> {
     if query.len() > QUERY_BYTES_MAX {
-        let error = format!("the query has {} bytes; at most {QUERY_BYTES_MAX} are taken", query.len());
-        return Err(ServerError::new(error, None));
+        return refuse(format!("the query has {} bytes; at most {QUERY_BYTES_MAX} are taken", query.len()));
     }
-    let document = parse_query(query)?;
+    let mut document = parse_query(query)?;
+    let others = only(&mut document.operations, operation)?;
     let mut measure = Measure { document: &document, fragments: HashMap::new() };
-    let operations = document.operations.iter().map(|(_, operation)| &operation.node.selection_set.node);
-    let fragments = document.fragments.values().map(|fragment| &fragment.node.selection_set.node);
-    let mut fields = 0;
-    for set in operations.chain(fragments) {
-        let Some(size) = measure.of(set, DEPTH_MAX) else {
-            let error = format!(
-                "the query has more than {DEPTH_MAX} levels of fields and fragments within each other"
-            );
-            return Err(ServerError::new(error, None));
-        };
-        fields = size.fields.max(fields);
+    let mut size = Size::default();
+    for (_, asked) in document.operations.iter() {
+        check_variables(&asked.node)?;
+        size = measure.of(&asked.node.selection_set.node, DEPTH_MAX)?;
+        if asked.node.ty == OperationType::Mutation {
+            check_keys(&document, &asked.node.selection_set.node, &mut HashSet::new())?;
+        }
     }
-    match fields > FIELDS_MAX {
-        true => Err(ServerError::new(format!("the query has more than {FIELDS_MAX} fields"), None)),
-        false => Ok(document),
+    // of others, what only they spread goes with them
+    let used: HashSet<Name> = measure.fragments.keys().map(Name::new).collect();
+    if others {
+        document.fragments.retain(|name, _| used.contains(name));
+    } else {
+        for fragment in document.fragments.values() {
+            let unused = measure.of(&fragment.node.selection_set.node, DEPTH_MAX)?;
+            size.fields = size.fields.max(unused.fields);
+        }
     }
+    if size.fields > FIELDS_MAX {
+        return refuse(format!("the query has more than {FIELDS_MAX} fields and fragments"));
+    }
+    if size.introspected_bytes > BYTES_MAX {
+        return refuse("the query asks for too much of the schema; ask for less, or in several requests");
+    }
+    Ok(Parsed { document, introspected_bytes: size.introspected_bytes })
+}
+
+/// Leaves the operation that is asked for; whether there were others.
+fn only(operations: &mut DocumentOperations, name: Option<&str>) -> Result<bool, ServerError> {
+    let DocumentOperations::Multiple(all) = operations else { return Ok(false) };
+    let others = all.len() > 1;
+    match name {
+        Some(name) if !all.contains_key(name) => {
+            return refuse(format!("operationName: the query has no operation {name:.50}"));
+        }
+        Some(name) => all.retain(|of, _| of == name),
+        None if others => return refuse("the query has several operations; operationName says which"),
+        None => (),
+    }
+    Ok(others)
+}
+
+fn check_variables(operation: &OperationDefinition) -> Result<(), ServerError> {
+    let variables = &operation.variable_definitions;
+    if variables.len() > VARIABLES_MAX {
+        return refuse(format!(
+            "the query has {} variables; at most {VARIABLES_MAX} are taken",
+            variables.len()
+        ));
+    }
+    for variable in variables {
+        check_name(&variable.node.name.node)?;
+        check_name(&variable.node.var_type.node.to_string())?;
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> Result<(), ServerError> {
+    match name.len() <= NAME_BYTES_MAX {
+        true => Ok(()),
+        false => refuse(format!(
+            "the query has a name of {} bytes, {name:.20}…; at most {NAME_BYTES_MAX} are taken",
+            name.len()
+        )),
+    }
+}
+
+fn check_field(field: &Field) -> Result<(), ServerError> {
+    if field.arguments.len() > ARGUMENTS_MAX {
+        let error =
+            format!("a field has {} arguments; at most {ARGUMENTS_MAX} are taken", field.arguments.len());
+        return refuse(error);
+    }
+    check_name(&field.name.node)?;
+    check_name(&field.response_key().node)?;
+    field.arguments.iter().try_for_each(|(name, _)| check_name(&name.node))
+}
+
+/// Refuses a mutation that would be carried out twice and answered once. Called on what is measured.
+fn check_keys<'a>(
+    document: &'a ExecutableDocument,
+    root: &'a SelectionSet,
+    keys: &mut HashSet<&'a str>,
+) -> Result<(), ServerError> {
+    for Positioned { node, pos } in &root.items {
+        match node {
+            Selection::Field(field) => {
+                let key = &field.node.response_key().node;
+                if !keys.insert(key) {
+                    let error = format!(
+                        "the mutation has {key} twice, which would be done twice and answered once; give each \
+                         another name, as in a: {}",
+                        field.node.name.node
+                    );
+                    return Err(ServerError::new(error, Some(*pos)));
+                }
+            }
+            Selection::InlineFragment(inline) => {
+                check_keys(document, &inline.node.selection_set.node, keys)?;
+            }
+            Selection::FragmentSpread(spread) => {
+                if let Some(fragment) = document.fragments.get(&spread.node.fragment_name.node) {
+                    check_keys(document, &fragment.node.selection_set.node, keys)?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How large a selection is with its fragments.
@@ -54,6 +163,10 @@ pub(super) fn parsed(query: &str) -> Result<ExecutableDocument, ServerError> {
 struct Size {
     fields: usize,
     levels: usize,
+    /// Most bytes of its answer, where it asks about the schema.
+    bytes: usize,
+    /// The same for those parts of it that do.
+    introspected_bytes: usize,
 }
 
 struct Measure<'a> {
@@ -63,35 +176,48 @@ struct Measure<'a> {
 }
 
 impl<'a> Measure<'a> {
-    /// The size of a selection, none if it has more levels or a fragment is within itself.
-    fn of(&mut self, set: &'a SelectionSet, levels_max: usize) -> Option<Size> {
+    /// The size of a selection; an error if it has more levels or a fragment is within itself.
+    fn of(&mut self, set: &'a SelectionSet, levels_max: usize) -> Result<Size, ServerError> {
+        let Some(levels_max) = levels_max.checked_sub(usize::from(!set.items.is_empty())) else {
+            return too_deep();
+        };
         let mut size = Size::default();
         for item in &set.items {
-            let below = match &item.node {
+            let mut below = match &item.node {
                 Selection::Field(field) => {
-                    size.fields = size.fields.saturating_add(1);
-                    self.of(&field.node.selection_set.node, levels_max.checked_sub(1)?)?
+                    check_field(&field.node)?;
+                    self.of(&field.node.selection_set.node, levels_max)?
                 }
-                Selection::InlineFragment(inline) => {
-                    self.of(&inline.node.selection_set.node, levels_max.checked_sub(1)?)?
-                }
+                Selection::InlineFragment(inline) => self.of(&inline.node.selection_set.node, levels_max)?,
                 Selection::FragmentSpread(spread) => {
-                    self.fragment(&spread.node.fragment_name.node, levels_max.checked_sub(1)?)?
+                    self.fragment(&spread.node.fragment_name.node, levels_max)?
                 }
             };
-            size.fields = size.fields.saturating_add(below.fields);
+            if let Selection::Field(field) = &item.node {
+                let name = field.node.name.node.as_str();
+                if introspection::ROOTS.contains(&name) {
+                    below.introspected_bytes = below.introspected_bytes.saturating_add(below.bytes);
+                }
+                let (most, text_bytes) = introspection::most(name);
+                let each = below.bytes.saturating_add(FIELD_BYTES);
+                let own = field.node.response_key().node.len() + FIELD_BYTES + text_bytes;
+                below.bytes = each.saturating_mul(most).saturating_add(own);
+            }
+            size.fields = size.fields.saturating_add(below.fields).saturating_add(1);
             size.levels = size.levels.max(below.levels + 1);
+            size.bytes = size.bytes.saturating_add(below.bytes);
+            size.introspected_bytes = size.introspected_bytes.saturating_add(below.introspected_bytes);
         }
-        (size.levels <= levels_max).then_some(size)
+        Ok(size)
     }
 
-    fn fragment(&mut self, name: &str, levels_max: usize) -> Option<Size> {
+    fn fragment(&mut self, name: &str, levels_max: usize) -> Result<Size, ServerError> {
         // one that is not there has a better error later
         let Some((name, fragment)) = self.document.fragments.get_key_value(name) else {
-            return Some(Size::default());
+            return Ok(Size::default());
         };
         let size = match self.fragments.get(name.as_str()) {
-            Some(measured) => (*measured)?,
+            Some(measured) => measured.map_or_else(too_deep, Ok)?,
             None => {
                 self.fragments.insert(name, None);
                 let size = self.of(&fragment.node.selection_set.node, levels_max)?;
@@ -99,50 +225,12 @@ impl<'a> Measure<'a> {
                 size
             }
         };
-        (size.levels <= levels_max).then_some(size)
+        if size.levels > levels_max { too_deep() } else { Ok(size) }
     }
 }
 
-/// What the answer to one request has so far.
-#[derive(Debug, Default)]
-pub(super) struct Room {
-    objects: AtomicUsize,
-    bytes: AtomicUsize,
-    exceeded: OnceLock<String>,
-}
-
-impl Room {
-    /// Takes room for as many objects with the fields that are asked for.
-    pub(super) fn objects(&self, context: &Context<'_>, count: usize) -> Result<(), Error> {
-        // the list itself is one, or it would be free where nothing is in it
-        let objects = self.objects.fetch_add(count.max(1), Ordering::Relaxed).saturating_add(count);
-        if objects > OBJECTS_MAX {
-            return self.exceeds(format!("{OBJECTS_MAX} objects"));
-        }
-        let field = context.field();
-        let name = |field: SelectionField<'_>| field.alias().unwrap_or(field.name()).len();
-        let each: usize = field.selection_set().map(|field| name(field) + FIELD_BYTES).sum();
-        self.bytes(count.saturating_mul(each + FIELD_BYTES))
-    }
-
-    /// Takes room for a text.
-    pub(super) fn bytes(&self, count: usize) -> Result<(), Error> {
-        match self.bytes.fetch_add(count, Ordering::Relaxed).saturating_add(count) > BYTES_MAX {
-            true => self.exceeds(format!("{} MiB", BYTES_MAX / (1024 * 1024))),
-            false => Ok(()),
-        }
-    }
-
-    fn exceeds(&self, bound: String) -> Result<(), Error> {
-        let say =
-            || format!("the answer has more than {bound}; ask for less: with limit, or in several requests");
-        Err(Error::new(self.exceeded.get_or_init(say)))
-    }
-
-    /// The error in place of an answer that is too large.
-    pub(super) fn exceeded(&self) -> Option<ServerError> {
-        self.exceeded.get().map(|error| ServerError::new(error, None))
-    }
+fn too_deep<T>() -> Result<T, ServerError> {
+    refuse(format!("the query has more than {DEPTH_MAX} levels of fields and fragments within each other"))
 }
 
 #[cfg(test)]
@@ -150,7 +238,7 @@ mod tests {
     use super::*;
 
     fn refused(query: &str) -> Option<String> {
-        parsed(query).err().map(|error| error.message)
+        parsed(query, None).err().map(|error| error.message)
     }
 
     fn nested(levels: usize) -> String {
@@ -198,5 +286,58 @@ mod tests {
             let _ = refused(&format!("query q($x: A = {value}) {{a}}"));
             let _ = refused(&format!("query q($x: {value}) {{a}}"));
         }
+    }
+
+    #[test]
+    fn what_makes_an_error_for_each_is_bounded() {
+        let of =
+            |query: &str, name| parsed(query, name).map(|parsed| parsed.document.operations.iter().count());
+        let ops: String = (0..500).map(|at| format!("query q{at} {{...f}} ")).collect();
+        let ops = format!("{ops} query z {{...g}} fragment f on Query {{a}} fragment g on Query {{a}}");
+        let one = parsed(&ops, Some("z")).unwrap();
+        assert_eq!((one.document.operations.iter().count(), one.document.fragments.len()), (1, 1));
+        assert!(of(&ops, None).unwrap_err().message.contains("operationName"));
+        assert!(of(&ops, Some("y")).unwrap_err().message.contains("no operation y"));
+        assert_eq!(of("query a {b}", None).unwrap(), 1);
+
+        let arguments = |count: usize| format!("{{a({})}}", "b: 1 ".repeat(count));
+        assert_eq!(refused(&arguments(ARGUMENTS_MAX)), None);
+        assert!(refused(&arguments(ARGUMENTS_MAX + 1)).unwrap().contains("arguments"));
+        let variables = |count: usize| format!("query q({}) {{a}}", "$a: Int ".repeat(count));
+        assert_eq!(refused(&variables(VARIABLES_MAX)), None);
+        assert!(refused(&variables(VARIABLES_MAX + 1)).unwrap().contains("variables"));
+        let (fits, long) = ("a".repeat(NAME_BYTES_MAX), "a".repeat(NAME_BYTES_MAX + 1));
+        for query in ["{N}", "{a(N: 1)}", "{N: a}", "query q($N: Int) {a}", "query q($a: N) {a}"] {
+            assert_eq!(refused(&query.replace('N', &fits)), None);
+            assert!(refused(&query.replace('N', &long)).unwrap().contains("name"), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_mutation_has_no_key_twice() {
+        for query in ["{a a}", "{a ...{a}}", "{a: b b: a a: b}", "{...f ...f} fragment f on Mutation {a}"] {
+            assert!(refused(&format!("mutation {query}")).unwrap().contains("twice"), "{query}");
+            assert_eq!(refused(query), None, "nothing is done twice");
+        }
+        assert_eq!(refused("mutation {a {b b} c: a {b}}"), None);
+    }
+
+    #[test]
+    fn an_introspection_is_bounded() {
+        let nested = |levels: usize, field: &str| {
+            let open = "fields{type{ofType{".repeat(levels);
+            format!("{{__schema{{types{{{open}{field}{}}}}}}}", "}}}".repeat(levels))
+        };
+        assert_eq!(refused(&nested(2, "name")), None);
+        assert!(refused(&nested(5, "name")).unwrap().contains("schema"));
+        assert!(refused(&nested(2, &"description ".repeat(20))).unwrap().contains("schema"));
+        assert_eq!(refused("{a{fields{types{fields{types{fields{name}}}}}}}"), None, "no introspection");
+    }
+
+    #[test]
+    fn fragments_of_nothing_count() {
+        let chain: String =
+            (0..20).map(|at| format!("fragment f{at} on A {{...f{n} ...f{n}}}", n = at + 1)).collect();
+        assert!(refused(&format!("{{...f0}} {chain}")).unwrap().contains("fields"));
     }
 }

@@ -12,7 +12,7 @@ use tidemark_store::people::Friend as Friendship;
 use tidemark_store::search::POSTERS_MAX;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
-use super::bounds::Room;
+use super::room::Room;
 use crate::app::App;
 use crate::ids::{cursor_of, day_of, id_of};
 use crate::input::{LIST_MAX, NewParticipant, NewPost, friendship_of, link_id};
@@ -39,8 +39,8 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn of(app: Arc<App>) -> Self {
-        Asked { app, room: Room::default(), access: Semaphore::new(AT_ONCE), names: Mutex::default() }
+    pub(super) fn of(app: Arc<App>, room: Room) -> Self {
+        Asked { app, room, access: Semaphore::new(AT_ONCE), names: Mutex::default() }
     }
 
     /// Leave to access a store; none is ever refused, since nobody closes it.
@@ -314,7 +314,7 @@ async fn posts(
 
 /// A text of an answer.
 fn text(context: &Context<'_>, text: &str) -> Result<String, Error> {
-    asked(context).room.bytes(text.len())?;
+    asked(context).room.text(text)?;
     Ok(text.to_owned())
 }
 
@@ -375,8 +375,11 @@ impl Outbound {
     }
 
     /// The day (UTC) on which the server took it; what was sent, in the answer to a new post.
-    async fn occurred(&self) -> String {
-        self.occurred.clone().unwrap_or_else(|| day_of(self.post.id.at_us))
+    async fn occurred(&self, context: &Context<'_>) -> Result<String, Error> {
+        match &self.occurred {
+            Some(sent) => text(context, sent),
+            None => Ok(day_of(self.post.id.at_us)),
+        }
     }
 
     async fn subject(&self, context: &Context<'_>) -> Result<String, Error> {

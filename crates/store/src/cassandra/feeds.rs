@@ -47,7 +47,7 @@ use super::timeuuid::{AT_US_END, least, timeuuid};
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::feeds::{Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, Post, PostId, check};
+use crate::feeds::{Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, NotedPage, Post, PostId, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::remote::Writes;
 use link::FeedLink;
@@ -253,11 +253,14 @@ impl Feeds for CassandraFeeds {
         })
     }
 
-    fn undelivered(&self, limit: usize) -> Answer<'_, Vec<Arc<Post>>> {
+    fn undelivered(&self, after: Option<PostId>, limit: usize) -> Answer<'_, NotedPage> {
         let link = self.link.now();
         Answer::boxed(async move {
-            let notes = read::notes(&link, limit).await?;
-            read::noted(&link, notes).await
+            let notes = read::notes(&link, after, limit).await?;
+            let next = notes.last().map(|(id, _)| *id).filter(|_| notes.len() == limit);
+            let count = notes.len();
+            let posts = read::noted(&link, notes).await?;
+            Ok(NotedPage { missing: (count - posts.len()) as u64, posts, next })
         })
     }
 

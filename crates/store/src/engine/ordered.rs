@@ -25,9 +25,9 @@ pub(crate) mod run;
 
 use std::io;
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -46,6 +46,8 @@ use super::table::{OrderedTable, Table};
 const TABLE_CHUNK: usize = 1024;
 /// So many neighbouring runs of a level become one of the next.
 const MERGED_RUNS: usize = 8;
+/// So far the time of merges may be ahead of what the newest row tells, microseconds.
+const AHEAD_US: u64 = 24 * 3600 * 1_000_000;
 
 /// A row of a table in order.
 pub(crate) trait OrderedRow: Sized + 'static {
@@ -63,7 +65,8 @@ pub(crate) trait OrderedRow: Sized + 'static {
 
     /// The row that key and value make.
     fn of(key: Self::Key, value: Bytes) -> Self;
-    /// Whether files that are written anew keep it; `now_us` is in microseconds since 1970.
+    /// Whether files that are written anew keep it; `now_us` is in microseconds since 1970, as
+    /// [`locality`](Key::locality) is where rows are not kept for ever.
     fn is_kept(_key: &Self::Key, _now_us: u64) -> bool {
         true
     }
@@ -106,12 +109,31 @@ pub(crate) struct Ordered<R: OrderedRow> {
     view: RwLock<View<R::Key>>,
     /// Written, and not in the manifest yet.
     flushed: Mutex<Option<Arc<Run<R::Key>>>>,
+    opened: OnceLock<Opened>,
+}
+
+/// When a table was opened: by its newest row, or by the clock where there was none.
+struct Opened {
+    at_us: u64,
+    at: Instant,
+}
+
+impl Opened {
+    /// The time at which it is decided what goes for good: a clock that is wrong for a while destroys nothing.
+    fn now_us(&self, clock_us: u64) -> u64 {
+        let since_us = self.at.elapsed().as_micros() as u64;
+        clock_us.min(self.at_us.saturating_add(since_us).saturating_add(AHEAD_US))
+    }
+}
+
+fn clock_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64)
 }
 
 impl<R: OrderedRow> Default for Ordered<R> {
     fn default() -> Self {
         let view = View { tables: Vec::new(), runs: Vec::new() };
-        Ordered { view: RwLock::new(view), flushed: Mutex::new(None) }
+        Ordered { view: RwLock::new(view), flushed: Mutex::new(None), opened: OnceLock::new() }
     }
 }
 
@@ -264,6 +286,11 @@ impl<R: OrderedRow> OrderedTable for Ordered<R> {
         tables.push(Arc::new(Logged { log, table: RwLock::new(MemTable::with_room(room)) }));
     }
 
+    fn opened(&self) {
+        let at_us = self.view().latest_time().unwrap_or_else(clock_us);
+        let _ = self.opened.set(Opened { at_us, at: Instant::now() });
+    }
+
     fn flush(&self, shared: &EngineState, log: u64) -> io::Result<Option<RunLine>> {
         let Some(full) = self.view.read().tables.first().filter(|full| full.log == log).cloned() else {
             return Ok(None);
@@ -300,7 +327,7 @@ impl<R: OrderedRow> OrderedTable for Ordered<R> {
         let Some(old) = mergeable(&self.view.read().runs) else { return Ok(true) };
         let (store, id) = shared.next_run();
         let mut writer = RunWriter::create(&shared.disk, store, id)?;
-        let now_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
+        let now_us = self.opened.get().map_or_else(clock_us, |opened| opened.now_us(clock_us()));
         let whole =
             |old: &Levelled<R::Key>| Box::new(old.run.from(Bound::Unbounded)) as Source<'_, R::Key, Bytes>;
         for (number, entry) in Merge::new(old.iter().map(whole).collect()).enumerate() {

@@ -96,6 +96,9 @@ pub(crate) trait OrderedTable: Table {
     /// From now on entries are those of this log.
     fn begin_log(&self, log: u64, room: usize);
 
+    /// All that was there before is there.
+    fn opened(&self);
+
     /// Writes the entries of a log, the oldest that is in memory, as a sorted file, if there are any.
     fn flush(&self, shared: &EngineState, log: u64) -> io::Result<Option<RunLine>>;
 

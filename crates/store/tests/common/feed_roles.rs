@@ -169,20 +169,32 @@ fn what_is_not_delivered_is_known_after_a_restart(open: &dyn Fn() -> Arc<dyn Fee
     wait(store.deliver(posts[10..].iter().map(delivery).collect())).unwrap();
     drop(store);
     let store = open();
-    assert_eq!(wait(store.undelivered(100)).unwrap(), posts[..10]);
-    assert_eq!(wait(store.undelivered(3)).unwrap(), posts[..3]);
+    let noted = |store: &dyn Feeds, after, limit| wait(store.undelivered(after, limit)).unwrap();
+    assert_eq!(noted(&*store, None, 100).posts, posts[..10]);
+    // page by page
+    let (mut pages, mut after) = (Vec::new(), None);
+    loop {
+        let page = noted(&*store, after, 4);
+        assert!(page.missing == 0 && page.posts.len() <= 4);
+        pages.extend(page.posts);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(pages, posts[..10]);
     // what was delivered before is delivered once more
     wait(store.deliver(posts.iter().map(delivery).collect())).unwrap();
-    assert_eq!(wait(store.undelivered(100)).unwrap(), []);
+    assert_eq!(noted(&*store, None, 100).posts, []);
     let newest: Vec<_> = posts.iter().rev().cloned().collect();
     assert_eq!(inbound(&*store, 62, 100), newest);
     assert_eq!(inbound(&*store, 63, 100), newest);
     // noted late, after it was delivered: it is delivered again
     wait(store.post_undelivered(posts[0].clone())).unwrap();
-    for post in wait(store.undelivered(100)).unwrap() {
+    for post in noted(&*store, None, 100).posts {
         wait(store.deliver(vec![delivery(&post)])).unwrap();
     }
-    assert_eq!(wait(store.undelivered(100)).unwrap(), []);
+    assert_eq!(noted(&*store, None, 100).posts, []);
 }
 
 /// Of all that the checks before this one have posted.

@@ -28,7 +28,7 @@ pub(super) struct FeedLink {
     /// Notes that a post is not delivered.
     pub(super) note: PreparedStatement,
     pub(super) remove_note: PreparedStatement,
-    /// The notes of a part, the oldest first.
+    /// The notes of a part behind one, the oldest first.
     pub(super) notes: PreparedStatement,
     pub(super) one_outbound: PreparedStatement,
     pub(super) outbound: PreparedStatement,
@@ -68,8 +68,9 @@ impl FeedLink {
         );
         let remove_note =
             format!("DELETE FROM {keyspace}.undelivered USING TIMESTAMP ? WHERE part = ? AND occurred = ?");
-        let notes =
-            format!("SELECT occurred, participantid FROM {keyspace}.undelivered WHERE part = ? LIMIT ?");
+        let notes = format!(
+            "SELECT occurred, participantid FROM {keyspace}.undelivered WHERE part = ? AND occurred > ? LIMIT ?"
+        );
         let one_outbound = format!(
             "SELECT occurred, participantid, subject, story FROM {keyspace}.outbound \
              WHERE participantid = ? AND occurred = ?"

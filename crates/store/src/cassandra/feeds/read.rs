@@ -9,7 +9,7 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::value::CqlTimeuuid;
 
 use super::super::read::{PAGE_ATTEMPTS, each_page, parts};
-use super::super::timeuuid::{greatest, id, timeuuid};
+use super::super::timeuuid::{greatest, id, least, timeuuid};
 use super::link::FeedLink;
 use super::{AT_ONCE, NOTE_PARTS};
 use crate::error::StoreError;
@@ -54,12 +54,17 @@ pub(super) async fn page(
     Ok(page)
 }
 
-/// Ids and posters of posts that are not delivered, from the oldest, at most so many.
-pub(super) async fn notes(link: &FeedLink, limit: usize) -> Result<Vec<(PostId, i64)>, StoreError> {
+/// Ids and posters of posts that are not delivered, from the oldest behind `after`, at most so many.
+pub(super) async fn notes(
+    link: &FeedLink,
+    after: Option<PostId>,
+    limit: usize,
+) -> Result<Vec<(PostId, i64)>, StoreError> {
+    let after = after.and_then(timeuuid).unwrap_or_else(least);
     let wanted = i32::try_from(limit).unwrap_or(i32::MAX);
     let of_part = async |part: i32| {
         let mut notes = Vec::new();
-        each_page(&link.session, &link.notes, (part, wanted), 1, |rows| {
+        each_page(&link.session, &link.notes, (part, after, wanted), 1, |rows| {
             for row in rows.rows::<(CqlTimeuuid, i64)>().map_err(StoreError::no_answer)? {
                 let (occurred, poster) = row.map_err(StoreError::no_answer)?;
                 notes.extend(id(occurred).map(|id| (id, poster)));
@@ -75,7 +80,7 @@ pub(super) async fn notes(link: &FeedLink, limit: usize) -> Result<Vec<(PostId, 
     Ok(notes)
 }
 
-/// The posts that notes are of. What is not there was never acknowledged.
+/// The posts that notes are of, as far as they are there.
 pub(super) async fn noted(link: &FeedLink, notes: Vec<(PostId, i64)>) -> Result<Vec<Arc<Post>>, StoreError> {
     let reading = notes.into_iter().map(|(id, poster)| one(link, id, poster));
     let found: Vec<Option<Post>> = stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
