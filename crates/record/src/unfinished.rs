@@ -41,19 +41,10 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     writer.threads(threads);
     let anchor = anchor_s.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
     let anchor = anchor.map(|since| std::time::UNIX_EPOCH + since);
-    let told = dir.join(files::OPERATIONS_TOLD);
-    match anchor {
-        Some(anchor) => {
-            writer.anchor(anchor);
-            manifest.notes.extend(take_operations(dir, anchor)?.iter().flat_map(Told::notes));
-        }
-        // before the run began there is nothing that it is about
-        None => match fs::remove_file(&told) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(io_error("remove", &told)(error));
-            }
-            _ => {}
-        },
+    // before the run began there is nothing that operations are about
+    if let Some(anchor) = anchor {
+        writer.anchor(anchor);
+        manifest.notes.extend(take_operations(dir, anchor)?.iter().flat_map(Told::notes));
     }
     let mut end_us = 0;
     journal::entries(&journal, |entry| match entry {
@@ -84,10 +75,14 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         fs::rename(&from, &to).map_err(io_error("write", &to))?;
     }
     remove(&rebuilt)?;
+    let told = dir.join(files::OPERATIONS_TOLD);
     for path in [journal_path, begun_path] {
         fs::remove_file(&path).map_err(io_error("remove", &path))?;
     }
-    Ok(())
+    match fs::remove_file(&told) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", &told)(error)),
+        _ => Ok(()),
+    }
 }
 
 fn verdict(manifest: &Manifest, stopped: bool, end_us: u64) -> Verdict {

@@ -72,7 +72,8 @@ impl LogLines {
             }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_start_matches('\u{feff}').trim();
-            if text.is_empty() {
+            // a process begins and ends
+            if text.is_empty() || text.starts_with("#began ") || text == "#ended" {
                 continue;
             }
             if let Some(count) = text.strip_prefix("#dropped ").and_then(|count| count.parse::<u64>().ok()) {
@@ -227,7 +228,7 @@ mod tests {
             assert!(error.contains(reason), "{text}: {error}");
         }
         let log =
-            LogLines::read(&b"x\n\n2014|1|3|0|33|Outbound|post|1\n\xff|\n"[..], Months::FromZero).unwrap();
+            LogLines::read(&b"x\n#began file\n2014|1|3|0|33|Outbound|post|1\n\xff|\n#ended\n"[..], Months::FromZero).unwrap();
         assert_eq!((log.len(), log.skipped, log.reasons[0].0, log.reasons[1].0), (1, 2, 1, 4));
     }
 
