@@ -87,11 +87,7 @@ mod topic {
             Topic { ends: ends_of_events(&options), options }
         }
 
-        pub fn gather(
-            &self,
-            run_dir: &Path,
-            zero: SystemTime,
-        ) -> Result<(Told, Vec<String>), RecordError> {
+        pub fn gather(&self, run_dir: &Path, zero: SystemTime) -> Result<(Told, Vec<String>), RecordError> {
             let mut told = ToldOperations::create(run_dir, zero)?;
             // what it could not tell to Kafka
             told.file(run_dir)?;

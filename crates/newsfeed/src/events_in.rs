@@ -49,7 +49,8 @@ impl EventsIn {
     pub(crate) fn open(&self, file: Option<&Path>) -> Result<Option<Arc<OperationLog>>, StartError> {
         let begin = |place| {
             let account = file.map(|path| {
-                Account::begin(path, place).map_err(|error| format!("cannot write {}: {error}", path.display()))
+                Account::begin(path, place)
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))
             });
             account.transpose()
         };

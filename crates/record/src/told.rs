@@ -106,7 +106,12 @@ impl ToldOperations {
     pub fn create(run_dir: &Path, zero: SystemTime) -> Result<Self, RecordError> {
         let since_1970 = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let zero_us = u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX);
-        Ok(ToldOperations { writer: OperationsWriter::create(run_dir)?, zero_us, told: Told::default(), open: 0 })
+        Ok(ToldOperations {
+            writer: OperationsWriter::create(run_dir)?,
+            zero_us,
+            told: Told::default(),
+            open: 0,
+        })
     }
 
     /// Takes a line, without its end. What was over before the run began and what is no operation is left out and counted.
@@ -232,7 +237,10 @@ mod tests {
         fs::write(dir.path().join(OPERATIONS), "PAR").unwrap();
         let told = take_operations(dir.path(), zero).unwrap().unwrap();
         // the long line is read in three pieces
-        assert_eq!(told, Told { operations: 3, missing: 7, unreadable: 7, before: 1, killed: 2, elsewhere: 0 });
+        assert_eq!(
+            told,
+            Told { operations: 3, missing: 7, unreadable: 7, before: 1, killed: 2, elsewhere: 0 }
+        );
         assert_eq!(told.notes().len(), 4);
         assert!(told.notes()[2].contains("(2 times)"));
         assert_eq!(Told { operations: 3, ..Told::default() }.notes(), Vec::<String>::new());

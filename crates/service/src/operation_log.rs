@@ -85,8 +85,9 @@ impl OperationLog {
     ) -> std::io::Result<Arc<Self>> {
         let shared = Arc::new(Shared::new(kinds, HELD_MAX));
         let writing = shared.clone();
-        let writer =
-            std::thread::Builder::new().name("operations".into()).spawn(move || writing.write_to(log, account.as_ref()))?;
+        let writer = std::thread::Builder::new()
+            .name("operations".into())
+            .spawn(move || writing.write_to(log, account.as_ref()))?;
         Ok(Arc::new(OperationLog { shared, writer: Mutex::new(Some(writer)) }))
     }
 

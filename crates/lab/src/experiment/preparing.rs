@@ -116,7 +116,8 @@ impl Experiment {
         if let Some(part) = self.prepare_data(&mut system, progress)? {
             record.writer.add_to_ledger(&part, 0).map_err(written)?;
         }
-        let environment = Environment { monitor, recipe, synced_before, system, operations, stores, _disks: disks };
+        let environment =
+            Environment { monitor, recipe, synced_before, system, operations, stores, _disks: disks };
         Ok(Prepared { targets, injectors, ready, environment })
     }
 
