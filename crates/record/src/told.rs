@@ -42,7 +42,8 @@ impl Told {
     pub fn notes(&self) -> Vec<String> {
         let missing = (self.missing > 0).then(|| {
             format!(
-                "{} of the system's own operations are missing in {OPERATIONS}: more were done than could be logged",
+                "{} of the system's own operations are missing in {OPERATIONS}: more were done than could be \
+                 logged, or what they are logged in did not take them in time",
                 self.missing
             )
         });

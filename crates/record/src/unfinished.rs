@@ -224,6 +224,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_in_operations_is_known_until_the_run_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = RunWriter::create(dir.path(), &[], "").unwrap();
+        writer.anchor(std::time::UNIX_EPOCH);
+        let manifest = Manifest::new("x", Vec::new(), summarize(writer.totals(), dir.path()));
+        writer.begun(&manifest).unwrap();
+        let told = dir.path().join(files::OPERATIONS_TOLD);
+        fs::write(&told, "#began file\n5,A,store,7,200\n#dropped 3\n#ended\n").unwrap();
+        // it is killed when the operations are there, and before its manifest is
+        assert_eq!(take_operations(dir.path(), std::time::UNIX_EPOCH).unwrap().unwrap().missing, 3);
+        drop(writer);
+        let run = Run::open(dir.path()).unwrap();
+        let notes: Vec<_> = crate::notes_on_operations(&run.manifest.notes).collect();
+        assert!(notes.len() == 1 && notes[0].starts_with("3 of"), "{notes:?}");
+        assert!(!told.exists() && dir.path().join(files::OPERATIONS).exists());
+    }
+
+    #[test]
     fn a_journal_torn_anywhere_gives_what_was_whole_before() {
         let dir = tempfile::tempdir().unwrap();
         drop(begun(dir.path()).0);

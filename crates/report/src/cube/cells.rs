@@ -176,8 +176,11 @@ impl Span {
         let finest_s = asked().filter_map(width).min().unwrap_or(i64::MAX);
         let has_date = asked().any(|dimension| dimension == Dimension::Date);
         let step_us = finest_s.min(if has_date { 60 } else { i64::MAX }).saturating_mul(SECOND_US);
-        if length_us > LENGTH_MAX_US || (!filters.is_empty() && length_us / step_us > STEPS_MAX) {
-            let hours = length_us / (60 * MINUTE_US);
+        let hours = length_us / (60 * MINUTE_US);
+        if length_us > LENGTH_MAX_US {
+            return Err(CubeError::Query(format!("{hours} hours are more than a hundred years")));
+        }
+        if !filters.is_empty() && length_us / step_us > STEPS_MAX {
             return Err(CubeError::Query(format!(
                 "{hours} hours are too long to filter by second or minute; filter by hour"
             )));

@@ -184,6 +184,9 @@ fn far_apart_lines_are_neither_slow_nor_large() {
     assert_eq!(cube.rows[0].measured.throughput_per_s, 2.0 / 283_823_999.0);
     let error = Cube::of(&[log(text)], &query(&[Dimension::Entity], &["second>5"])).unwrap_err().to_string();
     assert!(error.contains("line 1 (1970-01-01 00:00)") && error.contains("line 2 (1978-12-30"), "{error}");
+    let text = "1000000,a,b,1,200\n99999999999999999,a,b,1,200\n2000000,a,b,1,200\n";
+    let error = Cube::of(&[log(text)], &query(&[Dimension::Entity], &[])).unwrap_err().to_string();
+    assert!(error.contains("to line 2 (5138-11-16") && error.contains("a hundred years"), "{error}");
 }
 
 #[test]

@@ -189,11 +189,11 @@ fn consumer(options: &Options) -> Result<BaseConsumer<Quiet>, StoreError> {
     BaseConsumer::from_config_and_context(&config, Quiet).map_err(failed)
 }
 
-/// The first and the next offset of each partition; nothing where there is no such topic.
-fn watermarks(
-    consumer: &BaseConsumer<Quiet>,
-    options: &Options,
-) -> Result<Option<BTreeMap<i32, (i64, i64)>>, StoreError> {
+/// By partition, the offsets of the first message and of the next that will be in it.
+type Watermarks = BTreeMap<i32, (i64, i64)>;
+
+/// Those of the topic; nothing where there is no such topic.
+fn watermarks(consumer: &BaseConsumer<Quiet>, options: &Options) -> Result<Option<Watermarks>, StoreError> {
     // all of them: asking for one would make it
     let metadata = consumer.fetch_metadata(None, options.timeout).map_err(failed)?;
     let found = metadata.topics().iter().find(|topic| topic.name() == options.topic);
