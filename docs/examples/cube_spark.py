@@ -19,6 +19,7 @@ spark = (
 )
 spark.sparkContext.setLogLevel("ERROR")
 operations = spark.read.parquet(f"{folder}/*/operations.parquet")
+reached_us = f.when(f.col("status") < 400, f.col("duration_us").cast("double")).otherwise(float("inf"))
 cube = (
     operations.withColumn("run", f.element_at(f.split(f.col("_metadata.file_path"), "/"), -2))
     .groupBy("entity", "operation")
@@ -26,7 +27,8 @@ cube = (
         f.countDistinct("run").alias("runs"),
         f.count("*").alias("count"),
         f.sum((f.col("status") >= 400).cast("int")).alias("errors"),
-        (f.percentile_approx("duration_us", 0.95, 10_000) / 1000).alias("p95_ms"),
+        # what failed is slower than every bound
+        (f.percentile_approx(reached_us, 0.95, 10_000) / 1000).alias("p95_ms"),
     )
     .orderBy("entity", "operation")
 )

@@ -292,7 +292,7 @@ function operationsOf(seconds, from, freeze, offered, failing, manifest) {
     }
     const count = series.per_s.slice(from).reduce((sum, value) => sum + value, 0);
     const figures = (factor, errors) => ({
-      count, errors, per_s: count / Math.max(1, seconds - from), mean_us: us * 1.3 * factor, median_us: Math.round(us * 1.07 * factor), p95_us: Math.round(us * 2.8 * factor), p99_us: Math.round(us * 5 * factor),
+      count, errors, per_s: count / Math.max(1, seconds - from), mean_us: errors > 0 ? null : us * 1.3 * factor, median_us: Math.round(us * 1.07 * factor), p95_us: Math.round(us * 2.8 * factor), p99_us: Math.round(us * 5 * factor),
     });
     const seen = manifest.labels.includes(entity);
     return { entity, operation, measured: figures(1, failing !== 'none' && operation === 'store' ? 3 : 0), driver: seen ? figures(1.4, 0) : null, ...series };

@@ -16,6 +16,10 @@ test('what the Rust side writes is read as it stands', () => {
   expect(login?.measured).toMatchObject({ count: 30, errors: 1, per_s: 10 });
   expect(login?.driver?.count).toBeGreaterThan(10);
   expect(login?.p95_us.at(-1)).toBeNull();
+  // one of thirty failed: a tenth of its second, and more than a hundredth of all
+  expect(login?.p95_us[1]).toBeNull();
+  expect(login?.measured).toMatchObject({ mean_us: null, p99_us: null });
+  expect(login?.measured.p95_us).toBeGreaterThan(1000);
   expect(session?.driver).toBeNull();
   expect(run.operations_left_out).toBe(0);
 });
@@ -23,7 +27,7 @@ test('what the Rust side writes is read as it stands', () => {
 test('a run of before has none, and what is missing becomes empty', () => {
   expect(readRun('{}').operations).toEqual([]);
   const [bare] = readRun('{"seconds":[0,1],"operations":[{}]}').operations;
-  expect(bare).toMatchObject({ entity: '', measured: { count: 0, p95_us: 0 }, driver: null, p99_us: [null, null] });
+  expect(bare).toMatchObject({ entity: '', measured: { count: 0, p95_us: null }, driver: null, p99_us: [null, null] });
 });
 
 test('of many operations the most frequent are shown, in colours of their own', () => {

@@ -12,8 +12,8 @@ export const MEASURES = [['p95_us', 'p95'], ['p99_us', 'p99'], ['median_us', 'Me
 export type Measure = (typeof MEASURES)[number][0];
 
 export const NOTES: Record<Measure, string> = {
-  p95_us: '95th percentile of the duration, logarithmic', p99_us: '99th percentile of the duration, logarithmic',
-  median_us: 'median of the duration, logarithmic', per_s: 'operations per second',
+  p95_us: '95th percentile of the duration, a gap where more than 5\u00a0% failed, logarithmic', p99_us: '99th percentile of the duration, a gap where more than 1\u00a0% failed, logarithmic',
+  median_us: 'median of the duration, a gap where half failed, logarithmic', per_s: 'operations per second',
 };
 
 export const nameOf = (it: { entity: string; operation: string }): string => `${it.entity} ${it.operation}`;

@@ -14,6 +14,10 @@ const leftOut = (kinds: number): Child => kinds > 0 && el('p', { class: 'note' }
 
 const failed = (errors: number): Child => (errors > 0 ? el('span', { class: 'bad-text' }, count(errors)) : '0');
 
+const time = (us: number | null): Child => (us === null ? el('span', { title: 'not reached' }, NOTHING) : duration(us));
+
+const UNREACHED = `${NOTHING} is not reached: so many failed, and a failed operation is slower than every bound.`;
+
 export function operationsPart(run: RunPage, line: Timeline): Child {
   const { operations } = run;
   let measure: Measure = 'p95_us';
@@ -38,13 +42,13 @@ export function operationsPart(run: RunPage, line: Timeline): Child {
     ...['Count', 'Errors', 'Rate', 'Mean', 'Median', 'p95', 'p99'].map((name) => ({ name, number: true })),
   ];
   return [
-    el('p', { class: 'lead' }, 'What the system itself says that it did. Every figure is of all single operations, failed ones too.'),
+    el('p', { class: 'lead' }, 'What the system itself says that it did. Every figure is of all single operations; a failed one is slower than every bound.'),
     place,
     table('Operations', columns, rows.map(({ by, of, ...it }) => [
       nameOf(it), ...(beside ? [by] : []),
-      count(of.count), failed(of.errors), rate(of.per_s), duration(of.mean_us), duration(of.median_us), duration(of.p95_us), duration(of.p99_us),
+      count(of.count), failed(of.errors), rate(of.per_s), time(of.mean_us), time(of.median_us), time(of.p95_us), time(of.p99_us),
     ]), 'labels'),
-    el('p', { class: 'note' }, `Of the measured window.${beside ? ' The driver’s times are response times, from when a request was due; a failed one counts with the time until it failed, so that p95 and p99 are not those of Latency.' : ''}`),
+    el('p', { class: 'note' }, `Of the measured window.${beside ? ' The driver’s times are response times, from when a request was due.' : ''}${rows.some(({ of }) => of.errors > 0) ? ` ${UNREACHED}` : ''}`),
     leftOut(run.operations_left_out),
   ];
 }
@@ -54,7 +58,7 @@ export function comparedOperations(it: ComparedOperations, variants: readonly st
   const place = el('div');
   const line = timeline({ seconds: it.seconds, bin_s: it.bin_s, events: [], manifest: { phases: [], summary: { faults: [] } } });
   const chart = (kind: ComparedKind) => timeChart(line, {
-    title: nameOf(kind), note: 'p95 of the duration, since the measured window began; all rounds together; logarithmic',
+    title: nameOf(kind), note: 'p95 of the duration, since the measured window began; all rounds together; a gap where more than 5 % failed; logarithmic',
     lines: variants.map((label, index): Line => ({ label, values: kind.p95_us[index] ?? [], colour: colours[index] ?? 'c0' })),
     format: duration, tick: tick.duration, log: true, controls: select,
   });
@@ -68,10 +72,12 @@ export function comparedOperations(it: ComparedOperations, variants: readonly st
   const [first] = it.kinds;
   if (!first) return null;
   place.append(chart(first));
-  const cell = (of: OperationFigures | null, show: (it: OperationFigures) => string): Child =>
+  const cell = (of: OperationFigures | null, show: (it: OperationFigures) => Child): Child =>
     (of ? show(of) : el('span', { title: 'none of these' }, NOTHING));
-  const measures: [string, (of: OperationFigures) => string][] = [
-    ['Rate', (of) => rate(of.per_s)], ['Median', (of) => duration(of.median_us)], ['p95', (of) => duration(of.p95_us)],
+  const hasErrors = it.kinds.some((kind) => kind.variants.some((of) => of !== null && of.errors > 0));
+  const measures: [string, (of: OperationFigures) => Child][] = [
+    ['Rate', (of) => rate(of.per_s)], ...(hasErrors ? [['Errors', (of) => failed(of.errors)] as [string, (of: OperationFigures) => Child]] : []),
+    ['Median', (of) => time(of.median_us)], ['p95', (of) => time(of.p95_us)],
   ];
   return [
     el('h3', {}, 'Operations, as each system says'),
@@ -80,6 +86,7 @@ export function comparedOperations(it: ComparedOperations, variants: readonly st
       it.kinds.flatMap((kind) => measures.map(([name, show], index) => [
         index === 0 ? nameOf(kind) : el('span', { class: 'unseen' }, nameOf(kind)), name, ...variants.map((_, variant) => cell(kind.variants[variant] ?? null, show)),
       ])), 'labels'),
+    hasErrors && el('p', { class: 'note' }, UNREACHED),
     place,
     leftOut(it.left_out),
   ];

@@ -288,10 +288,11 @@ export interface OperationFigures {
   count: number;
   errors: number;
   per_s: number;
-  mean_us: number;
-  median_us: number;
-  p95_us: number;
-  p99_us: number;
+  /** Null where it is not reached: a failed operation is slower than every bound. */
+  mean_us: number | null;
+  median_us: number | null;
+  p95_us: number | null;
+  p99_us: number | null;
 }
 
 const OPERATION_SERIES = ['per_s', 'median_us', 'p95_us', 'p99_us'] as const;
@@ -363,15 +364,15 @@ function counts(value: unknown): Counts {
   return Object.fromEntries(Object.entries(object(value)).map(([kind, count]) => [kind, number(count)]));
 }
 
-const NO_OPERATIONS: OperationFigures = { count: 0, errors: 0, per_s: 0, mean_us: 0, median_us: 0, p95_us: 0, p99_us: 0 };
+const NO_OPERATIONS: OperationFigures = { count: 0, errors: 0, per_s: 0, mean_us: null, median_us: null, p95_us: null, p99_us: null };
 
 /** Null where there are none. */
 export function operationFiguresOf(value: unknown): OperationFigures | null {
   if (value === null || value === undefined) return null;
   const it = object(value);
   return {
-    count: number(it.count), errors: number(it.errors), per_s: number(it.per_s), mean_us: number(it.mean_us),
-    median_us: number(it.median_us), p95_us: number(it.p95_us), p99_us: number(it.p99_us),
+    count: number(it.count), errors: number(it.errors), per_s: number(it.per_s), mean_us: numberOrNull(it.mean_us),
+    median_us: numberOrNull(it.median_us), p95_us: numberOrNull(it.p95_us), p99_us: numberOrNull(it.p99_us),
   };
 }
 

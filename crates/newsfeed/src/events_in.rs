@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidemark_service::{OperationLog, SettingError, Settings, StartError};
-use tidemark_store::events::{EventFile, EventLog};
+use tidemark_store::events::{Account, EventFile, EventLog, IN_FILE};
 
 use crate::operations::NAMES;
 
@@ -47,16 +47,26 @@ impl EventsIn {
     }
 
     pub(crate) fn open(&self, file: Option<&Path>) -> Result<Option<Arc<OperationLog>>, StartError> {
-        let log: Box<dyn EventLog> = match (self, file) {
+        let begin = |place| {
+            let account = file.map(|path| {
+                Account::begin(path, place)
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))
+            });
+            account.transpose()
+        };
+        let (log, account): (Box<dyn EventLog>, _) = match (self, file) {
             (EventsIn::File, Some(path)) => {
-                let opened = EventFile::open(path);
-                Box::new(opened.map_err(|error| format!("cannot write {}: {error}", path.display()))?)
+                let account = begin(IN_FILE)?;
+                (Box::new(EventFile::open(path)?), account)
             }
             (EventsIn::Off, _) | (EventsIn::File, None) => return Ok(None),
             #[cfg(feature = "kafka")]
-            (EventsIn::Kafka(options), _) => Box::new(tidemark_store::kafka::Events::open(options)?),
+            (EventsIn::Kafka(options), _) => {
+                let events = tidemark_store::kafka::Events::open(options)?;
+                (Box::new(events), begin(tidemark_store::events::IN_KAFKA)?)
+            }
         };
-        Ok(Some(OperationLog::start(&NAMES, log)?))
+        Ok(Some(OperationLog::start(&NAMES, log, account)?))
     }
 }
 

@@ -157,7 +157,7 @@ impl Sink for Tables {
         self.load.finish()?;
         self.monitor.finish()?;
         write_manifest(&self.dir, manifest)?;
-        for name in [files::BEGUN, files::JOURNAL] {
+        for name in [files::BEGUN, files::JOURNAL, files::OPERATIONS_TOLD] {
             // what stays does no harm beside a run.json
             let _ = fs::remove_file(self.dir.join(name));
         }

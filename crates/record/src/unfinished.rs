@@ -41,19 +41,10 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     writer.threads(threads);
     let anchor = anchor_s.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
     let anchor = anchor.map(|since| std::time::UNIX_EPOCH + since);
-    let told = dir.join(files::OPERATIONS_TOLD);
-    match anchor {
-        Some(anchor) => {
-            writer.anchor(anchor);
-            manifest.notes.extend(take_operations(dir, anchor)?.iter().flat_map(Told::notes));
-        }
-        // before the run began there is nothing that it is about
-        None => match fs::remove_file(&told) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(io_error("remove", &told)(error));
-            }
-            _ => {}
-        },
+    // before the run began there is nothing that operations are about
+    if let Some(anchor) = anchor {
+        writer.anchor(anchor);
+        manifest.notes.extend(take_operations(dir, anchor)?.iter().flat_map(Told::notes));
     }
     let mut end_us = 0;
     journal::entries(&journal, |entry| match entry {
@@ -84,10 +75,14 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         fs::rename(&from, &to).map_err(io_error("write", &to))?;
     }
     remove(&rebuilt)?;
+    let told = dir.join(files::OPERATIONS_TOLD);
     for path in [journal_path, begun_path] {
         fs::remove_file(&path).map_err(io_error("remove", &path))?;
     }
-    Ok(())
+    match fs::remove_file(&told) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", &told)(error)),
+        _ => Ok(()),
+    }
 }
 
 fn verdict(manifest: &Manifest, stopped: bool, end_us: u64) -> Verdict {
@@ -226,6 +221,24 @@ mod tests {
             fs::read_dir(&killed.dir).unwrap().flatten().map(|file| file.file_name()).collect();
         assert!(!left.iter().any(|name| name.to_string_lossy().contains("unfinished")), "{left:?}");
         Run::open(&killed.dir).unwrap();
+    }
+
+    #[test]
+    fn what_is_missing_in_operations_is_known_until_the_run_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = RunWriter::create(dir.path(), &[], "").unwrap();
+        writer.anchor(std::time::UNIX_EPOCH);
+        let manifest = Manifest::new("x", Vec::new(), summarize(writer.totals(), dir.path()));
+        writer.begun(&manifest).unwrap();
+        let told = dir.path().join(files::OPERATIONS_TOLD);
+        fs::write(&told, "#began file\n5,A,store,7,200\n#dropped 3\n#ended\n").unwrap();
+        // it is killed when the operations are there, and before its manifest is
+        assert_eq!(take_operations(dir.path(), std::time::UNIX_EPOCH).unwrap().unwrap().missing, 3);
+        drop(writer);
+        let run = Run::open(dir.path()).unwrap();
+        let notes: Vec<_> = crate::notes_on_operations(&run.manifest.notes).collect();
+        assert!(notes.len() == 1 && notes[0].starts_with("3 of"), "{notes:?}");
+        assert!(!told.exists() && dir.path().join(files::OPERATIONS).exists());
     }
 
     #[test]

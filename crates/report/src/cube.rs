@@ -41,11 +41,22 @@ pub struct Query {
     pub whole: bool,
     /// Whether there are sums, too: over the last dimension, over the last two, over all.
     pub rollup: bool,
+    /// Whether failed operations count with the time until they failed, as in the published forms, and not as slower than
+    /// every bound. Those of one status always do.
+    pub failed_as_timed: bool,
     /// How many seconds one value of [`Dimension::Second`] stands for; 0 is as 1.
     pub second_s: u32,
 }
 
 impl Query {
+    /// What failed operations of a cell count as: whoever asks for a status wants to know how long those took.
+    fn failed(&self, values: &[Value]) -> cells::Failed {
+        let is_status = |(by, value): (&Dimension, &Value)| *by == Dimension::Status && *value != Value::All;
+        let has_status = self.filters.iter().any(|filter| filter.dimension == Dimension::Status)
+            || self.by.iter().zip(values).any(is_status);
+        if self.failed_as_timed || has_status { cells::Failed::AsTimed } else { cells::Failed::Beyond }
+    }
+
     /// Whether a dimension is one of those that cells are told apart by, or that a filter asks for.
     fn names(&self, dimension: Dimension) -> bool {
         self.by.contains(&dimension) || self.filters.iter().any(|filter| filter.dimension == dimension)
@@ -88,7 +99,7 @@ pub struct Cube {
     pub by: Vec<Dimension>,
     /// What there is.
     pub rows: Vec<Row>,
-    /// Inputs whose system told of no operation.
+    /// Inputs whose system told of no operation, or in how many of their runs.
     pub silent: Vec<String>,
 }
 
@@ -110,12 +121,17 @@ impl Cube {
         for (name, input) in inputs {
             match input {
                 Input::Runs(runs) => {
-                    let mut told = runs.is_empty();
+                    let mut told = 0;
                     for run in runs {
-                        told |= of_run::read(name, run.borrow(), &query, &mut all, &mut seen)?;
+                        let tells = of_run::read(name, run.borrow(), &query, &mut all, &mut seen)?;
+                        told += usize::from(tells);
                     }
-                    if !told {
-                        silent.push(name.clone());
+                    match (told, runs.len()) {
+                        (0, 1..) => silent.push(name.clone()),
+                        (told, of) if told < of => {
+                            silent.push(format!("{name}, {} of {of} rounds", of - told));
+                        }
+                        _ => {}
                     }
                 }
                 Input::Lines(lines) => of_lines::read(name, lines, &query, &mut all, &mut seen)?,
@@ -133,8 +149,8 @@ impl Cube {
             cells::roll_up(&mut cells, query.by.len());
         }
         let row = |(values, cell): (Vec<Value>, cells::Cell)| {
-            let seconds = all.seconds(&query.by, &values);
-            Row { measured: cell.measured(seconds), values }
+            let seconds = all.seconds(&query, &values);
+            Row { measured: cell.measured(seconds, query.failed(&values)), values }
         };
         Ok(Cube { by: query.by.clone(), rows: cells.into_iter().map(row).collect(), silent })
     }

@@ -1,6 +1,6 @@
 //! What the system says that it did, for the pages: in figures beside what the driver saw, and over time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use tidemark_record::{ComparedRuns, OperationsReader, Part, RecordError, Run};
@@ -48,14 +48,12 @@ pub(crate) fn most_frequent(run: &Run) -> Result<(Vec<Kind>, usize), RecordError
 
 /// Keeps the most frequent in their order; how many are gone.
 fn cut<T>(all: &mut Vec<T>, count: impl Fn(&T) -> u64) -> usize {
-    let mut counts: Vec<u64> = all.iter().map(&count).collect();
-    counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
-    let before = all.len();
-    if let Some(least) = counts.get(KINDS_MAX - 1) {
-        all.retain(|one| count(one) >= *least);
-        all.truncate(KINDS_MAX);
-    }
-    before - all.len()
+    let mut places: Vec<usize> = (0..all.len()).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(count(&all[*place])));
+    let gone: BTreeSet<usize> = places.into_iter().skip(KINDS_MAX).collect();
+    let mut places = 0..;
+    all.retain(|_| places.next().is_some_and(|place| !gone.contains(&place)));
+    gone.len()
 }
 
 /// All kinds in the measured windows of runs, which count as one, in order of their names.
@@ -92,8 +90,8 @@ pub(crate) fn over_time(
     let mut by_name = by_time(&[run], axis, &names, &whole)?;
     let series = |kind: Kind| {
         let bins = by_name.remove(&kind.name).unwrap_or_default();
-        let time = |of: fn(&Measured) -> u64| -> Values {
-            bins.iter().map(|bin| bin.as_ref().map(|measured| of(measured) as f64)).collect()
+        let time = |of: fn(&Measured) -> Option<u64>| -> Values {
+            bins.iter().map(|bin| bin.as_ref().and_then(of).map(|us| us as f64)).collect()
         };
         OperationSeries {
             per_s: bins.iter().map(per_s).collect(),
@@ -204,7 +202,8 @@ pub(crate) fn compared(
         let mut bins = by_time(runs, axis, &names, &Query::default())?;
         for (kind, name) in kinds.iter_mut().zip(&names) {
             let bins = bins.remove(name).unwrap_or_default();
-            kind.p95_us.push(bins.iter().map(|bin| bin.map(|of| of.p95_us as f64)).collect());
+            kind.p95_us
+                .push(bins.iter().map(|bin| bin.and_then(|of| of.p95_us).map(|us| us as f64)).collect());
         }
     }
     Ok(Some(ComparedOperations { seconds: axis.starts_s(), bin_s: axis.bin_s, kinds, left_out }))
@@ -267,6 +266,8 @@ mod tests {
             (Some(1_700.0), Some(1_780.0), None)
         );
         assert_eq!(login.driver.map(|of| of.count > 10), Some(true));
+        // one of thirty failed
+        assert!(login.measured.p95_us.is_some() && login.measured.p99_us.is_none());
         assert!(session.driver.is_none());
         assert_eq!(session.per_s, [5.0, 5.0, 5.0, 0.0, 0.0].map(Some));
     }
@@ -306,6 +307,10 @@ mod tests {
         writer.finish().unwrap();
         let (kinds, left_out) = most_frequent(&run).unwrap();
         assert_eq!((kinds.len(), left_out, kinds[0].name.0.as_str()), (KINDS_MAX, 10, "E10"));
+        // many are as frequent as the least frequent one that is shown
+        let mut counts = [vec![1; 2 * KINDS_MAX], vec![9]].concat();
+        assert_eq!(cut(&mut counts, |count| *count), KINDS_MAX + 1);
+        assert_eq!((counts.len(), counts.last()), (KINDS_MAX, Some(&9)));
     }
 
     #[test]
@@ -322,7 +327,10 @@ mod tests {
         assert_eq!((shown.seconds.len(), shown.bin_s, shown.kinds.len()), (10, 1, 1));
         let trade = &shown.kinds[0];
         let rest = trade.variants[0].unwrap();
-        assert_eq!((rest.count, rest.throughput_per_s, rest.median_us, rest.p95_us), (60, 2.0, 2_000, 3_000));
+        assert_eq!(
+            (rest.count, rest.throughput_per_s, rest.median_us, rest.p95_us),
+            (60, 2.0, Some(2_000), Some(3_000))
+        );
         assert!(trade.variants[1].is_none());
         assert_eq!((trade.p95_us[0][0], trade.p95_us[1][0]), (Some(3_000.0), None));
     }

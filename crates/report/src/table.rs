@@ -4,20 +4,32 @@
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
     dispensable: Vec<String>,
+    /// Fewest characters that names are cut to while there are columns to leave out.
+    name_min: usize,
 }
 
-/// Fewest characters that names are cut to while there are columns to leave out.
+/// The same where nobody says.
 const NAME_MIN: usize = 16;
 
 impl Table {
     /// A table with a head; its first entry is the title of the names.
     pub(crate) fn new(head: &[&str]) -> Table {
-        Table { rows: vec![head.iter().map(|&name| name.to_owned()).collect()], dispensable: Vec::new() }
+        Table {
+            rows: vec![head.iter().map(|&name| name.to_owned()).collect()],
+            dispensable: Vec::new(),
+            name_min: NAME_MIN,
+        }
     }
 
     /// Columns that may be left out where there is no room, the first first.
     pub(crate) fn dispensable(mut self, columns: &[&str]) -> Table {
         self.dispensable = columns.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
+    /// Leaves columns out before names are cut.
+    pub(crate) fn whole_names(mut self) -> Table {
+        self.name_min = usize::MAX;
         self
     }
 
@@ -51,7 +63,7 @@ impl Table {
     fn columns(&self, width: usize) -> Vec<usize> {
         let mut columns: Vec<usize> = (0..self.rows[0].len()).collect();
         for name in &self.dispensable {
-            let name_width = self.column_width(0).min(NAME_MIN);
+            let name_width = self.column_width(0).min(self.name_min);
             let least = name_width + columns[1..].iter().map(|&c| 1 + self.column_width(c)).sum::<usize>();
             if least <= width {
                 break;

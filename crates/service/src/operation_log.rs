@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
-use tidemark_store::events::EventLog;
+use tidemark_store::events::{Account, EventLog};
 
 use crate::worker_index;
 
@@ -35,7 +35,8 @@ struct Entry {
 ///
 /// A line is `AT,ENTITY,OPERATION,DURATION,STATUS`: when the operation was over, microseconds since 1970, how long it
 /// took, microseconds, and what came of it, as the status of an answer. Where a buffer is full, or the log behind does not
-/// take a line, operations are missing and counted; a line `#dropped COUNT` tells of it.
+/// take a line, operations are missing and counted; a line `#dropped COUNT` tells of it. What the log does not tell of at the
+/// end stands in an [`Account`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -45,7 +46,7 @@ struct Entry {
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("operations");
 /// const KINDS: &[(&str, &str)] = &[("Order", "post"), ("Order", "store")];
-/// let log = OperationLog::start(KINDS, Box::new(EventFile::open(&path)?))?;
+/// let log = OperationLog::start(KINDS, Box::new(EventFile::open(&path)?), None)?;
 /// log.enter(1, 2, Duration::from_micros(80), 200); // two orders were stored
 /// log.close();
 /// let text = std::fs::read_to_string(&path)?;
@@ -72,18 +73,21 @@ struct Shared {
 }
 
 impl OperationLog {
-    /// Begins to write into `log`. `kinds` are entity and operation of each kind, by its number.
+    /// Begins to write into `log`. `kinds` are entity and operation of each kind, by its number. That all is written in the
+    /// end, or how much is not, is said in `account`.
     ///
     /// # Errors
     /// No thread can be started.
     pub fn start(
         kinds: &'static [(&'static str, &'static str)],
         log: Box<dyn EventLog>,
+        account: Option<Account>,
     ) -> std::io::Result<Arc<Self>> {
         let shared = Arc::new(Shared::new(kinds, HELD_MAX));
         let writing = shared.clone();
-        let writer =
-            std::thread::Builder::new().name("operations".into()).spawn(move || writing.write_to(log))?;
+        let writer = std::thread::Builder::new()
+            .name("operations".into())
+            .spawn(move || writing.write_to(log, account.as_ref()))?;
         Ok(Arc::new(OperationLog { shared, writer: Mutex::new(Some(writer)) }))
     }
 
@@ -143,15 +147,27 @@ impl Shared {
     }
 
     /// Writes what is entered, until it is told to stop.
-    fn write_to(&self, mut log: Box<dyn EventLog>) {
+    fn write_to(&self, mut log: Box<dyn EventLog>, account: Option<&Account>) {
         let mut writing = Writing { spare: Vec::with_capacity(self.held_max), line: Vec::new(), told: 0 };
         loop {
             let stops = self.stops.load(Ordering::Acquire);
             self.write_once(&mut *log, &mut writing);
             if stops {
-                return;
+                return self.end(&mut *log, account);
             }
             std::thread::park_timeout(WRITE_EVERY);
+        }
+    }
+
+    /// Ends the log, and says how much is missing in it of which it does not tell.
+    fn end(&self, log: &mut dyn EventLog, account: Option<&Account>) {
+        let untold = log.end();
+        self.lost.store(log.lost(), Ordering::Relaxed);
+        if untold > 0 {
+            tracing::error!(untold, "operations are missing in the log, which does not say so");
+        }
+        if let Some(Err(error)) = account.map(|account| account.end(untold)) {
+            tracing::error!(%error, untold, "it cannot be written down how many operations are missing in the log");
         }
     }
 
@@ -224,6 +240,10 @@ mod tests {
 
         fn flush(&mut self) {}
 
+        fn end(&mut self) -> u64 {
+            self.lost
+        }
+
         fn lost(&self) -> u64 {
             self.lost
         }
@@ -270,5 +290,11 @@ mod tests {
         assert_eq!(log.lines.last().unwrap(), "#dropped 1");
         let operations = OperationLog { shared: Arc::new(shared), writer: Mutex::new(None) };
         assert_eq!(operations.dropped(), 6);
+
+        let dir = tempfile::tempdir().unwrap();
+        let account = Account::begin(&dir.path().join("account"), "elsewhere").unwrap();
+        operations.shared.end(&mut log, Some(&account));
+        let said = std::fs::read_to_string(dir.path().join("account")).unwrap();
+        assert!(said.ends_with("#dropped 5\n#ended\n"), "{said}");
     }
 }

@@ -60,7 +60,7 @@ use crate::messages::{Message, MessageStore, Messages, Page, Query, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 
 use drain::Drain;
-pub use events::{Events, read_events};
+pub use events::{Events, Positions, ends_of_events, read_events};
 pub use options::{BATCH_MESSAGES_MAX, Options, PARTITIONS_MAX, REPLICATION_MAX};
 use produce::Producing;
 use topic::Topic;

@@ -1,5 +1,6 @@
 //! `tidemark cube`: what a system says that it did, cut up.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -44,15 +45,15 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
         across => across,
     };
     let wrong = |error: cube::CubeError| Failure::usage(error.to_string());
+    for (name, note) in missing(&inputs) {
+        output::remark(&format!("{name}: {note}"));
+    }
     let text = match arguments.format {
         CubeFormat::Published => cube::published(&inputs, &query).map_err(wrong)?,
         CubeFormat::Postgres => star(&inputs, &query, Dialect::Postgres)?,
         CubeFormat::Mariadb => star(&inputs, &query, Dialect::MariaDb)?,
         form => {
             let cube = Cube::of(&inputs, &query).map_err(wrong)?;
-            for (name, note) in missing(&inputs) {
-                output::remark(&format!("{name}: {note}"));
-            }
             for name in &cube.silent {
                 output::remark(&format!("{name}: its system logged no operations"));
             }
@@ -62,12 +63,29 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
             match form {
                 CubeFormat::Csv => cube::csv(&cube, &measures, across),
                 CubeFormat::Json => cube::json(&cube, &measures),
-                _ => output::table(&cube, &measures, across),
+                _ => for_persons(&cube, &measures, across),
             }
         }
     };
     output::print(&text)?;
     Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// As a table, with how many failed beside durations where any did.
+fn for_persons(cube: &Cube, measures: &[Measure], across: Option<Dimension>) -> String {
+    let has = |is: fn(&cube::Measured) -> bool| cube.rows.iter().any(|row| is(&row.measured));
+    let mut measures = measures.to_vec();
+    let has_time = measures.iter().any(|measure| measure.is_time());
+    if has_time && !measures.contains(&Measure::Errors) && has(|of| of.errors > 0) {
+        measures.push(Measure::Errors);
+    }
+    let unreached = |row: &cube::Row| measures.iter().any(|measure| measure.of(&row.measured).is_none());
+    if cube.rows.iter().any(unreached) {
+        output::remark(
+            "- is not reached: so many operations failed, and a failed one is slower than every bound",
+        );
+    }
+    output::table(cube, &measures, across)
 }
 
 /// What the runs note of operations that are not there.
@@ -177,11 +195,30 @@ fn file_name(path: &Path) -> String {
 
 /// Gives inputs of one name a number.
 fn tell_apart(inputs: &mut [(String, Input)]) {
-    let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
-    for (n, (name, _)) in inputs.iter_mut().enumerate() {
-        let before = names[..n].iter().filter(|other| *other == name).count();
-        if before > 0 {
-            *name = format!("{name} #{}", before + 1);
-        }
+    let given: BTreeSet<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
+    let mut taken = BTreeSet::new();
+    for (name, _) in inputs {
+        // one that is given is no number of another
+        let numbered = (2..).map(|n| format!("{name} #{n}")).filter(|name| !given.contains(name));
+        let free = [name.clone()].into_iter().chain(numbered).find(|name| !taken.contains(name));
+        *name = free.unwrap_or_default();
+        taken.insert(name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_inputs_have_one_name() {
+        let names = |given: &[&str]| {
+            let input = |name: &&str| (name.to_string(), Input::Lines(LogLines::default()));
+            let mut inputs: Vec<_> = given.iter().map(input).collect();
+            tell_apart(&mut inputs);
+            inputs.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&["a", "b", "a", "a"]), ["a", "b", "a #2", "a #3"]);
+        assert_eq!(names(&["a", "a #2", "a", "a #2"]), ["a", "a #2", "a #3", "a #2 #2"]);
     }
 }

@@ -114,6 +114,13 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
     assert!(before > 0, "{fault}");
     let good = posts(&run_dir, ready_us);
     assert!(after > 0 && after >= good, "{after} of {good}");
+    let notes = notes(&run_dir);
+    assert!(notes.contains("just before it was killed") && notes.contains("(1 times)"), "{notes}");
+    for format in ["table", "published", "postgres"] {
+        let output = run(folder.path(), &["cube", "out", "--format", format]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert!(stderr(&output).contains("just before it was killed"), "{format}: {}", stderr(&output));
+    }
     // what is told is what was done: what was answered, and what each user had under way twice
     assert!(at.len() as u64 <= posts(&run_dir, 0) + 2 * USERS);
 }

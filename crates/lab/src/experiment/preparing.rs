@@ -16,6 +16,7 @@ use crate::faults::{Faults, Injectors};
 use crate::interrupt::StopRequest;
 use crate::link::{self, Link};
 use crate::monitor::{Monitor, SYSTEM};
+use crate::operations::Operations;
 use crate::progress::{Progress, Watcher};
 use crate::started::Handle;
 use crate::stores::{self, Stores};
@@ -38,6 +39,8 @@ pub struct Environment {
     /// The sync latency of the disk under the system's data before the load.
     pub synced_before: Option<SyncProbe>,
     pub system: Running,
+    /// Where it tells of its operations.
+    pub operations: Operations,
     pub stores: Stores,
     pub _disks: Arc<Disks>,
 }
@@ -75,6 +78,9 @@ impl Experiment {
         record.account.stores(&stores);
         let name = plan.secrets.masked(&stores.resolved(&system_name(&plan.system.origin)));
         progress.tell(Progress::Starting { system: name });
+        let mut told = plan.system.clone();
+        stores.resolve(&mut told);
+        let operations = Operations::of(&told);
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &disks)?;
         ready.push((Instant::now(), format!("{} after {:.2?}", system.url, begin.elapsed())));
@@ -86,8 +92,6 @@ impl Experiment {
         }
         let targets: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
 
-        let mut told = plan.system.clone();
-        stores.resolve(&mut told);
         let known = Known {
             system: Some(&told),
             directory: self.store_of(&system),
@@ -112,7 +116,8 @@ impl Experiment {
         if let Some(part) = self.prepare_data(&mut system, progress)? {
             record.writer.add_to_ledger(&part, 0).map_err(written)?;
         }
-        let environment = Environment { monitor, recipe, synced_before, system, stores, _disks: disks };
+        let environment =
+            Environment { monitor, recipe, synced_before, system, operations, stores, _disks: disks };
         Ok(Prepared { targets, injectors, ready, environment })
     }
 

@@ -11,7 +11,6 @@ use super::watching::{Driven, Load};
 use super::{Experiment, Record, written};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
-use crate::operations;
 use crate::progress::{Progress, Watcher};
 use crate::system::Running;
 use crate::timetable::microseconds;
@@ -38,7 +37,7 @@ impl Experiment {
     ) -> Result<Verified, LabError> {
         // dropped from the last to the first
         let Driven { mut environment, epoch, mut faults, load } = driven;
-        let Environment { recipe, system, stores, synced_before, .. } = &mut environment;
+        let Environment { recipe, system, operations, stores, synced_before, .. } = &mut environment;
         let now_us = || microseconds(epoch.elapsed()) as i64;
         record.account.notes.extend(faults.still_down());
         let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
@@ -72,9 +71,8 @@ impl Experiment {
         stop(system, record)?;
         if let Some(zero) = record.writer.zero() {
             // the stores may have what it told
-            let mut told = self.plan.system.clone();
-            stores.resolve(&mut told);
-            let notes = operations::gather(&self.run_dir, &told, zero).map_err(written)?;
+            let prepares = self.plan.prepare.is_some();
+            let notes = operations.gather(&self.run_dir, zero, prepares).map_err(written)?;
             record.account.notes.extend(notes);
         }
         // whoever stopped the run does not want to wait for this

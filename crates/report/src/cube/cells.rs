@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dimension::{Dimension, Filter, Value};
+use super::dimension::{DRIVER, Dimension, Filter, Value, lets};
 use super::measure::{Measured, Precision, measure};
 use super::{CubeError, Query};
 
@@ -16,39 +16,57 @@ const LENGTH_MAX_US: i64 = 100 * 365 * 24 * 60 * MINUTE_US;
 /// Operations of one cell.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cell {
-    /// Durations in microseconds, and how often each; in order once [tidied](Cell::tidy).
-    durations: Vec<(u64, u64)>,
-    errors: u64,
+    /// Durations of good operations in microseconds, and how often each; in order once [tidied](Cell::tidy).
+    good: Vec<(u64, u64)>,
+    /// How long the others took until they failed.
+    failed: Vec<(u64, u64)>,
     precision: Precision,
 }
 
 impl Cell {
-    pub(super) fn new(durations: Vec<(u64, u64)>, errors: u64, precision: Precision) -> Cell {
-        Cell { durations, errors, precision }
+    pub(super) fn new(good: Vec<(u64, u64)>, failed: Vec<(u64, u64)>, precision: Precision) -> Cell {
+        Cell { good, failed, precision }
     }
 
     fn add(&mut self, other: Cell) {
-        self.durations.extend(other.durations);
-        self.errors += other.errors;
+        self.good.extend(other.good);
+        self.failed.extend(other.failed);
         self.precision = self.precision.min(other.precision);
     }
 
     /// In order, each duration once.
     fn tidy(&mut self) {
-        self.durations.sort_unstable_by_key(|(us, _)| *us);
-        self.durations.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 += next.1;
-            }
-            same
-        });
+        for durations in [&mut self.good, &mut self.failed] {
+            durations.sort_unstable_by_key(|(us, _)| *us);
+            durations.dedup_by(|next, kept| {
+                let same = next.0 == kept.0;
+                if same {
+                    kept.1 += next.1;
+                }
+                same
+            });
+        }
     }
 
-    pub(super) fn measured(mut self, seconds: f64) -> Measured {
+    /// What is measured of it. Failed operations are slower than every bound, or count with the time until they failed.
+    pub(super) fn measured(mut self, seconds: f64, failed: Failed) -> Measured {
+        let errors = self.failed.iter().map(|(_, times)| times).sum();
+        if failed == Failed::AsTimed {
+            self.good.append(&mut self.failed);
+        }
         self.tidy();
-        measure(&self.durations, self.errors, seconds, self.precision)
+        let beyond = if failed == Failed::AsTimed { 0 } else { errors };
+        measure(&self.good, beyond, errors, seconds, self.precision)
     }
+}
+
+/// What failed operations count as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// Slower than every bound.
+    Beyond,
+    /// The time until they failed.
+    AsTimed,
 }
 
 /// Durations in ascending order with how often there is each, of those in any order.
@@ -68,8 +86,8 @@ pub(super) fn counted(mut us: Vec<u64>) -> Vec<(u64, u64)> {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) cells: BTreeMap<Vec<Value>, Cell>,
-    /// By the name of the input, one for each of its runs.
-    pub(super) spans: Vec<(String, Span)>,
+    /// By the name of the input, one for each of its runs, and whether its system told of operations.
+    pub(super) spans: Vec<(String, bool, Span)>,
 }
 
 impl Counts {
@@ -77,15 +95,22 @@ impl Counts {
         self.cells.entry(values).or_default().add(cell);
     }
 
-    /// How many seconds a cell covers.
-    pub(super) fn seconds(&self, by: &[Dimension], values: &[Value]) -> f64 {
+    /// How many seconds a cell covers: of what the driver did not see, only those of whoever told of operations.
+    pub(super) fn seconds(&self, query: &Query, values: &[Value]) -> f64 {
+        let by = &query.by;
+        let source = by.iter().zip(values).find(|(of, _)| **of == Dimension::Source);
+        let has_driver = match source {
+            Some((_, Value::Text(source))) => source == DRIVER,
+            _ => lets(&query.filters, &[(Dimension::Source, DRIVER)]),
+        };
         let of_run = |name: &str| match by.iter().zip(values).find(|(of, _)| **of == Dimension::Run) {
             Some((_, Value::Text(run))) => run == name,
             _ => true,
         };
         let times: Vec<(Dimension, &Value)> =
             by.iter().copied().zip(values).filter(|(of, _)| of.is_time()).collect();
-        self.spans.iter().filter(|(name, _)| of_run(name)).map(|(_, span)| span.seconds(&times)).sum()
+        let counts = |(name, tells, _): &&(String, bool, Span)| of_run(name) && (*tells || has_driver);
+        self.spans.iter().filter(counts).map(|(_, _, span)| span.seconds(&times)).sum()
     }
 }
 
@@ -119,6 +144,8 @@ pub(super) struct Span {
     /// Its begin by the clock, microseconds since 1970.
     begin_us: i64,
     length_us: i64,
+    /// How long it really is, where it was rounded up to whole steps.
+    covered_us: i64,
     /// What is asked of its time.
     by: Vec<Dimension>,
     filters: Vec<Filter>,
@@ -149,13 +176,21 @@ impl Span {
         let finest_s = asked().filter_map(width).min().unwrap_or(i64::MAX);
         let has_date = asked().any(|dimension| dimension == Dimension::Date);
         let step_us = finest_s.min(if has_date { 60 } else { i64::MAX }).saturating_mul(SECOND_US);
-        if length_us > LENGTH_MAX_US || (!filters.is_empty() && length_us / step_us > STEPS_MAX) {
-            let hours = length_us / (60 * MINUTE_US);
+        let hours = length_us / (60 * MINUTE_US);
+        if length_us > LENGTH_MAX_US {
+            return Err(CubeError::Query(format!("{hours} hours are more than a hundred years")));
+        }
+        if !filters.is_empty() && length_us / step_us > STEPS_MAX {
             return Err(CubeError::Query(format!(
                 "{hours} hours are too long to filter by second or minute; filter by hour"
             )));
         }
-        Ok(Span { begin_us, length_us, second_s, by, filters, finest_s, has_date })
+        Ok(Span { begin_us, length_us, covered_us: length_us, second_s, by, filters, finest_s, has_date })
+    }
+
+    /// The same of which not all is covered.
+    pub(super) fn covering(self, covered_us: i64) -> Span {
+        Span { covered_us, ..self }
     }
 
     /// The nearest moment within it.
@@ -199,6 +234,9 @@ impl Span {
 
     /// How long a cell with these times covers.
     fn seconds(&self, times: &[(Dimension, &Value)]) -> f64 {
+        if self.filters.is_empty() && times.iter().all(|(_, value)| **value == Value::All) {
+            return self.covered_us as f64 / 1e6;
+        }
         let (mut from, mut to) = (0, self.length_us);
         for (dimension, value) in times {
             let (begin, length) = match (value, self.width_s(*dimension)) {

@@ -234,9 +234,11 @@ impl Seen {
         self.texts.contains(&(Dimension::Source, SYSTEM.to_owned()))
     }
 
-    /// Whether each name that is asked for is there. What is not wanted need not be.
+    /// Whether each name that is asked for is there. What is not wanted need not be, nor a status: that nothing failed is an
+    /// answer.
     pub(super) fn check(&self, filters: &[Filter]) -> Result<(), CubeError> {
-        let asking = |filter: &&Filter| filter.comparison == Comparison::Is && !filter.dimension.is_time();
+        let may_lack = |dimension: Dimension| dimension.is_time() || dimension == Dimension::Status;
+        let asking = |filter: &&Filter| filter.comparison == Comparison::Is && !may_lack(filter.dimension);
         for filter in filters.iter().filter(asking) {
             let there: Vec<_> = self.texts.iter().filter(|(of, _)| *of == filter.dimension).collect();
             for wanted in &filter.wanted {

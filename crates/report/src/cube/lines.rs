@@ -35,6 +35,8 @@ pub enum Months {
 /// An operation as a line says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
+    /// Which of the log's it is, from 1.
+    pub(super) number: u64,
     /// Microseconds since 1970, by the clock of whoever wrote it; of a published line, the begin of the minute.
     pub(super) at_us: i64,
     pub(super) entity: String,
@@ -72,7 +74,8 @@ impl LogLines {
             }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_start_matches('\u{feff}').trim();
-            if text.is_empty() {
+            // a process begins and ends
+            if text.is_empty() || text.starts_with("#began ") || text == "#ended" {
                 continue;
             }
             if let Some(count) = text.strip_prefix("#dropped ").and_then(|count| count.parse::<u64>().ok()) {
@@ -82,7 +85,7 @@ impl LogLines {
             match parse(text, months) {
                 Ok((line, minute_only)) => {
                     log.minutes_only |= minute_only;
-                    log.lines.push(line);
+                    log.lines.push(Line { number, ..line });
                 }
                 Err(reason) => {
                     log.skipped += 1;
@@ -113,6 +116,7 @@ fn parse(text: &str, months: Months) -> Result<(Line, bool), String> {
     match fields[..] {
         [at, entity, operation, duration, status] => {
             let line = Line {
+                number: 0,
                 at_us: number(at, "time", 0, TIME_MAX_US)?,
                 entity: entity.to_owned(),
                 operation: operation.to_owned(),
@@ -134,6 +138,7 @@ fn parse(text: &str, months: Months) -> Result<(Line, bool), String> {
             let time = time.map_err(|error| error.to_string())?;
             let ms = number(duration, "duration", 0, DURATION_MAX_US / 1000)?;
             let line = Line {
+                number: 0,
                 at_us: time.timestamp().as_microsecond(),
                 entity: published_entity(entity)?,
                 operation: published_operation(operation)?,
@@ -226,8 +231,11 @@ mod tests {
             let error = one(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");
         }
-        let log =
-            LogLines::read(&b"x\n\n2014|1|3|0|33|Outbound|post|1\n\xff|\n"[..], Months::FromZero).unwrap();
+        let log = LogLines::read(
+            &b"x\n#began file\n2014|1|3|0|33|Outbound|post|1\n\xff|\n#ended\n"[..],
+            Months::FromZero,
+        )
+        .unwrap();
         assert_eq!((log.len(), log.skipped, log.reasons[0].0, log.reasons[1].0), (1, 2, 1, 4));
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::cells::{self, Cell, Counts, Span};
 use super::dimension::{Dimension, SYSTEM, Seen, lets};
-use super::lines::LogLines;
+use super::lines::{Line, LogLines};
 use super::measure::Precision;
-use super::{CubeError, Query};
+use super::{CubeError, Query, clock};
 
 /// Adds the operations of a log to the cells. Its time begins with its first line.
 pub(super) fn read(
@@ -23,12 +23,27 @@ pub(super) fn read(
     }
     // whole minutes, as that is what published lines know
     let step_us = if log.minutes_only { 60_000_000 } else { 1_000_000 };
-    let first = log.lines.iter().map(|line| line.at_us).min().unwrap_or(0).div_euclid(step_us) * step_us;
-    let last = log.lines.iter().map(|line| line.at_us).max().unwrap_or(first);
-    let length_us = ((last - first) / step_us + 1) * step_us;
-    let span = Span::new(first, length_us, query)?;
+    let at = |line: &&Line| line.at_us;
+    let (Some(earliest), Some(latest)) = (log.lines.iter().min_by_key(at), log.lines.iter().max_by_key(at))
+    else {
+        return Ok(());
+    };
+    let first = earliest.at_us.div_euclid(step_us) * step_us;
+    let length_us = ((latest.at_us - first) / step_us + 1) * step_us;
+    let span = Span::new(first, length_us, query).map_err(|error| match error {
+        CubeError::Query(reason) => {
+            let told =
+                |line: &Line| format!("line {} ({})", line.number, clock::minute(line.at_us / 60_000_000));
+            let [earliest, latest] = [earliest, latest].map(told);
+            CubeError::Query(format!("{name} reaches from {earliest} to {latest}: {reason}"))
+        }
+        other => other,
+    })?;
+    // a rate of less than a second says little
+    let covered_us = if log.minutes_only { length_us } else { (latest.at_us - earliest.at_us).max(step_us) };
+    let span = span.covering(covered_us);
     let precision = if log.minutes_only { Precision::Coarse } else { Precision::Fine };
-    let mut found: BTreeMap<_, (Vec<u64>, u64)> = BTreeMap::new();
+    let mut found: BTreeMap<_, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
     for line in &log.lines {
         let status = line.status.to_string();
         let texts = [
@@ -46,15 +61,14 @@ pub(super) fn read(
             texts.iter().find(|(of, _)| *of == dimension).map_or("", |(_, text)| *text).to_owned()
         };
         let values = cells::values(&query.by, &span.times(step), text);
-        let (durations, errors) = found.entry(values).or_default();
-        durations.push(line.duration_us);
-        *errors += u64::from(line.status >= 400);
+        let (good, failed) = found.entry(values).or_default();
+        if line.status >= 400 { failed.push(line.duration_us) } else { good.push(line.duration_us) }
     }
     if lets(&query.filters, &[(Dimension::Run, name), (Dimension::Source, SYSTEM)]) {
-        counts.spans.push((name.to_owned(), span));
+        counts.spans.push((name.to_owned(), true, span));
     }
-    for (values, (durations, errors)) in found {
-        counts.add(values, Cell::new(cells::counted(durations), errors, precision));
+    for (values, (good, failed)) in found {
+        counts.add(values, Cell::new(cells::counted(good), cells::counted(failed), precision));
     }
     Ok(())
 }

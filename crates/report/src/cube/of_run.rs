@@ -36,12 +36,13 @@ pub(super) fn read(
 ) -> Result<bool, CubeError> {
     seen.see(Dimension::Run, name);
     seen.see(Dimension::Source, DRIVER);
-    let operations = OperationsReader::open(&run.dir)?;
-    if operations.is_some() {
+    let pieces = OperationsReader::open(&run.dir)?.map_or(0, |operations| operations.pieces());
+    let tells = pieces > 0;
+    if tells {
         seen.see(Dimension::Source, SYSTEM);
     }
     if !lets(&query.filters, &[(Dimension::Run, name)]) {
-        return Ok(operations.is_some());
+        return Ok(tells);
     }
     let (start_us, end_us) = window(run, query.whole)?;
     let reason = "run.json has a time that none can be";
@@ -57,10 +58,10 @@ pub(super) fn read(
     let length_us = to_signed(end_us.saturating_sub(start_us))?;
     let span = Span::new(begin_us, length_us, query)?;
     let reading = Reading { name, run, query, start_us, span };
-    reading.system(operations.as_ref().map_or(0, OperationsReader::pieces), counts, seen)?;
+    reading.system(pieces, counts, seen)?;
     reading.driver(counts, seen)?;
-    counts.spans.push((name.to_owned(), reading.span));
-    Ok(operations.is_some())
+    counts.spans.push((name.to_owned(), tells, reading.span));
+    Ok(tells)
 }
 
 /// From when to when a run counts, microseconds since it began.
@@ -88,8 +89,8 @@ type Key = (Step, usize, usize, u16);
 #[derive(Default)]
 struct Found {
     kinds: Kinds,
-    /// Durations in microseconds, and how many failed.
-    cells: HashMap<Key, (Vec<u64>, u64)>,
+    /// Durations in microseconds: of good operations, and of those that failed.
+    cells: HashMap<Key, (Vec<u64>, Vec<u64>)>,
     statuses: Vec<u16>,
 }
 
@@ -137,9 +138,9 @@ impl Reading<'_> {
             kinds.entities.iter().for_each(|entity| seen.see(Dimension::Entity, entity));
             kinds.operations.iter().for_each(|operation| seen.see(Dimension::Operation, operation));
             statuses.iter().for_each(|status| seen.see(Dimension::Status, &status.to_string()));
-            for ((step, entity, operation, status), (durations, errors)) in cells {
+            for ((step, entity, operation, status), (good, failed)) in cells {
                 let (entity, operation) = (&kinds.entities[entity], &kinds.operations[operation]);
-                let cell = Cell::new(cells::counted(durations), errors, Precision::Fine);
+                let cell = Cell::new(cells::counted(good), cells::counted(failed), Precision::Fine);
                 let texts = self.texts(SYSTEM, entity, operation);
                 self.add(counts, step, &texts, &status.to_string(), cell);
             }
@@ -173,10 +174,8 @@ impl Reading<'_> {
                 });
                 if is_let {
                     let shown = if by_status { status } else { 0 };
-                    let (durations, errors) =
-                        found.cells.entry((step, entity, operation, shown)).or_default();
-                    durations.push(took_us);
-                    *errors += u64::from(status >= 400);
+                    let (good, failed) = found.cells.entry((step, entity, operation, shown)).or_default();
+                    if status >= 400 { failed.push(took_us) } else { good.push(took_us) }
                 }
             }
         }
@@ -212,8 +211,9 @@ impl Reading<'_> {
                 (value.value_iterated_to(), value.count_at_value())
             };
             let durations = times.iter_recorded().map(count).collect();
-            let errors = if row.outcome.is_error() { row.count } else { 0 };
-            self.add(counts, step, &texts, status, Cell::new(durations, errors, Precision::Fine));
+            let (good, failed) =
+                if row.outcome.is_error() { (Vec::new(), durations) } else { (durations, Vec::new()) };
+            self.add(counts, step, &texts, status, Cell::new(good, failed, Precision::Fine));
         }
         Ok(())
     }

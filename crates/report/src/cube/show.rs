@@ -9,7 +9,7 @@ use crate::table::{Table, length, pad_right};
 use crate::text::clean;
 use crate::units::{count, duration, three_digits, trim_zeros};
 
-/// What is measured of a cell; nothing where there is none.
+/// What is measured of a cell; nothing where there is no cell.
 type Shown = Option<(Measure, Measured)>;
 
 /// Columns and rows of text: one row for each cell, or for each with one dimension across.
@@ -59,8 +59,9 @@ fn grid(cube: &Cube, measures: &[Measure], across: Option<Dimension>, column: fn
     Grid { head, rows: rows.into_iter().map(text).collect(), dimensions }
 }
 
+/// A dash where it is not reached.
 fn for_persons((measure, measured): (Measure, Measured)) -> String {
-    let value = measure.of(&measured);
+    let Some(value) = measure.of(&measured) else { return "-".into() };
     match measure {
         Measure::Count | Measure::Errors => count(value as u64),
         Measure::Throughput => format!("{}/s", three_digits(value)),
@@ -70,9 +71,9 @@ fn for_persons((measure, measured): (Measure, Measured)) -> String {
     }
 }
 
-/// Milliseconds, and rates, with at most three decimals.
+/// Milliseconds, and rates, with at most three decimals; nothing where it is not reached.
 fn for_programs((measure, measured): (Measure, Measured)) -> String {
-    let value = measure.of(&measured);
+    let Some(value) = measure.of(&measured) else { return String::new() };
     match measure {
         Measure::Count | Measure::Errors => format!("{value:.0}"),
         Measure::Throughput => trim_zeros(&format!("{value:.3}")).into(),
@@ -80,8 +81,8 @@ fn for_programs((measure, measured): (Measure, Measured)) -> String {
     }
 }
 
-/// Aligned columns, no line wider than `width` if the numbers leave room. With a dimension `across`, its values are
-/// columns.
+/// Aligned columns, no line wider than `width` if the numbers leave room: measures after the first are left out before names
+/// are cut. With a dimension `across`, its values are columns, and all are there.
 pub fn table(
     cube: &Cube,
     measures: &[Measure],
@@ -109,7 +110,21 @@ pub fn table(
         .into_iter()
         .chain(grid.head[grid.dimensions..].iter().map(String::as_str))
         .collect();
-    let mut table = Table::new(&head);
+    let may_go = [
+        Measure::Mode,
+        Measure::Mean,
+        Measure::P99,
+        Measure::Throughput,
+        Measure::Median,
+        Measure::Errors,
+        Measure::P95,
+    ];
+    let may_go: Vec<&str> = may_go
+        .into_iter()
+        .filter(|measure| measures.first() != Some(measure) && across.is_none())
+        .map(Measure::name)
+        .collect();
+    let mut table = Table::new(&head).dispensable(&may_go).whole_names();
     for (values, cells) in &grid.rows {
         let cells = cells.iter().map(|cell| cell.map_or("-".into(), for_persons));
         table.row([names(values)].into_iter().chain(cells).collect());

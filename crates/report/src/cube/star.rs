@@ -27,7 +27,7 @@ fn minutes(inputs: &[(String, Input)], query: &Query) -> Result<BTreeMap<[i64; 5
         return Err(CubeError::Query(reason.into()));
     }
     let by = vec![Dimension::Date, Dimension::Entity, Dimension::Operation];
-    let query = Query { by, rollup: false, ..query.clone() };
+    let query = Query { by, rollup: false, failed_as_timed: true, ..query.clone() };
     let mut minutes: BTreeMap<[i64; 5], Minute> = BTreeMap::new();
     for row in Cube::of(inputs, &query)?.rows {
         let [Value::Date(date), entity, operation] = &row.values[..] else { continue };
@@ -38,8 +38,9 @@ fn minutes(inputs: &[(String, Input)], query: &Query) -> Result<BTreeMap<[i64; 5
     Ok(minutes)
 }
 
-fn ms(us: u64) -> u64 {
-    us / 1000
+/// Every operation counts, so that there is always one.
+fn ms(us: Option<u64>) -> u64 {
+    us.unwrap_or_default() / 1000
 }
 
 /// A line for each minute, as the published summaries have it: `2014-1-3 0:33`, a tab, and for each entity and operation

@@ -46,7 +46,11 @@ fn a_sum_is_of_all_operations_and_covers_all_their_time() {
             let of = row.measured;
             format!(
                 "{} {}: {} {} {:.3}",
-                row.values[0], row.values[1], of.count, of.median_us, of.throughput_per_s
+                row.values[0],
+                row.values[1],
+                of.count,
+                of.median_us.unwrap(),
+                of.throughput_per_s
             )
         })
         .collect();
@@ -74,6 +78,7 @@ fn filters_choose_and_tell_what_there_is() {
     assert_eq!(count(&["entity=outbound"]).unwrap(), 2);
     assert_eq!(count(&["status!=200"]).unwrap(), 1);
     assert_eq!(count(&["status!=404"]).unwrap(), 3, "what is not wanted need not be there");
+    assert_eq!(count(&["status=404"]).unwrap(), 0, "that nothing failed is an answer");
     assert_eq!(count(&["date=1970-01-01"]).unwrap(), 3);
     assert_eq!(count(&["date>=1970-01-02"]).unwrap(), 0);
     assert_eq!(count(&["second>=1", "second<2"]).unwrap(), 1);
@@ -127,8 +132,8 @@ fn a_run_has_what_its_system_says_beside_what_the_driver_saw() {
     let cube = Cube::of(&inputs, &query(&by, &["source=system"])).unwrap();
     let of = |row: &Row| (row.values[2].to_string(), row.measured.count, row.measured.median_us);
     assert_eq!(cube.rows.len(), 2);
-    assert_eq!(of(&cube.rows[0]), ("post".into(), 5_000, 6_001));
-    assert_eq!(of(&cube.rows[1]), ("store".into(), 5_000, 6_000));
+    assert_eq!(of(&cube.rows[0]), ("post".into(), 5_000, Some(6_001)));
+    assert_eq!(of(&cube.rows[1]), ("store".into(), 5_000, Some(6_000)));
     let both = Cube::of(&inputs, &query(&by, &[])).unwrap();
     let driver = both.rows.iter().filter(|row| row.values[0] == Value::Text("driver".into())).count();
     assert!(driver > 0, "what the driver saw stands beside it");
@@ -176,8 +181,12 @@ fn the_driver_counts_what_was_due_in_the_window() {
 fn far_apart_lines_are_neither_slow_nor_large() {
     let text = "1000000,a,b,1,200\n283824000000000,a,b,1,200\n";
     let cube = Cube::of(&[log(text)], &query(&[Dimension::Entity], &[])).unwrap();
-    assert_eq!(cube.rows[0].measured.throughput_per_s, 2.0 / 283_824_000.0);
-    assert!(Cube::of(&[log(text)], &query(&[Dimension::Entity], &["second>5"])).is_err(), "too many seconds");
+    assert_eq!(cube.rows[0].measured.throughput_per_s, 2.0 / 283_823_999.0);
+    let error = Cube::of(&[log(text)], &query(&[Dimension::Entity], &["second>5"])).unwrap_err().to_string();
+    assert!(error.contains("line 1 (1970-01-01 00:00)") && error.contains("line 2 (1978-12-30"), "{error}");
+    let text = "1000000,a,b,1,200\n99999999999999999,a,b,1,200\n2000000,a,b,1,200\n";
+    let error = Cube::of(&[log(text)], &query(&[Dimension::Entity], &[])).unwrap_err().to_string();
+    assert!(error.contains("to line 2 (5138-11-16") && error.contains("a hundred years"), "{error}");
 }
 
 #[test]
@@ -195,4 +204,92 @@ fn names_of_strangers_do_not_steer_the_terminal() {
     let cube = Cube::of(&[log(text)], &query(&[Dimension::Entity], &[])).unwrap();
     let lines = table(&cube, &[Measure::Count], None, 80, "…").concat();
     assert!(!lines.contains(char::is_control), "{lines:?}");
+}
+
+#[test]
+fn a_failed_operation_is_slower_than_every_bound_but_where_its_status_is_asked_for() {
+    // a dead store: nine of ten fail at once
+    let mut text = String::new();
+    for n in 0..100 {
+        let (took, status) = if n % 10 == 0 { (9_000, 200) } else { (5, 503) };
+        text += &format!("{},Outbound,store,{took},{status}\n", 60_000_000 + n * 10_000);
+    }
+    text += "120000000,Outbound,store,7000,200\n";
+    let inputs = [log(&text)];
+    let measured = |by: &[Dimension], filters: &[&str], rollup| {
+        let asked = Query { rollup, ..query(by, filters) };
+        let rows = Cube::of(&inputs, &asked).unwrap().rows;
+        rows.iter()
+            .map(|row| (row.measured.count, row.measured.errors, row.measured.p95_us))
+            .collect::<Vec<_>>()
+    };
+    let by_minute = [Dimension::Minute];
+    assert_eq!(measured(&by_minute, &[], false), [(100, 90, None), (1, 0, Some(7_000))]);
+    assert_eq!(measured(&by_minute, &["status=503"], false), [(90, 90, Some(5))]);
+    let by_status = [Dimension::Status];
+    assert_eq!(
+        measured(&by_status, &[], true),
+        [(11, 0, Some(9_000)), (90, 90, Some(5)), (101, 90, None)],
+        "the sum is of several"
+    );
+    let cube = Cube::of(&inputs, &query(&by_minute, &[])).unwrap();
+    assert_eq!(csv(&cube, &[Measure::Count, Measure::P95], None), "minute,count,p95_ms\n0,100,\n1,1,7\n");
+    assert!(json(&cube, &[Measure::P95]).contains("\"p95_ms\": null"));
+    assert!(table(&cube, &[Measure::P95], None, 80, "…")[1].ends_with('-'));
+    // the publication counts every operation
+    assert_eq!(
+        published(&inputs, &Query::default()).unwrap(),
+        "1970-0-1 0:1\tOutbound|store=100,0,9\n1970-0-1 0:2\tOutbound|store=1,7,7\n"
+    );
+}
+
+#[test]
+fn the_driver_counts_a_failure_as_never_answered() {
+    let (_temp, run) = test_run::airline();
+    let inputs = [("a run".to_owned(), Input::Runs(vec![run]))];
+    let of = Cube::of(&inputs, &query(&[], &["source=driver"])).unwrap().rows[0].measured;
+    assert!(of.errors * 100 > of.count && of.median_us.is_some() && of.p99_us.is_none(), "{of:?}");
+}
+
+#[test]
+fn rounds_without_operations_lend_no_time_to_those_with() {
+    let (temp, told) = test_run::airline();
+    test_run::with_operations(temp.path());
+    let ((_a, silent), (empty_dir, empty)) = (test_run::airline(), test_run::airline());
+    OperationsWriter::create(empty_dir.path()).unwrap().finish().unwrap();
+    let cube = |runs: Vec<Run>, filters: &[&str]| {
+        let inputs = [("a".to_owned(), Input::Runs(runs))];
+        Cube::of(&inputs, &query(&[Dimension::Source], filters))
+    };
+    let error = cube(vec![empty.clone()], &["source=system"]).unwrap_err().to_string();
+    assert!(error.contains("logged no operations"), "an empty file tells of none: {error}");
+    let alone = cube(vec![told.clone()], &[]).unwrap();
+    let three = cube(vec![silent, told, empty], &[]).unwrap();
+    assert_eq!(three.silent, ["a, 2 of 3 rounds"]);
+    let rates =
+        |cube: &Cube| -> Vec<f64> { cube.rows.iter().map(|row| row.measured.throughput_per_s).collect() };
+    assert_eq!(rates(&three), rates(&alone), "the driver saw three times as much in three times the time");
+}
+
+#[test]
+fn the_rate_of_a_log_is_of_the_time_from_its_first_line_to_its_last() {
+    let text: String = (0..101).map(|n| format!("{},a,b,1,200\n", 5_900_000 + n * 20_000)).collect();
+    let cube = Cube::of(&[log(&text)], &query(&[], &[])).unwrap();
+    assert_eq!(cube.rows[0].measured.throughput_per_s, 101.0 / 2.0);
+    // each second is a whole one
+    let cube = Cube::of(&[log(&text)], &query(&[Dimension::Second], &[])).unwrap();
+    assert_eq!(
+        cube.rows.iter().map(|row| row.measured.throughput_per_s).collect::<Vec<_>>(),
+        [5.0, 50.0, 46.0]
+    );
+}
+
+#[test]
+fn a_narrow_table_has_its_dimensions() {
+    let by = [Dimension::Date, Dimension::Entity, Dimension::Operation];
+    let cube = Cube::of(&[log(&twenty())], &query(&by, &[])).unwrap();
+    let lines = table(&cube, &Measure::ALL, None, 45, "…");
+    assert!(lines[1].starts_with("2014-02-03 00:33  Outbound  post"), "{lines:?}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 45), "{lines:?}");
+    assert!(lines[0].contains("count"), "{lines:?}");
 }

@@ -2,6 +2,7 @@
 //!
 //! A message that could not be delivered is lost, and counted: nothing is sent twice, so that nothing is there twice.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use rdkafka::config::{FromClientConfigAndContext, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message as _};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext, PurgeConfig};
 use rdkafka::topic_partition_list::TopicPartitionList;
 use rdkafka::{ClientConfig, Offset};
 
@@ -141,48 +142,92 @@ impl EventLog for Events {
         }
     }
 
+    fn end(&mut self) -> u64 {
+        let end = Instant::now() + END_MAX;
+        let mut flushed = self.sender.flush(END_MAX);
+        self.tell();
+        if flushed.is_ok() {
+            flushed = self.sender.flush(end.saturating_duration_since(Instant::now()));
+        }
+        if flushed.is_err() {
+            // what has not come to Kafka by now never does, or nobody can tell whether it did: it counts as missing
+            self.sender.purge(PurgeConfig::default().queue().inflight());
+            let counted = self.sender.flush(END_MAX);
+            tracing::warn!(?counted, "events had not reached Kafka at the end; they are lost and counted");
+        }
+        self.counted.untold.swap(0, Ordering::Relaxed)
+    }
+
     fn lost(&self) -> u64 {
         self.counted.lost.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Events {
-    fn drop(&mut self) {
-        let end = Instant::now() + END_MAX;
-        let flushed = self.sender.flush(END_MAX);
-        self.tell();
-        let rest = end.saturating_duration_since(Instant::now());
-        if flushed.and_then(|()| self.sender.flush(rest)).is_err() {
-            tracing::warn!(lost = self.sender.in_flight_count(), "events had not reached Kafka at the end");
-        }
-    }
-}
+/// By partition, the offset of the next message that will be in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Positions(BTreeMap<i32, i64>);
 
-/// Hands over all events of a topic that are there now, from the first on, in no order, until `each` says false; none
-/// where there is no such topic. Blocks.
+/// Where a topic ends now; nowhere if there is no such topic. Blocks.
 ///
 /// # Errors
 /// Kafka cannot be reached.
-pub fn read_events(options: &Options, mut each: impl FnMut(&[u8]) -> bool) -> Result<(), StoreError> {
+pub fn ends_of_events(options: &Options) -> Result<Positions, StoreError> {
+    let consumer = consumer(options)?;
+    let ends = watermarks(&consumer, options)?.unwrap_or_default();
+    Ok(Positions(ends.into_iter().map(|(partition, (_, high))| (partition, high)).collect()))
+}
+
+fn failed(error: KafkaError) -> StoreError {
+    StoreError::no_answer(error)
+}
+
+fn consumer(options: &Options) -> Result<BaseConsumer<Quiet>, StoreError> {
     options.check()?;
     let mut config: ClientConfig = config(options);
     // the library wants a name for a group, of which nothing is asked
     config.set("group.id", &options.group).set("enable.auto.commit", "false");
-    let failed = |error: KafkaError| StoreError::no_answer(error);
-    let consumer: BaseConsumer<Quiet> =
-        BaseConsumer::from_config_and_context(&config, Quiet).map_err(failed)?;
+    BaseConsumer::from_config_and_context(&config, Quiet).map_err(failed)
+}
+
+/// By partition, the offsets of the first message and of the next that will be in it.
+type Watermarks = BTreeMap<i32, (i64, i64)>;
+
+/// Those of the topic; nothing where there is no such topic.
+fn watermarks(consumer: &BaseConsumer<Quiet>, options: &Options) -> Result<Option<Watermarks>, StoreError> {
     // all of them: asking for one would make it
     let metadata = consumer.fetch_metadata(None, options.timeout).map_err(failed)?;
     let found = metadata.topics().iter().find(|topic| topic.name() == options.topic);
-    let mut missing = std::collections::HashMap::new();
+    let Some(topic) = found.filter(|topic| !topic.partitions().is_empty()) else { return Ok(None) };
+    let of = |partition: i32| {
+        let marks = consumer.fetch_watermarks(&options.topic, partition, ASK_MAX).map_err(failed)?;
+        Ok((partition, marks))
+    };
+    topic.partitions().iter().map(|partition| of(partition.id())).collect::<Result<_, _>>().map(Some)
+}
+
+/// Hands over all events of a topic that are there now, from these positions on, in no order, until `each` says false.
+/// Blocks.
+///
+/// # Errors
+/// Kafka cannot be reached, or has no such topic.
+pub fn read_events(
+    options: &Options,
+    from: &Positions,
+    mut each: impl FnMut(&[u8]) -> bool,
+) -> Result<(), StoreError> {
+    let consumer = consumer(options)?;
+    let Some(marks) = watermarks(&consumer, options)? else {
+        let place = options.brokers.join(",").into();
+        return Err(StoreError::Missing { place, what: format!("topic `{}`", options.topic).into() });
+    };
+    let mut missing = BTreeMap::new();
     let mut assigned = TopicPartitionList::new();
-    for partition in found.map_or(&[][..], |topic| topic.partitions()) {
-        let (low, high) =
-            consumer.fetch_watermarks(&options.topic, partition.id(), ASK_MAX).map_err(failed)?;
-        if low < high {
-            missing.insert(partition.id(), high);
+    for (partition, (low, high)) in marks {
+        let first = from.0.get(&partition).map_or(low, |from| low.max(*from));
+        if first < high {
+            missing.insert(partition, high);
             assigned
-                .add_partition_offset(&options.topic, partition.id(), Offset::Offset(low))
+                .add_partition_offset(&options.topic, partition, Offset::Offset(first))
                 .map_err(failed)?;
         }
     }

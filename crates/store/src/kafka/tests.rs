@@ -9,6 +9,7 @@ use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use super::*;
+use crate::events::EventLog as _;
 use crate::messages::{Memory, Place};
 
 /// Longest wait for what must come.
@@ -334,4 +335,49 @@ fn the_last_stays_where_times_mean_nothing_and_a_time_that_nobody_gave_stops_not
     caught_up(&buffer);
     let page = Query { user: 1, from_ms: 0, to_ms: u64::MAX, after: None, limit: 2 };
     assert_eq!(wait(buffer.of_user(page)).unwrap().messages, [same("wrong")], "the last, whatever it says");
+}
+
+fn lines(options: &Options, from: &Positions) -> Result<Vec<String>, StoreError> {
+    let mut lines = Vec::new();
+    read_events(options, from, |line| {
+        lines.push(String::from_utf8_lossy(line).into_owned());
+        true
+    })?;
+    lines.sort();
+    Ok(lines)
+}
+
+#[test]
+fn events_are_read_from_where_the_topic_ended_and_a_topic_that_is_not_there_is_told() {
+    let cluster = cluster();
+    let nowhere = Options { topic: "nowhere".into(), ..options(&cluster) };
+    assert_eq!(ends_of_events(&nowhere).unwrap(), Positions::default());
+    let error = lines(&nowhere, &Positions::default()).unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }) && error.to_string().contains("nowhere"), "{error}");
+
+    let options = options(&cluster);
+    let tell = |events: &[&str]| {
+        let mut log = Events::open(&options).unwrap();
+        events.iter().for_each(|event| assert!(log.append(event.as_bytes())));
+        assert_eq!(log.end(), 0);
+    };
+    tell(&["old", "#dropped 7"]);
+    let ends = ends_of_events(&options).unwrap();
+    assert_eq!(lines(&options, &ends).unwrap(), <[String; 0]>::default());
+    tell(&["new", "newer"]);
+    assert_eq!(lines(&options, &ends).unwrap(), ["new", "newer"]);
+    assert_eq!(lines(&options, &Positions::default()).unwrap().len(), 4);
+}
+
+#[test]
+fn events_that_kafka_does_not_take_until_the_end_are_counted() {
+    let cluster = cluster();
+    let mut log = Events::open(&options(&cluster)).unwrap();
+    log.append(b"one");
+    assert_eq!(log.end(), 0);
+    cluster.broker_down(1).unwrap();
+    log.append(b"two");
+    log.append(b"three");
+    log.missing(5);
+    assert_eq!((log.end(), log.lost()), (7, 2));
 }
