@@ -374,8 +374,9 @@ impl Thread<'_> {
                 Fault::ConnectTimeout
             }
             SessionState::Exchanging => {
+                let fault = self.timed_out(s);
                 self.drop_connection(s, now_ns);
-                Fault::Timeout
+                fault
             }
             SessionState::Free | SessionState::Parked | SessionState::Thinking | SessionState::Granted => {
                 return;
@@ -383,6 +384,13 @@ impl Thread<'_> {
         };
         self.fail(s, fault, now_ns);
         self.run_session(s, now_ns);
+    }
+
+    /// That no answer came to what was sent, and what did.
+    fn timed_out(&self, s: usize) -> Fault {
+        let instead = self.flow.sessions[s].connection.and_then(|c| self.transport.instead(c as usize));
+        instead
+            .map_or(Fault::Timeout, |came| Fault::Other(Outcome::Timeout, format!("in time {came}").into()))
     }
 
     /// The run is over and the request is not.

@@ -69,19 +69,25 @@ pub(crate) struct Refusal {
 /// What came over event streams so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventCounts {
+    /// Streams that began.
+    pub streams: u64,
     /// All events.
     pub received: u64,
     /// Those that a step waited for and took.
     pub taken: u64,
-    /// Those that were larger than a body may be, and were passed over.
+    /// Those that were larger than an event may be, and were passed over.
     pub too_large: u64,
+    /// Those that were kept for a step and given up, since no step took them in time and others came.
+    pub dropped: u64,
 }
 
 impl std::ops::AddAssign for EventCounts {
     fn add_assign(&mut self, more: EventCounts) {
+        self.streams += more.streams;
         self.received += more.received;
         self.taken += more.taken;
         self.too_large += more.too_large;
+        self.dropped += more.dropped;
     }
 }
 
@@ -153,6 +159,10 @@ pub(crate) trait Transport {
     /// How much came so far that no request took as its answer, where that is no mistake.
     fn unclaimed(&self) -> u64 {
         0
+    }
+    /// What came for the request under way that was not its answer, in words, where the protocol tells.
+    fn instead(&self, _connection: usize) -> Option<String> {
+        None
     }
     /// What came over event streams so far.
     fn events(&self) -> EventCounts {

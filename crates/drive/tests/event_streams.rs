@@ -95,6 +95,21 @@ fn server() -> (Server, Arc<AtomicUsize>) {
                 write(stream, &format!("{head}{}", posts()));
                 Next::Close
             }
+            "/gzip" => {
+                let head = HEAD.replacen("\r\n", "\r\nContent-Encoding: gzip\r\n", 1);
+                write(stream, &format!("{head}{}", chunk("\x1f\u{8b}")));
+                until_left(stream, &counts)
+            }
+            "/identity" => {
+                let head = HEAD.replacen("\r\n", "\r\nContent-Encoding: Identity\r\n", 1);
+                write(stream, &format!("{head}{}", chunk(&posts())));
+                until_left(stream, &counts)
+            }
+            "/hundred" => {
+                let posts: String = (0..100).map(|n| event("post", &format!("{{\"n\": {n}}}"))).collect();
+                write(stream, &format!("{HEAD}{}", chunk(&posts)));
+                until_left(stream, &counts)
+            }
             "/404" => answer(stream, "404 Not Found", "", "{}"),
             _ => answer(stream, "200 OK", "Content-Type: application/json\r\n", "{}"),
         }
@@ -151,7 +166,11 @@ fn events_are_waited_for_and_the_driver_leaves_as_a_browser() {
             let expected = [(Outcome::Ok, 10)];
             assert_eq!(outcomes(&labels, &sum, label), expected, "{path} {label}: {:?}", sum.examples());
         }
-        assert_eq!(sum.end.events, EventCounts { received: 50, taken: 30, too_large: 0 }, "{path}");
+        assert_eq!(
+            sum.end.events,
+            EventCounts { streams: 10, received: 50, taken: 30, too_large: 0, dropped: 0 },
+            "{path}"
+        );
         if path == "/bytewise" {
             all_left(&left, 10);
         }
@@ -219,7 +238,8 @@ fn what_is_no_stream_and_what_never_comes() {
     let (server, _) = server();
     for (path, outcome, words) in [
         ("/404", Outcome::Status, "status 404, where an event stream begins with 200"),
-        ("/json", Outcome::Protocol, "application/json"),
+        ("/json", Outcome::Protocol, "application/json came, not text/event-stream"),
+        ("/gzip", Outcome::Protocol, "Content-Encoding gzip: "),
         ("/unanswered", Outcome::Timeout, "no whole answer in time"),
     ] {
         let steps = format!("- sse connect: {path}\n  label: Connect\n  timeout: 200ms");
@@ -230,6 +250,26 @@ fn what_is_no_stream_and_what_never_comes() {
     let silent = "- sse connect: /silent\n- sse expect: any\n  label: Expect\n  timeout: 100ms";
     let (labels, sum) = run(&server, silent);
     assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
+    assert_eq!(sum.examples()[0].detail, "in time no event came");
+    let plain = "- sse connect: /identity\n- sse expect: any\n  label: Expect";
+    let (labels, sum) = run(&server, plain);
+    assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+}
+
+/// What no step takes in time goes, by the driver's doing: it is counted, and told where a step misses it.
+#[test]
+fn events_that_the_driver_drops_are_counted_and_told() {
+    let (server, _) = server();
+    let steps = "- sse connect: /hundred\n- think: 300ms\n- sse expect: {json: {$.n: 8}}\n  label: Dropped\n  timeout: 100ms";
+    let (labels, sum) = run(&server, steps);
+    assert_eq!(outcomes(&labels, &sum, "Dropped"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
+    let events = EventCounts { streams: 10, received: 1000, taken: 0, too_large: 0, dropped: 360 };
+    assert_eq!(sum.end.events, events);
+    assert_eq!(
+        sum.examples()[0].detail,
+        "in time 64 events came that did not match, the last was `post`; the driver had dropped 36 of this stream, \
+         since no step took them: at most 64 are held"
+    );
 }
 
 #[test]
@@ -238,7 +278,10 @@ fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
     let steps = "- sse connect: /huge\n- sse expect: any\n  label: Expect\n  extract: {n: $.n}\n- when: ${n == 1}\n  steps: [{sse close: now, label: Right}]";
     let (labels, sum) = run(&server, steps);
     assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
-    assert_eq!(sum.end.events, EventCounts { received: 20, taken: 10, too_large: 10 });
+    assert_eq!(
+        sum.end.events,
+        EventCounts { streams: 10, received: 20, taken: 10, too_large: 10, dropped: 0 }
+    );
     all_left(&left, 10);
 }
 
@@ -251,7 +294,7 @@ fn viewers_who_only_hold_a_stream_open() {
     plan.limits.connections = 3;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
-    assert_eq!(sum.end.events, EventCounts { received: 15, taken: 0, too_large: 0 });
+    assert_eq!(sum.end.events, EventCounts { streams: 3, received: 15, taken: 0, too_large: 0, dropped: 0 });
     all_left(&left, 3);
 }
 

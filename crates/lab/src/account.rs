@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes, Http2, NotFound, Protocol, Rpc, Timestamps};
+use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Rpc, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
@@ -164,7 +164,14 @@ impl Account {
                 end.unexpected_messages,
                 "messages came over WebSockets that no step took, over the whole run: tables count its measured window only",
             ),
-            (end.events.too_large, "events were larger than `limits: body` and were passed over"),
+            (
+                end.events.too_large,
+                "events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
+            ),
+            (
+                end.events.dropped,
+                "events were dropped by the driver, since no step took them: at most 64 are held for a stream",
+            ),
             (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
@@ -173,12 +180,7 @@ impl Account {
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
-        if end.events.received > 0 {
-            let (received, taken) = (end.events.received, end.events.taken);
-            self.notes.push(format!(
-                "{received} events came over event streams, over the whole run; steps waited for {taken} of them"
-            ));
-        }
+        self.notes.extend(streamed(&end.events));
         self.driver_io = end.io.to_string();
         self.secured(&end.handshakes);
         if let Some((connections, bound)) = end.connections_capped_to {
@@ -339,6 +341,20 @@ fn connections_used(end: &DriveEnd) -> Option<String> {
             "{used} {} carried measured requests, made when none was free; to have more of them used, name their \
              number (`limits: connections`, `hit -c`)",
             if used == 1 { "connection" } else { "connections" }
+        )),
+    }
+}
+
+/// What came over event streams, where there were any: streams that bring nothing are a success by every other figure.
+fn streamed(events: &EventCounts) -> Option<String> {
+    let EventCounts { streams, received, taken, .. } = events;
+    match (streams, received) {
+        (0, _) => None,
+        (_, 0) => Some(format!(
+            "warning: 0 events came over {streams} event streams, over the whole run: nothing shows that they work"
+        )),
+        _ => Some(format!(
+            "{received} events came over {streams} event streams, over the whole run; steps waited for {taken} of them"
         )),
     }
 }
@@ -508,11 +524,17 @@ mod tests {
         let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
         let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
-        let events = tidemark_drive::EventCounts { received: 9, taken: 2, too_large: 1 };
+        let events = EventCounts { streams: 3, received: 9, taken: 2, too_large: 1, dropped: 4 };
         account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
+        let events = EventCounts { streams: 3, ..EventCounts::default() };
+        account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
+        account.drove(&DriveEnd::default(), &summary);
+        assert_eq!(account.notes.iter().filter(|note| note.contains("event streams")).count(), 2);
         for told in [
-            "9 events came over event streams, over the whole run; steps waited for 2 of them",
-            "1 events were larger than `limits: body` and were passed over",
+            "9 events came over 3 event streams, over the whole run; steps waited for 2 of them",
+            "1 events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
+            "4 events were dropped by the driver, since no step took them: at most 64 are held for a stream",
+            "warning: 0 events came over 3 event streams, over the whole run: nothing shows that they work",
         ] {
             assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
         }

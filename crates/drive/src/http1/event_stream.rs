@@ -4,7 +4,7 @@ use tidemark_record::Outcome;
 use tidemark_scenario::plan::EventStreamStep;
 use tidemark_wire::events::EventDecoder;
 
-use super::inbox::{Inbox, Offer};
+use super::inbox::{INBOX_MESSAGES, Inbox, Offer};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::transport::Event;
@@ -46,7 +46,15 @@ pub(super) struct EventStream {
     pub has_begun: bool,
     /// Events for later steps: the name, LF, the data.
     inbox: Inbox,
+    /// Events that the step under way did not take, and the name of the last.
+    unfit: (u64, String),
+    /// Events that had to go, and those that were too large, of the whole stream.
+    dropped: u64,
+    too_large: u64,
 }
+
+/// Bytes of an event's name that are told.
+const NAME_SHOWN: usize = 40;
 
 impl EventStream {
     /// For events of so many bytes at most.
@@ -58,6 +66,9 @@ impl EventStream {
             ending: None,
             has_begun: false,
             inbox: Inbox::default(),
+            unfit: (0, String::new()),
+            dropped: 0,
+            too_large: 0,
         })
     }
 
@@ -70,17 +81,27 @@ impl EventStream {
             EventStreamStep::CloseByServer => Awaiting::End,
         };
         (self.has_begun, self.inbox.offer) = (true, Offer::None);
+        self.unfit.0 = 0;
     }
 
-    /// An event came: whether it may be the answer. Otherwise it is kept for a later step, where there may be one.
-    pub fn offer_received(&mut self, keeps: bool) -> bool {
-        let is_awaited = self.awaiting == Awaiting::Event;
-        if is_awaited {
+    /// An event came: whether it may be the answer. Otherwise it is kept for a later step, where there may be one; how many
+    /// older ones had to go.
+    pub fn offer_received(&mut self, keeps: bool) -> Result<(), u64> {
+        if self.awaiting == Awaiting::Event {
             self.inbox.offer = Offer::Received;
-        } else if keeps {
-            self.inbox.keep(&[self.decoder.name(), b"\n", self.decoder.data()]);
+            return Ok(());
         }
-        is_awaited
+        let gone = match keeps {
+            true => self.inbox.keep(&[self.decoder.name(), b"\n", self.decoder.data()]),
+            false => 0,
+        };
+        self.dropped += gone;
+        Err(gone)
+    }
+
+    /// An event came that was too large.
+    pub fn pass_over_large(&mut self) {
+        self.too_large += 1;
     }
 
     /// Offers the oldest event that was kept, if the step takes one; false if there is none.
@@ -90,6 +111,11 @@ impl EventStream {
 
     /// What was offered is not the answer: whether another one that was kept is offered now.
     pub fn decline(&mut self) -> bool {
+        self.unfit.0 += 1;
+        let name = self
+            .offered()
+            .map(|(name, _)| String::from_utf8_lossy(&name[..name.len().min(NAME_SHOWN)]).into_owned());
+        self.unfit.1 = name.unwrap_or_default();
         let declined = std::mem::take(&mut self.inbox.offer);
         declined == Offer::Kept && self.offer_kept()
     }
@@ -106,9 +132,34 @@ impl EventStream {
                     Ending::InOrder => "the server ended the event stream",
                     Ending::Broken(words) => words,
                 };
-                Some(Event::Wrong(Fault::Other(Outcome::Reset, words.to_owned().into())))
+                let words = match self.awaiting {
+                    Awaiting::Event => format!("{words}; {}", self.instead()),
+                    _ => words.to_owned(),
+                };
+                Some(Event::Wrong(Fault::Other(Outcome::Reset, words.into())))
             }
         }
+    }
+
+    /// What came for the step under way that it did not take, and what never came to it, in words.
+    pub fn instead(&self) -> String {
+        let mut words = match &self.unfit {
+            (0, _) => "no event came".to_owned(),
+            (1, name) => format!("1 event came that did not match, `{}`", name.escape_debug()),
+            (count, name) => {
+                format!("{count} events came that did not match, the last was `{}`", name.escape_debug())
+            }
+        };
+        if self.dropped > 0 {
+            words += &format!(
+                "; the driver had dropped {} of this stream, since no step took them: at most {INBOX_MESSAGES} are held",
+                self.dropped
+            );
+        }
+        if self.too_large > 0 {
+            words += &format!("; {} of this stream were too large", self.too_large);
+        }
+        words
     }
 
     /// Name and data of what is offered.

@@ -14,7 +14,7 @@ use tidemark_wire::events::Event as ServerEvent;
 
 use super::codec::Answers;
 use super::event_stream::{Ending, EventStream};
-use crate::answer::Answer;
+use crate::answer::{Answer, shown};
 use crate::codec::ByteTransport;
 use crate::fault::{Fault, Violation};
 use crate::io::{self as back_end, Io};
@@ -23,6 +23,9 @@ use crate::transport::{Event, EventCounts, Refusal, Sent, Setup, Transport};
 
 /// The status of an answer that is an event stream.
 const STREAMING: u16 = 200;
+
+/// Most bytes of an event, where `limits: body` does not say less.
+const EVENT_BYTES: usize = 1 << 20;
 
 /// Carries requests of HTTP/1.1, and reads the event streams that some of them began.
 pub(super) struct EventStreams<I> {
@@ -57,7 +60,7 @@ impl<I: Io + 'static> EventStreams<I> {
             reading: None,
             over: Vec::new(),
             events: EventCounts::default(),
-            event_bytes: setup.plan.limits.body_bytes,
+            event_bytes: setup.plan.limits.body_bytes.min(EVENT_BYTES),
         }
     }
 
@@ -95,6 +98,7 @@ impl<I: Io + 'static> EventStreams<I> {
             self.streams.resize_with(c + 1, || None);
         }
         self.streams[c] = Some(EventStream::new(self.event_bytes));
+        self.events.streams += 1;
         // events may stand behind the head already, and even the end
         self.feed(c, false);
         self.read(c);
@@ -129,12 +133,17 @@ impl<I: Io + 'static> EventStreams<I> {
             let Some(event) = decoded.event else { break };
             self.events.received += 1;
             match event {
-                ServerEvent::TooLarge => self.events.too_large += 1,
-                ServerEvent::Whole if stream.offer_received(self.keeps) => {
-                    self.reading = Some(c);
-                    return Some(Event::Offered);
+                ServerEvent::TooLarge => {
+                    self.events.too_large += 1;
+                    stream.pass_over_large();
                 }
-                ServerEvent::Whole => {}
+                ServerEvent::Whole => match stream.offer_received(self.keeps) {
+                    Ok(()) => {
+                        self.reading = Some(c);
+                        return Some(Event::Offered);
+                    }
+                    Err(gone) => self.events.dropped += gone,
+                },
             }
         }
         body.drain_body();
@@ -159,16 +168,20 @@ fn no_stream(answer: &dyn Answer) -> Option<Fault> {
         let words = format!("status {}, where an event stream begins with {STREAMING}", answer.status());
         return Some(Fault::Other(Outcome::Status, words.into()));
     }
+    let refused = |words: String| Some(Fault::Other(Outcome::Protocol, words.into()));
     let kind = answer.header("content-type").unwrap_or_default();
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    if essence.eq_ignore_ascii_case(b"text/event-stream") {
-        return None;
+    if !essence.eq_ignore_ascii_case(b"text/event-stream") {
+        let kind = if essence.is_empty() { "without a Content-Type".into() } else { shown(essence) };
+        return refused(format!("{kind} came, not text/event-stream"));
     }
-    let words = format!(
-        "the answer is no event stream: its Content-Type is \"{}\", not text/event-stream",
-        crate::answer::shown(kind)
-    );
-    Some(Fault::Other(Outcome::Protocol, words.into()))
+    match answer.header("content-encoding").map(<[u8]>::trim_ascii) {
+        None | Some(b"") => None,
+        Some(coding) if coding.eq_ignore_ascii_case(b"identity") => None,
+        Some(coding) => {
+            refused(format!("Content-Encoding {}: such an event stream is not read", shown(coding)))
+        }
+    }
 }
 
 impl<I: Io + 'static> Transport for EventStreams<I> {
@@ -292,6 +305,10 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
             self.over.push(c);
         }
         is_offered
+    }
+
+    fn instead(&self, c: usize) -> Option<String> {
+        self.streams.get(c)?.as_deref().filter(|stream| stream.has_begun).map(EventStream::instead)
     }
 
     fn events(&self) -> EventCounts {
