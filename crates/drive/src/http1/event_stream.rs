@@ -42,6 +42,8 @@ pub(super) struct EventStream {
     pub awaiting: Awaiting,
     /// How it ended, if it has.
     pub ending: Option<Ending>,
+    /// The request that began it.
+    request: usize,
     /// Whether a step has been begun here: until then the answer is the one that began the stream.
     pub has_begun: bool,
     /// Events for later steps: the name, LF, the data.
@@ -57,13 +59,14 @@ pub(super) struct EventStream {
 const NAME_SHOWN: usize = 40;
 
 impl EventStream {
-    /// For events of so many bytes at most.
-    pub fn new(event_bytes: usize) -> Box<EventStream> {
+    /// Begun by this request, for events of so many bytes at most.
+    pub fn new(event_bytes: usize, request: usize) -> Box<EventStream> {
         Box::new(EventStream {
             decoder: EventDecoder::new(event_bytes),
             at: 0,
             awaiting: Awaiting::Nothing,
             ending: None,
+            request,
             has_begun: false,
             inbox: Inbox::default(),
             unfit: (0, String::new()),
@@ -118,6 +121,21 @@ impl EventStream {
         self.unfit.1 = name.unwrap_or_default();
         let declined = std::mem::take(&mut self.inbox.offer);
         declined == Offer::Kept && self.offer_kept()
+    }
+
+    /// It broke, and no step knows of it: the request that began it, and why.
+    pub fn loss(&self) -> Option<(usize, Fault)> {
+        match (self.awaiting, &self.ending) {
+            (Awaiting::Nothing, Some(Ending::Broken(words))) => {
+                Some((self.request, Fault::Other(Outcome::Reset, words.to_string().into())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the server ended it in order, and no step knows of it.
+    pub fn is_ended_unseen(&self) -> bool {
+        self.awaiting == Awaiting::Nothing && matches!(self.ending, Some(Ending::InOrder))
     }
 
     /// What the step under way comes to, now that no event can come any more, or since it wanted none.

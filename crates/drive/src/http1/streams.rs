@@ -36,9 +36,11 @@ pub(super) struct EventStreams<I> {
     keeps: bool,
     /// The connections that are one.
     streams: Vec<Option<Box<EventStream>>>,
+    /// Which request each connection carried last, of those that are not about a stream that there is.
+    asked: Vec<usize>,
     /// The connection whose events are being read.
     reading: Option<usize>,
-    /// Connections whose step is over, though nothing comes.
+    /// Connections whose step is over, though nothing comes, and those that broke.
     over: Vec<usize>,
     events: EventCounts,
     event_bytes: usize,
@@ -57,6 +59,7 @@ impl<I: Io + 'static> EventStreams<I> {
             keeps: steps.iter().any(|step| matches!(step, Some(EventStreamStep::Expect))),
             steps,
             streams: Vec::new(),
+            asked: Vec::new(),
             reading: None,
             over: Vec::new(),
             events: EventCounts::default(),
@@ -97,7 +100,8 @@ impl<I: Io + 'static> EventStreams<I> {
         if self.streams.len() <= c {
             self.streams.resize_with(c + 1, || None);
         }
-        self.streams[c] = Some(EventStream::new(self.event_bytes));
+        self.streams[c] =
+            Some(EventStream::new(self.event_bytes, self.asked.get(c).copied().unwrap_or_default()));
         self.events.streams += 1;
         // events may stand behind the head already, and even the end
         self.feed(c, false);
@@ -117,8 +121,9 @@ impl<I: Io + 'static> EventStreams<I> {
 
     /// A stream has ended; what it was told to have ended by first holds.
     fn end(&mut self, c: usize, ending: Ending) {
-        if let Some(stream) = self.stream(c) {
-            stream.ending.get_or_insert(ending);
+        let Some(stream) = self.stream(c) else { return };
+        if matches!(stream.ending.get_or_insert(ending), Ending::Broken(_)) {
+            self.over.push(c);
         }
     }
 
@@ -151,10 +156,11 @@ impl<I: Io + 'static> EventStreams<I> {
         stream.ending.as_ref().and_then(|_| stream.verdict())
     }
 
-    /// A step that is over, though nothing comes.
+    /// A step that is over, though nothing comes; or a stream that broke while there was none.
     fn next_over(&mut self) -> Option<(usize, Event)> {
         while let Some(c) = self.over.pop() {
-            if let Some(event) = self.stream(c).and_then(|stream| stream.verdict()) {
+            let Some(stream) = self.stream(c) else { continue };
+            if let Some(event) = stream.verdict().or_else(|| stream.loss().map(|_| Event::Lost)) {
                 return Some((c, event));
             }
         }
@@ -192,7 +198,13 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
     fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
         match (&self.steps[request], self.streams.get_mut(c).and_then(Option::as_mut)) {
             (Some(step), Some(stream)) => stream.begin(step),
-            _ => return self.http.write(c, request, cx, jar),
+            _ => {
+                if self.asked.len() <= c {
+                    self.asked.resize(c + 1, 0);
+                }
+                self.asked[c] = request;
+                return self.http.write(c, request, cx, jar);
+            }
         }
         Ok(())
     }
@@ -209,7 +221,8 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
     }
 
     fn close(&mut self, c: usize) {
-        if self.streams.get_mut(c).and_then(Option::take).is_some() {
+        if let Some(stream) = self.streams.get_mut(c).and_then(Option::take) {
+            self.events.ended += u64::from(stream.is_ended_unseen());
             self.over.retain(|over| *over != c);
             self.reading = self.reading.filter(|reading| *reading != c);
         }
@@ -282,6 +295,16 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         self.streams.get(c).is_some_and(Option::is_some)
     }
 
+    fn leaves(&self, c: usize, request: usize) -> bool {
+        let is_open = |stream: &EventStream| stream.ending.is_none();
+        matches!(self.steps[request], Some(EventStreamStep::Close))
+            && self.streams.get(c).and_then(Option::as_deref).is_some_and(is_open)
+    }
+
+    fn lost(&self, c: usize) -> Option<(usize, Fault)> {
+        self.streams.get(c)?.as_deref()?.loss()
+    }
+
     /// As a browser that leaves: without a word.
     fn leave(&mut self, c: usize) -> bool {
         !self.is_bound(c)
@@ -311,7 +334,12 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         self.streams.get(c)?.as_deref().filter(|stream| stream.has_begun).map(EventStream::instead)
     }
 
+    fn heard(&self) -> u64 {
+        self.events.received
+    }
+
     fn events(&self) -> EventCounts {
-        self.events
+        let unseen = self.streams.iter().flatten().filter(|stream| stream.is_ended_unseen()).count() as u64;
+        EventCounts { ended: self.events.ended + unseen, ..self.events }
     }
 }
