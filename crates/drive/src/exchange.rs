@@ -414,8 +414,7 @@ impl Thread<'_> {
     /// That no answer came to what was sent, and what did.
     fn timed_out(&self, s: usize) -> Fault {
         let instead = self.flow.sessions[s].connection.and_then(|c| self.transport.instead(c as usize));
-        instead
-            .map_or(Fault::Timeout, |came| Fault::Other(Outcome::Timeout, format!("in time {came}").into()))
+        instead.map_or(Fault::Timeout, |came| Fault::Other(Outcome::Timeout, came.into()))
     }
 
     /// The run is over and the request is not.

@@ -161,22 +161,21 @@ impl EventStream {
 
     /// What came for the step under way that it did not take, and what never came to it, in words.
     pub fn instead(&self) -> String {
-        let mut words = match &self.unfit {
-            (0, _) => "no event came".to_owned(),
-            (1, name) => format!("1 event came that did not match, `{}`", name.escape_debug()),
-            (count, name) => {
-                format!("{count} events came that did not match, the last was `{}`", name.escape_debug())
-            }
-        };
+        let mut words = String::new();
         if self.dropped > 0 {
+            let most = INBOX_MESSAGES;
             words += &format!(
-                "; the driver had dropped {} of this stream, since no step took them: at most {INBOX_MESSAGES} are held",
+                "{} events were dropped by the driver, which holds {most} for a stream; ",
                 self.dropped
             );
         }
         if self.too_large > 0 {
-            words += &format!("; {} of this stream were too large", self.too_large);
+            words += &format!("{} were too large; ", self.too_large);
         }
+        words += &match &self.unfit {
+            (0, _) => "no event came".to_owned(),
+            (count, name) => format!("{count} events did not match, last `{}`", name.escape_debug()),
+        };
         words
     }
 
