@@ -81,7 +81,7 @@ pub struct EventCounts {
     pub too_large: u64,
     /// Streams that the server ended in order, of which no step knew.
     pub ended: u64,
-    /// Those that were kept for a step and given up, since no step took them in time and others came.
+    /// Those that were kept for a step and given up before it waited, since others came.
     pub dropped: u64,
 }
 

@@ -175,7 +175,7 @@ impl Account {
             ),
             (
                 end.events.dropped,
-                "events were dropped by the driver, since no step took them: at most 64 are held for a stream",
+                "events were dropped by the driver before the step that waited: at most 64 are held for a stream",
             ),
             (
                 end.rows_not_alone,
@@ -563,7 +563,7 @@ mod tests {
         for told in [
             "9 events came over 3 event streams, over the whole run; steps waited for 2 of them",
             "1 events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
-            "4 events were dropped by the driver, since no step took them: at most 64 are held for a stream",
+            "4 events were dropped by the driver before the step that waited: at most 64 are held for a stream",
             "warning: 0 events came over 3 event streams, over the whole run: nothing shows that they work",
         ] {
             assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);

@@ -50,8 +50,9 @@ pub(super) struct EventStream {
     inbox: Inbox,
     /// Events that the step under way did not take, and the name of the last.
     unfit: (u64, String),
-    /// Events that had to go, and those that were too large, of the whole stream.
+    /// Events that had to go before a step waited, those that did since, and those that were too large.
     dropped: u64,
+    gone: u64,
     too_large: u64,
 }
 
@@ -71,12 +72,13 @@ impl EventStream {
             inbox: Inbox::default(),
             unfit: (0, String::new()),
             dropped: 0,
+            gone: 0,
             too_large: 0,
         })
     }
 
-    /// Begins a step.
-    pub fn begin(&mut self, step: &EventStreamStep) {
+    /// Begins a step; how many events had to go that it might have taken.
+    pub fn begin(&mut self, step: &EventStreamStep) -> u64 {
         self.awaiting = match step {
             EventStreamStep::Connect(_) => Awaiting::Nothing,
             EventStreamStep::Expect => Awaiting::Event,
@@ -85,21 +87,22 @@ impl EventStream {
         };
         (self.has_begun, self.inbox.offer) = (true, Offer::None);
         self.unfit.0 = 0;
+        // what goes behind a session's last step is missed by none
+        let gone = if self.awaiting == Awaiting::Event { std::mem::take(&mut self.gone) } else { 0 };
+        self.dropped += gone;
+        gone
     }
 
-    /// An event came: whether it may be the answer. Otherwise it is kept for a later step, where there may be one; how many
-    /// older ones had to go.
-    pub fn offer_received(&mut self, keeps: bool) -> Result<(), u64> {
+    /// An event came: whether it may be the answer. Otherwise it is kept for a later step, where there may be one.
+    pub fn offer_received(&mut self, keeps: bool) -> bool {
         if self.awaiting == Awaiting::Event {
             self.inbox.offer = Offer::Received;
-            return Ok(());
+            return true;
         }
-        let gone = match keeps {
-            true => self.inbox.keep(&[self.decoder.name(), b"\n", self.decoder.data()]),
-            false => 0,
-        };
-        self.dropped += gone;
-        Err(gone)
+        if keeps {
+            self.gone += self.inbox.keep(&[self.decoder.name(), b"\n", self.decoder.data()]);
+        }
+        false
     }
 
     /// An event came that was too large.

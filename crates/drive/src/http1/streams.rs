@@ -142,13 +142,11 @@ impl<I: Io + 'static> EventStreams<I> {
                     self.events.too_large += 1;
                     stream.pass_over_large();
                 }
-                ServerEvent::Whole => match stream.offer_received(self.keeps) {
-                    Ok(()) => {
-                        self.reading = Some(c);
-                        return Some(Event::Offered);
-                    }
-                    Err(gone) => self.events.dropped += gone,
-                },
+                ServerEvent::Whole if stream.offer_received(self.keeps) => {
+                    self.reading = Some(c);
+                    return Some(Event::Offered);
+                }
+                ServerEvent::Whole => {}
             }
         }
         body.drain_body();
@@ -197,7 +195,7 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
 
     fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
         match (&self.steps[request], self.streams.get_mut(c).and_then(Option::as_mut)) {
-            (Some(step), Some(stream)) => stream.begin(step),
+            (Some(step), Some(stream)) => self.events.dropped += stream.begin(step),
             _ => {
                 if self.asked.len() <= c {
                     self.asked.resize(c + 1, 0);
