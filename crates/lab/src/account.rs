@@ -356,6 +356,8 @@ fn streamed(events: &EventCounts) -> Option<String> {
     match (streams, received) {
         (0, _) => None,
         (_, 0) => Some(format!(
+            "5 event streams were ended by the server, in order, before the session was over, and no step waited for that or \
+             followed; no figure has them",
             "warning: 0 events came over {streams} event streams, over the whole run: nothing shows that they work"
         )),
         _ => Some(format!(
@@ -554,7 +556,7 @@ mod tests {
         let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
         let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
-        let events = EventCounts { streams: 3, received: 9, taken: 2, too_large: 1, ended: 0, dropped: 4 };
+        let events = EventCounts { streams: 3, received: 9, taken: 2, too_large: 1, ended: 5, dropped: 4 };
         account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
         let events = EventCounts { streams: 3, ..EventCounts::default() };
         account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
