@@ -70,6 +70,9 @@ impl Thread<'_> {
             };
             match turn {
                 Turn::Request(request) => {
+                    if self.passes_over(s, request) {
+                        continue;
+                    }
                     self.fall_due(s, request, now_ns);
                     let placed = self.place(s, now_ns);
                     steps_done += u32::from(placed.is_over_unsent());
@@ -103,6 +106,26 @@ impl Thread<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a request never is: what it needs is lost, which has been counted and ends the session; or it only closes
+    /// the connection, which is done.
+    fn passes_over(&mut self, s: usize, request: u16) -> bool {
+        if !self.prepared[request as usize].is_of_binding {
+            return false;
+        }
+        let session = &mut self.flow.sessions[s];
+        let refusal = || self.transport.refusal(session.connection, request.into());
+        if session.has_lost && refusal().is_some_and(|refusal| refusal.ends_session) {
+            session.finish();
+            return true;
+        }
+        let left =
+            session.connection.map(|c| c as usize).filter(|c| self.transport.leaves(*c, request.into()));
+        if let Some(c) = left {
+            self.close(c);
+        }
+        left.is_some()
     }
 
     fn fall_due(&mut self, s: usize, request: u16, now_ns: u64) {
@@ -278,7 +301,9 @@ impl Thread<'_> {
 
     /// Ends a session; true if its user begins the next one at once.
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
-        if let Some(connection) = self.flow.sessions[s].connection.take() {
+        if let Some(connection) = self.flow.sessions[s].connection {
+            self.lose(s, connection as usize, now_ns);
+            self.flow.sessions[s].connection = None;
             if !self.transport.leave(connection as usize) {
                 self.close(connection as usize);
             }
@@ -374,8 +399,9 @@ impl Thread<'_> {
                 Fault::ConnectTimeout
             }
             SessionState::Exchanging => {
+                let fault = self.timed_out(s);
                 self.drop_connection(s, now_ns);
-                Fault::Timeout
+                fault
             }
             SessionState::Free | SessionState::Parked | SessionState::Thinking | SessionState::Granted => {
                 return;
@@ -383,6 +409,12 @@ impl Thread<'_> {
         };
         self.fail(s, fault, now_ns);
         self.run_session(s, now_ns);
+    }
+
+    /// That no answer came to what was sent, and what did.
+    fn timed_out(&self, s: usize) -> Fault {
+        let instead = self.flow.sessions[s].connection.and_then(|c| self.transport.instead(c as usize));
+        instead.map_or(Fault::Timeout, |came| Fault::Other(Outcome::Timeout, came.into()))
     }
 
     /// The run is over and the request is not.
@@ -437,6 +469,7 @@ impl Thread<'_> {
             (_, None) if connection.state == ConnectionState::Connecting => {
                 self.not_made(c, &Fault::ClosedBefore, now_ns);
             }
+            (Event::Lost, Some(s)) => self.lose(s, c, now_ns),
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
             _ => self.close(c),
         }

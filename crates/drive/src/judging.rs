@@ -145,14 +145,34 @@ impl Thread<'_> {
         self.write_down(s, outcome, now_ns);
     }
 
+    /// What a session's connection was bound to broke off while no request was under way. It is a failure of what began
+    /// it, at this time, as a request by itself.
+    pub fn lose(&mut self, s: usize, c: usize, now_ns: u64) {
+        let Some((request, fault)) = self.transport.lost(c) else { return };
+        self.cut(now_ns);
+        let (label, outcome) = (self.prepared[request].label, fault.outcome());
+        self.recorder.offered(now_ns);
+        if self.recorder.wants_example(label, outcome) {
+            self.recorder.example(now_ns, label, outcome, fault.to_string());
+        }
+        let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
+        self.recorder.ended(label, outcome, times);
+        self.flow.sessions[s].has_lost = true;
+        self.close(c);
+    }
+
     /// A request has ended; the session's next step is due.
     pub fn write_down(&mut self, s: usize, outcome: Outcome, end_ns: u64) {
         self.cut(end_ns);
         let session = &mut self.flow.sessions[s];
-        let label = self.prepared[session.request as usize].label;
+        let request = &self.prepared[session.request as usize];
+        if request.is_of_binding {
+            let is_bound = session.connection.is_some_and(|c| self.transport.is_bound(c as usize));
+            session.has_lost = outcome != Outcome::Ok && !is_bound;
+        }
         let times =
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
-        self.recorder.ended(label, outcome, times);
+        self.recorder.ended(request.label, outcome, times);
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
             self.recorder.acknowledge(number);
         }

@@ -253,15 +253,21 @@ impl Recorder {
             series.service_time_us.saturating_record(microseconds(times.end_ns.saturating_sub(sent_ns)));
         }
         if outcome == Outcome::Ok {
-            if times.end_ns.saturating_sub(self.last_good_ns) >= QUIET_US * 1_000 {
-                self.current.quiet.push((self.last_good_ns / 1_000, times.end_ns / 1_000));
-            }
-            self.last_good_ns = self.last_good_ns.max(times.end_ns);
+            self.heard(times.end_ns);
         } else if outcome != Outcome::Variable {
             let end_us = times.end_ns / 1_000;
             let (first, last) = self.current.failed_us.unwrap_or((end_us, end_us));
             self.current.failed_us = Some((first.min(end_us), last.max(end_us)));
         }
+    }
+
+    /// The system is alive: a good answer came, or something that it tells unasked. Intervals that ended before have been
+    /// cut before.
+    pub fn heard(&mut self, at_ns: u64) {
+        if at_ns.saturating_sub(self.last_good_ns) >= QUIET_US * 1_000 {
+            self.current.quiet.push((self.last_good_ns / 1_000, at_ns / 1_000));
+        }
+        self.last_good_ns = self.last_good_ns.max(at_ns);
     }
 
     /// A whole answer came, right or wrong, to a request that was due then; its status is 0 if it has none.
@@ -580,6 +586,21 @@ mod tests {
             back.try_send(emptied(interval)).unwrap();
         }
         assert!(recorder.pool.len() <= 2, "{}", recorder.pool.len());
+    }
+
+    #[test]
+    fn what_is_told_unasked_is_a_sign_of_life() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 1, 0, (0, 10 * S), Some(Exchange { sink, returned }));
+        let tenths = |recorder: &mut Recorder, from: u64, to: u64| {
+            (from..to).for_each(|tenth| recorder.heard(tenth * S / 10));
+        };
+        tenths(&mut recorder, 1, 30);
+        recorder.heard(7 * S);
+        recorder.cut(8 * S, Gauges::default());
+        let quiet: Vec<_> = intervals.try_iter().flat_map(|interval| interval.quiet).collect();
+        assert_eq!(quiet, [(2_900_000, 7_000_000)]);
     }
 
     #[test]

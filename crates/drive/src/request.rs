@@ -1,7 +1,7 @@
 //! Requests made ready: what the loop knows of each.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{LedgerPlan, RequestPlan};
+use tidemark_scenario::plan::{Ask, LedgerPlan, RequestPlan};
 
 use crate::answer::Probe;
 use crate::clock::nanoseconds;
@@ -13,6 +13,8 @@ pub(crate) struct Prepared {
     pub label: u16,
     /// Longest time from due to the last byte.
     pub timeout_ns: u64,
+    /// Whether it is a step with what a connection is bound to: a WebSocket, an event stream.
+    pub is_of_binding: bool,
     /// What is looked at in the answer.
     pub probe: Probe,
     /// How its write is entered, if it is.
@@ -29,6 +31,7 @@ impl Prepared {
         Prepared {
             label: request.label,
             timeout_ns: nanoseconds(request.timeout),
+            is_of_binding: matches!(request.ask, Ask::WebSocket(_) | Ask::EventStream(_)),
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
         }

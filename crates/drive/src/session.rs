@@ -100,6 +100,8 @@ pub(crate) struct Session {
     pub deadline_ns: u64,
     /// Tells apart the times it waited for a connection.
     pub ticket: u32,
+    /// Whether what its connection was bound to is gone, or never was, which has been counted.
+    pub has_lost: bool,
     /// Whether it has made a request since it began.
     pub requested: bool,
     next_op: u32,
@@ -124,6 +126,7 @@ impl Session {
         self.kind = kind_index;
         self.next_op = 0;
         self.requested = false;
+        self.has_lost = false;
         self.sent_ns = None;
         if self.slots.len() < slots {
             self.slots.resize_with(slots, Slot::default);

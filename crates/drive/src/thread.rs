@@ -146,6 +146,8 @@ pub(crate) struct Flow {
     pub draining: bool,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
+    /// How much had come that answers no request, when that was looked at last.
+    pub heard: u64,
     /// Buffers.
     pub scratch: Scratch,
 }
@@ -272,6 +274,11 @@ impl Thread<'_> {
             self.run_granted();
         }
         let now_ns = self.clock.now_ns();
+        let heard = self.transport.heard();
+        if std::mem::replace(&mut self.flow.heard, heard) != heard {
+            self.cut(now_ns);
+            self.recorder.heard(now_ns);
+        }
         for _ in 0..ALARMS_PER_TURN {
             let Some((session, alarm)) = self.timers.pop(now_ns) else { break };
             self.on_alarm(session, alarm, now_ns);

@@ -44,6 +44,8 @@ pub(crate) enum Event {
     Unsent(io::Error),
     /// It could not be made, or broke.
     Failed(io::Error),
+    /// What it is bound to broke off while no request was under way; [`Transport::lost`] says more.
+    Lost,
 }
 
 /// What became of a request as it was sent.
@@ -69,19 +71,28 @@ pub(crate) struct Refusal {
 /// What came over event streams so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventCounts {
+    /// Streams that began.
+    pub streams: u64,
     /// All events.
     pub received: u64,
     /// Those that a step waited for and took.
     pub taken: u64,
-    /// Those that were larger than a body may be, and were passed over.
+    /// Those that were larger than an event may be, and were passed over.
     pub too_large: u64,
+    /// Streams that the server ended in order, of which no step knew.
+    pub ended: u64,
+    /// Those that were kept for a step and given up before it waited, since others came.
+    pub dropped: u64,
 }
 
 impl std::ops::AddAssign for EventCounts {
     fn add_assign(&mut self, more: EventCounts) {
+        self.streams += more.streams;
         self.received += more.received;
         self.taken += more.taken;
         self.too_large += more.too_large;
+        self.ended += more.ended;
+        self.dropped += more.dropped;
     }
 }
 
@@ -138,6 +149,15 @@ pub(crate) trait Transport {
     fn is_bound(&self, _connection: usize) -> bool {
         false
     }
+    /// Whether the request of this index only closes the connection, without a word, and nothing is wrong with that.
+    fn leaves(&self, _connection: usize, _request: usize) -> bool {
+        false
+    }
+    /// Whether what a connection is bound to broke off without any request's having known of it: the request that began
+    /// it, and why.
+    fn lost(&self, _connection: usize) -> Option<(usize, Fault)> {
+        None
+    }
     /// The session that holds a connection is over: whether another one may have it.
     fn leave(&mut self, _connection: usize) -> bool {
         true
@@ -152,6 +172,14 @@ pub(crate) trait Transport {
     }
     /// How much came so far that no request took as its answer, where that is no mistake.
     fn unclaimed(&self) -> u64 {
+        0
+    }
+    /// What came for the request under way that was not its answer, in words, where the protocol tells.
+    fn instead(&self, _connection: usize) -> Option<String> {
+        None
+    }
+    /// How much came so far that is a sign of life though it answers no request.
+    fn heard(&self) -> u64 {
         0
     }
     /// What came over event streams so far.

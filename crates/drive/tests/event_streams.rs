@@ -86,6 +86,10 @@ fn server() -> (Server, Arc<AtomicUsize>) {
                 write(stream, HEAD);
                 Next::Reset
             }
+            "/malformed" => {
+                write(stream, &format!("{HEAD}{}zz\r\n", chunk(&posts())));
+                until_left(stream, &counts)
+            }
             "/no-chunks" => {
                 write(stream, &format!("{HEAD}zz\r\n"));
                 until_left(stream, &counts)
@@ -94,6 +98,26 @@ fn server() -> (Server, Arc<AtomicUsize>) {
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
                 write(stream, &format!("{head}{}", posts()));
                 Next::Close
+            }
+            "/gzip" => {
+                let head = HEAD.replacen("\r\n", "\r\nContent-Encoding: gzip\r\n", 1);
+                write(stream, &format!("{head}{}", chunk("\x1f\u{8b}")));
+                until_left(stream, &counts)
+            }
+            "/identity" => {
+                let head = HEAD.replacen("\r\n", "\r\nContent-Encoding: Identity\r\n", 1);
+                write(stream, &format!("{head}{}", chunk(&posts())));
+                until_left(stream, &counts)
+            }
+            "/hundred" | "/one-and-hundred" => {
+                if request.target() == "/one-and-hundred" {
+                    write(stream, &format!("{HEAD}{}", chunk(&posts())));
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                let posts: String = (0..100).map(|n| event("post", &format!("{{\"n\": {n}}}"))).collect();
+                let head = if request.target() == "/hundred" { HEAD } else { "" };
+                write(stream, &format!("{head}{}", chunk(&posts)));
+                until_left(stream, &counts)
             }
             "/404" => answer(stream, "404 Not Found", "", "{}"),
             _ => answer(stream, "200 OK", "Content-Type: application/json\r\n", "{}"),
@@ -148,10 +172,17 @@ fn events_are_waited_for_and_the_driver_leaves_as_a_browser() {
         );
         let (labels, sum) = run(&server, &steps);
         for label in ["GET /before", "Connect", "Third", "Next", "Last", "Close", "GET /after"] {
-            let expected = [(Outcome::Ok, 10)];
+            // to leave is to ask for nothing and to wait for nothing: it is no request
+            let leaves = label == "Close" && path == "/bytewise";
+            let expected: &[_] = if leaves { &[] } else { &[(Outcome::Ok, 10)] };
             assert_eq!(outcomes(&labels, &sum, label), expected, "{path} {label}: {:?}", sum.examples());
         }
-        assert_eq!(sum.end.events, EventCounts { received: 50, taken: 30, too_large: 0 }, "{path}");
+        assert_eq!(sum.ended(), if path == "/bytewise" { 60 } else { 70 }, "{path}");
+        assert_eq!(
+            sum.end.events,
+            EventCounts { streams: 10, received: 50, taken: 30, too_large: 0, ended: 0, dropped: 0 },
+            "{path}"
+        );
         if path == "/bytewise" {
             all_left(&left, 10);
         }
@@ -170,7 +201,7 @@ fn the_documents_example_works_against_a_server() {
     });
     let (_, sum) = run(&server, steps.split("```").next().unwrap());
     assert_eq!(sum.outcome(Outcome::Ok), sum.ended(), "{:?}", sum.examples());
-    assert_eq!(sum.ended(), 30);
+    assert_eq!(sum.ended(), 20);
 }
 
 #[test]
@@ -199,7 +230,13 @@ fn a_stream_that_the_server_ends_or_breaks_is_a_failure_unless_it_may() {
           label: Close"
         );
         let (labels, sum) = run(&server, &steps);
-        assert_eq!(outcomes(&labels, &sum, "Connect"), [(Outcome::Ok, 10)], "{path}: {:?}", sum.examples());
+        // one that breaks while no step waits is a failure of what began it; one that ends in order, of the step that follows
+        let (began, followed): (&[_], &[_]) = match path {
+            "/in-one-piece" => (&[(Outcome::Ok, 10)], &[(Outcome::Reset, 5)]),
+            _ => (&[(Outcome::Ok, 10), (Outcome::Reset, 5)], &[]),
+        };
+        assert_eq!(outcomes(&labels, &sum, "Connect"), began, "{path}: {:?}", sum.examples());
+        assert_eq!(outcomes(&labels, &sum, "Close"), followed, "{path}: {:?}", sum.examples());
         let failed = sum.outcome(Outcome::Reset);
         assert_eq!(failed, 10, "{path}: {:?}", sum.examples());
         assert!(sum.examples().iter().all(|example| example.detail.contains(words)), "{:?}", sum.examples());
@@ -210,8 +247,44 @@ fn a_stream_that_the_server_ends_or_breaks_is_a_failure_unless_it_may() {
     let after = "- sse connect: /reset\n- sse expect: any\n  label: First\n- sse expect: any\n  label: Second\n- sse close: now\n  label: Never";
     let (labels, sum) = run(&server, after);
     assert_eq!(outcomes(&labels, &sum, "First"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
-    assert_eq!(outcomes(&labels, &sum, "Second"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
-    assert_eq!(outcomes(&labels, &sum, "Never"), []);
+    assert_eq!(outcomes(&labels, &sum, "Second"), [], "what is lost is counted once: {:?}", sum.examples());
+    assert_eq!((outcomes(&labels, &sum, "Never"), sum.ended()), (vec![], 20));
+}
+
+/// Whether a stream broke is seen by no step here, and by the session's end alone in the second round.
+#[test]
+fn a_stream_that_breaks_or_ends_while_no_step_waits_and_none_follows_is_told() {
+    let (server, _) = server();
+    for path in ["/broken", "/no-chunks", "/in-one-piece", "/until-close"] {
+        for rest in ["\n- think: 100ms", ""] {
+            let steps = format!("- sse connect: {path}\n  label: Connect{rest}");
+            let (labels, sum) = run(&server, &steps);
+            let is_broken = ["/broken", "/no-chunks"].contains(&path);
+            let told = (outcomes(&labels, &sum, "Connect"), sum.end.events.ended);
+            let [ok, reset] = [Outcome::Ok, Outcome::Reset].map(|outcome| (outcome, 10));
+            match (is_broken, rest.is_empty()) {
+                (true, false) => assert_eq!(told, (vec![ok, reset], 0), "{path}: {:?}", sum.examples()),
+                (false, false) => assert_eq!(told, (vec![ok], 10), "{path}: {:?}", sum.examples()),
+                // it may have left before
+                (_, true) => assert!(told.0[0] == ok && told.1 <= 10, "{path}: {told:?}"),
+            }
+            assert_eq!(sum.ended(), told.0.iter().map(|(_, count)| count).sum::<u64>());
+        }
+    }
+    // all of it comes in one piece, and is known when the session ends
+    let steps = "- sse connect: /malformed\n  label: Connect";
+    let (labels, sum) = run(&server, steps);
+    let expected = [(Outcome::Ok, 10), (Outcome::Reset, 10)];
+    assert_eq!(outcomes(&labels, &sum, "Connect"), expected, "{:?}", sum.examples());
+}
+
+#[test]
+fn steps_on_a_stream_that_never_was_are_no_failures_of_their_own() {
+    let (server, _) = server();
+    let steps = "- sse connect: /404\n  label: Connect\n- think: 10ms\n- sse expect: any\n  label: Expect\n- sse close: now\n  label: Close\n- GET: /after";
+    let (labels, sum) = run(&server, steps);
+    assert_eq!(outcomes(&labels, &sum, "Connect"), [(Outcome::Status, 10)], "{:?}", sum.examples());
+    assert_eq!(sum.ended(), 10, "{:?}", sum.examples());
 }
 
 #[test]
@@ -219,7 +292,8 @@ fn what_is_no_stream_and_what_never_comes() {
     let (server, _) = server();
     for (path, outcome, words) in [
         ("/404", Outcome::Status, "status 404, where an event stream begins with 200"),
-        ("/json", Outcome::Protocol, "application/json"),
+        ("/json", Outcome::Protocol, "application/json came, not text/event-stream"),
+        ("/gzip", Outcome::Protocol, "Content-Encoding gzip: "),
         ("/unanswered", Outcome::Timeout, "no whole answer in time"),
     ] {
         let steps = format!("- sse connect: {path}\n  label: Connect\n  timeout: 200ms");
@@ -230,15 +304,42 @@ fn what_is_no_stream_and_what_never_comes() {
     let silent = "- sse connect: /silent\n- sse expect: any\n  label: Expect\n  timeout: 100ms";
     let (labels, sum) = run(&server, silent);
     assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
+    assert_eq!(sum.examples()[0].detail, "no event came");
+    let plain = "- sse connect: /identity\n- sse expect: any\n  label: Expect";
+    let (labels, sum) = run(&server, plain);
+    assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+}
+
+/// What no step takes in time goes, by the driver's doing: it is counted, and told where a step misses it.
+#[test]
+fn events_that_the_driver_drops_are_counted_and_told() {
+    let (server, _) = server();
+    let steps = "- sse connect: /hundred\n- think: 300ms\n- sse expect: {json: {$.n: 8}}\n  label: Dropped\n  timeout: 100ms";
+    let (labels, sum) = run(&server, steps);
+    assert_eq!(outcomes(&labels, &sum, "Dropped"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
+    let events = EventCounts { streams: 10, received: 1000, taken: 0, too_large: 0, ended: 0, dropped: 360 };
+    assert_eq!(sum.end.events, events);
+    assert_eq!(
+        sum.examples()[0].detail,
+        "36 events were dropped by the driver, which holds 64 for a stream; 64 events did not match, last `post`"
+    );
+    let none_follows = "- sse connect: /one-and-hundred\n- sse expect: any\n- think: 300ms\n- sse close: now";
+    let (_, sum) = run(&server, none_follows);
+    // where the driver was late, all may have come before the step
+    assert!(sum.end.events.dropped < 200, "no step misses them: {:?}", sum.end.events);
+    assert!(sum.end.events.received > 10 * 65, "{:?}", sum.end.events);
 }
 
 #[test]
 fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
     let (server, left) = server();
-    let steps = "- sse connect: /huge\n- sse expect: any\n  label: Expect\n  extract: {n: $.n}\n- when: ${n == 1}\n  steps: [{sse close: now, label: Right}]";
+    let steps = "- sse connect: /huge\n- sse expect: any\n  label: Expect\n  extract: {n: $.n}\n- when: ${n == 1}\n  steps: [{sse close: now}, {GET: /after, label: Right}]";
     let (labels, sum) = run(&server, steps);
     assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
-    assert_eq!(sum.end.events, EventCounts { received: 20, taken: 10, too_large: 10 });
+    assert_eq!(
+        sum.end.events,
+        EventCounts { streams: 10, received: 20, taken: 10, too_large: 10, ended: 0, dropped: 0 }
+    );
     all_left(&left, 10);
 }
 
@@ -251,7 +352,10 @@ fn viewers_who_only_hold_a_stream_open() {
     plan.limits.connections = 3;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
-    assert_eq!(sum.end.events, EventCounts { received: 15, taken: 0, too_large: 0 });
+    assert_eq!(
+        sum.end.events,
+        EventCounts { streams: 3, received: 15, taken: 0, too_large: 0, ended: 0, dropped: 0 }
+    );
     all_left(&left, 3);
 }
 

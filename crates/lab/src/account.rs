@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes, Http2, NotFound, Protocol, Rpc, Timestamps};
+use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Rpc, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::Op;
+use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
 
 use crate::run_options::RunOptions;
 use crate::stores::Stores;
@@ -164,7 +164,19 @@ impl Account {
                 end.unexpected_messages,
                 "messages came over WebSockets that no step took, over the whole run: tables count its measured window only",
             ),
-            (end.events.too_large, "events were larger than `limits: body` and were passed over"),
+            (
+                end.events.too_large,
+                "events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
+            ),
+            (
+                end.events.ended,
+                "event streams were ended by the server, in order, before the session was over, and no step waited for that or \
+                 followed; no figure has them",
+            ),
+            (
+                end.events.dropped,
+                "events were dropped by the driver before the step that waited: at most 64 are held for a stream",
+            ),
             (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
@@ -173,12 +185,7 @@ impl Account {
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
-        if end.events.received > 0 {
-            let (received, taken) = (end.events.received, end.events.taken);
-            self.notes.push(format!(
-                "{received} events came over event streams, over the whole run; steps waited for {taken} of them"
-            ));
-        }
+        self.notes.extend(streamed(&end.events));
         self.driver_io = end.io.to_string();
         self.secured(&end.handshakes);
         if let Some((connections, bound)) = end.connections_capped_to {
@@ -343,6 +350,22 @@ fn connections_used(end: &DriveEnd) -> Option<String> {
     }
 }
 
+/// What came over event streams, where there were any: streams that bring nothing are a success by every other figure.
+fn streamed(events: &EventCounts) -> Option<String> {
+    let EventCounts { streams, received, taken, .. } = events;
+    match (streams, received) {
+        (0, _) => None,
+        (_, 0) => Some(format!(
+            "5 event streams were ended by the server, in order, before the session was over, and no step waited for that or \
+             followed; no figure has them",
+            "warning: 0 events came over {streams} event streams, over the whole run: nothing shows that they work"
+        )),
+        _ => Some(format!(
+            "{received} events came over {streams} event streams, over the whole run; steps waited for {taken} of them"
+        )),
+    }
+}
+
 /// What a reader must know of the driving threads' waits for a core.
 fn waited(summary: &Summary) -> Option<String> {
     match summary.driver.waited_share {
@@ -414,11 +437,22 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
 }
 
+/// The labels under which there is a request only where something is wrong: a stream is left, and is not there any more.
+pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
+    let leaves = |request: &&RequestPlan| matches!(request.ask, Ask::EventStream(EventStreamStep::Close));
+    let label = |request: &RequestPlan| plan.labels.get(usize::from(request.label)).map(String::as_str);
+    let others: BTreeSet<_> =
+        plan.requests.iter().filter(|request| !leaves(request)).filter_map(label).collect();
+    let all = plan.requests.iter().filter(leaves).filter_map(label);
+    all.filter(|label| !others.contains(label)).collect()
+}
+
 /// Labels of the load of which there was no request, where there were others: what nobody asked for is in no figure.
 fn never_requested(plan: &Plan, totals: &Totals) -> Option<String> {
-    let loaded = labels_of_the_load(plan);
+    let (loaded, failures) = (labels_of_the_load(plan), labels_of_failures(plan));
+    let is_due = |label: &str| loaded.contains(label) && !failures.contains(label);
     let labels = plan.labels.iter().zip(&totals.by_label);
-    let never = labels.filter(|(label, of)| of.ended == 0 && loaded.contains(label.as_str()));
+    let never = labels.filter(|(label, of)| of.ended == 0 && is_due(label));
     let never: Vec<String> = never.map(|(label, _)| format!("`{label}`")).collect();
     let (verb, them) = if never.len() == 1 { ("was", "it") } else { ("were", "them") };
     (totals.all.ended > 0 && !never.is_empty())
@@ -503,16 +537,36 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_that_is_left_is_no_request() {
+        let text = "sessions: {a: {steps: [{sse connect: /s, label: S}, {think: 1s}, {sse close: now, label: L}]}}\nload: {users: 1, hold: 1s}\n";
+        let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        assert_eq!(labels_of_failures(&plan), ["L"].into());
+        let mut totals = Totals::new(&plan.labels);
+        totals.add_interval(&tidemark_record::ThreadInterval {
+            series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 1)],
+            ..tidemark_record::ThreadInterval::empty(0, 0, 1_000_000)
+        });
+        assert!(totals.all.ended > 0);
+        assert_eq!(never_requested(&plan, &totals), None);
+    }
+
+    #[test]
     fn events_are_counted() {
         let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
         let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
         let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
-        let events = tidemark_drive::EventCounts { received: 9, taken: 2, too_large: 1 };
+        let events = EventCounts { streams: 3, received: 9, taken: 2, too_large: 1, ended: 5, dropped: 4 };
         account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
+        let events = EventCounts { streams: 3, ..EventCounts::default() };
+        account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
+        account.drove(&DriveEnd::default(), &summary);
+        assert_eq!(account.notes.iter().filter(|note| note.contains("event streams")).count(), 2);
         for told in [
-            "9 events came over event streams, over the whole run; steps waited for 2 of them",
-            "1 events were larger than `limits: body` and were passed over",
+            "9 events came over 3 event streams, over the whole run; steps waited for 2 of them",
+            "1 events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
+            "4 events were dropped by the driver before the step that waited: at most 64 are held for a stream",
+            "warning: 0 events came over 3 event streams, over the whole run: nothing shows that they work",
         ] {
             assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
         }

@@ -212,7 +212,10 @@ impl Experiment {
         summary.verdict = verify::judge(&verdict, &plan.objectives, &mut objectives, ledger.as_ref(), asked);
         summary.ledger = ledger;
         let loaded = account::labels_of_the_load(plan);
-        summary.steps.retain(|step| loaded.contains(step.label.as_str()));
+        let failures = account::labels_of_failures(plan);
+        let is_told =
+            |label: &str, requests| loaded.contains(label) && (requests > 0 || !failures.contains(label));
+        summary.steps.retain(|step| is_told(&step.label, step.requests));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;

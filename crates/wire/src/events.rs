@@ -7,6 +7,11 @@ use std::mem;
 /// What every stream may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Most bytes of an event's name.
+const NAME_BYTES: usize = 1 << 10;
+/// Buffers that grew beyond this are given back once their event is told.
+const RETAINED_BYTES: usize = 16 << 10;
+
 /// What is whole by the bytes that were decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
@@ -29,7 +34,7 @@ pub struct Decoded {
 /// connects again.
 #[derive(Debug)]
 pub struct EventDecoder {
-    /// Most bytes of an event's data, of its name, and of a line.
+    /// Most bytes of an event's data and name; while it comes, of these and the line together.
     event_bytes: usize,
     /// The begin of a line whose end has not come.
     line: Vec<u8>,
@@ -48,7 +53,7 @@ pub struct EventDecoder {
 }
 
 impl EventDecoder {
-    /// For events with so many bytes of data at most.
+    /// For events with so many bytes of data and name at most; a name has at most 1 KiB of them.
     pub fn new(event_bytes: usize) -> Self {
         EventDecoder {
             event_bytes,
@@ -115,14 +120,25 @@ impl EventDecoder {
     /// Keeps a part of a line, as far as there is room.
     fn keep(&mut self, part: &[u8]) {
         // the longest name of a field, its colon and a blank come on top
-        let room = (self.event_bytes.saturating_add(8)).saturating_sub(self.line.len());
+        let held = self.line.len() + self.held();
+        let room = self.event_bytes.saturating_add(8).saturating_sub(held);
         self.is_cut |= part.len() > room;
         self.line.extend_from_slice(&part[..part.len().min(room)]);
+    }
+
+    /// Bytes of the event so far, without the line that comes.
+    fn held(&self) -> usize {
+        self.name.len() + self.data.len()
     }
 
     fn forget(&mut self) {
         self.name.clear();
         self.data.clear();
+        for buffer in [&mut self.line, &mut self.data] {
+            if buffer.capacity() > RETAINED_BYTES {
+                buffer.shrink_to(RETAINED_BYTES);
+            }
+        }
         (self.data_lines, self.is_too_large) = (0, false);
     }
 
@@ -144,9 +160,8 @@ impl EventDecoder {
         match field {
             b"data" => {
                 let more = value.len() + usize::from(self.data_lines > 0);
-                if is_cut || self.data.len() + more > self.event_bytes {
-                    self.is_too_large = true;
-                    self.data.clear();
+                if is_cut || self.held() + more > self.event_bytes {
+                    self.give_up();
                 }
                 if !self.is_too_large {
                     if self.data_lines > 0 {
@@ -156,7 +171,13 @@ impl EventDecoder {
                 }
                 self.data_lines += 1;
             }
-            b"event" if is_cut || value.len() > self.event_bytes => self.is_too_large = true,
+            // the name before counts until it is replaced, as it does while the line comes
+            b"event"
+                if is_cut || value.len() > NAME_BYTES || self.held() + value.len() > self.event_bytes =>
+            {
+                self.give_up();
+            }
+            b"event" if self.is_too_large => {}
             b"event" => {
                 self.name.clear();
                 self.name.extend_from_slice(value);
@@ -164,6 +185,13 @@ impl EventDecoder {
             _ => {}
         }
         None
+    }
+
+    /// The event is too large: nothing more of it is kept.
+    fn give_up(&mut self) {
+        self.is_too_large = true;
+        self.data.clear();
+        self.name.clear();
     }
 
     /// A blank line: the event before it is whole, if it has data.
@@ -201,7 +229,7 @@ mod tests {
             while at < end {
                 let decoded = decoder.decode(&stream[at..end]);
                 at += decoded.consumed;
-                assert!(decoder.line.len() <= BOUND + 8 && decoder.data.len() <= BOUND);
+                assert!(decoder.line.len() + decoder.name.len() + decoder.data.len() <= BOUND + 8);
                 match decoded.event {
                     None => assert_eq!(at, end),
                     Some(Event::TooLarge) => told.push(None),
@@ -258,6 +286,38 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_event_has_one_bound_and_a_large_one_leaves_no_room_behind() {
+        const LARGE: usize = 1 << 20;
+        let mut decoder = EventDecoder::new(LARGE);
+        let held = |decoder: &EventDecoder| {
+            decoder.line.capacity() + decoder.name.capacity() + decoder.data.capacity()
+        };
+        let (long, name) = ("x".repeat(LARGE - 100), "n".repeat(NAME_BYTES + 1));
+        for (stream, told) in [
+            (format!("event: a\ndata: {long}\n\n"), Event::Whole),
+            (format!("data: {long}\ndata: {long}\n\n"), Event::TooLarge),
+            (format!("event: {name}\ndata: 1\n\n"), Event::TooLarge),
+            (format!("data: 1\nevent: {name}\n\n"), Event::TooLarge),
+            (format!("event: {}\ndata: {long}\n\n", &name[1..]), Event::TooLarge),
+            (format!("event: {}\ndata: 1\n\n", &name[1..]), Event::Whole),
+        ] {
+            let (mut seen, mut most) = (Vec::new(), 0);
+            for mut piece in stream.as_bytes().chunks(10_000) {
+                while !piece.is_empty() {
+                    let decoded = decoder.decode(piece);
+                    piece = &piece[decoded.consumed..];
+                    seen.extend(decoded.event);
+                    most = most.max(decoder.line.len() + decoder.name.len() + decoder.data.len());
+                }
+            }
+            assert_eq!(seen, [told], "{}", &stream[..20]);
+            assert!(most <= LARGE + 8, "{most}");
+        }
+        decoder.decode(b":\n");
+        assert!(held(&decoder) <= 2 * RETAINED_BYTES + 2 * NAME_BYTES, "{}", held(&decoder));
+    }
+
     proptest! {
         #[test]
         fn pieces_make_no_difference(
@@ -278,7 +338,7 @@ mod tests {
 
         #[test]
         fn what_is_written_is_read(
-            events in prop::collection::vec(("[a-z]{1,20}", "[ -~]{0,20}(\n[ -~]{0,20}){0,2}"), 0..8),
+            events in prop::collection::vec(("[a-z]{1,20}", "[ -~]{0,13}(\n[ -~]{0,13}){0,2}"), 0..8),
             pieces in prop::collection::vec(1usize..30, 1..6),
         ) {
             let write = |(name, data): &(String, String)| {

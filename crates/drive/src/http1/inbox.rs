@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 
 /// Most messages of a connection that are kept for a later step.
-const INBOX_MESSAGES: usize = 64;
+pub(super) const INBOX_MESSAGES: usize = 64;
 /// Most bytes of such messages; one alone may be larger.
 const INBOX_BYTES: usize = 1 << 20;
 /// Most bytes of emptied buffers that are kept for further messages.
-const SPARE_BYTES: usize = 1 << 20;
+const SPARE_BYTES: usize = 64 << 10;
 
 /// The message that may be the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

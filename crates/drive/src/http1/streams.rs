@@ -14,7 +14,7 @@ use tidemark_wire::events::Event as ServerEvent;
 
 use super::codec::Answers;
 use super::event_stream::{Ending, EventStream};
-use crate::answer::Answer;
+use crate::answer::{Answer, shown};
 use crate::codec::ByteTransport;
 use crate::fault::{Fault, Violation};
 use crate::io::{self as back_end, Io};
@@ -23,6 +23,9 @@ use crate::transport::{Event, EventCounts, Refusal, Sent, Setup, Transport};
 
 /// The status of an answer that is an event stream.
 const STREAMING: u16 = 200;
+
+/// Most bytes of an event, where `limits: body` does not say less.
+const EVENT_BYTES: usize = 1 << 20;
 
 /// Carries requests of HTTP/1.1, and reads the event streams that some of them began.
 pub(super) struct EventStreams<I> {
@@ -33,9 +36,11 @@ pub(super) struct EventStreams<I> {
     keeps: bool,
     /// The connections that are one.
     streams: Vec<Option<Box<EventStream>>>,
+    /// Which request each connection carried last, of those that are not about a stream that there is.
+    asked: Vec<usize>,
     /// The connection whose events are being read.
     reading: Option<usize>,
-    /// Connections whose step is over, though nothing comes.
+    /// Connections whose step is over, though nothing comes, and those that broke.
     over: Vec<usize>,
     events: EventCounts,
     event_bytes: usize,
@@ -54,10 +59,11 @@ impl<I: Io + 'static> EventStreams<I> {
             keeps: steps.iter().any(|step| matches!(step, Some(EventStreamStep::Expect))),
             steps,
             streams: Vec::new(),
+            asked: Vec::new(),
             reading: None,
             over: Vec::new(),
             events: EventCounts::default(),
-            event_bytes: setup.plan.limits.body_bytes,
+            event_bytes: setup.plan.limits.body_bytes.min(EVENT_BYTES),
         }
     }
 
@@ -94,7 +100,9 @@ impl<I: Io + 'static> EventStreams<I> {
         if self.streams.len() <= c {
             self.streams.resize_with(c + 1, || None);
         }
-        self.streams[c] = Some(EventStream::new(self.event_bytes));
+        self.streams[c] =
+            Some(EventStream::new(self.event_bytes, self.asked.get(c).copied().unwrap_or_default()));
+        self.events.streams += 1;
         // events may stand behind the head already, and even the end
         self.feed(c, false);
         self.read(c);
@@ -113,8 +121,9 @@ impl<I: Io + 'static> EventStreams<I> {
 
     /// A stream has ended; what it was told to have ended by first holds.
     fn end(&mut self, c: usize, ending: Ending) {
-        if let Some(stream) = self.stream(c) {
-            stream.ending.get_or_insert(ending);
+        let Some(stream) = self.stream(c) else { return };
+        if matches!(stream.ending.get_or_insert(ending), Ending::Broken(_)) {
+            self.over.push(c);
         }
     }
 
@@ -129,7 +138,10 @@ impl<I: Io + 'static> EventStreams<I> {
             let Some(event) = decoded.event else { break };
             self.events.received += 1;
             match event {
-                ServerEvent::TooLarge => self.events.too_large += 1,
+                ServerEvent::TooLarge => {
+                    self.events.too_large += 1;
+                    stream.pass_over_large();
+                }
                 ServerEvent::Whole if stream.offer_received(self.keeps) => {
                     self.reading = Some(c);
                     return Some(Event::Offered);
@@ -142,10 +154,11 @@ impl<I: Io + 'static> EventStreams<I> {
         stream.ending.as_ref().and_then(|_| stream.verdict())
     }
 
-    /// A step that is over, though nothing comes.
+    /// A step that is over, though nothing comes; or a stream that broke while there was none.
     fn next_over(&mut self) -> Option<(usize, Event)> {
         while let Some(c) = self.over.pop() {
-            if let Some(event) = self.stream(c).and_then(|stream| stream.verdict()) {
+            let Some(stream) = self.stream(c) else { continue };
+            if let Some(event) = stream.verdict().or_else(|| stream.loss().map(|_| Event::Lost)) {
                 return Some((c, event));
             }
         }
@@ -159,16 +172,20 @@ fn no_stream(answer: &dyn Answer) -> Option<Fault> {
         let words = format!("status {}, where an event stream begins with {STREAMING}", answer.status());
         return Some(Fault::Other(Outcome::Status, words.into()));
     }
+    let refused = |words: String| Some(Fault::Other(Outcome::Protocol, words.into()));
     let kind = answer.header("content-type").unwrap_or_default();
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    if essence.eq_ignore_ascii_case(b"text/event-stream") {
-        return None;
+    if !essence.eq_ignore_ascii_case(b"text/event-stream") {
+        let kind = if essence.is_empty() { "without a Content-Type".into() } else { shown(essence) };
+        return refused(format!("{kind} came, not text/event-stream"));
     }
-    let words = format!(
-        "the answer is no event stream: its Content-Type is \"{}\", not text/event-stream",
-        crate::answer::shown(kind)
-    );
-    Some(Fault::Other(Outcome::Protocol, words.into()))
+    match answer.header("content-encoding").map(<[u8]>::trim_ascii) {
+        None | Some(b"") => None,
+        Some(coding) if coding.eq_ignore_ascii_case(b"identity") => None,
+        Some(coding) => {
+            refused(format!("Content-Encoding {}: such an event stream is not read", shown(coding)))
+        }
+    }
 }
 
 impl<I: Io + 'static> Transport for EventStreams<I> {
@@ -178,8 +195,14 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
 
     fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
         match (&self.steps[request], self.streams.get_mut(c).and_then(Option::as_mut)) {
-            (Some(step), Some(stream)) => stream.begin(step),
-            _ => return self.http.write(c, request, cx, jar),
+            (Some(step), Some(stream)) => self.events.dropped += stream.begin(step),
+            _ => {
+                if self.asked.len() <= c {
+                    self.asked.resize(c + 1, 0);
+                }
+                self.asked[c] = request;
+                return self.http.write(c, request, cx, jar);
+            }
         }
         Ok(())
     }
@@ -196,7 +219,8 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
     }
 
     fn close(&mut self, c: usize) {
-        if self.streams.get_mut(c).and_then(Option::take).is_some() {
+        if let Some(stream) = self.streams.get_mut(c).and_then(Option::take) {
+            self.events.ended += u64::from(stream.is_ended_unseen());
             self.over.retain(|over| *over != c);
             self.reading = self.reading.filter(|reading| *reading != c);
         }
@@ -269,6 +293,16 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         self.streams.get(c).is_some_and(Option::is_some)
     }
 
+    fn leaves(&self, c: usize, request: usize) -> bool {
+        let is_open = |stream: &EventStream| stream.ending.is_none();
+        matches!(self.steps[request], Some(EventStreamStep::Close))
+            && self.streams.get(c).and_then(Option::as_deref).is_some_and(is_open)
+    }
+
+    fn lost(&self, c: usize) -> Option<(usize, Fault)> {
+        self.streams.get(c)?.as_deref()?.loss()
+    }
+
     /// As a browser that leaves: without a word.
     fn leave(&mut self, c: usize) -> bool {
         !self.is_bound(c)
@@ -294,7 +328,16 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         is_offered
     }
 
+    fn instead(&self, c: usize) -> Option<String> {
+        self.streams.get(c)?.as_deref().filter(|stream| stream.has_begun).map(EventStream::instead)
+    }
+
+    fn heard(&self) -> u64 {
+        self.events.received
+    }
+
     fn events(&self) -> EventCounts {
-        self.events
+        let unseen = self.streams.iter().flatten().filter(|stream| stream.is_ended_unseen()).count() as u64;
+        EventCounts { ended: self.events.ended + unseen, ..self.events }
     }
 }

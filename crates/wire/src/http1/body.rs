@@ -92,6 +92,9 @@ impl Body {
     /// Forgets what is kept.
     pub fn drain(&mut self) {
         self.kept.clear();
+        if self.kept.capacity() > RESERVED_BYTES {
+            self.kept.shrink_to(RESERVED_BYTES);
+        }
     }
 
     /// Most bytes of all of it.

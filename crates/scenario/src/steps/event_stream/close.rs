@@ -15,7 +15,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
     record: Record {
         what: "an sse close step",
         schema: "sseClose",
-        about: "Ends the session's event stream. A stream that the server ended or broke before is a failure.",
+        about: "Ends the session's event stream. A stream that the server ended before is a failure; otherwise `now` is no request, and in no figure.",
         verbs: &[key(
             "sse close",
             Scalar(Word(&WHO)),
