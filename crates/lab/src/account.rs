@@ -561,11 +561,13 @@ mod tests {
         let events = EventCounts { streams: 3, ..EventCounts::default() };
         account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
         account.drove(&DriveEnd::default(), &summary);
-        assert_eq!(account.notes.iter().filter(|note| note.contains("event streams")).count(), 2);
+        assert_eq!(account.notes.iter().filter(|note| note.contains("over 3 event streams")).count(), 2);
         for told in [
             "9 events came over 3 event streams, over the whole run; steps waited for 2 of them",
             "1 events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
             "4 events were dropped by the driver before the step that waited: at most 64 are held for a stream",
+            "5 event streams were ended by the server, in order, before the session was over, and no step waited for that or \
+             followed; no figure has them",
             "warning: 0 events came over 3 event streams, over the whole run: nothing shows that they work",
         ] {
             assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
