@@ -356,8 +356,6 @@ fn streamed(events: &EventCounts) -> Option<String> {
     match (streams, received) {
         (0, _) => None,
         (_, 0) => Some(format!(
-            "5 event streams were ended by the server, in order, before the session was over, and no step waited for that or \
-             followed; no figure has them",
             "warning: 0 events came over {streams} event streams, over the whole run: nothing shows that they work"
         )),
         _ => Some(format!(
