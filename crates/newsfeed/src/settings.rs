@@ -160,8 +160,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "search",
         default: "embedded",
-        allowed: "embedded or opensearch",
-        help: "what finds stories by their words: an index in this process, or OpenSearch",
+        allowed: "embedded, tantivy or opensearch",
+        help: "what finds stories by their words: an index in this process's memory, one on its disk by tantivy, or OpenSearch",
     },
     #[cfg(feature = "opensearch")]
     Setting {
@@ -188,7 +188,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: "search_mib_max",
         default: "1024",
         allowed: "16 to 1048576",
-        help: "MiB of the index in this process; when it is full the oldest stories are not found any more",
+        help: "search=embedded: MiB of the index; when it is full the oldest stories are not found any more",
     },
     Setting {
         name: "events",

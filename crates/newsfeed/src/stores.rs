@@ -61,6 +61,9 @@ impl FeedsIn {
 pub(crate) enum SearchIn {
     /// An index in this process, of so many bytes.
     Embedded { bytes_max: usize },
+    /// An index on this process's disk.
+    #[cfg(feature = "tantivy")]
+    Tantivy,
     /// In OpenSearch.
     #[cfg(feature = "opensearch")]
     OpenSearch(tidemark_store::opensearch::Options),
@@ -73,6 +76,10 @@ impl SearchIn {
         let not_built_in = SettingError::NotBuiltIn { store: "OpenSearch", feature: "opensearch" };
         settings.text("search", |name| match name {
             "embedded" => Some(Ok(SearchIn::Embedded { bytes_max: mib << 20 })),
+            #[cfg(feature = "tantivy")]
+            "tantivy" => Some(Ok(SearchIn::Tantivy)),
+            #[cfg(not(feature = "tantivy"))]
+            "tantivy" => Some(Err(SettingError::NotBuiltIn { store: "tantivy", feature: "tantivy" })),
             "opensearch" => Some(opensearch.ok_or(not_built_in)),
             _ => None,
         })?
@@ -130,6 +137,14 @@ impl Choice {
 
     /// Whether some data is in a directory of this process.
     pub(crate) fn is_here(&self) -> bool {
+        #[cfg(feature = "tantivy")]
+        if self.search == SearchIn::Tantivy {
+            return true;
+        }
+        self.has_rows_here()
+    }
+
+    fn has_rows_here(&self) -> bool {
         self.people == PeopleIn::Embedded || self.feeds == FeedsIn::Embedded
     }
 
@@ -142,6 +157,8 @@ impl Choice {
         };
         let search = match self.search {
             SearchIn::Embedded { .. } => "embedded",
+            #[cfg(feature = "tantivy")]
+            SearchIn::Tantivy => "tantivy",
             #[cfg(feature = "opensearch")]
             SearchIn::OpenSearch(_) => "opensearch",
         };
@@ -150,7 +167,7 @@ impl Choice {
 
     pub(crate) fn open(&self, dir: Option<&Path>, durability: Durability) -> Result<Stores, StartError> {
         let embedded = match dir {
-            _ if !self.is_here() => None,
+            _ if !self.has_rows_here() => None,
             Some(dir) if durability != Durability::Memory => Some(EmbeddedFeed::open(dir, durability)?),
             _ => Some(EmbeddedFeed::in_memory()),
         };
@@ -167,6 +184,11 @@ impl Choice {
         let search: Arc<dyn Search> = match &self.search {
             #[cfg(feature = "opensearch")]
             SearchIn::OpenSearch(options) => tidemark_store::opensearch::OpenSearch::open(options.clone())?,
+            #[cfg(feature = "tantivy")]
+            SearchIn::Tantivy => {
+                let dir = dir.filter(|_| durability != Durability::Memory).map(|dir| dir.join("search"));
+                tidemark_store::TantivyIndex::open(dir.as_deref(), |each| feeds.each_story(each))?
+            }
             SearchIn::Embedded { bytes_max } => {
                 let index = InvertedIndex::new(*bytes_max);
                 let mut stories = 0u64;

@@ -122,14 +122,15 @@ impl StoreError {
         StoreError::Invalid { what, reason: reason.into() }
     }
 
-    /// A question to servers that failed in whatever way.
+    /// A question, to servers as a rule, that failed in whatever way.
     #[cfg(any(
         feature = "cassandra",
         feature = "kafka",
         feature = "opensearch",
         feature = "mariadb",
         feature = "postgres",
-        feature = "redis"
+        feature = "redis",
+        feature = "tantivy"
     ))]
     pub(crate) fn no_answer(error: impl std::fmt::Display) -> Self {
         StoreError::NoAnswer { reason: error.to_string().into() }

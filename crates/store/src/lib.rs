@@ -21,6 +21,7 @@
 //! | `cassandra` | messages, feeds | `cassandra` |
 //! | `kafka` | messages, as a buffer in front of any store of them; events | `kafka` |
 //! | `opensearch` | search | `opensearch` |
+//! | `TantivyIndex` | search | `tantivy` |
 //!
 //! [`Embedded`] is the store that needs no server:
 //!
@@ -98,6 +99,8 @@ mod remote;
 pub mod scheduling;
 pub mod search;
 pub mod sessions;
+#[cfg(feature = "tantivy")]
+mod tantivy_index;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};
@@ -105,4 +108,6 @@ pub use embedded::{Embedded, Recovered};
 pub use embedded_feed::EmbeddedFeed;
 pub use error::StoreError;
 pub use inverted::InvertedIndex;
+#[cfg(feature = "tantivy")]
+pub use tantivy_index::TantivyIndex;
 pub use metrics::{OwnMetric, SYNC_BOUNDS_US, StoreMetrics};
