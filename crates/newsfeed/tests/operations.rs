@@ -23,7 +23,9 @@ fn told(settings: &[(&str, &str)], visit: impl FnOnce(&mut Client)) -> BTreeMap<
     eventually("delivered", || (client.get("/behind").text() == "0").then_some(()));
     drop((client, running));
     let mut told = BTreeMap::new();
-    for line in fs::read_to_string(path).unwrap().lines() {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.starts_with("#began file\n") && text.ends_with("#ended\n"), "{text}");
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
         let [at_us, entity, operation, duration_us, status] = line.split(',').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };

@@ -108,6 +108,6 @@ pub use embedded::{Embedded, Recovered};
 pub use embedded_feed::EmbeddedFeed;
 pub use error::StoreError;
 pub use inverted::InvertedIndex;
+pub use metrics::{OwnMetric, SYNC_BOUNDS_US, StoreMetrics};
 #[cfg(feature = "tantivy")]
 pub use tantivy_index::TantivyIndex;
-pub use metrics::{OwnMetric, SYNC_BOUNDS_US, StoreMetrics};

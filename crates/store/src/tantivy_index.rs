@@ -122,7 +122,9 @@ impl TantivyIndex {
         let place = dir.unwrap_or(Path::new("memory"));
         let failed = |error: TantivyError| match error {
             TantivyError::LockFailure(..) => StoreError::Locked { dir: place.into() },
-            TantivyError::SchemaError(_) | TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) => {
+            TantivyError::SchemaError(_)
+            | TantivyError::DataCorruption(_)
+            | TantivyError::IncompatibleIndex(_) => {
                 StoreError::Unreadable { dir: place.into(), reason: error.to_string().into() }
             }
             error => StoreError::Open { dir: place.into(), reason: error.to_string().into() },
@@ -164,7 +166,8 @@ impl TantivyIndex {
         });
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let writing = Writing { shared: shared.clone(), writer, newest_us };
-        let thread = std::thread::Builder::new().name("tantivy".into()).spawn(move || writing.work(&receiver));
+        let thread =
+            std::thread::Builder::new().name("tantivy".into()).spawn(move || writing.work(&receiver));
         let thread = Some(thread.map_err(|error| failed(error.into()))?);
         Ok(Arc::new(TantivyIndex { shared, sender: Some(sender), thread }))
     }
@@ -221,7 +224,10 @@ impl Writing {
 impl Shared {
     fn find(&self, words: HashSet<String>, limit: usize) -> Result<Vec<u64>, TantivyError> {
         let term = |word: String| -> Box<dyn Query> {
-            Box::new(TermQuery::new(Term::from_field_text(self.fields.story, &word), IndexRecordOption::Basic))
+            Box::new(TermQuery::new(
+                Term::from_field_text(self.fields.story, &word),
+                IndexRecordOption::Basic,
+            ))
         };
         let query = BooleanQuery::union(words.into_iter().map(term).collect());
         let searcher = self.reader.searcher();
@@ -276,7 +282,9 @@ impl Search for TantivyIndex {
         let shared = self.shared.clone();
         // it may read files
         let find = move || shared.find(words, limit).map_err(StoreError::no_answer);
-        Answer::boxed(async move { tokio::task::spawn_blocking(find).await.unwrap_or(Err(StoreError::Closed)) })
+        Answer::boxed(
+            async move { tokio::task::spawn_blocking(find).await.unwrap_or(Err(StoreError::Closed)) },
+        )
     }
 
     fn metrics(&self) -> StoreMetrics {
