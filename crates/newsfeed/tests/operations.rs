@@ -25,7 +25,7 @@ fn told(settings: &[(&str, &str)], visit: impl FnOnce(&mut Client)) -> BTreeMap<
     let mut told = BTreeMap::new();
     let text = fs::read_to_string(path).unwrap();
     assert!(text.starts_with("#began file\n") && text.ends_with("#ended\n"), "{text}");
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let [at_us, entity, operation, duration_us, status] = line.split(',').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
