@@ -240,7 +240,7 @@ mod tests {
         );
         for role in ["feeds", "search"] {
             let error = read(&[(role, "shoebox")]).unwrap_err().to_string();
-            assert!(error.contains("shoebox") && error.contains("embedded or"), "{error}");
+            assert!(error.contains("shoebox") && error.contains("allowed is embedded"), "{error}");
         }
     }
 
