@@ -32,6 +32,15 @@ fn the_embedded_index_finds_stories() {
     feed_roles::search(&InvertedIndex::new(1 << 20));
 }
 
+#[cfg(feature = "tantivy")]
+#[test]
+fn tantivy_finds_stories() {
+    let dir = tempfile::tempdir().unwrap();
+    for dir in [None, Some(dir.path())] {
+        feed_roles::search(&*tidemark_store::TantivyIndex::open(dir, |_| Ok(())).unwrap());
+    }
+}
+
 #[cfg(feature = "cassandra")]
 #[test]
 #[ignore = "needs a Cassandra: see the top of this file"]
