@@ -1,6 +1,10 @@
 //! Redis' protocol: how a command is written, its replies, and how a connection begins.
 
+mod cluster;
+mod keys;
+
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use tidemark_scenario::plan::{Ask, Limits};
@@ -12,7 +16,9 @@ use crate::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::fault::Violation;
 use crate::io::{Event, Handshakes, Io};
 use crate::jar::Jar;
+use crate::spread::{self, Keyed, Redirect, Sharding, Spread, spread_transport};
 use crate::transport::{Client, Setup, Transport};
+use keys::KeyWords;
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;
@@ -32,6 +38,8 @@ pub struct Redis {
     commands: usize,
     /// Whether RESP3 is spoken.
     pub speaks_3: bool,
+    /// The servers that share the keys, where there are several. Those of a cluster are asked for when it is greeted.
+    pub spread: Option<Spread>,
 }
 
 impl Redis {
@@ -72,6 +80,19 @@ impl Redis {
         }
     }
 
+    /// What carries commands over these sockets.
+    fn carried<I: Io + 'static>(
+        &self,
+        io: I,
+        setup: &Setup<'_>,
+        commands: Vec<Command>,
+    ) -> Box<dyn Transport> {
+        match &self.spread {
+            Some(spread) => spread_transport::<_, Replies>(io, setup, spread, commands),
+            None => byte_transport::<_, Replies>(io, setup, commands),
+        }
+    }
+
     /// Whether a connection begins with words of its own.
     fn has_greeting(&self) -> bool {
         self.commands > 0
@@ -87,22 +108,26 @@ impl Client for Redis {
         matches!(ask, Ask::Redis(_))
     }
 
+    fn spread(&self) -> Option<&Spread> {
+        self.spread.as_ref()
+    }
+
+    /// A server of a cluster, the first that is known, is asked for the map of slots, too.
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         let mut words = self.greeting.clone();
         resp::write_command(&[b"PING"], &mut words);
         stream.write_all(&words)?;
-        let mut greeting = Greeting::new(self.commands + 1);
-        let mut buffer = [0; 4096];
-        loop {
-            let received = stream.read(&mut buffer)?;
-            if received == 0 {
-                let words = "the server closed the connection before it said that it is ready; does it speak Redis' protocol?";
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
-            }
-            if greeting.read(&buffer[..received])?.is_some() {
-                return Ok(());
-            }
+        hear(stream, &mut Greeting::new(self.commands + 1))?;
+        if let Some(spread) = self.spread.as_mut().filter(|spread| spread.sharding == Sharding::Cluster) {
+            stream.write_all(Replies::MAP)?;
+            let mut asked = Greeting::new(1);
+            hear(stream, &mut asked)?;
+            let own = spread.servers.first().map_or(Ipv4Addr::LOCALHOST.into(), |server| server.address.ip());
+            let look_up = |host: &str, port: u16| (host, port).to_socket_addrs().ok()?.next();
+            let map = cluster::read_map(&asked.last, own, &look_up);
+            *spread = map.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
+        Ok(())
     }
 
     fn depth(&self, limits: &Limits) -> usize {
@@ -117,9 +142,24 @@ impl Client for Redis {
         let commands = commands.collect();
         if self.has_greeting() {
             let io = GreetedIo::new(io, self.clone(), setup.sockets);
-            return byte_transport::<_, Replies>(io, &setup, commands);
+            return self.carried(io, &setup, commands);
         }
-        byte_transport::<_, Replies>(io, &setup, commands)
+        self.carried(io, &setup, commands)
+    }
+}
+
+/// Reads until all replies are there.
+fn hear(stream: &mut impl Read, greeting: &mut Greeting) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    loop {
+        let received = stream.read(&mut buffer)?;
+        if received == 0 {
+            let words = "the server closed the connection before it said that it is ready; does it speak Redis' protocol?";
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
+        }
+        if greeting.read(&buffer[..received])?.is_some() {
+            return Ok(());
+        }
     }
 }
 
@@ -128,12 +168,14 @@ impl Client for Redis {
 struct Greeting {
     decoder: ReplyDecoder,
     left: usize,
+    /// What the last of them held.
+    last: Vec<u8>,
 }
 
 impl Greeting {
     fn new(commands: usize) -> Self {
         let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES });
-        Greeting { decoder, left: commands }
+        Greeting { decoder, left: commands, last: Vec::new() }
     }
 
     /// Takes what came; how much of it belonged to these replies, once all are there.
@@ -152,6 +194,9 @@ impl Greeting {
             if self.decoder.kind() == Kind::Error {
                 return Err(refused(self.decoder.body()));
             }
+            if self.left == 0 {
+                self.last = self.decoder.body().to_vec();
+            }
             self.decoder.start(true);
         }
         Ok(Some(all - received.len()))
@@ -165,6 +210,9 @@ fn refused(words: &[u8]) -> io::Error {
         "NOAUTH" => "; put the password into the URL: redis://:PASSWORD@HOST, best as ${env('NAME')}",
         "WRONGPASS" => "; user and password stand in the URL: redis://USER:PASSWORD@HOST",
         "NOPROTO" => "; leave out protocol=3",
+        "ERR" if words.contains("cluster support disabled") => {
+            "; write redis:// in place of redis-cluster://"
+        }
         _ => "",
     };
     io::Error::new(ErrorKind::PermissionDenied, format!("the server answered \"{words}\"{way_out}"))
@@ -179,13 +227,16 @@ pub(crate) struct Command {
     rest: Vec<(Template, Box<[u8]>)>,
     /// Whether the reply is kept.
     needs_body: bool,
+    /// Which words are keys; none where that is known only once its name is.
+    keys: Option<KeyWords>,
 }
 
 impl Command {
     fn new(words: &[Template], needs_body: bool) -> Self {
         let mut written = Vec::new();
         resp::write_head(words.len(), &mut written);
-        let mut command = Command { head: Box::default(), rest: Vec::new(), needs_body };
+        let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
+        let mut command = Command { head: Box::default(), rest: Vec::new(), needs_body, keys };
         for word in words {
             match word.as_literal() {
                 Some(literal) => resp::write_word(literal, &mut written),
@@ -223,13 +274,56 @@ impl Command {
 
 /// A connection's replies.
 #[derive(Debug)]
-pub(crate) struct Replies(ReplyDecoder);
+pub(crate) struct Replies {
+    decoder: ReplyDecoder,
+    /// Replies in front of the one that is awaited, which nobody wants.
+    passed_over: u32,
+    keep_body: bool,
+}
+
+impl Keyed for Replies {
+    const MAP: &'static [u8] = b"*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
+    const ASKING: &'static [u8] = b"*1\r\n$6\r\nASKING\r\n";
+
+    fn render(
+        command: &Command,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Unmet> {
+        command.write(cx, out, scratch)
+    }
+
+    fn keys<'w>(command: &Command, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8])) {
+        let name = || resp::words(rendered).next().unwrap_or_default();
+        command.keys.unwrap_or_else(|| KeyWords::of(name())).tell(rendered, tell);
+    }
+
+    fn tag(key: &[u8]) -> &[u8] {
+        spread::tag(key)
+    }
+
+    fn begin(&mut self, command: Option<&Command>, passed_over: u32) {
+        self.keep_body = command.is_none_or(|command| command.needs_body);
+        self.passed_over = passed_over;
+        self.decoder.start(self.keep_body);
+    }
+
+    fn redirect(&self) -> Option<Redirect> {
+        if self.decoder.kind() == Kind::Error { cluster::read_redirect(self.decoder.body()) } else { None }
+    }
+
+    fn map(&self, asked: IpAddr) -> Result<Spread, String> {
+        cluster::read_map(self.decoder.body(), asked, &|_, _| None)
+    }
+}
 
 impl Codec for Replies {
     type Request = Command;
 
     fn new(body_bytes: usize) -> Self {
-        Replies(ReplyDecoder::new(ReplyLimits { body_bytes }))
+        let decoder = ReplyDecoder::new(ReplyLimits { body_bytes });
+        Replies { decoder, passed_over: 0, keep_body: true }
     }
 
     fn write(
@@ -241,19 +335,28 @@ impl Codec for Replies {
         scratch: &mut Vec<u8>,
     ) -> Result<(), Unmet> {
         command.write(cx, out, scratch)?;
-        self.0.start(command.needs_body);
+        self.begin(Some(command), 0);
         Ok(())
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
-            RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-            _ => Violation(error.to_string().into()),
-        })
+        let mut taken = 0;
+        loop {
+            let decoded = self.decoder.decode(&received[taken..]).map_err(|error| match error {
+                RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
+                _ => Violation(error.to_string().into()),
+            })?;
+            taken += decoded.consumed;
+            if !decoded.complete || self.passed_over == 0 {
+                return Ok(Decoded { consumed: taken, complete: decoded.complete });
+            }
+            self.passed_over -= 1;
+            self.decoder.start(self.keep_body);
+        }
     }
 
     fn finish(&mut self) -> Result<(), Closed> {
-        match self.0.finish() {
+        match self.decoder.finish() {
             RespError::Empty => Err(Closed::Before),
             _ => Err(Closed::Within),
         }
@@ -264,7 +367,7 @@ impl Codec for Replies {
     }
 
     fn answer(&self) -> &dyn Answer {
-        &self.0
+        &self.decoder
     }
 }
 
@@ -345,6 +448,10 @@ fn cut_short() -> io::Error {
 }
 
 impl<I: Io> Io for GreetedIo<I> {
+    fn point(&mut self, connection: usize, address: SocketAddr) {
+        self.inner.point(connection, address);
+    }
+
     fn open(&mut self, connection: usize) -> io::Result<()> {
         self.inner.open(connection)
     }

@@ -13,8 +13,8 @@ use crate::store_facts::store_facts;
 use crate::template::Encoding;
 use crate::yaml::Node;
 
-/// What the URL of such a server begins with; with TLS the second.
-const SCHEMES: [&str; 2] = ["redis", "rediss"];
+/// What the URL of such a server begins with; with TLS each second.
+const SCHEMES: [&str; 4] = ["redis", "rediss", "redis-cluster", "rediss-cluster"];
 
 /// Commands with no reply, several, or such as come without being asked for.
 const NOT_ONE_REPLY: [&str; 9] = [
