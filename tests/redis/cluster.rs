@@ -213,3 +213,28 @@ fn a_master_that_is_killed_is_replaced_and_the_load_goes_on() {
     let last = written.max().expect("bar has a value");
     assert!(last > started + 8_000, "written last {} ms after the begin, now {now}", last - started);
 }
+
+#[test]
+fn a_write_that_too_few_replicas_have_is_not_acknowledged() {
+    let master = Redis::start(&[]);
+    let replica = Redis::start(&["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+    let begun = Instant::now();
+    while !replica.says("INFO replication").contains("master_link_status:up") {
+        assert!(begun.elapsed() < PATIENCE, "the replica is not in step");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let scenario = |replicas: u32| {
+        format!(
+            "system: {{url: \"redis://127.0.0.1:{}\"}}\nsettings: {{replicas: {replicas}}}\nsessions: {{a: {{steps: [{{redis: \
+             [SET, k, \"${{note}}\"], wait: {{replicas: \"${{replicas}}\", within: 100ms}}, ledger: {{content: \
+             \"n ${{entry}}|${{check}}|\", as: note}}}}]}}}}\nload: {{users: 1, hold: 9s}}\nlimits: {{sessions: 20, pipeline: 2}}\n",
+            master.port
+        )
+    };
+    for (replicas, errors, acknowledged) in [(0, 0, 20), (1, 0, 20), (2, 20, 0)] {
+        let (_, result) = run(folder.path(), &scenario(replicas));
+        assert_eq!(result["failed"], errors, "{replicas}: {result:#}");
+        assert_eq!(result["ledger"]["acknowledged"], acknowledged, "{replicas}: {result:#}");
+    }
+}

@@ -1,33 +1,26 @@
-//! Redis' protocol: how a command is written, its replies, and how a connection begins.
+//! Redis' protocol: how a connection begins. How a command is written, and its replies, are in [`command`].
 
 mod cluster;
+mod command;
 mod keys;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use tidemark_scenario::plan::{Ask, Limits};
-use tidemark_scenario::{Context, Template, Unmet};
-use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
+use tidemark_scenario::plan::{Ask, Limits, RedisCommand};
+use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits};
 
-use crate::answer::Answer;
-use crate::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::fault::Violation;
+use crate::codec::byte_transport;
 use crate::io::{Event, Handshakes, Io};
-use crate::jar::Jar;
-use crate::spread::{self, Keyed, Redirect, Sharding, Spread, spread_transport};
+use crate::spread::{Keyed, Sharding, Spread, spread_transport};
 use crate::transport::{Client, Setup, Transport};
-use keys::KeyWords;
+use command::{Command, Replies};
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;
-/// The status of a reply that is an error.
-const ERROR: u16 = 500;
-/// The status of a reply that is nil.
-const NIL: u16 = 204;
-/// The status of all others.
-const FINE: u16 = 200;
+/// The longest map of a cluster's slots.
+const MAP_BYTES: usize = 16 << 20;
 
 /// How a connection to a server that speaks Redis' protocol begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -120,7 +113,8 @@ impl Client for Redis {
         hear(stream, &mut Greeting::new(self.commands + 1))?;
         if let Some(spread) = self.spread.as_mut().filter(|spread| spread.sharding == Sharding::Cluster) {
             stream.write_all(Replies::MAP)?;
-            let mut asked = Greeting::new(1);
+            let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: MAP_BYTES });
+            let mut asked = Greeting { decoder, ..Greeting::new(1) };
             hear(stream, &mut asked)?;
             let own = spread.servers.first().map_or(Ipv4Addr::LOCALHOST.into(), |server| server.address.ip());
             let look_up = |host: &str, port: u16| (host, port).to_socket_addrs().ok()?.next();
@@ -136,8 +130,8 @@ impl Client for Redis {
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
         let commands = setup.plan.requests.iter().map(|request| match &request.ask {
-            Ask::Redis(words) => Command::new(words, request.needs_body()),
-            _ => Command::new(&[], false),
+            Ask::Redis(command) => Command::new(command, request.needs_body()),
+            _ => Command::new(&RedisCommand::default(), false),
         });
         let commands = commands.collect();
         if self.has_greeting() {
@@ -216,185 +210,6 @@ fn refused(words: &[u8]) -> io::Error {
         _ => "",
     };
     io::Error::new(ErrorKind::PermissionDenied, format!("the server answered \"{words}\"{way_out}"))
-}
-
-/// A command made ready: words that do not vary are written once.
-#[derive(Debug)]
-pub(crate) struct Command {
-    /// What stands before the first word that varies.
-    head: Box<[u8]>,
-    /// Each word that varies, and what stands behind it.
-    rest: Vec<(Template, Box<[u8]>)>,
-    /// Whether the reply is kept.
-    needs_body: bool,
-    /// Which words are keys; none where that is known only once its name is.
-    keys: Option<KeyWords>,
-}
-
-impl Command {
-    fn new(words: &[Template], needs_body: bool) -> Self {
-        let mut written = Vec::new();
-        resp::write_head(words.len(), &mut written);
-        let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
-        let mut command = Command { head: Box::default(), rest: Vec::new(), needs_body, keys };
-        for word in words {
-            match word.as_literal() {
-                Some(literal) => resp::write_word(literal, &mut written),
-                None => {
-                    command.end(std::mem::take(&mut written));
-                    command.rest.push((word.clone(), Box::default()));
-                }
-            }
-        }
-        command.end(written);
-        command
-    }
-
-    fn end(&mut self, written: Vec<u8>) {
-        let place = self.rest.last_mut().map_or(&mut self.head, |(_, behind)| behind);
-        *place = written.into_boxed_slice();
-    }
-
-    /// Appends the command to `out`; nothing of it where something that it needs is not there.
-    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Unmet> {
-        let begin = out.len();
-        out.extend_from_slice(&self.head);
-        for (word, behind) in &self.rest {
-            scratch.clear();
-            if let Err(unmet) = word.render(cx, scratch) {
-                out.truncate(begin);
-                return Err(unmet);
-            }
-            resp::write_word(scratch, out);
-            out.extend_from_slice(behind);
-        }
-        Ok(())
-    }
-}
-
-/// A connection's replies.
-#[derive(Debug)]
-pub(crate) struct Replies {
-    decoder: ReplyDecoder,
-    /// Replies in front of the one that is awaited, which nobody wants.
-    passed_over: u32,
-    keep_body: bool,
-}
-
-impl Keyed for Replies {
-    const MAP: &'static [u8] = b"*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
-    const ASKING: &'static [u8] = b"*1\r\n$6\r\nASKING\r\n";
-
-    fn render(
-        command: &Command,
-        cx: &mut Context<'_>,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
-        command.write(cx, out, scratch)
-    }
-
-    fn keys<'w>(command: &Command, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8])) {
-        let name = || resp::words(rendered).next().unwrap_or_default();
-        command.keys.unwrap_or_else(|| KeyWords::of(name())).tell(rendered, tell);
-    }
-
-    fn tag(key: &[u8]) -> &[u8] {
-        spread::tag(key)
-    }
-
-    fn begin(&mut self, command: Option<&Command>, passed_over: u32) {
-        self.keep_body = command.is_none_or(|command| command.needs_body);
-        self.passed_over = passed_over;
-        self.decoder.start(self.keep_body);
-    }
-
-    fn redirect(&self) -> Option<Redirect> {
-        if self.decoder.kind() == Kind::Error { cluster::read_redirect(self.decoder.body()) } else { None }
-    }
-
-    fn map(&self, asked: IpAddr) -> Result<Spread, String> {
-        cluster::read_map(self.decoder.body(), asked, &|_, _| None)
-    }
-}
-
-impl Codec for Replies {
-    type Request = Command;
-
-    fn new(body_bytes: usize) -> Self {
-        let decoder = ReplyDecoder::new(ReplyLimits { body_bytes });
-        Replies { decoder, passed_over: 0, keep_body: true }
-    }
-
-    fn write(
-        &mut self,
-        command: &Command,
-        cx: &mut Context<'_>,
-        _: &Jar,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
-        command.write(cx, out, scratch)?;
-        self.begin(Some(command), 0);
-        Ok(())
-    }
-
-    fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        let mut taken = 0;
-        loop {
-            let decoded = self.decoder.decode(&received[taken..]).map_err(|error| match error {
-                RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-                _ => Violation(error.to_string().into()),
-            })?;
-            taken += decoded.consumed;
-            if !decoded.complete || self.passed_over == 0 {
-                return Ok(Decoded { consumed: taken, complete: decoded.complete });
-            }
-            self.passed_over -= 1;
-            self.decoder.start(self.keep_body);
-        }
-    }
-
-    fn finish(&mut self) -> Result<(), Closed> {
-        match self.decoder.finish() {
-            RespError::Empty => Err(Closed::Before),
-            _ => Err(Closed::Within),
-        }
-    }
-
-    fn keeps_open(&self) -> bool {
-        true
-    }
-
-    fn answer(&self) -> &dyn Answer {
-        &self.decoder
-    }
-}
-
-impl Answer for ReplyDecoder {
-    fn status(&self) -> u16 {
-        match self.kind() {
-            Kind::Error => ERROR,
-            Kind::Null => NIL,
-            Kind::Scalar | Kind::Aggregate => FINE,
-        }
-    }
-
-    fn status_words(&self) -> String {
-        match self.kind() {
-            Kind::Error => "an error".into(),
-            Kind::Null => "nil".into(),
-            Kind::Scalar | Kind::Aggregate => "a reply".into(),
-        }
-    }
-
-    fn body(&self) -> &[u8] {
-        self.body()
-    }
-
-    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
-        if self.kind() == Kind::Error { self.body() } else { received }
-    }
 }
 
 /// Connections that begin with words of their own: the loop has one once the server has agreed to them.
@@ -533,9 +348,6 @@ impl<I: Io> Io for GreetedIo<I> {
 
 #[cfg(test)]
 mod tests {
-    use tidemark_scenario::template::{Encoding, Part};
-    use tidemark_scenario::{Expr, Shared};
-
     use super::*;
 
     #[test]
@@ -564,31 +376,5 @@ mod tests {
         assert!(error.contains("NOAUTH") && error.contains(":PASSWORD@"), "{error}");
         let error = Greeting::new(1).read(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err().to_string();
         assert!(error.contains("does not speak Redis' protocol"), "{error}");
-    }
-
-    fn written(words: Vec<Vec<Part>>) -> String {
-        let words: Vec<Template> = words.into_iter().map(|parts| Template { parts }).collect();
-        let shared = Shared::new(0, Vec::new());
-        let mut random = fastrand::Rng::with_seed(1);
-        let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
-        let mut out = Vec::new();
-        Command::new(&words, false).write(&mut cx, &mut out, &mut Vec::new()).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn a_command_has_the_length_of_each_word() {
-        let hole = || Part::Hole(Expr::int(42), Encoding::Url);
-        let literal = |text: &str| Part::Literal(text.as_bytes().into());
-        assert_eq!(written(vec![vec![literal("PING")]]), "*1\r\n$4\r\nPING\r\n");
-        let set = vec![
-            vec![literal("SET")],
-            vec![literal("k:"), hole()],
-            vec![literal("")],
-            vec![hole()],
-            vec![literal("NX")],
-        ];
-        let expected = "*5\r\n$3\r\nSET\r\n$4\r\nk:42\r\n$0\r\n\r\n$2\r\n42\r\n$2\r\nNX\r\n";
-        assert_eq!(written(set), expected);
     }
 }

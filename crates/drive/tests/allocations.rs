@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::calls::{self, calling, offered};
 use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post};
-use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, Redis, Server, Sharding, Spread, start};
+use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, Redis, Sharding, Spread, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
@@ -173,7 +173,7 @@ fn speaking_redis(address: SocketAddr) -> DriveOptions {
 /// Two servers, among which keys are shared.
 fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
     let mut options = options(servers[0], 1);
-    let servers = servers.map(|address| Server { name: address.to_string(), address });
+    let servers = servers.map(|address| tidemark_drive::Server { name: address.to_string(), address });
     let spread = Spread::new(servers.into(), Sharding::Slots);
     options.target.protocol = Protocol::Redis(Redis { spread: Some(spread), ..Redis::default() });
     options
