@@ -175,7 +175,9 @@ fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
     let mut options = options(servers[0], 1);
     let servers = servers.map(|address| tidemark_drive::Server { name: address.to_string(), address });
     let spread = Spread::new(servers.into(), Sharding::Slots);
-    options.target.protocol = Protocol::Redis(Redis { spread: Some(spread), ..Redis::default() });
+    let mut redis = Redis::default();
+    redis.spread = Some(spread);
+    options.target.protocol = Protocol::Redis(redis);
     options
 }
 
