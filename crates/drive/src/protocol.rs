@@ -9,6 +9,7 @@ use crate::error::DriveError;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::io::Io;
+use crate::memcached::Memcached;
 use crate::redis::Redis;
 use crate::rpc::Rpc;
 use crate::transport::{Client, Setup, Transport};
@@ -78,6 +79,8 @@ protocols! {
     Calls(Rpc),
     /// Redis' protocol.
     Redis(Redis),
+    /// memcached's text protocol.
+    Memcached(Memcached),
 }
 
 fn check(client: &impl Client, plan: &Plan) -> Result<(), DriveError> {

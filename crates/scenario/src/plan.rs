@@ -16,6 +16,7 @@ mod ask;
 mod fault;
 mod limits;
 mod load;
+mod memcached;
 mod store;
 mod verify;
 
@@ -26,6 +27,7 @@ pub use ask::{Ask, Call, EventStreamStep, HttpRequest, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
+pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use store::{Durability, Product, Store, StoreOrigin};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,

@@ -2,6 +2,7 @@
 //! line in [`KINDS`]; nothing else knows its name.
 
 mod answer;
+mod beside;
 pub(crate) mod bound;
 mod call;
 mod choose;
@@ -9,6 +10,7 @@ mod each;
 mod end;
 mod event_stream;
 pub(crate) mod ledger;
+mod memcached;
 pub(crate) mod redis;
 mod repeat;
 mod request;
@@ -38,6 +40,7 @@ static KINDS: &[&StepKind] = &[
     &end::KIND,
     &call::KIND,
     &redis::KIND,
+    &memcached::KIND,
     &websocket::connect::KIND,
     &websocket::send::KIND,
     &websocket::expect::KIND,

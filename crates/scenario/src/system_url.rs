@@ -34,11 +34,14 @@ pub enum Spoken {
         /// A database other than the first.
         database: Option<u32>,
     },
+    /// memcached's text protocol.
+    Memcached,
 }
 
 impl SystemUrl {
     /// Reads `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, or
-    /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?protocol=3]` and `rediss://`, as Redis' own tools write it.
+    /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?protocol=3]` and `rediss://`, as Redis' own tools write it, or
+    /// `memcached://HOST[:PORT]` and `memcacheds://`.
     ///
     /// # Errors
     /// Why it cannot be driven, without the URL itself.
@@ -47,11 +50,12 @@ impl SystemUrl {
         let (is_secure, is_redis) = match url.scheme() {
             "http" | "ws" => (false, false),
             "https" | "wss" => (true, false),
+            "memcached" | "memcacheds" => return memcached(&url),
             "redis" => (false, true),
             "rediss" => (true, true),
             other => {
                 return Err(format!(
-                    "`{other}` is not supported; write http://HOST:PORT, https:// or redis://"
+                    "`{other}` is not supported; write http://HOST:PORT, https://, redis:// or memcached://"
                 ));
             }
         };
@@ -59,6 +63,16 @@ impl SystemUrl {
         let spoken = if is_redis { redis(&url)? } else { http(&url)? };
         Ok(SystemUrl { host, port: url.port(), is_secure, spoken })
     }
+}
+
+fn memcached(url: &Url) -> Result<SystemUrl, String> {
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+    let has_more = !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
+    if has_more || !url.username().is_empty() || url.password().is_some() {
+        return Err("it may hold only a host and a port; authentication is not spoken with memcached".into());
+    }
+    let is_secure = url.scheme() == "memcacheds";
+    Ok(SystemUrl { host, port: url.port(), is_secure, spoken: Spoken::Memcached })
 }
 
 fn http(url: &Url) -> Result<Spoken, String> {
@@ -122,6 +136,8 @@ mod tests {
             ("redis://h/abc", "`abc` is not the number"),
             ("redis://h?protocol=4", "`protocol=4` is not known"),
             ("redis://h#a", "no fragment"),
+            ("memcached://u:p@h", "authentication is not spoken"),
+            ("memcached://h/0", "only a host and a port"),
         ] {
             let error = SystemUrl::read(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

@@ -48,6 +48,12 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
     stores
 }
 
+/// What the URL of a store begins with, by its name.
+pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> {
+    let word = stores?.get(name)?.get("product").and_then(Node::text).unwrap_or(name);
+    Product::from_word(word)?.schemes().first().copied()
+}
+
 /// What a store is: what its `product` says, or its name.
 fn product(name: &str, key: &Node, node: &Node, reader: &Reader<'_>) -> Option<Product> {
     let by_name = Product::from_word(name);

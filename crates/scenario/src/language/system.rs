@@ -20,7 +20,7 @@ pub(super) static SYSTEM: Record = Record {
         key(
             "url",
             Scalar(Text),
-            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same.",
+            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`: by that protocol.",
         ),
         key("store", Scalar(Text), "Name of a Redis under `stores`, which is then driven itself."),
         key(

@@ -2,6 +2,7 @@
 
 use tidemark_wire::websocket;
 
+use super::memcached::MemcachedCommand;
 use crate::template::Template;
 
 /// What is sent, and by which protocol.
@@ -17,6 +18,8 @@ pub enum Ask {
     EventStream(EventStreamStep),
     /// A command of Redis: its words.
     Redis(Vec<Template>),
+    /// A command of memcached.
+    Memcached(MemcachedCommand),
 }
 
 /// A request of HTTP without what the driver adds: `Host`, `Cookie`, `Content-Length`, the headers of a WebSocket's handshake.
