@@ -131,6 +131,8 @@ sessions:
         label: Meta get
         extract: {meta: body, number: {header: f}, seconds: {header: t}}
         check: {that: ["meta == value", "number == k % 5", "seconds > 0"]}
+      - memcached: [md, "c:${k}"]
+        check: {status: [200, 204]}
       - memcached: [ma, "c:${k}", N0, J5, v]
         check: {body: 5}
       - memcached: [md, "m:${k}"]

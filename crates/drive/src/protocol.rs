@@ -10,6 +10,7 @@ use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::io::Io;
 use crate::memcached::Memcached;
+use crate::postgres::Postgres;
 use crate::redis::Redis;
 use crate::rpc::Rpc;
 use crate::transport::{Client, Setup, Transport};
@@ -81,6 +82,8 @@ protocols! {
     Redis(Redis),
     /// memcached's text protocol.
     Memcached(Memcached),
+    /// PostgreSQL's protocol.
+    Postgres(Postgres),
 }
 
 fn check(client: &impl Client, plan: &Plan) -> Result<(), DriveError> {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tidemark_drive::{Address, Memcached, Protocol, Redis, Stream, Target, Tls};
+use tidemark_drive::{Address, Memcached, Postgres, Protocol, Redis, Stream, Target, Tls};
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::system_url::{Spoken, SystemUrl};
 
@@ -18,6 +18,7 @@ const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 const REDIS_PORT: u16 = 6379;
 const MEMCACHED_PORT: u16 = 11211;
+const POSTGRES_PORT: u16 = 5432;
 
 /// Reads a URL and resolves its host by the system's policy. Where the system says what to connect to, the host is only
 /// spoken of, not looked up.
@@ -33,6 +34,10 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
             let login = login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
             let redis = Redis::new(speaks_3, login, database);
             (Protocol::Redis(redis), REDIS_PORT, url.host.clone(), String::new())
+        }
+        Spoken::Postgres { user, password, database } => {
+            let postgres = Postgres { user, password, database };
+            (Protocol::Postgres(postgres), POSTGRES_PORT, url.host.clone(), String::new())
         }
         Spoken::Memcached => {
             (Protocol::Memcached(Memcached), MEMCACHED_PORT, url.host.clone(), String::new())

@@ -15,6 +15,8 @@ pub(crate) mod redis;
 mod repeat;
 mod request;
 mod set;
+mod sql;
+mod statement;
 mod sometimes;
 mod take;
 pub(crate) mod think;
@@ -41,6 +43,7 @@ static KINDS: &[&StepKind] = &[
     &call::KIND,
     &redis::KIND,
     &memcached::KIND,
+    &sql::KIND,
     &websocket::connect::KIND,
     &websocket::send::KIND,
     &websocket::expect::KIND,

@@ -36,12 +36,21 @@ pub enum Spoken {
     },
     /// memcached's text protocol.
     Memcached,
+    /// PostgreSQL's protocol.
+    Postgres {
+        /// Who comes.
+        user: String,
+        /// Its password; empty where there is none.
+        password: String,
+        /// The database.
+        database: String,
+    },
 }
 
 impl SystemUrl {
     /// Reads `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, or
     /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?protocol=3]` and `rediss://`, as Redis' own tools write it, or
-    /// `memcached://HOST[:PORT]` and `memcacheds://`.
+    /// `memcached://HOST[:PORT]` and `memcacheds://`, or `postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`.
     ///
     /// # Errors
     /// Why it cannot be driven, without the URL itself.
@@ -51,11 +60,12 @@ impl SystemUrl {
             "http" | "ws" => (false, false),
             "https" | "wss" => (true, false),
             "memcached" | "memcacheds" => return memcached(&url),
+            "postgres" | "postgresql" => return postgres(&url),
             "redis" => (false, true),
             "rediss" => (true, true),
             other => {
                 return Err(format!(
-                    "`{other}` is not supported; write http://HOST:PORT, https://, redis:// or memcached://"
+                    "`{other}` is not supported; write http://HOST:PORT, https://, redis://, memcached:// or postgres://"
                 ));
             }
         };
@@ -73,6 +83,27 @@ fn memcached(url: &Url) -> Result<SystemUrl, String> {
     }
     let is_secure = url.scheme() == "memcacheds";
     Ok(SystemUrl { host, port: url.port(), is_secure, spoken: Spoken::Memcached })
+}
+
+fn postgres(url: &Url) -> Result<SystemUrl, String> {
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+    if let Some((name, _)) = url.query_pairs().next() {
+        return Err(format!("`{name}` is not known there; TLS is not spoken with PostgreSQL"));
+    }
+    let decoded = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8();
+        text.map(Cow::into_owned)
+            .map_err(|_| "user, password and database are UTF-8, percent-encoded".to_owned())
+    };
+    let or = |text: &str, other: &str| if text.is_empty() { Ok(other.to_owned()) } else { decoded(text) };
+    let user = or(url.username(), "postgres")?;
+    let password = decoded(url.password().unwrap_or_default())?;
+    let database = or(url.path().trim_start_matches('/'), &user)?;
+    if [&user, &password, &database].iter().any(|text| text.contains('\0')) {
+        return Err("user, password and database have no zero bytes".into());
+    }
+    let spoken = Spoken::Postgres { user, password, database };
+    Ok(SystemUrl { host, port: url.port(), is_secure: false, spoken })
 }
 
 fn http(url: &Url) -> Result<Spoken, String> {
@@ -136,6 +167,7 @@ mod tests {
             ("redis://h/abc", "`abc` is not the number"),
             ("redis://h?protocol=4", "`protocol=4` is not known"),
             ("redis://h#a", "no fragment"),
+            ("postgres://h?sslmode=require", "TLS is not spoken"),
             ("memcached://u:p@h", "authentication is not spoken"),
             ("memcached://h/0", "only a host and a port"),
         ] {

@@ -4,6 +4,7 @@
 //! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
 //! - [`memcached`]: replies of memcached decoded.
+//! - [`postgres`]: statements sent to PostgreSQL, replies decoded.
 //! - [`resp`]: commands of Redis written, replies decoded.
 //! - [`rpc`]: remote calls and their answers, many in one message of a WebSocket.
 //! - [`websocket`]: messages decoded and frames written, as client and as server; the handshake.
@@ -33,6 +34,7 @@ pub mod events;
 pub mod http1;
 pub mod json;
 pub mod memcached;
+pub mod postgres;
 pub mod resp;
 pub mod rpc;
 pub mod websocket;

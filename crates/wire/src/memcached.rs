@@ -173,7 +173,7 @@ impl ReplyDecoder {
     }
 
     /// Begins the reply to a new command. `keys`: of [`Form::Values`], as they stood in the command, with spaces between.
-    /// `keep_body`: what it holds is kept; otherwise only an error's words are.
+    /// `keep_body`: what it holds is kept; otherwise only the line of an error or of what was not stored is.
     pub fn start(&mut self, form: Form, keys: &[u8], keep_body: bool) {
         self.form = form;
         self.keep_body = keep_body;
@@ -479,7 +479,7 @@ impl ReplyDecoder {
         if self.body_bytes > self.limits.body_bytes {
             return Err(ReplyError::TooLarge { limit_bytes: self.limits.body_bytes });
         }
-        if self.keep_body || self.kind == Kind::Error {
+        if self.keep_body || matches!(self.kind, Kind::Error | Kind::NotStored) {
             self.body.extend_from_slice(bytes);
         }
         Ok(())

@@ -260,10 +260,10 @@ impl Stores {
     fn check_driven(&self, node: &Node, reader: &Reader<'_>) {
         let Some(name) = reader.text(node) else { return };
         match self.wanted.iter().find(|store| store.name == name) {
-            Some(store) if store.product == Product::Redis => {}
+            Some(store) if matches!(store.product, Product::Redis | Product::Postgres) => {}
             Some(store) => {
                 let message = format!(
-                    "the driver speaks Redis' protocol to a store, and \"{name}\" is {}; drive a system in front of it",
+                    "the driver speaks to a store of Redis or PostgreSQL, and \"{name}\" is {}; drive a system in front of it",
                     store.product.title()
                 );
                 reader.sink.error(node, message);

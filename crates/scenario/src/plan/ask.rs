@@ -3,6 +3,7 @@
 use tidemark_wire::websocket;
 
 use super::memcached::MemcachedCommand;
+use super::statement::Statement;
 use crate::template::Template;
 
 /// What is sent, and by which protocol.
@@ -20,6 +21,8 @@ pub enum Ask {
     Redis(Vec<Template>),
     /// A command of memcached.
     Memcached(MemcachedCommand),
+    /// A statement of SQL.
+    Sql(Statement),
 }
 
 /// A request of HTTP without what the driver adds: `Host`, `Cookie`, `Content-Length`, the headers of a WebSocket's handshake.
