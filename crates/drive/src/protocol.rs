@@ -9,6 +9,8 @@ use crate::error::DriveError;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::io::Io;
+use crate::memcached::Memcached;
+use crate::postgres::Postgres;
 use crate::redis::Redis;
 use crate::rpc::Rpc;
 use crate::spread::Spread;
@@ -87,6 +89,10 @@ protocols! {
     Calls(Rpc),
     /// Redis' protocol.
     Redis(Redis),
+    /// memcached's text protocol.
+    Memcached(Memcached),
+    /// PostgreSQL's protocol.
+    Postgres(Postgres),
 }
 
 fn check(client: &impl Client, plan: &Plan) -> Result<(), DriveError> {

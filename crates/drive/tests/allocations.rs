@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::calls::{self, calling, offered};
 use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post};
-use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, Redis, Sharding, Spread, start};
+use tidemark_drive::{DriveOptions, Http2, IoChoice, Memcached, Protocol, Redis, Sharding, Spread, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
@@ -181,6 +181,12 @@ fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
     options
 }
 
+fn speaking_memcached(address: SocketAddr) -> DriveOptions {
+    let mut options = options(address, 1);
+    options.target.protocol = Protocol::Memcached(Memcached::default());
+    options
+}
+
 fn server_of_calls() -> calls::Server {
     calls::server(offered(), |call, writer, frame| {
         LEFT_OUT.with(|out| out.set(true));
@@ -213,6 +219,39 @@ fn server_of_commands() -> SocketAddr {
                     let is_get = decoder.body().starts_with(b"[\"GET\"");
                     out.extend_from_slice(if is_get { b"$2\r\n77\r\n" } else { b"+OK\r\n" });
                     decoder.start(true);
+                }
+            }
+            let _ = stream.write_all(&out);
+            out.clear();
+        }
+    })
+}
+
+/// Commands of memcached of which key and value vary, several at once on each of two connections.
+fn of_memcached() -> Plan {
+    let text = "system: {url: memcached://127.0.0.1}\nsessions:\n  a:\n    steps:\n      - memcached: [set, \"k:${random(0, 99)}\", \"v${random(0, 99)}\"]\n        \
+                check: {body: STORED}\n      - memcached: [get, k, none]\n        extract: {got: \"$[0]\", kept: {header: flags}}\n        check: {that: got == 77}\n\
+                load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
+/// A server that answers these two commands as memcached does; what is stored has no line feed.
+fn server_of_memcached() -> SocketAddr {
+    listen(None, |stream| {
+        LEFT_OUT.with(|out| out.set(true));
+        let (mut buffer, mut line, mut out) = ([0; 4096], Vec::new(), Vec::new());
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            for byte in &buffer[..bytes] {
+                line.push(*byte);
+                if *byte == b'\n' {
+                    match &line[..2] {
+                        b"se" => {}
+                        b"ge" => out.extend_from_slice(b"VALUE k 5 2\r\n77\r\nEND\r\n"),
+                        _ => out.extend_from_slice(b"STORED\r\n"),
+                    }
+                    line.clear();
                 }
             }
             let _ = stream.write_all(&out);
@@ -314,6 +353,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
     let (server, server_of_calls) = (hello(), server_of_calls());
     let (of_commands, of_messages) = (server_of_commands(), server_of_messages());
     let (of_events, of_more_commands) = (server_of_events(), server_of_commands());
+    let memcached = server_of_memcached();
     let streams = frames::server("hello", || LEFT_OUT.with(|out| out.set(true)));
     for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
         let plans = [
@@ -324,6 +364,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("calls", called()),
             ("commands", commands()),
             ("shared keys", commands()),
+            ("memcached", of_memcached()),
             ("messages", messages()),
             ("events", events()),
             ("streams", streamed()),
@@ -334,6 +375,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "calls" => calling(server_of_calls.address, None, &plan),
                 "commands" => speaking_redis(of_commands),
                 "shared keys" => sharing_keys([of_commands, of_more_commands]),
+                "memcached" => speaking_memcached(memcached),
                 "messages" => options(of_messages, 1),
                 "events" => options(of_events, 1),
                 "streams" | "varying streams" => over_http2(streams),

@@ -5,7 +5,9 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tidemark_drive::{Address, Protocol, Redis, Server, Sharding, Spread, Stream, Target, Tls};
+use tidemark_drive::{
+    Address, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream, Target, Tls,
+};
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::system_url::{self, Spoken, SystemUrl};
 
@@ -17,13 +19,15 @@ const UNIX: &str = "unix:";
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 const REDIS_PORT: u16 = 6379;
+const MEMCACHED_PORT: u16 = 11211;
+const POSTGRES_PORT: u16 = 5432;
 
 /// Reads a URL and resolves its host by the system's policy. Where the system says what to connect to, the host is only
 /// spoken of, not looked up.
 pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
     let url = SystemUrl::read(text).map_err(wrong)?;
-    let (protocol, own_port, authority, base_path) = match url.spoken {
+    let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
         Spoken::Http { base_path } => {
             let authority = url.port.map_or_else(|| url.host.clone(), |port| format!("{}:{port}", url.host));
             (Protocol::Http1, if url.is_secure { HTTPS_PORT } else { HTTP_PORT }, authority, base_path)
@@ -31,17 +35,20 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
         Spoken::Redis { speaks_3, login, database, sharding } => {
             let login = login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
             let mut redis = Redis::new(speaks_3, login, database);
-            if let Some(sharding) = sharding {
-                if system.connect_to.is_some() {
-                    return Err(wrong("`connect to` is for one server; here are several".into()));
-                }
-                let first = (url.host.clone(), url.port);
-                let all = std::iter::once(&first).chain(&url.others);
-                let servers = all.map(|(host, port)| server(host, port.unwrap_or(REDIS_PORT), system));
-                let servers: Vec<Server> = servers.collect::<Result<_, _>>().map_err(wrong)?;
-                redis.spread = Some(Spread::new(servers, sharding_of(sharding)));
-            }
+            redis.spread = sharding
+                .map(|sharding| spread(&url, sharding, REDIS_PORT, system))
+                .transpose()
+                .map_err(wrong)?;
             (Protocol::Redis(redis), REDIS_PORT, url.host.clone(), String::new())
+        }
+        Spoken::Postgres { user, password, database } => {
+            let postgres = Postgres { user, password, database };
+            (Protocol::Postgres(postgres), POSTGRES_PORT, url.host.clone(), String::new())
+        }
+        Spoken::Memcached { sharding } => {
+            let spread = sharding.map(|sharding| spread(&url, sharding, MEMCACHED_PORT, system)).transpose();
+            let memcached = Memcached { spread: spread.map_err(wrong)? };
+            (Protocol::Memcached(memcached), MEMCACHED_PORT, url.host.clone(), String::new())
         }
     };
     Ok(Target {
@@ -51,6 +58,22 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
         authority,
         base_path,
     })
+}
+
+/// The servers of a URL.
+fn spread(
+    url: &SystemUrl,
+    sharding: system_url::Sharding,
+    own_port: u16,
+    system: &System,
+) -> Result<Spread, String> {
+    if system.connect_to.is_some() {
+        return Err("`connect to` is for one server; here are several".into());
+    }
+    let first = (url.host.clone(), url.port);
+    let all = std::iter::once(&first).chain(&url.others);
+    let servers = all.map(|(host, port)| server(host, port.unwrap_or(own_port), system));
+    Ok(Spread::new(servers.collect::<Result<_, _>>()?, sharding_of(sharding)))
 }
 
 /// One of several servers.

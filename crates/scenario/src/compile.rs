@@ -26,11 +26,12 @@ use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
     Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
-    System,
+    System, SystemOrigin,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;
 use crate::steps::{self, STEPS};
+use crate::store_facts::store_facts;
 use crate::yaml::{Node, Position};
 
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
@@ -229,6 +230,17 @@ pub(crate) struct Whole<'a> {
     pub(crate) requests: &'a Requests,
     pub(crate) system: &'a System,
     pub(crate) reader: &'a Reader<'a>,
+}
+
+impl Whole<'_> {
+    /// What the URL of the system begins with; where that is a store, what its product's does.
+    pub(crate) fn scheme(&self) -> Option<&str> {
+        let SystemOrigin::Url(url) = &self.system.origin else { return None };
+        match store_facts(url).next() {
+            Some(fact) => store::scheme(self.root.get("stores"), fact.store),
+            None => url.split_once("://").map(|(scheme, _)| scheme),
+        }
+    }
 }
 
 /// A session kind being compiled.

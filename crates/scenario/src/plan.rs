@@ -16,6 +16,8 @@ mod ask;
 mod fault;
 mod limits;
 mod load;
+mod memcached;
+mod statement;
 mod store;
 mod verify;
 
@@ -26,6 +28,8 @@ pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, Wait, WebSo
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
+pub use memcached::{MemcachedCommand, MemcachedWord};
+pub use statement::Statement;
 pub use store::{Durability, Product, Store, StoreOrigin};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,

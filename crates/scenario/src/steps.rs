@@ -2,6 +2,7 @@
 //! line in [`KINDS`]; nothing else knows its name.
 
 mod answer;
+mod beside;
 pub(crate) mod bound;
 mod call;
 mod choose;
@@ -9,11 +10,14 @@ mod each;
 mod end;
 mod event_stream;
 pub(crate) mod ledger;
+mod memcached;
 pub(crate) mod redis;
 mod repeat;
 mod request;
 mod set;
 mod sometimes;
+mod sql;
+mod statement;
 mod take;
 pub(crate) mod think;
 mod websocket;
@@ -38,6 +42,8 @@ static KINDS: &[&StepKind] = &[
     &end::KIND,
     &call::KIND,
     &redis::KIND,
+    &memcached::KIND,
+    &sql::KIND,
     &websocket::connect::KIND,
     &websocket::send::KIND,
     &websocket::expect::KIND,

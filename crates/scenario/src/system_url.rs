@@ -38,6 +38,20 @@ pub enum Spoken {
         /// Who has which key, where there may be several servers.
         sharding: Option<Sharding>,
     },
+    /// memcached's text protocol.
+    Memcached {
+        /// Who has which key, where there are several servers.
+        sharding: Option<Sharding>,
+    },
+    /// PostgreSQL's protocol.
+    Postgres {
+        /// Who comes.
+        user: String,
+        /// Its password; empty where there is none.
+        password: String,
+        /// The database.
+        database: String,
+    },
 }
 
 /// How keys are shared among several servers.
@@ -55,6 +69,13 @@ impl Sharding {
     /// The words of a URL's `sharding`; a cluster is a scheme of its own.
     pub const WORDS: [(&str, Sharding); 2] =
         [("slots", Sharding::Slots), ("consistent", Sharding::Consistent)];
+
+    fn read(word: &str) -> Result<Sharding, String> {
+        let known = Sharding::WORDS.iter().find(|(known, _)| *known == word);
+        known
+            .map(|(_, sharding)| *sharding)
+            .ok_or_else(|| format!("`sharding={word}` is not known; slots or consistent is"))
+    }
 }
 
 /// Most servers of a system.
@@ -64,7 +85,8 @@ impl SystemUrl {
     /// Reads `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, or
     /// `redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/DATABASE][?protocol=3][&sharding=slots]` and `rediss://`, as
     /// Redis' own tools write it but for the further servers; `redis-cluster://` and `rediss-cluster://` name some of a
-    /// cluster's.
+    /// cluster's; or `memcached://HOST[:PORT][,HOST[:PORT]…][?sharding=consistent]` and `memcacheds://`, or
+    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`.
     ///
     /// # Errors
     /// Why it cannot be driven, without the URL itself.
@@ -78,15 +100,17 @@ impl SystemUrl {
             "rediss" => (true, true, false),
             "redis-cluster" => (false, true, true),
             "rediss-cluster" => (true, true, true),
+            "memcached" | "memcacheds" => return memcached(&url, others),
+            "postgres" | "postgresql" => return postgres(&url, &others),
             other => {
                 return Err(format!(
-                    "`{other}` is not supported; write http://HOST:PORT, https:// or redis://"
+                    "`{other}` is not supported; write http://HOST:PORT, https://, redis://, memcached:// or postgres://"
                 ));
             }
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
         if !is_redis && !others.is_empty() {
-            return Err("several servers, with commas between, are for redis:// only".into());
+            return Err("several servers, with commas between, are for redis:// and memcached:// only".into());
         }
         let mut spoken = if is_redis { redis(&url, !others.is_empty())? } else { http(&url)? };
         if let Spoken::Redis { sharding, database, .. } = &mut spoken
@@ -129,6 +153,51 @@ fn servers(text: &str) -> Result<(String, Vec<(String, Option<u16>)>), String> {
     Ok((first, others))
 }
 
+fn memcached(url: &Url, others: Vec<(String, Option<u16>)>) -> Result<SystemUrl, String> {
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+    let has_more = !matches!(url.path(), "" | "/") || url.fragment().is_some();
+    if has_more || !url.username().is_empty() || url.password().is_some() {
+        return Err("it may hold only a host and a port; authentication is not spoken with memcached".into());
+    }
+    let mut sharding = (!others.is_empty()).then_some(Sharding::Consistent);
+    for (name, value) in url.query_pairs() {
+        match &*name {
+            "sharding" => sharding = Some(Sharding::read(&value)?),
+            _ => {
+                return Err(format!(
+                    "`{name}={value}` is not known there; sharding=consistent or sharding=slots is"
+                ));
+            }
+        }
+    }
+    let is_secure = url.scheme() == "memcacheds";
+    Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken: Spoken::Memcached { sharding } })
+}
+
+fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
+    if !others.is_empty() {
+        return Err("it names several servers; one is driven".into());
+    }
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+    if let Some((name, _)) = url.query_pairs().next() {
+        return Err(format!("`{name}` is not known there; TLS is not spoken with PostgreSQL"));
+    }
+    let decoded = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8();
+        text.map(Cow::into_owned)
+            .map_err(|_| "user, password and database are UTF-8, percent-encoded".to_owned())
+    };
+    let or = |text: &str, other: &str| if text.is_empty() { Ok(other.to_owned()) } else { decoded(text) };
+    let user = or(url.username(), "postgres")?;
+    let password = decoded(url.password().unwrap_or_default())?;
+    let database = or(url.path().trim_start_matches('/'), &user)?;
+    if [&user, &password, &database].iter().any(|text| text.contains('\0')) {
+        return Err("user, password and database have no zero bytes".into());
+    }
+    let spoken = Spoken::Postgres { user, password, database };
+    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
+}
+
 fn http(url: &Url) -> Result<Spoken, String> {
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
         return Err("it may hold only a host, a port and the beginning of the path".into());
@@ -156,12 +225,7 @@ fn redis(url: &Url, has_others: bool) -> Result<Spoken, String> {
         match (&*name, &*value) {
             ("protocol", "3" | "resp3") => speaks_3 = true,
             ("protocol", "2" | "resp2") => speaks_3 = false,
-            ("sharding", word) => {
-                let known = Sharding::WORDS.iter().find(|(known, _)| *known == word);
-                let (_, known) =
-                    known.ok_or_else(|| format!("`sharding={word}` is not known; slots or consistent is"))?;
-                sharding = Some(*known);
-            }
+            ("sharding", word) => sharding = Some(Sharding::read(word)?),
             _ => {
                 return Err(format!(
                     "`{name}={value}` is not known there; protocol=3, protocol=2, sharding=slots or sharding=consistent is"
@@ -194,7 +258,8 @@ mod tests {
     fn several_servers_are_read() {
         let sharding = |url: &SystemUrl| match &url.spoken {
             Spoken::Redis { sharding, .. } => *sharding,
-            Spoken::Http { .. } => None,
+            Spoken::Memcached { sharding } => *sharding,
+            _ => None,
         };
         let url = SystemUrl::read("redis://:p,w@10.0.0.1:7000,[::1]:7001,c/2?sharding=consistent").unwrap();
         assert_eq!((url.host.as_str(), url.port), ("10.0.0.1", Some(7000)));
@@ -204,6 +269,15 @@ mod tests {
         assert_eq!(sharding(&SystemUrl::read("redis://a").unwrap()), None);
         let url = SystemUrl::read("rediss-cluster://:pw@a:7000").unwrap();
         assert_eq!((sharding(&url), url.is_secure), (Some(Sharding::Cluster), true));
+    }
+
+    #[test]
+    fn servers_of_memcached_share_keys_on_a_ring() {
+        let sharding = |text: &str| SystemUrl::read(text).unwrap().spoken;
+        let of = |sharding| Spoken::Memcached { sharding };
+        assert_eq!(sharding("memcached://a:1,b:2"), of(Some(Sharding::Consistent)));
+        assert_eq!(sharding("memcached://a:1,b:2?sharding=slots"), of(Some(Sharding::Slots)));
+        assert_eq!(sharding("memcached://a"), of(None));
     }
 
     #[test]
@@ -220,9 +294,12 @@ mod tests {
             ("redis://a:1,", "among its servers"),
             ("redis://a:1,b:x", "`b:x` among"),
             ("redis://a?sharding=hash", "`sharding=hash` is not known"),
-            ("http://a,b", "redis:// only"),
+            ("http://a,b", "memcached:// only"),
             ("redis-cluster://a/1", "no database but 0"),
             ("redis-cluster://a?sharding=slots", "leave out `sharding`"),
+            ("postgres://h?sslmode=require", "TLS is not spoken"),
+            ("memcached://u:p@h", "authentication is not spoken"),
+            ("memcached://h/0", "only a host and a port"),
         ] {
             let error = SystemUrl::read(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

@@ -19,10 +19,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod escape;
 mod scan;
 mod text;
 mod walk;
 
+pub use escape::write_string;
+pub(crate) use escape::{escape, needs_escape};
 pub use text::write_text;
 
 use std::fmt;

@@ -3,6 +3,8 @@
 //! - [`events`]: server-sent events, as an answer's body brings them.
 //! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
+//! - [`memcached`]: replies of memcached decoded.
+//! - [`postgres`]: statements sent to PostgreSQL, replies decoded.
 //! - [`resp`]: commands of Redis written, replies decoded.
 //! - [`rpc`]: remote calls and their answers, many in one message of a WebSocket.
 //! - [`websocket`]: messages decoded and frames written, as client and as server; the handshake.
@@ -31,6 +33,8 @@
 pub mod events;
 pub mod http1;
 pub mod json;
+pub mod memcached;
+pub mod postgres;
 pub mod resp;
 pub mod rpc;
 pub mod websocket;

@@ -135,7 +135,7 @@ impl Keyed for Replies {
         spread::tag(key)
     }
 
-    fn begin(&mut self, command: Option<&Command>, passed_over: u32) {
+    fn begin(&mut self, command: Option<&Command>, _: &[u8], passed_over: u32) {
         self.keep_body = command.is_none_or(|command| command.needs_body);
         self.passed_over = passed_over;
         self.replicas = command.map_or(0, |command| command.replicas);
@@ -178,7 +178,7 @@ impl Codec for Replies {
         scratch: &mut Vec<u8>,
     ) -> Result<(), Unmet> {
         command.write(cx, out, scratch)?;
-        self.begin(Some(command), 0);
+        self.begin(Some(command), b"", 0);
         Ok(())
     }
 
@@ -312,7 +312,7 @@ mod tests {
             ("+OK\r\n-ERR WAIT cannot be used\r\n", 500, "WAIT: ERR WAIT cannot be used"),
         ] {
             for cut in 0..reply.len() {
-                replies.begin(Some(&command), 0);
+                replies.begin(Some(&command), b"", 0);
                 let first = replies.decode(&reply.as_bytes()[..cut]).unwrap();
                 assert!(!first.complete, "{reply} {cut}");
                 let rest = replies.decode(&reply.as_bytes()[first.consumed..]).unwrap();

@@ -68,8 +68,9 @@ pub(crate) trait Keyed: Codec {
     fn tag(key: &[u8]) -> &[u8] {
         key
     }
-    /// Awaits the answer to a request (to [`MAP`](Self::MAP) without one), behind so many others that are passed over.
-    fn begin(&mut self, request: Option<&Self::Request>, passed_over: u32);
+    /// Awaits the answer to a rendered request (to [`MAP`](Self::MAP) without one), behind so many others that are passed
+    /// over.
+    fn begin(&mut self, request: Option<&Self::Request>, rendered: &[u8], passed_over: u32);
     /// Whether the answer, which is whole, sends its request to another server.
     fn redirect(&self) -> Option<Redirect> {
         None
@@ -391,7 +392,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         let Lane { rendered, request, is_asking, .. } = &self.lanes[lane];
         let asking = if *is_asking { C::ASKING } else { b"" };
         self.inner.put(place, &[asking, rendered]);
-        self.inner.codec_mut(place).begin(Some(&self.requests[*request]), u32::from(*is_asking));
+        self.inner.codec_mut(place).begin(Some(&self.requests[*request]), rendered, u32::from(*is_asking));
         self.lanes[lane].place = place;
         match self.inner.send(place) {
             Ok(_) => {
@@ -485,7 +486,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
                 continue;
             };
             self.inner.put(place, &[C::MAP]);
-            self.inner.codec_mut(place).begin(None, 0);
+            self.inner.codec_mut(place).begin(None, C::MAP, 0);
             if self.inner.send(place).is_err() {
                 self.close_place(place);
                 continue;

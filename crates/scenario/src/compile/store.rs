@@ -48,6 +48,12 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
     stores
 }
 
+/// What the URL of a store begins with, by its name.
+pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> {
+    let word = stores?.get(name)?.get("product").and_then(Node::text).unwrap_or(name);
+    Product::from_word(word)?.schemes().first().copied()
+}
+
 /// What a store is: what its `product` says, or its name.
 fn product(name: &str, key: &Node, node: &Node, reader: &Reader<'_>) -> Option<Product> {
     let by_name = Product::from_word(name);
@@ -254,10 +260,10 @@ impl Stores {
     fn check_driven(&self, node: &Node, reader: &Reader<'_>) {
         let Some(name) = reader.text(node) else { return };
         match self.wanted.iter().find(|store| store.name == name) {
-            Some(store) if store.product == Product::Redis => {}
+            Some(store) if matches!(store.product, Product::Redis | Product::Postgres) => {}
             Some(store) => {
                 let message = format!(
-                    "the driver speaks Redis' protocol to a store, and \"{name}\" is {}; drive a system in front of it",
+                    "the driver speaks to a store of Redis or PostgreSQL, and \"{name}\" is {}; drive a system in front of it",
                     store.product.title()
                 );
                 reader.sink.error(node, message);

@@ -103,12 +103,13 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     if let Some(node) = node.get("tls") {
         match &system.origin {
             SystemOrigin::Url(url)
-                if ["https:", "wss:", "rediss:", "rediss-cluster:"]
+                if ["https:", "wss:", "rediss:", "rediss-cluster:", "memcacheds:"]
                     .iter()
                     .any(|scheme| url.starts_with(scheme)) => {}
-            _ => reader
-                .sink
-                .error(node, "TLS is spoken to a `url` that begins with https://, wss:// or rediss:// only"),
+            _ => reader.sink.error(
+                node,
+                "TLS is spoken to a `url` that begins with https://, wss://, rediss:// or memcacheds:// only",
+            ),
         }
         system.tls = tls(node, base, reader);
     }

@@ -2,6 +2,8 @@
 
 use tidemark_wire::websocket;
 
+use super::memcached::MemcachedCommand;
+use super::statement::Statement;
 use crate::template::Template;
 
 /// What is sent, and by which protocol.
@@ -17,6 +19,10 @@ pub enum Ask {
     EventStream(EventStreamStep),
     /// A command of Redis.
     Redis(RedisCommand),
+    /// A command of memcached.
+    Memcached(MemcachedCommand),
+    /// A statement of SQL.
+    Sql(Statement),
 }
 
 /// A command of Redis.

@@ -126,8 +126,10 @@ fn check_beside(whole: &Whole<'_>) {
     let first_redis = requests.first(|ask| matches!(ask, Ask::Redis(_)));
     let get = |first: &str, second: &str| root.get(first)?.entry(second);
     let is_redis = match &system.origin {
-        // of the stores only Redis is driven
-        SystemOrigin::Url(url) => is_url(url) || store_facts(url).next().is_some(),
+        SystemOrigin::Url(url) => {
+            let is_store = store_facts(url).next().is_some();
+            is_url(url) || is_store && whole.scheme().is_none_or(|scheme| SCHEMES.contains(&scheme))
+        }
         // the command line may name it
         SystemOrigin::Unknown => first_redis.is_some(),
         SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,

@@ -1,0 +1,88 @@
+//! How a server of PostgreSQL is told who comes. MD5 and SCRAM are tokio-postgres' own, with the feature `postgres`.
+
+use std::io::{self, ErrorKind};
+
+use tidemark_wire::postgres::{Authentication, write};
+
+use super::Postgres;
+
+/// How far it is.
+#[derive(Default)]
+pub(crate) struct Login {
+    #[cfg(feature = "postgres")]
+    scram: Option<postgres_protocol::authentication::sasl::ScramSha256>,
+}
+
+// without what is secret
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Login")
+    }
+}
+
+impl Login {
+    /// What the server asks is answered.
+    ///
+    /// # Errors
+    /// It cannot be, or the server is not who it should be.
+    pub fn answer(&mut self, asked: Authentication<'_>, who: &Postgres, out: &mut Vec<u8>) -> io::Result<()> {
+        if !matches!(asked, Authentication::Ok | Authentication::SaslFinal(_)) && who.password.is_empty() {
+            let words = "the server wants a password; put it into the URL: postgres://USER:PASSWORD@HOST/DATABASE, best as \
+                         ${env('NAME')}";
+            return Err(io::Error::new(ErrorKind::PermissionDenied, words));
+        }
+        match asked {
+            Authentication::Ok => Ok(()),
+            Authentication::Cleartext => {
+                write::password(who.password.as_bytes(), out);
+                Ok(())
+            }
+            Authentication::Other(kind) => {
+                let words = format!(
+                    "the server wants authentication of kind {kind}; spoken are a password, MD5 and SCRAM-SHA-256"
+                );
+                Err(io::Error::new(ErrorKind::Unsupported, words))
+            }
+            asked => self.hashed(asked, who, out),
+        }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn hashed(&mut self, _: Authentication<'_>, _: &Postgres, _: &mut Vec<u8>) -> io::Result<()> {
+        let words = "the server wants a hashed password, which this build cannot say; build with `--features postgres`";
+        Err(io::Error::new(ErrorKind::Unsupported, words))
+    }
+
+    #[cfg(feature = "postgres")]
+    fn hashed(&mut self, asked: Authentication<'_>, who: &Postgres, out: &mut Vec<u8>) -> io::Result<()> {
+        use postgres_protocol::authentication::md5_hash;
+        use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+
+        let out_of_turn = || io::Error::new(ErrorKind::InvalidData, "the server authenticates out of turn");
+        match asked {
+            Authentication::Md5(salt) => {
+                write::password(md5_hash(who.user.as_bytes(), who.password.as_bytes(), salt).as_bytes(), out);
+            }
+            Authentication::Sasl(mechanisms) => {
+                let mut names = mechanisms.split(|byte| *byte == 0);
+                if !names.any(|name| name == SCRAM_SHA_256.as_bytes()) {
+                    let words = "the server wants a mechanism of SASL other than SCRAM-SHA-256";
+                    return Err(io::Error::new(ErrorKind::Unsupported, words));
+                }
+                let scram = ScramSha256::new(who.password.as_bytes(), ChannelBinding::unsupported());
+                write::sasl_begin(SCRAM_SHA_256, scram.message(), out);
+                self.scram = Some(scram);
+            }
+            Authentication::SaslContinue(data) => {
+                let scram = self.scram.as_mut().ok_or_else(out_of_turn)?;
+                scram.update(data)?;
+                write::sasl_next(scram.message(), out);
+            }
+            Authentication::SaslFinal(data) => {
+                self.scram.as_mut().ok_or_else(out_of_turn)?.finish(data)?;
+            }
+            Authentication::Ok | Authentication::Cleartext | Authentication::Other(_) => {}
+        }
+        Ok(())
+    }
+}

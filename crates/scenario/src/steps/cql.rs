@@ -1,0 +1,63 @@
+//! Statements of CQL, and what cannot stand beside them.
+
+use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Alone};
+use super::{Step, StepKind, statement};
+use crate::compile::{Session, Whole};
+use crate::grammar::Scalar::Template;
+use crate::grammar::Shape::{Record as Of, Scalar};
+use crate::grammar::{Record, Rule, key};
+use crate::plan::Ask;
+
+static ALONE: Alone = Alone {
+    schemes: &["cql"],
+    is_ask: |ask| matches!(ask, Ask::Cql(_)),
+    server: "Cassandra",
+    requests: "statements of CQL",
+    step: "cql: …",
+};
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a statement of CQL",
+        schema: "cql",
+        about: "Has Cassandra execute a statement, which is prepared once for each connection, and waits for its rows (docs/cql.md).",
+        verbs: &[key("cql", Scalar(Template), "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it.")],
+        keys: &[
+            statement::WITH,
+            LABEL,
+            TIMEOUT,
+            EXTRACT,
+            key(
+                "check",
+                Of(&CHECK),
+                "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. The body \
+                 is a JSON array of objects.",
+            ),
+        ],
+        rule: Rule::Free,
+    },
+    source: None,
+    compile,
+    beside: Some(check_beside),
+    example: "
+- cql: SELECT name FROM shop.people WHERE id = ?
+  with: [7]
+  check: {status: 200, json: {'$[0].name': ann}}
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let why = "connections are shared, and this statement changes one for others; the keyspace stands in the URL";
+    statement::compile(session, step, Ask::Cql, &["USE"], why);
+}
+
+fn check_beside(whole: &Whole<'_>) {
+    beside::check(whole, &ALONE);
+    let is_such = whole.scheme() == Some("cql");
+    if let Some((key, _)) = whole.root.get("limits").and_then(|limits| limits.entry("pipeline")).filter(|_| is_such) {
+        let message = "a node answers the requests of a connection in any order, so that each connection carries one at a time; \
+                       write more `connections`";
+        whole.reader.sink.error(key, message);
+    }
+}

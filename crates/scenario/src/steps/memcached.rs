@@ -1,0 +1,258 @@
+//! Commands of memcached, and what cannot stand beside them.
+
+use tidemark_wire::memcached::{Form, is_key, is_word};
+
+use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Alone};
+use super::{Step, StepKind};
+use crate::compile::{Session, Whole};
+use crate::grammar::Scalar::Template as TemplateText;
+use crate::grammar::Shape::{List, Record as Of, Scalar};
+use crate::grammar::{Record, Rule, key};
+use crate::plan::{Ask, MemcachedCommand, MemcachedWord, Source};
+use crate::template::{Encoding, Template};
+use crate::yaml::Node;
+
+static ALONE: Alone = Alone {
+    schemes: &["memcached", "memcacheds"],
+    is_ask: |ask| matches!(ask, Ask::Memcached(_)),
+    server: "memcached",
+    requests: "commands of memcached",
+    step: "memcached: […]",
+};
+
+/// What stands behind a command's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// A key.
+    Key,
+    /// One key or several.
+    Keys,
+    /// What is stored.
+    Value,
+    /// A whole number that is at least 0.
+    Count,
+    /// Seconds, a date, or a negative number.
+    Time,
+    /// A number that may be left out.
+    MaybeCount,
+    /// Any words, also none.
+    Words,
+    /// Flags of a meta command, also none.
+    Flags,
+}
+
+use Takes::{Count, Flags, Key, Keys, MaybeCount, Time, Value, Words};
+
+/// Commands, what their words are, how that is said to a person, and what may come as the reply.
+static COMMANDS: [(&str, &[Takes], &str, Form); 26] = [
+    ("get", &[Keys], "KEY, …", Form::Values),
+    ("gets", &[Keys], "KEY, …", Form::Values),
+    ("gat", &[Time, Keys], "SECONDS, KEY, …", Form::Values),
+    ("gats", &[Time, Keys], "SECONDS, KEY, …", Form::Values),
+    ("set", &[Key, Value], "KEY, VALUE", Form::Stored),
+    ("add", &[Key, Value], "KEY, VALUE", Form::Stored),
+    ("replace", &[Key, Value], "KEY, VALUE", Form::Stored),
+    ("append", &[Key, Value], "KEY, VALUE", Form::Stored),
+    ("prepend", &[Key, Value], "KEY, VALUE", Form::Stored),
+    ("cas", &[Key, Value, Count], "KEY, VALUE, UNIQUE", Form::Stored),
+    ("delete", &[Key], "KEY", Form::Deleted),
+    ("incr", &[Key, Count], "KEY, NUMBER", Form::Number),
+    ("decr", &[Key, Count], "KEY, NUMBER", Form::Number),
+    ("touch", &[Key, Time], "KEY, SECONDS", Form::Touched),
+    ("mg", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
+    ("ms", &[Key, Value, Flags], "KEY, VALUE, FLAG, …", Form::Meta),
+    ("md", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
+    ("ma", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
+    ("me", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
+    ("mn", &[], "", Form::Meta),
+    ("version", &[], "", Form::Word),
+    ("verbosity", &[Count], "LEVEL", Form::Word),
+    ("flush_all", &[MaybeCount], "SECONDS", Form::Word),
+    ("stats", &[Words], "WHICH", Form::Stats),
+    // what has no reply, or ends the connection
+    ("quit", &[], "", Form::Word),
+    ("shutdown", &[], "", Form::Word),
+];
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a command of memcached",
+        schema: "memcached",
+        about: "Sends a command to memcached, and waits for its reply (docs/memcached.md).",
+        verbs: &[key(
+            "memcached",
+            List(&Scalar(TemplateText), 1),
+            "The command and its words, without lengths: `[get, \"k:${n}\"]`, `[set, KEY, VALUE]`, `[mg, KEY, v, t]`.",
+        )],
+        keys: &[
+            LABEL,
+            key(
+                "flags",
+                Scalar(TemplateText),
+                "Number that is kept with what `set` and its kin store; 0 by default.",
+            ),
+            key(
+                "expires",
+                Scalar(TemplateText),
+                "When what `set` and its kin store expires: seconds, or from 30 days on a Unix time; 0, the default, is never.",
+            ),
+            TIMEOUT,
+            EXTRACT,
+            key(
+                "check",
+                Of(&CHECK),
+                "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not stored, 500 for an error. \
+                 The body is the value; headers are `flags` and `cas` of an item, or the letters that a meta command returns.",
+            ),
+        ],
+        rule: Rule::Free,
+    },
+    source: None,
+    compile,
+    beside: Some(check_beside),
+    example: "
+- memcached: [set, greeting, hello]
+  expires: 60
+- memcached: [get, greeting]
+  check: {status: 200, body: hello}
+",
+};
+
+fn check_beside(whole: &Whole<'_>) {
+    beside::check(whole, &ALONE);
+}
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let words = step.value.items();
+    let name = || words.first().and_then(Node::text).unwrap_or_default().to_ascii_lowercase();
+    let Some(label) = session.label_or(step, step.node.position, name) else { return };
+    let command = command(session, step, words);
+    let stored = command.as_ref().is_some_and(|command| command.reply == Form::Stored);
+    for key in ["flags", "expires"] {
+        if let Some((key, _)) = step.node.entry(key).filter(|_| command.is_some() && !stored) {
+            let message = "this belongs to set, add, replace, append, prepend and cas; a meta command has flags of its own, as T60";
+            session.reader.sink.error(key, message);
+        }
+    }
+    // what is wrong with a command has been told, and the rest of the step is looked at as well
+    let command =
+        command.unwrap_or(MemcachedCommand { name: "mn", words: Vec::new(), value: None, reply: Form::Meta });
+    let plan = session.request(step, label, (Ask::Memcached(command), None), step.get("check"));
+    if let Some(extract) = step.get("extract")
+        && plan.extractions.iter().any(|one| matches!(one.source, Source::Cookie(_)))
+    {
+        session.reader.sink.error(extract, "the reply to a command has no cookies");
+    }
+    session.push_request(step, plan);
+}
+
+/// A command from its words; none if that cannot be told.
+fn command(session: &mut Session<'_, '_>, step: &Step<'_>, words: &[Node]) -> Option<MemcachedCommand> {
+    let templates: Vec<Template> = words.iter().map(|word| session.template(word, Encoding::Raw)).collect();
+    let (first, given) = (words.first()?, &words[1..]);
+    let sink = session.reader.sink;
+    let said = templates.first()?.as_literal().map(|name| name.to_ascii_lowercase());
+    let known = said.as_ref().and_then(|said| COMMANDS.iter().find(|(name, ..)| name.as_bytes() == said));
+    let Some((name, takes, usage, reply)) = known else {
+        let names: Vec<&str> =
+            COMMANDS.iter().map(|(name, ..)| *name).filter(|name| !is_refused(name)).collect();
+        sink.error(first, format!("this is not a command that can be driven; there is {}", names.join(", ")));
+        return None;
+    };
+    if is_refused(name) {
+        sink.error(first, "this command has no reply; it cannot be driven");
+        return None;
+    }
+    let usage = match *usage {
+        "" => format!("[{name}]"),
+        usage => format!("[{name}, {usage}]"),
+    };
+    let mut sent = Vec::new();
+    let mut value = None;
+    let mut at = 0;
+    let templates = &templates[1..];
+    for take in *takes {
+        let several = matches!(take, Keys | Words | Flags);
+        let most = if several { given.len() } else { (at + 1).min(given.len()) };
+        if at == most && !matches!(take, MaybeCount | Words | Flags) {
+            sink.error(step.value, format!("something is missing here: {usage}"));
+            return None;
+        }
+        for index in at..most {
+            let (node, template) = (&given[index], templates[index].clone());
+            if *take == Value {
+                value = Some(template);
+            } else {
+                if let Some(wrong) = template.as_literal().and_then(|text| wrong(*take, text)) {
+                    sink.error(node, wrong);
+                }
+                sent.push(word(*take, template));
+            }
+        }
+        at = most;
+        if *take == Value {
+            if *reply == Form::Stored {
+                for key in ["flags", "expires"] {
+                    sent.push(MemcachedWord::Number(number(session, step.get(key), key == "expires")));
+                }
+            }
+            sent.push(MemcachedWord::Length);
+        }
+    }
+    if let Some(more) = given.get(at) {
+        let message = match more.text() {
+            Some("noreply") => "each command waits for its reply; leave out `noreply`".to_owned(),
+            _ => format!("this is one word too many: {usage}; lengths are not written"),
+        };
+        session.reader.sink.error(more, message);
+    }
+    Some(MemcachedCommand { name, words: sent, value, reply: *reply })
+}
+
+fn is_refused(name: &str) -> bool {
+    matches!(name, "quit" | "shutdown")
+}
+
+/// The number of a key of the step; 0 where it is not there.
+fn number(session: &mut Session<'_, '_>, node: Option<&Node>, is_time: bool) -> Template {
+    let Some(node) = node else { return Template::literal("0") };
+    let template = session.template(node, Encoding::Raw);
+    let takes = if is_time { Time } else { Count };
+    if let Some(wrong) = template.as_literal().and_then(|text| wrong(takes, text)) {
+        session.reader.sink.error(node, wrong);
+    }
+    template
+}
+
+fn word(takes: Takes, template: Template) -> MemcachedWord {
+    match takes {
+        Key | Keys => MemcachedWord::Key(template),
+        Count | Time | MaybeCount => MemcachedWord::Number(template),
+        Flags => MemcachedWord::Flag(template),
+        Value | Words => MemcachedWord::Other(template),
+    }
+}
+
+/// What is wrong with a word.
+fn wrong(takes: Takes, text: &[u8]) -> Option<&'static str> {
+    let digits = match takes {
+        Time => text.strip_prefix(b"-").unwrap_or(text),
+        _ => text,
+    };
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    match takes {
+        Key | Keys if !is_key(text) => {
+            Some("a key of memcached has 1 to 250 bytes, without white space and control characters")
+        }
+        Time if !is_number => Some("this is a whole number: seconds, or a Unix time"),
+        Count | MaybeCount if !is_number => Some("this is a whole number"),
+        Words | Flags if !is_word(text) => {
+            Some("this is one word, without white space and control characters")
+        }
+        Flags if text.starts_with(b"q") => Some(
+            "the flag q leaves replies out, so that they could not be told from those to others; leave it out",
+        ),
+        _ => None,
+    }
+}

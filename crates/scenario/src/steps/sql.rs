@@ -1,0 +1,84 @@
+//! Statements of SQL, and what cannot stand beside them.
+
+use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Alone};
+use super::{Step, StepKind, statement};
+use crate::compile::{Session, Whole};
+use crate::grammar::Scalar::Template;
+use crate::grammar::Shape::{Record as Of, Scalar};
+use crate::grammar::{Record, Rule, key};
+use crate::plan::Ask;
+
+static ALONE: Alone = Alone {
+    schemes: &["postgres", "postgresql"],
+    is_ask: |ask| matches!(ask, Ask::Sql(_)),
+    server: "PostgreSQL",
+    requests: "statements of SQL",
+    step: "sql: …",
+};
+
+/// Statements after which a connection is another one than it was, or whose replies are no rows.
+const REFUSED: [&str; 18] = [
+    "BEGIN",
+    "START",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "ABORT",
+    "SAVEPOINT",
+    "RELEASE",
+    "PREPARE",
+    "DEALLOCATE",
+    "DISCARD",
+    "SET",
+    "RESET",
+    "LISTEN",
+    "UNLISTEN",
+    "DECLARE",
+    "FETCH",
+    "COPY",
+];
+const WHY: &str = "requests share connections, and each is a transaction of its own; this statement changes the connection for \
+                   others, or has no reply of rows. Several statements at once are one with `WITH`, or a function";
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a statement of SQL",
+        schema: "sql",
+        about: "Has PostgreSQL execute a statement, which is prepared once for each connection, and waits for its rows (docs/sql.md).",
+        verbs: &[key(
+            "sql",
+            Scalar(Template),
+            "The statement: `SELECT v FROM t WHERE k = $1`. No variable stands in it.",
+        )],
+        keys: &[
+            statement::WITH,
+            LABEL,
+            TIMEOUT,
+            EXTRACT,
+            key(
+                "check",
+                Of(&CHECK),
+                "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. The body \
+                 is a JSON array of objects, or the command tag; headers are `rows` and `sqlstate`.",
+            ),
+        ],
+        rule: Rule::Free,
+    },
+    source: None,
+    compile,
+    beside: Some(check_beside),
+    example: "
+- sql: SELECT name FROM people WHERE id = $1
+  with: [7]
+  check: {status: 200, json: {'$[0].name': ann}}
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    statement::compile(session, step, Ask::Sql, &REFUSED, WHY);
+}
+
+fn check_beside(whole: &Whole<'_>) {
+    beside::check(whole, &ALONE);
+}

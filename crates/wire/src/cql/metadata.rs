@@ -1,0 +1,101 @@
+//! What a server tells of statements: the types of their values, the columns of their rows.
+
+use super::CqlError;
+use super::frame::Bytes;
+use super::value::Type;
+use crate::json;
+
+/// Flags of metadata.
+const GLOBAL_TABLE: i32 = 1;
+const HAS_MORE_PAGES: i32 = 2;
+const NO_METADATA: i32 = 4;
+
+/// The columns of a statement's rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns(Vec<(Box<[u8]>, Type)>);
+
+impl Columns {
+    /// Appends a row.
+    pub(super) fn write_row(&self, bytes: &mut Bytes<'_>, out: &mut Vec<u8>) -> Result<(), CqlError> {
+        out.push(b'{');
+        for (index, (key, kind)) in self.0.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(key);
+            match bytes.bytes()? {
+                Some(value) => kind.write_json(value, out)?,
+                None => out.extend_from_slice(b"null"),
+            }
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+/// A prepared statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// By what the server knows it.
+    pub id: Box<[u8]>,
+    /// The types of its values, in order.
+    pub values: Box<[Type]>,
+    /// The columns of its rows; none where only they tell, or there are no rows.
+    pub columns: Option<Columns>,
+}
+
+impl Prepared {
+    /// Reads the body of a result.
+    ///
+    /// # Errors
+    /// It is malformed, or another result.
+    pub fn read(body: &[u8]) -> Result<Self, CqlError> {
+        let mut bytes = Bytes(body);
+        if bytes.int()? != 4 {
+            return Err(CqlError::Malformed);
+        }
+        let id = bytes.string()?.into();
+        let (flags, count) = (bytes.int()?, bytes.int()?);
+        for _ in 0..bytes.int()? {
+            bytes.short()?;
+        }
+        let values = columns(&mut bytes, flags, count)?.into_iter().map(|(_, kind)| kind).collect();
+        let columns = of_rows(&mut bytes)?.filter(|columns| !columns.0.is_empty());
+        Ok(Prepared { id, values, columns })
+    }
+}
+
+/// The columns of rows; none where they are not told.
+pub(super) fn of_rows(bytes: &mut Bytes<'_>) -> Result<Option<Columns>, CqlError> {
+    let (flags, count) = (bytes.int()?, bytes.int()?);
+    if flags & HAS_MORE_PAGES != 0 {
+        bytes.bytes()?;
+    }
+    if flags & NO_METADATA != 0 {
+        return Ok(None);
+    }
+    let read = columns(bytes, flags, count)?;
+    let keyed = |(name, kind): (&[u8], Type)| {
+        let mut key = Vec::new();
+        json::write_string(name, &mut key);
+        key.push(b':');
+        (key.into_boxed_slice(), kind)
+    };
+    Ok(Some(Columns(read.into_iter().map(keyed).collect())))
+}
+
+fn columns<'a>(bytes: &mut Bytes<'a>, flags: i32, count: i32) -> Result<Vec<(&'a [u8], Type)>, CqlError> {
+    if flags & GLOBAL_TABLE != 0 {
+        bytes.string()?;
+        bytes.string()?;
+    }
+    let mut columns = Vec::new();
+    for _ in 0..count {
+        if flags & GLOBAL_TABLE == 0 {
+            bytes.string()?;
+            bytes.string()?;
+        }
+        columns.push((bytes.string()?, Type::read(bytes, 0)?));
+    }
+    Ok(columns)
+}

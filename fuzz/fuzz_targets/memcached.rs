@@ -1,0 +1,53 @@
+//! Replies of memcached to each form of command, whole and in pieces.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidemark_wire::json;
+use tidemark_wire::memcached::{Form, Kind, ReplyDecoder, ReplyError, ReplyLimits};
+
+const LIMITS: ReplyLimits = ReplyLimits { body_bytes: 4096 };
+const FORMS: [Form; 8] = [
+    Form::Values,
+    Form::Stored,
+    Form::Deleted,
+    Form::Touched,
+    Form::Number,
+    Form::Word,
+    Form::Stats,
+    Form::Meta,
+];
+
+type Understood = Result<(usize, bool, Kind, Vec<u8>, Option<Vec<u8>>), ReplyError>;
+
+fn understand(form: Form, keys: &[u8], bytes: &[u8], keep: bool, piece_bytes: usize) -> Understood {
+    let mut decoder = ReplyDecoder::new(LIMITS);
+    decoder.start(form, keys, keep);
+    let (mut taken, mut complete) = (0, false);
+    for piece in bytes.chunks(piece_bytes) {
+        let decoded = decoder.decode(piece)?;
+        assert!(decoded.consumed <= piece.len());
+        assert!(decoded.complete || decoded.consumed == piece.len());
+        taken += decoded.consumed;
+        complete = decoded.complete;
+        if complete {
+            break;
+        }
+    }
+    let body = decoder.body();
+    assert!(body.len() <= LIMITS.body_bytes);
+    let is_json = form == Form::Stats || form == Form::Values && keys.contains(&b' ');
+    if complete && keep && is_json && body.starts_with(b"[") && std::str::from_utf8(body).is_ok() {
+        assert!(json::check(body).is_ok(), "{}", String::from_utf8_lossy(body));
+    }
+    let field = ["flags", "cas", "t"].iter().find_map(|name| decoder.field(name)).map(<[u8]>::to_vec);
+    Ok((taken, complete, decoder.kind(), body.to_vec(), field))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [options, piece_bytes, bytes @ ..] = data else { return };
+    let (keep, keys) = (options & 1 == 0, [&b"a"[..], b"a b", b"a b c d", b""][usize::from(options >> 1 & 3)]);
+    let form = FORMS[usize::from(options >> 3 & 7)];
+    let whole = understand(form, keys, bytes, keep, bytes.len().max(1));
+    let pieces = understand(form, keys, bytes, keep, usize::from(*piece_bytes).max(1));
+    assert_eq!(whole, pieces);
+});

@@ -1,0 +1,272 @@
+//! Commands to a memcached that runs: needs `memcached` on the path.
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::tidemark;
+use serde_json::Value;
+
+/// Longest wait for the server.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A memcached of this test, killed when dropped.
+struct Memcached {
+    child: Child,
+    port: u16,
+}
+
+impl Memcached {
+    /// With these settings; it is waited for at the unix socket that they name, else at its port.
+    fn start(settings: &[&str]) -> Memcached {
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port_text = port.to_string();
+        let mut command = Command::new("memcached");
+        if rustix::process::getuid().is_root() {
+            command.args(["-u", "root"]);
+        }
+        let child = command
+            .args(["-l", "127.0.0.1", "-p", &port_text, "-U", "0", "-t", "2"])
+            .args(settings)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("memcached starts; Debian: apt-get install memcached");
+        let memcached = Memcached { child, port };
+        let begun = Instant::now();
+        let is_ready = || match settings.iter().find(|setting| setting.ends_with(".sock")) {
+            Some(socket) => Path::new(socket).exists(),
+            None => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+        };
+        while !is_ready() {
+            assert!(begun.elapsed() < PATIENCE, "memcached is not ready");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        memcached
+    }
+
+    /// What it says to some lines, on a connection that it closes.
+    fn says(&self, lines: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.write_all(format!("{lines}\r\nquit\r\n").as_bytes()).expect("written");
+        let mut said = String::new();
+        stream.read_to_string(&mut said).expect("read");
+        said
+    }
+}
+
+impl Drop for Memcached {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a scenario; its output and what it came to.
+fn run(folder: &Path, text: &str) -> (Output, Value) {
+    fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
+    let output = tidemark()
+        .current_dir(folder)
+        .args(["run", "s.yaml", "--out", "run", "--json"])
+        .output()
+        .expect("tidemark runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let result = serde_json::from_slice(&output.stdout);
+    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
+    fs::remove_dir_all(folder.join("run")).expect("a run directory");
+    (output, result)
+}
+
+const SESSION: &str = r#"
+sessions:
+  a:
+    steps:
+      - set: {k: "${count(n)}"}
+      - set: {value: "v-${k}\r\n\"-ü"}
+      - memcached: [set, "k:${k}", "${value}"]
+        label: Set
+        flags: "${k % 7}"
+        expires: 100
+        check: {status: 200, body: STORED}
+      - memcached: [gets, "k:${k}"]
+        label: Get
+        extract: {got: body, flags: {header: flags}, unique: {header: cas}}
+        check: {that: ["got == value", "flags == k % 7"]}
+      - memcached: [cas, "k:${k}", new, "${unique}"]
+        label: Cas
+      - memcached: [cas, "k:${k}", newer, "${unique}"]
+        label: Late
+        check: {status: 409, body: EXISTS}
+      - memcached: [get, "none:${k}", "k:${k}", "none"]
+        label: Three
+        extract: {second: "$[1]"}
+        check: {status: 200, that: "second == 'new'"}
+      - memcached: [get, "none:${k}"]
+        label: Miss
+        check: {status: 204}
+      - memcached: [add, "k:${k}", x]
+        check: {status: 409, body: NOT_STORED}
+      - memcached: [append, "k:${k}", "${value}"]
+      - memcached: [gat, 50, "k:${k}"]
+        check: {body: "new${value}"}
+      - memcached: [set, "n:${k}", 41]
+      - memcached: [incr, "n:${k}", 2]
+        check: {body: 43}
+      - memcached: [touch, "n:${k}", 60]
+        check: {body: TOUCHED}
+      - memcached: [delete, "n:${k}"]
+        check: {body: DELETED}
+      - memcached: [delete, "n:${k}"]
+        check: {status: 204}
+      - memcached: [ms, "m:${k}", "${value}", T90, "F${k % 5}"]
+        label: Meta set
+        check: {body: HD}
+      - memcached: [mg, "m:${k}", v, f, t]
+        label: Meta get
+        extract: {meta: body, number: {header: f}, seconds: {header: t}}
+        check: {that: ["meta == value", "number == k % 5", "seconds > 0"]}
+      - memcached: [md, "c:${k}"]
+        check: {status: [200, 204]}
+      - memcached: [ma, "c:${k}", N0, J5, v]
+        check: {body: 5}
+      - memcached: [md, "m:${k}"]
+      - memcached: [mg, "m:${k}", v]
+        check: {status: 204}
+      - memcached: [mn]
+        check: {body: MN}
+      - memcached: [incr, hits, 1]
+"#;
+
+/// On plain TCP and a unix socket, one command at a time and pipelined.
+#[test]
+fn what_is_set_is_read_back_over_every_way() {
+    let memcached = Memcached::start(&[]);
+    memcached.says("set hits 0 0 1\r\n0");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let socket = folder.path().join("m.sock");
+    let socket = socket.to_str().expect("text");
+    let over_socket = Memcached::start(&["-s", socket]);
+    let port = memcached.port;
+    for (system, limits) in [
+        (format!("url: memcached://127.0.0.1:{port}"), "connections: 4"),
+        (format!("url: memcached://127.0.0.1:{port}"), "connections: 2, pipeline: 8"),
+        (format!("url: memcached://localhost, connect to: \"unix:{socket}\""), "connections: 2, pipeline: 4"),
+    ] {
+        let session = match system.contains("unix") {
+            true => SESSION.replace("      - memcached: [incr, hits, 1]\n", ""),
+            false => SESSION.to_owned(),
+        };
+        let text = format!(
+            "system: {{{system}}}{session}load: {{users: 16, hold: 1s}}\nlimits: {{{limits}, sessions: 300}}\n\
+             objectives: [errors = 0]\n"
+        );
+        let (output, result) = run(folder.path(), &text);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(result["verdict"]["status"], "pass", "{system}: {result:#}{told}");
+    }
+    let said = memcached.says("get hits");
+    assert!(said.contains("\r\n600\r\n"), "{said}");
+    drop(over_socket);
+}
+
+/// Where the installed memcached has TLS.
+#[test]
+fn it_is_driven_over_tls() {
+    let help = Command::new("memcached").arg("-h").output().expect("memcached runs");
+    if !String::from_utf8_lossy(&help.stdout).contains("--enable-ssl") {
+        return eprintln!("skipped: this memcached has no TLS");
+    }
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let (certificate, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
+    fs::write(&certificate, made.cert.pem()).expect("written");
+    fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    let files = format!("ssl_chain_cert={},ssl_key={}", certificate.display(), key.display());
+    let memcached = Memcached::start(&["-Z", "-o", &files]);
+    let text = format!(
+        "system: {{url: memcacheds://localhost:{}, tls: {{ca: {}}}}}\nsessions: {{a: {{steps: [{{memcached: [set, k, v]}}, \
+         {{memcached: [get, k], check: {{body: v}}}}]}}}}\nload: {{users: 4, hold: 1s}}\nlimits: {{pipeline: 2, sessions: \
+         50}}\nobjectives: [errors = 0]\n",
+        memcached.port,
+        certificate.display()
+    );
+    let (output, result) = run(folder.path(), &text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(result["verdict"]["status"], "pass", "{result:#}{told}");
+}
+
+#[test]
+fn misses_refusals_errors_and_what_cannot_be_said_are_told_apart() {
+    let memcached = Memcached::start(&["-I", "1m"]);
+    memcached.says("set text 0 0 1\r\nx");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let outcome = |steps: &str| {
+        let text = format!(
+            "system: {{url: \"memcached://127.0.0.1:{}\"}}\nsessions: {{a: {{steps: [{steps}]}}}}\n\
+             load: {{users: 2, hold: 1s}}\nlimits: {{sessions: 20}}\n",
+            memcached.port
+        );
+        let (_, result) = run(folder.path(), &text);
+        let report = tidemark().current_dir(folder.path()).args(["run", "s.yaml", "--out", "run"]).output();
+        let report = String::from_utf8_lossy(&report.expect("it runs").stdout).into_owned();
+        fs::remove_dir_all(folder.path().join("run")).expect("a run directory");
+        (result["errors"].clone(), report)
+    };
+    assert_eq!(outcome("{memcached: [get, none]}").0, serde_json::json!({}));
+    let (errors, told) = outcome("{memcached: [add, text, y]}");
+    assert_eq!(errors, serde_json::json!({"status": 20}));
+    assert!(told.contains("not stored: NOT_STORED"), "{told}");
+    let (errors, told) = outcome("{memcached: [incr, text, 1]}");
+    assert_eq!(errors, serde_json::json!({"status": 20}));
+    assert!(told.contains("an error: CLIENT_ERROR cannot increment"), "{told}");
+    let (errors, told) = outcome("{set: {k: 'a b'}}, {memcached: [get, 'k:${k}']}, {memcached: [mn]}");
+    assert_eq!(errors, serde_json::json!({"variable": 20}));
+    assert!(told.contains("the key of get: a key has 1 to 250 bytes"), "{told}");
+    let (errors, _) = outcome("{memcached: [get, 'k:${late}']}, {set: {late: 1}}, {memcached: [mn]}");
+    assert_eq!(errors, serde_json::json!({"variable": 20}));
+    let large = format!("{{memcached: [set, large, '{}']}}", "x".repeat((1 << 20) + 1));
+    let (errors, told) = outcome(&large);
+    assert_eq!(errors, serde_json::json!({"status": 20}));
+    assert!(told.contains("SERVER_ERROR object too large"), "{told}");
+}
+
+#[test]
+fn mistakes_are_told_when_a_scenario_is_checked() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let system = "{url: memcached://127.0.0.1}";
+    for (system, step, expected) in [
+        (system, "{memcached: [fetch, k]}", "there is get, gets"),
+        (system, "{memcached: [get]}", "something is missing here: [get, KEY, …]"),
+        (system, "{memcached: [get, 'a b']}", "1 to 250 bytes"),
+        (system, "{memcached: [set, k, v, noreply]}", "leave out `noreply`"),
+        (
+            system,
+            "{memcached: [set, k, 1, v]}",
+            "one word too many: [set, KEY, VALUE]; lengths are not written",
+        ),
+        (system, "{memcached: [mg, k, v, q]}", "the flag q leaves replies out"),
+        (system, "{memcached: [quit]}", "has no reply"),
+        (system, "{memcached: [incr, k, one]}", "this is a whole number"),
+        (system, "{memcached: [get, k], expires: 5}", "belongs to set, add"),
+        (system, "{memcached: [get, k], extract: {a: {cookie: b}}}", "has no cookies"),
+        (system, "{GET: /}", "the server is memcached"),
+        ("{url: 'http://127.0.0.1'}", "{memcached: [get, k]}", "begins with memcached:// or memcacheds://"),
+        ("{url: 'redis://127.0.0.1'}", "{memcached: [get, k]}", "speaks Redis' protocol"),
+        ("{url: 'memcached://a:b@127.0.0.1'}", "{memcached: [mn]}", "authentication is not spoken"),
+    ] {
+        let text =
+            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
+        fs::write(folder.path().join("s.yaml"), text).expect("written");
+        let output =
+            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
+    }
+}

@@ -1,0 +1,149 @@
+//! Statements to a PostgreSQL that the run starts: needs the package `postgresql`.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use common::tidemark;
+use serde_json::Value;
+
+/// Runs a scenario; its output and what it came to.
+fn run(folder: &Path, text: &str) -> (Output, Value) {
+    fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
+    let _ = fs::remove_dir_all(folder.join("run"));
+    let output = tidemark()
+        .current_dir(folder)
+        .args(["run", "s.yaml", "--out", "run", "--json"])
+        .output()
+        .expect("tidemark runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let result = serde_json::from_slice(&output.stdout);
+    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
+    (output, result)
+}
+
+/// What is told of the last run.
+fn report(folder: &Path) -> String {
+    let output = tidemark().current_dir(folder).args(["report", "run"]).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+const SESSION: &str = r#"
+stores: {db: {product: postgres, durability: buffered}}
+system: {store: db}
+prepare:
+  - sql: "CREATE TABLE IF NOT EXISTS t (k text PRIMARY KEY, v text, n int, x numeric, is boolean, doc jsonb)"
+sessions:
+  a:
+    steps:
+      - set: {k: "k${count(n)}"}
+      - set: {value: "v-${k}\r\n\"-ü"}
+      - sql: "INSERT INTO t VALUES ($1, $2, $3, 1.50, true, '{\"a\": [1, 2]}')"
+        with: ["${k}", "${value}", "${random(1, 5)}"]
+        label: Insert
+        extract: {inserted: {header: rows}}
+        check: {status: 200, body: INSERT 0 1, that: inserted == 1}
+      - sql: "SELECT v, n, x, is, doc FROM t WHERE k = $1"
+        with: ["${k}"]
+        label: Read
+        extract: {got: "$[0].v", n: "$[0].n", second: "$[0].doc.a[1]"}
+        check: {status: 200, json: {"$[0].is": "true", "$[0].x": "1.50"}, that: ["got == value", "n >= 1", "second == 2"]}
+      - sql: "SELECT v FROM t WHERE k = $1"
+        with: [none]
+        label: None
+        check: {status: 204, body: "[]"}
+      - sql: "UPDATE t SET n = n + $2 WHERE k = $1 RETURNING n"
+        with: ["${k}", 10]
+        extract: {more: "$[0].n"}
+        check: {that: more == n + 10}
+      - sql: "INSERT INTO t (k) VALUES ($1)"
+        with: ["${k}"]
+        label: Again
+        extract: {state: {header: sqlstate}}
+        check: {status: 500, body: {contains: duplicate key}, that: "state == '23505'"}
+      - sql: "SELECT generate_series(1, 1000) AS n, repeat('x', 30) AS t"
+        label: Many
+        extract: {count: {count: "$[*]"}}
+        check: {that: count == 1000}
+      - sql: "DELETE FROM t WHERE k = $1"
+        with: ["${k}"]
+        check: {body: DELETE 1}
+"#;
+
+/// With SCRAM, one statement at a time and pipelined; its table is made by the run itself, which could not be prepared for.
+#[test]
+fn what_is_written_is_read_back() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for limits in ["connections: 4", "connections: 2, pipeline: 8"] {
+        let text = format!(
+            "{SESSION}load: {{users: 8, hold: 2s}}\nlimits: {{{limits}, sessions: 200}}\nobjectives: [errors = 0]\n"
+        );
+        let (output, result) = run(folder.path(), &text);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(result["verdict"]["status"], "pass", "{result:#}{told}");
+        assert_eq!(result["statuses"]["500"], 200, "{result:#}");
+        let password = fs::read_to_string(folder.path().join("run/stores/db/data/password"));
+        for name in ["run.json", "scenario.yaml", "report.html"] {
+            let text = fs::read_to_string(folder.path().join("run").join(name)).expect(name);
+            assert!(password.as_ref().is_err() || !text.contains(password.as_ref().expect("read")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn errors_and_a_server_that_dies_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let scenario = |steps: &str, rest: &str| {
+        format!(
+            "stores: {{db: {{product: postgres}}}}\nsystem: {{store: db}}\nsessions: {{a: {{steps: [{steps}]}}}}\n\
+             load: {{users: 2, hold: 4s}}\n{rest}\n"
+        )
+    };
+    // a table that is not there, too many parameters, one that is none, one that is not set; each error is the statement's own
+    let steps = "{sql: 'SELECT * FROM missing', label: a}, {sql: 'SELECT $1::int AS n', with: [1, 2], label: b}, \
+                 {sql: 'SELECT $1::int AS n', with: [x], label: c}, {sql: 'SELECT $1::text AS n', with: ['${late}'], label: d}, \
+                 {sql: 'SELECT 1 AS n', check: {body: '[{\"n\":1}]'}, label: e}, {set: {late: 1}}";
+    let (_, result) = run(folder.path(), &scenario(steps, "limits: {sessions: 10}"));
+    assert_eq!(result["errors"], serde_json::json!({"status": 30, "variable": 10}), "{result:#}");
+    let told = report(folder.path());
+    for words in ["a: an error: 42P01: relation", "c: an error: 22P02: invalid input syntax for type integer"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let slow = "{sql: 'SELECT pg_sleep(5)', timeout: 200ms}";
+    let (_, result) = run(folder.path(), &scenario(slow, "limits: {sessions: 4}"));
+    assert_eq!(result["errors"], serde_json::json!({"timeout": 4}), "{result:#}");
+    let killed = scenario(
+        "{sql: 'SELECT 1 AS n'}, {think: 5ms}",
+        "faults: [{at: 1s, kill: db, restart after: 500ms}]\nlimits: {connections: 2}",
+    );
+    let (_, result) = run(folder.path(), &killed);
+    assert!(result["errors"]["connect"].as_u64() > Some(0), "{result:#}");
+    assert!(result["statuses"]["200"].as_u64() > Some(100), "{result:#}");
+}
+
+#[test]
+fn mistakes_are_told_when_a_scenario_is_checked() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let system = "{url: 'postgres://me@127.0.0.1/db'}";
+    for (system, step, expected) in [
+        (system, "{set: {k: 1}}, {sql: 'SELECT ${k}'}", "put its place there, and its value into `with`"),
+        (system, "{sql: 'BEGIN'}", "each is a transaction of its own"),
+        (system, "{sql: '-- why'}", "this statement is empty"),
+        (system, "{sql: 'SELECT 1', extract: {a: {cookie: b}}}", "has no cookies"),
+        (system, "{GET: /}", "the server is PostgreSQL"),
+        ("{url: 'http://127.0.0.1'}", "{sql: 'SELECT 1'}", "begins with postgres:// or postgresql://"),
+        ("{url: 'postgres://a@127.0.0.1?sslmode=require'}", "{sql: 'SELECT 1'}", "TLS is not spoken"),
+    ] {
+        let text =
+            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
+        fs::write(folder.path().join("s.yaml"), text).expect("written");
+        let output =
+            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
+    }
+}
