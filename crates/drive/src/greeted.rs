@@ -1,6 +1,7 @@
 //! Connections that begin with a conversation of their own: the loop has one once the server has agreed.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::io::{Event, Handshakes, Io};
@@ -100,6 +101,10 @@ fn cut_short() -> io::Error {
 }
 
 impl<I: Io, C: Conversation, N: Fn() -> C> Io for GreetedIo<I, C, N> {
+    fn point(&mut self, connection: usize, address: SocketAddr) {
+        self.inner.point(connection, address);
+    }
+
     fn open(&mut self, connection: usize) -> io::Result<()> {
         self.inner.open(connection)
     }
