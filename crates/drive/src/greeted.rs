@@ -17,6 +17,16 @@ pub(crate) trait Conversation {
     fn hear(&mut self, received: &[u8], out: &mut Vec<u8>) -> io::Result<Option<usize>>;
 }
 
+impl<C: Conversation> Conversation for &mut C {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        (**self).begin(out);
+    }
+
+    fn hear(&mut self, received: &[u8], out: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        (**self).hear(received, out)
+    }
+}
+
 /// Holds a conversation over a connection that blocks.
 pub(crate) fn converse(
     mut conversation: impl Conversation,

@@ -5,14 +5,14 @@ mod command;
 mod keys;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
-use std::time::Duration;
+use std::net::{Ipv4Addr, ToSocketAddrs};
 
 use tidemark_scenario::plan::{Ask, Limits, RedisCommand};
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits};
 
 use crate::codec::byte_transport;
-use crate::io::{Event, Handshakes, Io};
+use crate::greeted::{Conversation, GreetedIo, converse};
+use crate::io::Io;
 use crate::spread::{Keyed, Sharding, Spread, spread_transport};
 use crate::transport::{Client, Setup, Transport};
 use command::{Command, Replies};
@@ -109,13 +109,11 @@ impl Client for Redis {
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         let mut words = self.greeting.clone();
         resp::write_command(&[b"PING"], &mut words);
-        stream.write_all(&words)?;
-        hear(stream, &mut Greeting::new(self.commands + 1))?;
+        converse(Greeting::new(words, self.commands + 1), stream)?;
         if let Some(spread) = self.spread.as_mut().filter(|spread| spread.sharding == Sharding::Cluster) {
-            stream.write_all(Replies::MAP)?;
             let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: MAP_BYTES });
-            let mut asked = Greeting { decoder, ..Greeting::new(1) };
-            hear(stream, &mut asked)?;
+            let mut asked = Greeting { decoder, ..Greeting::new(Replies::MAP.into(), 1) };
+            converse(&mut asked, stream)?;
             let own = spread.servers.first().map_or(Ipv4Addr::LOCALHOST.into(), |server| server.address.ip());
             let look_up = |host: &str, port: u16| (host, port).to_socket_addrs().ok()?.next();
             let map = cluster::read_map(&asked.last, own, &look_up);
@@ -135,31 +133,18 @@ impl Client for Redis {
         });
         let commands = commands.collect();
         if self.has_greeting() {
-            let io = GreetedIo::new(io, self.clone(), setup.sockets);
+            let (words, commands_said) = (self.greeting.clone(), self.commands);
+            let io = GreetedIo::new(io, setup.sockets, move || Greeting::new(words.clone(), commands_said));
             return self.carried(io, &setup, commands);
         }
         self.carried(io, &setup, commands)
     }
 }
 
-/// Reads until all replies are there.
-fn hear(stream: &mut impl Read, greeting: &mut Greeting) -> io::Result<()> {
-    let mut buffer = [0; 4096];
-    loop {
-        let received = stream.read(&mut buffer)?;
-        if received == 0 {
-            let words = "the server closed the connection before it said that it is ready; does it speak Redis' protocol?";
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
-        }
-        if greeting.read(&buffer[..received])?.is_some() {
-            return Ok(());
-        }
-    }
-}
-
-/// The replies to what a connection begins with.
+/// What a connection begins with, and the replies to it.
 #[derive(Debug)]
 struct Greeting {
+    words: Vec<u8>,
     decoder: ReplyDecoder,
     left: usize,
     /// What the last of them held.
@@ -167,13 +152,19 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn new(commands: usize) -> Self {
+    /// So many commands.
+    fn new(words: Vec<u8>, commands: usize) -> Self {
         let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES });
-        Greeting { decoder, left: commands, last: Vec::new() }
+        Greeting { words, decoder, left: commands, last: Vec::new() }
+    }
+}
+
+impl Conversation for Greeting {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.words);
     }
 
-    /// Takes what came; how much of it belonged to these replies, once all are there.
-    fn read(&mut self, mut received: &[u8]) -> io::Result<Option<usize>> {
+    fn hear(&mut self, mut received: &[u8], _: &mut Vec<u8>) -> io::Result<Option<usize>> {
         let all = received.len();
         while self.left > 0 {
             let decoded = self.decoder.decode(received).map_err(|error| {
@@ -212,140 +203,6 @@ fn refused(words: &[u8]) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, format!("the server answered \"{words}\"{way_out}"))
 }
 
-/// Connections that begin with words of their own: the loop has one once the server has agreed to them.
-pub(crate) struct GreetedIo<I> {
-    inner: I,
-    redis: Redis,
-    /// For each connection that is being made, what has yet to be answered.
-    greetings: Vec<Option<Box<Greeting>>>,
-}
-
-impl<I: Io> GreetedIo<I> {
-    /// Over `inner`, which has `connections` connections.
-    pub fn new(inner: I, redis: Redis, connections: usize) -> Self {
-        GreetedIo { inner, redis, greetings: (0..connections).map(|_| None).collect() }
-    }
-
-    /// The connection is there, and the server is greeted.
-    fn begin(&mut self, connection: usize) -> Option<Event> {
-        self.inner.output(connection).extend_from_slice(&self.redis.greeting);
-        match self.inner.send(connection) {
-            Ok(()) => {
-                self.greetings[connection] = Some(Box::new(Greeting::new(self.redis.commands)));
-                None
-            }
-            Err(error) => Some(Event::Failed(error)),
-        }
-    }
-
-    /// What came of the greeting, where that is known.
-    fn heard(&mut self, connection: usize, closing: bool) -> Option<Event> {
-        let received = self.inner.received();
-        let greeting = self.greetings[connection].as_mut()?;
-        match greeting.read(received) {
-            Ok(None) if closing => Some(Event::Failed(cut_short())),
-            Ok(None) => None,
-            Ok(Some(bytes)) if bytes == received.len() && !closing => {
-                self.greetings[connection] = None;
-                Some(Event::Opened)
-            }
-            Ok(Some(_)) => Some(Event::Failed(cut_short())),
-            Err(error) => Some(Event::Failed(error)),
-        }
-    }
-}
-
-fn cut_short() -> io::Error {
-    io::Error::new(
-        ErrorKind::UnexpectedEof,
-        "the server closed the connection, or said more, when it was greeted",
-    )
-}
-
-impl<I: Io> Io for GreetedIo<I> {
-    fn point(&mut self, connection: usize, address: SocketAddr) {
-        self.inner.point(connection, address);
-    }
-
-    fn open(&mut self, connection: usize) -> io::Result<()> {
-        self.inner.open(connection)
-    }
-
-    fn output(&mut self, connection: usize) -> &mut Vec<u8> {
-        self.inner.output(connection)
-    }
-
-    fn send(&mut self, connection: usize) -> io::Result<()> {
-        self.inner.send(connection)
-    }
-
-    fn push(&mut self, connection: usize) -> io::Result<()> {
-        self.inner.push(connection)
-    }
-
-    fn is_sending(&self, connection: usize) -> bool {
-        self.inner.is_sending(connection)
-    }
-
-    fn close(&mut self, connection: usize) {
-        self.greetings[connection] = None;
-        self.inner.close(connection);
-    }
-
-    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
-        self.inner.wait(at_most)
-    }
-
-    fn hand_over(&mut self) -> io::Result<()> {
-        self.inner.hand_over()
-    }
-
-    fn next(&mut self) -> Option<(usize, Event)> {
-        loop {
-            let (connection, event) = self.inner.next()?;
-            let is_greeting = self.greetings[connection].is_some();
-            let event = match event {
-                Event::Opened => self.begin(connection),
-                Event::Received { closing } if is_greeting => self.heard(connection, closing),
-                Event::Ended if is_greeting => Some(Event::Failed(cut_short())),
-                Event::Unsent(error) if is_greeting => Some(Event::Failed(error)),
-                other => Some(other),
-            };
-            if let Some(event) = event {
-                return Some((connection, event));
-            }
-        }
-    }
-
-    fn received(&self) -> &[u8] {
-        self.inner.received()
-    }
-
-    fn arrived(&self) -> Option<u64> {
-        self.inner.arrived()
-    }
-
-    fn answered(&mut self, connection: usize, bytes: usize) -> bool {
-        self.inner.answered(connection, bytes)
-    }
-
-    fn is_first(&self, connection: usize) -> bool {
-        self.inner.is_first(connection)
-    }
-
-    fn socket_of(&self, connection: usize) -> usize {
-        self.inner.socket_of(connection)
-    }
-
-    fn traffic(&self) -> (u64, u64) {
-        self.inner.traffic()
-    }
-
-    fn handshakes(&self) -> Handshakes {
-        self.inner.handshakes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,12 +226,14 @@ mod tests {
 
     #[test]
     fn a_greeting_is_over_with_its_last_reply_and_an_error_says_the_way_out() {
-        let mut greeting = Greeting::new(2);
-        assert_eq!(greeting.read(b"+O").unwrap(), None);
-        assert_eq!(greeting.read(b"K\r\n+OK\r\n:1").unwrap(), Some(8));
-        let error = Greeting::new(1).read(b"-NOAUTH Authentication required.\r\n").unwrap_err().to_string();
+        let mut out = Vec::new();
+        let heard = |said: &[u8]| Greeting::new(Vec::new(), 1).hear(said, &mut Vec::new());
+        let mut greeting = Greeting::new(Vec::new(), 2);
+        assert_eq!(greeting.hear(b"+O", &mut out).unwrap(), None);
+        assert_eq!(greeting.hear(b"K\r\n+OK\r\n:1", &mut out).unwrap(), Some(8));
+        let error = heard(b"-NOAUTH Authentication required.\r\n").unwrap_err().to_string();
         assert!(error.contains("NOAUTH") && error.contains(":PASSWORD@"), "{error}");
-        let error = Greeting::new(1).read(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err().to_string();
+        let error = heard(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err().to_string();
         assert!(error.contains("does not speak Redis' protocol"), "{error}");
     }
 }
