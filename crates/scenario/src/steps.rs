@@ -8,6 +8,7 @@ mod choose;
 mod each;
 mod end;
 mod event_stream;
+mod keys;
 pub(crate) mod ledger;
 pub(crate) mod redis;
 mod repeat;
@@ -176,7 +177,7 @@ mod tests {
             let feeders =
                 if steps.contains("take:") { "feeders: {people: {rows: [{name: ann}]}}" } else { "" };
             let text =
-                format!("{feeders}\nsessions:\n  one:\n    steps:{steps}\nload: {{users: 1, hold: 1s}}\n");
+                format!("keys: {{records: 100}}\n{feeders}\nsessions:\n  one:\n    steps:{steps}\nload: {{users: 1, hold: 1s}}\n");
             let (plan, diagnostics) = crate::check_text("example.yaml", &text, Path::new("."), &[]);
             assert_eq!((plan.is_some(), diagnostics.to_string().as_str()), (true, ""), "{name}:\n{text}");
         }
