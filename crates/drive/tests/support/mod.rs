@@ -5,6 +5,7 @@
 pub mod calls;
 pub mod frames;
 pub mod identity;
+pub mod records;
 pub mod websocket;
 
 use std::io::{Read, Write};
