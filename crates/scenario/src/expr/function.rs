@@ -10,6 +10,7 @@ use super::eval::{
 use super::node::Node;
 use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANKS};
 use super::zipf::{Table, YCSB_EXPONENT, Zipf};
+use crate::slot::Value;
 use crate::value;
 
 thread_local! {
@@ -469,6 +470,14 @@ fn ready(name: &str, arguments: &[Node]) -> Option<Node> {
     let exponent = arguments.get(1).map_or(Some(YCSB_EXPONENT), constant_number);
     let table = |n, exponent| Table::new(n, exponent).map(Arc::new);
     match name {
+        // what a setting decides is decided once
+        "if" => match arguments[0].as_literal()? {
+            Value::Missing | Value::Bool(false) | Value::Int(0) | Value::Text(b"" | b"false" | b"0") => {
+                Some(arguments[2].clone())
+            }
+            Value::Real(0.0) => Some(arguments[2].clone()),
+            _ => Some(arguments[1].clone()),
+        },
         "zipf" => table(constant_number(&arguments[0])?.max(1.0).floor(), exponent?).map(Node::Zipf),
         "scrambled_zipf" => {
             let ranks = table(SCRAMBLED_RANKS, exponent?)?;

@@ -128,10 +128,10 @@ impl Table {
         };
         loop {
             let (entry, rest) = split(bits(), self.classes.len() as u64);
-            let mut class = &self.classes[entry as usize];
-            if rest >= class.keep {
-                class = &self.classes[class.other as usize];
-            }
+            let own = &self.classes[entry as usize];
+            // which of the two is a matter of chance, which no processor foresees: hence no branch
+            let at = std::hint::select_unpredictable(rest < own.keep, entry as usize, own.other as usize);
+            let class = &self.classes[at];
             if class.width == 1 {
                 return class.low as i64;
             }
