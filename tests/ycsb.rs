@@ -94,9 +94,13 @@ objectives: [errors = 0]
 
 fn told_of(folder: &Path, text: &str) -> (Option<i32>, String, Value) {
     std::fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
-    let output =
-        tidemark().current_dir(folder).args(["run", "s.yaml", "--out", "run"]).output().expect("tidemark runs");
-    let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output = tidemark()
+        .current_dir(folder)
+        .args(["run", "s.yaml", "--out", "run"])
+        .output()
+        .expect("tidemark runs");
+    let told =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let manifest = std::fs::read_to_string(folder.join("run/run.json")).unwrap_or_default();
     let _ = std::fs::remove_dir_all(folder.join("run"));
     (output.status.code(), told, serde_json::from_str(&manifest).unwrap_or_default())

@@ -7,11 +7,11 @@ use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::ConnectionState;
 use crate::fault::Fault;
-use crate::{keys, ledger};
 use crate::session::{Environment, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
 use crate::transport::{Event, Sent};
+use crate::{keys, ledger};
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.

@@ -17,7 +17,9 @@ pub(crate) fn begin(step: &KeyStep, shared: &Shared, session: &mut Session) -> R
     let Some(keys) = shared.keys(step.keys) else { return Ok(()) };
     let begun = match step.does {
         _ if session.write.is_some() => return Ok(()),
-        KeyUse::Insert => keys.insert(step.keys).ok_or_else(|| lacks("all numbers of these keys are inserted")),
+        KeyUse::Insert => {
+            keys.insert(step.keys).ok_or_else(|| lacks("all numbers of these keys are inserted"))
+        }
         KeyUse::Write => {
             let number = number(step, session)?;
             keys.write(step.keys, number).ok_or_else(|| lacks("these keys have no such number"))

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::calls::{self, calling, offered};
 use support::websocket::{converse, listen, receive};
-use support::{Server, records, answer, extract, frames, get, http, options, phase, plan, post};
+use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
 use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, Redis, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};

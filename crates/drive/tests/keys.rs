@@ -20,7 +20,10 @@ fn plan(steps: &str) -> Plan {
     load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
-fn drive(plan: &Plan, told: impl Fn(&str, &Written) -> Option<String> + Send + Sync + 'static) -> (Sum, Shared) {
+fn drive(
+    plan: &Plan,
+    told: impl Fn(&str, &Written) -> Option<String> + Send + Sync + 'static,
+) -> (Sum, Shared) {
     let mut options = options(records::server(|| {}, told), 2);
     options.target.protocol = Protocol::Redis(Redis::default());
     let shared = std::sync::Arc::new(Shared::of(plan));
@@ -28,8 +31,10 @@ fn drive(plan: &Plan, told: impl Fn(&str, &Written) -> Option<String> + Send + S
     (sum, std::sync::Arc::into_inner(shared).expect("the threads have ended"))
 }
 
-const INSERT: &str = "      - redis: [SET, \"user${number}\", \"${value(number, version, 60)}\"]\n        insert: records\n";
-const WRITE: &str = "      - redis: [SET, \"user${number}\", \"${value(number, version, 60)}\"]\n        write: records\n";
+const INSERT: &str =
+    "      - redis: [SET, \"user${number}\", \"${value(number, version, 60)}\"]\n        insert: records\n";
+const WRITE: &str =
+    "      - redis: [SET, \"user${number}\", \"${value(number, version, 60)}\"]\n        write: records\n";
 const READ: &str = "      - redis: [GET, \"user${number}\"]\n        read: records\n";
 
 #[test]
@@ -63,10 +68,19 @@ fn a_store_that_lies_is_found_out() {
         let all = |text: &String| words.iter().all(|word| text.contains(word));
         assert!(!found.is_empty() && found.iter().all(all), "{words:?}: {found:?}");
     };
-    said(|_, written| written.get(1).cloned(), &["stale: version 2, but version 3 or a later one was acknowledged"]);
+    said(
+        |_, written| written.get(1).cloned(),
+        &["stale: version 2, but version 3 or a later one was acknowledged"],
+    );
     said(|_, _| None, &["gone: nothing is there, but version 3 or a later one was acknowledged"]);
-    said(|_, written| Some(written[2][..59].to_owned()), &["wrong: what is said to be version 3", "torn, cut off or changed"]);
-    said(|_, written| Some(format!("{}{}", &written[1][..30], &written[2][30..])), &["wrong: what is said to be version 2"]);
+    said(
+        |_, written| Some(written[2][..59].to_owned()),
+        &["wrong: what is said to be version 3", "torn, cut off or changed"],
+    );
+    said(
+        |_, written| Some(format!("{}{}", &written[1][..30], &written[2][30..])),
+        &["wrong: what is said to be version 2"],
+    );
     said(|_, _| Some("something else".to_owned()), &["wrong: no value of this run's making"]);
     let mut other = Vec::new();
     assert!(tidemark_scenario::value::write(b"0", 7, 60, &mut other));

@@ -15,8 +15,8 @@ use std::time::SystemTime;
 use tidemark_drive::{DriveEnd, DriveError, PhaseTimes};
 use tidemark_record::fault;
 use tidemark_record::{Event, Manifest, RunWriter, summarize};
-use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::Plan;
+use tidemark_scenario::plan::SystemOrigin;
 
 use self::preparing::Prepared;
 use self::reading_back::Verified;

@@ -26,8 +26,8 @@ use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
-    Ask, AtLimit, Choose, Crowd, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
-    System,
+    Ask, AtLimit, Choose, Crowd, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit,
+    Store, System,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;

@@ -64,7 +64,13 @@ impl Shared {
         let zeros = |n| (0..n).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
         let claims =
             feeders.iter().map(|feeder| feeder.held.then(|| Claims::new(feeder.rows.len()))).collect();
-        Shared { counters: zeros(counters), cursors: zeros(feeders.len()), claims, feeders, keys: Arc::default() }
+        Shared {
+            counters: zeros(counters),
+            cursors: zeros(feeders.len()),
+            claims,
+            feeders,
+            keys: Arc::default(),
+        }
     }
 
     /// Counts one up and returns the count before: 0 for the first caller.

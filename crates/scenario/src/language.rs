@@ -95,7 +95,11 @@ static PREPARE: Record = Record {
     verbs: &[],
     keys: &[
         key("users", Scalar(Whole(1)), "How many do it at once; 1 by default."),
-        key("times", Scalar(Whole(1)), "How often it is done, by all together; once by each user by default."),
+        key(
+            "times",
+            Scalar(Whole(1)),
+            "How often it is done, by all together; once by each user by default.",
+        ),
         required("steps", STEPS, "What is done, in order."),
     ],
     rule: Rule::Free,

@@ -176,8 +176,9 @@ mod tests {
             let steps = kind.example.replace('\n', "\n      ");
             let feeders =
                 if steps.contains("take:") { "feeders: {people: {rows: [{name: ann}]}}" } else { "" };
-            let text =
-                format!("keys: {{records: 100}}\n{feeders}\nsessions:\n  one:\n    steps:{steps}\nload: {{users: 1, hold: 1s}}\n");
+            let text = format!(
+                "keys: {{records: 100}}\n{feeders}\nsessions:\n  one:\n    steps:{steps}\nload: {{users: 1, hold: 1s}}\n"
+            );
             let (plan, diagnostics) = crate::check_text("example.yaml", &text, Path::new("."), &[]);
             assert_eq!((plan.is_some(), diagnostics.to_string().as_str()), (true, ""), "{name}:\n{text}");
         }

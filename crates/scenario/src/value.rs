@@ -98,7 +98,10 @@ impl fmt::Display for Wrong<'_> {
             Wrong::Broken(value) => match told(value) {
                 Some(Told { key, version }) => {
                     let key = String::from_utf8_lossy(key);
-                    write!(f, "wrong: what is said to be version {version} of {key} is torn, cut off or changed")
+                    write!(
+                        f,
+                        "wrong: what is said to be version {version} of {key} is torn, cut off or changed"
+                    )
                 }
                 None => write!(f, "wrong: no value of this run's making"),
             },

@@ -54,7 +54,10 @@ pub(super) fn check(
             let judged = judge_value(answer.body(), variables.slots, (*number, *least), *values);
             let wanted = match judged {
                 Err(Wrong::Stale(_) | Wrong::Gone) => {
-                    format!(", but version {} or a later one was acknowledged before this was sent", text(least))
+                    format!(
+                        ", but version {} or a later one was acknowledged before this was sent",
+                        text(least)
+                    )
                 }
                 Err(Wrong::Few(_)) => format!(", but there are to be {values}"),
                 _ => String::new(),

@@ -84,8 +84,11 @@ fn loading(plan: &Plan, kind: &SessionKind) -> Plan {
         measured: false,
         curve: Curve::Line,
     };
-    let mut loading =
-        Plan { sessions: vec![kind.clone()], load: Load::new(LoadModel::Closed, vec![phase]), ..plan.clone() };
+    let mut loading = Plan {
+        sessions: vec![kind.clone()],
+        load: Load::new(LoadModel::Closed, vec![phase]),
+        ..plan.clone()
+    };
     loading.limits.sessions = Some(crowd.times);
     loading.limits.in_flight = None;
     let depth = loading.limits.pipeline.max(loading.limits.streams).max(1);

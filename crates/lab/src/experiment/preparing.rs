@@ -262,9 +262,9 @@ impl Experiment {
         }
         let shared = Arc::clone(shared);
         let plan = Arc::clone(&self.plan);
-        let once = std::thread::Builder::new().name("prepare".into()).spawn(move || {
-            tidemark_drive::run_once(&plan, &kind, &shared, &options)
-        });
+        let once = std::thread::Builder::new()
+            .name("prepare".into())
+            .spawn(move || tidemark_drive::run_once(&plan, &kind, &shared, &options));
         let once = once.map_err(driven)?;
         while !once.is_finished() {
             self.go_on()?;

@@ -46,7 +46,8 @@ impl SharedNames {
     pub(crate) fn keys(&self, name: &str) -> Result<usize, String> {
         self.keys.iter().position(|keys| keys.name == name).ok_or_else(|| {
             let hint = did_you_mean(name, self.keys.iter().map(|keys| keys.name.as_str()));
-            let hint = if hint.is_empty() { format!("; declare them: keys: {{{name}: 1000000}}") } else { hint };
+            let hint =
+                if hint.is_empty() { format!("; declare them: keys: {{{name}: 1000000}}") } else { hint };
             format!("unknown keys \"{name}\"{hint}")
         })
     }

@@ -43,7 +43,10 @@ fn differs(draws: &[i64], classes: &[(i64, f64)]) -> Option<String> {
     }
     let sum: f64 = classes.iter().map(|(_, chance)| chance).sum();
     let expected: Vec<f64> = classes.iter().map(|(_, chance)| draws.len() as f64 * chance / sum).collect();
-    assert!(expected.iter().all(|expected| *expected >= 5.0), "a class is too small for the test: {expected:?}");
+    assert!(
+        expected.iter().all(|expected| *expected >= 5.0),
+        "a class is too small for the test: {expected:?}"
+    );
     let statistic: f64 =
         counts.iter().zip(&expected).map(|(count, expected)| (count - expected).powi(2) / expected).sum();
     let most = threshold(classes.len() - 1);
@@ -90,7 +93,9 @@ fn zipf_classes(n: i64, exponent: f64) -> Vec<(i64, f64)> {
 
 #[test]
 fn the_test_itself_can_tell() {
-    for (degrees, known, off) in [(2, 27.631, 0.1), (9, 44.811, 0.03), (49, 111.136, 0.01), (1999, 2314.081, 0.001)] {
+    for (degrees, known, off) in
+        [(2, 27.631, 0.1), (9, 44.811, 0.03), (49, 111.136, 0.01), (1999, 2314.081, 0.001)]
+    {
         let found = threshold(degrees);
         assert!((known..known * (1.0 + off)).contains(&found), "{degrees}: {found}");
     }

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANKS};
 use super::date::{date, epoch_ms};
 use super::eval::{
     Absent, Bytes, Function, Got, Machine, Made, NO_NUMBER, Number, argument, constant_value, operand, whole,
 };
 use super::node::Node;
-use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANKS};
 use super::zipf::{Table, YCSB_EXPONENT, Zipf};
 use crate::slot::Value;
 use crate::value;
@@ -33,7 +33,11 @@ pub(crate) const NAMING: [(&str, &str, &str); 5] = [
         "next(FEEDER) or next(FEEDER, COLUMN)",
         "a column of the feeder's next row (its first column if none is named)",
     ),
-    ("inserted", "inserted(KEYS)", "the newest number of these keys whose insert, and those of all before it, were acknowledged"),
+    (
+        "inserted",
+        "inserted(KEYS)",
+        "the newest number of these keys whose insert, and those of all before it, were acknowledged",
+    ),
     (
         "latest",
         "latest(KEYS) or latest(KEYS, exponent)",

@@ -93,9 +93,7 @@ impl Node {
             Node::Not(inner)
             | Node::Negate(inner)
             | Node::Cell { row: inner, .. }
-            | Node::Scrambled { n: inner, .. } => {
-                inner.each_variable(show)
-            }
+            | Node::Scrambled { n: inner, .. } => inner.each_variable(show),
             Node::Binary(_, parts) | Node::Item(parts) => {
                 parts.iter().for_each(|part| part.each_variable(show));
             }

@@ -278,6 +278,11 @@ impl<'t> Parser<'t, '_> {
             self.mistakes.push(self.mistake(start, function.name.len(), reason));
             return false;
         }
+        if function.name == "weighted" && arguments.len() % 2 == 1 {
+            let reason = "each value needs a weight behind it".to_owned();
+            self.mistakes.push(self.mistake(start, function.name.len(), reason));
+            return false;
+        }
         if let ("date" | "epoch_ms", Some(Node::Text(format))) = (function.name, arguments.get(1))
             && let Some(problem) = super::date::format_problem(format)
         {

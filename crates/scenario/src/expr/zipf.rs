@@ -137,8 +137,7 @@ impl Table {
             }
             let (offset, rest) = split(bits(), class.width.into());
             let k = class.low + offset;
-            if rest < class.sure
-                || (rest as f64) < SPAN * (k as f64 / class.low as f64).powf(-self.exponent)
+            if rest < class.sure || (rest as f64) < SPAN * (k as f64 / class.low as f64).powf(-self.exponent)
             {
                 return k as i64;
             }

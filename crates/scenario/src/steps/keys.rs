@@ -59,7 +59,8 @@ impl Session<'_, '_> {
             }
         };
         let Some(number) = self.scope.read(NUMBER) else {
-            let message = "this is of the variable \"number\", which nothing sets: put - set: {number: …} before it";
+            let message =
+                "this is of the variable \"number\", which nothing sets: put - set: {number: …} before it";
             self.reader.sink.error(named, message);
             return None;
         };
