@@ -186,6 +186,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
                 body: None,
             }),
             ledger: None,
+            key: None,
             timeout: Duration::from_secs(10),
             extractions: Vec::new(),
             checks: Vec::new(),

@@ -5,7 +5,8 @@ mod words;
 use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Extraction, RequestPlan, SlotIndex, Source, TextTest, WhenMissing};
-use tidemark_scenario::{Context, Slot, Unmet};
+use tidemark_scenario::value::{self, Wrong};
+use tidemark_scenario::{Context, Slot, Unmet, Value};
 use tidemark_wire::json;
 
 use crate::jar::Jar;
@@ -165,7 +166,8 @@ impl Probe {
         environment: &mut Environment<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
-        let of_answer = |index: &usize| !matches!(self.checks[*index], Check::Holds(..));
+        let of_answer =
+            |index: &usize| !matches!(self.checks[*index], Check::Holds(..) | Check::Value { .. });
         let mut indices = (0..self.checks.len()).filter(of_answer);
         indices.try_for_each(|index| self.check(index, answer, &mut environment.context(slots), scratch))
     }
@@ -319,7 +321,31 @@ fn holds(
             }
             passes(test, token.map(|_| scratch.text.as_slice()), cx, &mut scratch.expected)
         }
+        Check::Value { number, least, values } => {
+            Ok(judge_value(answer.body(), cx.slots, (*number, *least), *values).is_ok())
+        }
         Check::Holds(condition, _) => Ok(condition.is_true(cx)),
+    }
+}
+
+/// Judges an answer that is to hold values of a number.
+fn judge_value<'a>(
+    body: &'a [u8],
+    slots: &[Slot],
+    (number, least): (SlotIndex, SlotIndex),
+    values: u32,
+) -> Result<(), Wrong<'a>> {
+    let value = |slot: SlotIndex| slots.get(usize::from(slot)).map_or(Value::Missing, Slot::value);
+    let least = match value(least) {
+        Value::Int(least) => least as u64,
+        _ => 0,
+    };
+    match value(number) {
+        Value::Int(number) => {
+            value::judge(body, itoa::Buffer::new().format(number).as_bytes(), least, values)
+        }
+        Value::Text(number) => value::judge(body, number, least, values),
+        _ => Err(Wrong::Gone),
     }
 }
 

@@ -7,11 +7,11 @@ use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::ConnectionState;
 use crate::fault::Fault;
-use crate::ledger;
 use crate::session::{Environment, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
 use crate::transport::{Event, Sent};
+use crate::{keys, ledger};
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
@@ -175,9 +175,12 @@ impl Thread<'_> {
         Placed::UnderWay
     }
 
-    /// Enters the write of a session's request, where that is one that is entered.
+    /// Makes ready what a session's request does with a number, and enters its write, where that is one that is entered.
     pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {
         let session = &mut self.flow.sessions[s];
+        if let Some(step) = &self.prepared[session.request as usize].key {
+            keys::begin(step, self.shared, session)?;
+        }
         let Some(ledger) = &self.prepared[session.request as usize].ledger else { return Ok(()) };
         let mut environment = Environment {
             shared: self.shared,

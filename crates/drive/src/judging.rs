@@ -5,6 +5,7 @@ use tidemark_record::Outcome;
 use crate::answer::{Flaw, Variables};
 use crate::fault::Fault;
 use crate::io::Timestamps;
+use crate::keys;
 use crate::record::Times;
 use crate::session::{Environment, SessionState};
 use crate::thread::Thread;
@@ -176,6 +177,7 @@ impl Thread<'_> {
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
             self.recorder.acknowledge(number);
         }
+        keys::end(self.shared, session, outcome);
         session.due_ns = end_ns;
         session.ready_ns = end_ns;
         session.state = SessionState::Thinking;

@@ -26,7 +26,7 @@
 //! use tidemark_scenario::{Plan, Shared};
 //!
 //! let plan: Plan = a_plan();
-//! let shared = Shared::new(plan.counters, plan.feeders.clone());
+//! let shared = Shared::of(&plan);
 //! let options = DriveOptions {
 //!     threads: 2,
 //!     cores: vec![2, 3],
@@ -77,6 +77,7 @@ mod http2;
 mod io;
 mod jar;
 mod judging;
+mod keys;
 mod ledger;
 mod machine;
 mod memcached;

@@ -1,7 +1,7 @@
 //! Requests made ready: what the loop knows of each.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, LedgerPlan, RequestPlan};
+use tidemark_scenario::plan::{Ask, KeyStep, LedgerPlan, RequestPlan};
 
 use crate::answer::Probe;
 use crate::clock::nanoseconds;
@@ -19,6 +19,8 @@ pub(crate) struct Prepared {
     pub probe: Probe,
     /// How its write is entered, if it is.
     pub ledger: Option<LedgerPlan>,
+    /// What it does with a number of the scenario's `keys`, if it does.
+    pub key: Option<KeyStep>,
 }
 
 impl Prepared {
@@ -34,6 +36,7 @@ impl Prepared {
             is_of_binding: matches!(request.ask, Ask::WebSocket(_) | Ask::EventStream(_)),
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
+            key: request.key,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A session and the interpreter of its operations.
 
+use tidemark_scenario::keys::Write;
 use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
 
@@ -81,6 +82,8 @@ pub(crate) struct Session {
     pub request: u16,
     /// The number under which its request's write is entered in the ledger, once it is.
     pub entered: Option<u64>,
+    /// What its request writes of the scenario's `keys`, once it has begun.
+    pub write: Option<Write>,
     /// When its request is, or its next step will be, due.
     pub due_ns: u64,
     /// From when on only the driver is in its request's way; see [`held_until`](Session::held_until).
@@ -148,6 +151,7 @@ impl Session {
         self.own_ns = self.late_ns;
         self.sent_ns = None;
         self.entered = None;
+        self.write = None;
     }
 
     /// Something other than the driver was in its request's way until now: a connection was not free or not made. How

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::calls::{self, calling, offered};
 use support::websocket::{converse, listen, receive};
-use support::{Server, answer, extract, frames, get, http, options, phase, plan, post};
+use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
 use tidemark_drive::{DriveOptions, Http2, IoChoice, Memcached, Protocol, Redis, Sharding, Spread, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
@@ -67,7 +67,8 @@ const REQUESTS: u64 = 10_000;
 fn measured(name: &str, plan: Plan, options: DriveOptions) -> Option<(u64, u64)> {
     LEFT_OUT.with(|out| out.set(true));
     let io = options.io;
-    let drive = match start(plan.into(), Shared::new(1, Vec::new()).into(), options) {
+    let shared = Shared::of(&plan);
+    let drive = match start(plan.into(), shared.into(), options) {
         Ok(drive) => drive,
         Err(error) => {
             assert!(io != IoChoice::Portable, "{error}");
@@ -198,6 +199,21 @@ fn server_of_calls() -> calls::Server {
 fn commands() -> Plan {
     let text = "system: {url: redis://127.0.0.1}\nsessions:\n  a:\n    steps:\n      - redis: [SET, \"k:${random(0, 99)}\", v]\n        \
                 check: {body: OK}\n      - redis: [GET, k]\n        extract: {got: body}\n        check: {that: got == 77}\n\
+                load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
+/// Records that are written and read by every chooser and with every size, several at once.
+fn keys() -> Plan {
+    let text = "system: {url: redis://127.0.0.1}\nkeys: {records: {most: 2000000, loaded: 64}}\nsessions:\n  a:\n    steps:\n      - set: \
+                {size: \"${weighted(40, 9, random(50, 90), 1)}\"}\n      - sometimes: 1%\n        steps:\n          \
+                - redis: [SET, \"user${number}\", \"${value(number, version, size)}\"]\n            insert: records\n      \
+                - set: {number: \"${pick(latest(records), scrambled_zipf(64), zipf(64), hotspot(64, 0.2, 0.8), exponential(64), \
+                zipf(inserted(records)))}\"}\n      - redis: [SET, \"user${number}\", \"${value(number, version, size)}\"]\n        \
+                write: records\n      - redis: [GET, \"user${number}\"]\n        read: records\n        extract: {got: body}\n        \
+                check: {that: \"is_value(got, number) and key_of(got) == number and version_of(got) > 0\"}\n\
                 load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
     let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
     plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
@@ -354,6 +370,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
     let (of_commands, of_messages) = (server_of_commands(), server_of_messages());
     let (of_events, of_more_commands) = (server_of_events(), server_of_commands());
     let memcached = server_of_memcached();
+    let of_records = records::server(|| LEFT_OUT.with(|out| out.set(true)), records::newest);
     let streams = frames::server("hello", || LEFT_OUT.with(|out| out.set(true)));
     for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
         let plans = [
@@ -365,6 +382,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("commands", commands()),
             ("shared keys", commands()),
             ("memcached", of_memcached()),
+            ("keys", keys()),
             ("messages", messages()),
             ("events", events()),
             ("streams", streamed()),
@@ -376,6 +394,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "commands" => speaking_redis(of_commands),
                 "shared keys" => sharing_keys([of_commands, of_more_commands]),
                 "memcached" => speaking_memcached(memcached),
+                "keys" => speaking_redis(of_records),
                 "messages" => options(of_messages, 1),
                 "events" => options(of_events, 1),
                 "streams" | "varying streams" => over_http2(streams),

@@ -3,6 +3,7 @@
 //! One thread does it all; the driving threads hand their intervals to it. Whatever goes wrong, the values on its
 //! stack stop what they started when they are dropped: the drive, the system, its data, in this order.
 
+mod loading;
 mod preparing;
 mod reading_back;
 mod watching;
@@ -14,8 +15,8 @@ use std::time::SystemTime;
 use tidemark_drive::{DriveEnd, DriveError, PhaseTimes};
 use tidemark_record::fault;
 use tidemark_record::{Event, Manifest, RunWriter, summarize};
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::SystemOrigin;
-use tidemark_scenario::{Plan, Shared};
 
 use self::preparing::Prepared;
 use self::reading_back::Verified;
@@ -145,7 +146,7 @@ impl Experiment {
     /// Begins the load and the faults: the run's zero.
     fn start(&self, prepared: Prepared, record: &mut Record<'_>) -> Result<Started, LabError> {
         // dropped from the last to the first
-        let Prepared { environment, ready, injectors, targets } = prepared;
+        let Prepared { environment, ready, shared, injectors, targets } = prepared;
         let plan = &self.plan;
         let options = self.drive_options(&environment.system);
         let epoch = options.epoch;
@@ -155,7 +156,8 @@ impl Experiment {
             let at_us = -i64::try_from(epoch.saturating_duration_since(at).as_micros()).unwrap_or(i64::MAX);
             record.event(at_us, "ready", text)?;
         }
-        let shared = Arc::new(Shared::new(plan.counters, plan.feeders.clone()));
+        // counters and cursors begin at their beginning; what is inserted stays so
+        let shared = Arc::new(shared.followed(plan));
         let drive = tidemark_drive::start(Arc::clone(plan), shared, options).map_err(not_begun)?;
         self.begun(record, drive.phases())?;
         let window_us = window_start_us(drive.phases());

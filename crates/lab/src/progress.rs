@@ -22,6 +22,13 @@ pub enum Progress {
     Probing,
     /// The scenario's `prepare` runs.
     Preparing,
+    /// `prepare` is done by many users.
+    Loading {
+        /// How often it has been done.
+        done: u64,
+        /// How often it is to be.
+        of: u64,
+    },
     /// A phase of the load begins.
     Phase {
         /// Its name.

@@ -7,6 +7,7 @@ mod define;
 mod fault;
 mod feeder;
 mod jump;
+mod keys;
 mod load;
 mod rates;
 mod requests;
@@ -25,8 +26,8 @@ use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
-    Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit, Store,
-    System, SystemOrigin,
+    Ask, AtLimit, Choose, Crowd, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit,
+    Store, System, SystemOrigin,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;
@@ -34,18 +35,32 @@ use crate::steps::{self, STEPS};
 use crate::store_facts::store_facts;
 use crate::yaml::{Node, Position};
 
+/// Most users who prepare.
+const PREPARING_MAX: usize = 100_000;
+
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
     let mut shared = feeder::read(root.get("feeders"), base, reader);
+    shared.keys = keys::read(root.get("keys"), reader);
     let mut requests = Requests::new(root.get("defaults"), reader);
     let sessions = sessions(root, reader, &mut shared, &mut requests);
     let binds = requests.first(|ask| matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_))).is_some();
     // After the sessions, so that their labels come first in the report.
-    let prepare = root.get("prepare").map(|steps| {
+    let prepare = root.get("prepare").map(|node| {
+        let steps = node.get("steps").unwrap_or(node);
         let mut kind = Session::new(reader, &mut shared, &mut requests).compile("prepare", steps, true);
         kind.weight = 1;
         kind
     });
+    let prepare_by = root.get("prepare").map_or(Crowd::default(), |node| crowd(node, reader));
+    if prepare_by != Crowd::default()
+        && let Some(kind) = &prepare
+        && kind.ops.iter().any(|op| matches!(op, Op::Request(at) if requests.plans.get(usize::from(*at)).is_some_and(|plan| plan.ledger.is_some())))
+        && let Some(node) = root.get("prepare")
+    {
+        let message = "what many users prepare cannot be entered in the ledger; leave out `ledger`, or `users` and `times`";
+        reader.sink.error(node, message);
+    }
     let mut verify =
         root.get("verify").and_then(|node| verify::read(node, reader, &mut shared, &mut requests));
     let load = load::read(root.get("load"), &sessions, base, reader);
@@ -75,10 +90,12 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         requests: requests.plans,
         sessions,
         prepare,
+        prepare_by,
         limits,
         load,
         counters: shared.counters(),
         feeders: shared.feeders,
+        keys: shared.keys,
         verify,
         objectives,
         system,
@@ -89,6 +106,17 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         source: reader.sink.text().to_owned(),
         secrets: Secrets::default(),
     })
+}
+
+/// By how many users `prepare` is done, and how often.
+fn crowd(node: &Node, reader: &Reader<'_>) -> Crowd {
+    let get = |key| node.get(key).and_then(|node| reader.whole(node, 1));
+    let users = get("users").map_or(1, |users| usize::try_from(users).unwrap_or(usize::MAX));
+    if let Some(node) = node.get("users").filter(|_| users > PREPARING_MAX) {
+        reader.sink.error(node, format!("{users} is too large; at most {PREPARING_MAX}"));
+    }
+    let times = get("times").unwrap_or(users as u64);
+    Crowd { users: users.min(usize::try_from(times).unwrap_or(usize::MAX)), times }
 }
 
 fn stem(name: &str) -> String {

@@ -1,11 +1,14 @@
 //! What expressions are evaluated in: a session's slots, its thread's random numbers, and the few things that all
 //! sessions share because the scenario says so.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use crate::claims::Claims;
+use crate::keys::Keys;
+use crate::plan::Plan;
 use crate::slot::Slot;
 
 /// Rows that sessions draw from.
@@ -30,15 +33,44 @@ pub struct Shared {
     /// Who has which row, for feeders whose rows are held.
     claims: Vec<Option<Claims>>,
     feeders: Vec<Feeder>,
+    keys: Arc<[Keys]>,
 }
 
 impl Shared {
+    /// What a plan's sessions share.
+    pub fn of(plan: &Plan) -> Self {
+        let keys = plan.keys.iter().map(Keys::new).collect();
+        Shared { keys, ..Shared::new(plan.counters, plan.feeders.clone()) }
+    }
+
+    /// Keys, and nothing else.
+    #[cfg(test)]
+    pub(crate) fn with_keys(keys: Vec<Keys>) -> Self {
+        Shared { keys: keys.into(), ..Shared::default() }
+    }
+
+    /// What those share that come after these: counters and cursors begin anew, keys stay what they are.
+    pub fn followed(&self, plan: &Plan) -> Self {
+        Shared { keys: self.keys.clone(), ..Shared::new(plan.counters, plan.feeders.clone()) }
+    }
+
+    /// Keys, by index.
+    pub fn keys(&self, keys: usize) -> Option<&Keys> {
+        self.keys.get(keys)
+    }
+
     /// For `counters` counters, and a cursor for each feeder.
     pub fn new(counters: usize, feeders: Vec<Feeder>) -> Self {
         let zeros = |n| (0..n).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
         let claims =
             feeders.iter().map(|feeder| feeder.held.then(|| Claims::new(feeder.rows.len()))).collect();
-        Shared { counters: zeros(counters), cursors: zeros(feeders.len()), claims, feeders }
+        Shared {
+            counters: zeros(counters),
+            cursors: zeros(feeders.len()),
+            claims,
+            feeders,
+            keys: Arc::default(),
+        }
     }
 
     /// Counts one up and returns the count before: 0 for the first caller.

@@ -4,6 +4,7 @@
 //! once the buffers it writes into are warm. Values have six types (see [`Value`]); numbers in text
 //! count as numbers wherever a number is wanted, because JSON and headers arrive as text.
 
+mod choose;
 mod date;
 mod error;
 mod eval;
@@ -22,6 +23,7 @@ pub use error::{ExprError, Unmet};
 pub(crate) use eval::PPB;
 use eval::{Absent, Machine};
 pub(crate) use node::{Node, Operator};
+pub use zipf::Table as ZipfTable;
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
@@ -149,5 +151,7 @@ impl Expr {
     }
 }
 
+#[cfg(test)]
+mod choose_tests;
 #[cfg(test)]
 mod tests;

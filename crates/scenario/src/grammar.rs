@@ -84,6 +84,8 @@ pub(crate) enum Scalar {
     Variable,
     /// A feeder, whose columns become variables here.
     Feeder,
+    /// Keys; these variables are set here.
+    Keys(&'static [&'static str]),
 }
 
 /// A mapping with keys that the language knows.
@@ -174,7 +176,7 @@ impl Keys {
 impl Scalar {
     pub(crate) fn wanted(self) -> String {
         match self {
-            Scalar::Text | Scalar::Template | Scalar::Feeder => "a text".into(),
+            Scalar::Text | Scalar::Template | Scalar::Feeder | Scalar::Keys(_) => "a text".into(),
             Scalar::Value => "a value".into(),
             Scalar::Condition => "an expression".into(),
             Scalar::Number => "a whole number or an expression".into(),

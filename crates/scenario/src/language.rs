@@ -43,7 +43,16 @@ pub(crate) static SCENARIO: Record = Record {
             "Rows that sessions draw from, shared by all of them.",
         ),
         key("defaults", Of(&DEFAULTS), "What every request has unless it says otherwise."),
-        key("prepare", STEPS, "Steps done once before the load, by one user; a failure ends the run."),
+        key(
+            "keys",
+            Map(Keys::Name("keys"), &Either(&[Scalar(Whole(1)), Of(&KEYS)])),
+            "Numbers of records, by name, from 1 to this: which are inserted, and how new their values are, is known to all users.",
+        ),
+        key(
+            "prepare",
+            Either(&[List(&Shape::Step, 1), Of(&PREPARE)]),
+            "Steps done before the load, once by one user, or more often by several; a failure ends the run.",
+        ),
         required(
             "sessions",
             Map(Keys::Text("session names"), &Of(&SESSION)),
@@ -63,6 +72,35 @@ pub(crate) static SCENARIO: Record = Record {
         key("limits", Of(&limits::LIMITS), "Bounds of the driver."),
         key("faults", List(&Of(&faults::FAULT), 0), "What is broken on purpose while the load is on."),
         key("seed", Scalar(Whole(0)), "Fixes the random numbers; another run draws the same."),
+    ],
+    rule: Rule::Free,
+};
+
+static KEYS: Record = Record {
+    what: "keys",
+    schema: "keys",
+    about: "Numbers of records, of which it is known which are inserted and how new their values are.",
+    verbs: &[],
+    keys: &[
+        required("most", Scalar(Whole(1)), "The last number that there can be; each takes 8 bytes."),
+        key("loaded", Scalar(Whole(0)), "How many are there before the run, from 1 on; 0 by default."),
+    ],
+    rule: Rule::Free,
+};
+
+static PREPARE: Record = Record {
+    what: "the preparation",
+    schema: "prepare",
+    about: "What is done before the load, by several users.",
+    verbs: &[],
+    keys: &[
+        key("users", Scalar(Whole(1)), "How many do it at once; 1 by default."),
+        key(
+            "times",
+            Scalar(Whole(1)),
+            "How often it is done, by all together; once by each user by default.",
+        ),
+        required("steps", STEPS, "What is done, in order."),
     ],
     rule: Rule::Free,
 };

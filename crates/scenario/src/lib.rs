@@ -41,6 +41,7 @@ pub mod diagnostic;
 mod encoding;
 pub mod expr;
 mod grammar;
+pub mod keys;
 mod language;
 mod load;
 mod objective;
@@ -60,6 +61,7 @@ mod store_facts;
 pub mod system_url;
 pub mod template;
 pub mod units;
+pub mod value;
 mod yaml;
 
 pub use comparison::{Comparison, Experiment, ROUNDS_MAX, VARIANTS_MAX, Variant, load_experiment_text};

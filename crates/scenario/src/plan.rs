@@ -54,14 +54,18 @@ pub struct Plan {
     pub requests: Vec<RequestPlan>,
     /// What virtual users do, by weight.
     pub sessions: Vec<SessionKind>,
-    /// Run once before the load, by one user; a failure here ends the run with exit status 3.
+    /// Done before the load; a failure here ends the run with exit status 3.
     pub prepare: Option<SessionKind>,
+    /// By how many, and how often.
+    pub prepare_by: Crowd,
     /// How sessions come.
     pub load: Load,
     /// Number of shared counters.
     pub counters: usize,
     /// Rows that sessions draw from.
     pub feeders: Vec<Feeder>,
+    /// Numbers of records, by name, of which it is known which are inserted and how new their values are.
+    pub keys: Vec<KeysPlan>,
     /// Bounds of the driver.
     pub limits: Limits,
     /// How the system is asked for what it holds, to be compared with the ledger.
@@ -94,9 +98,11 @@ impl Plan {
             requests: Vec::new(),
             sessions: Vec::new(),
             prepare: None,
+            prepare_by: Crowd::default(),
             load,
             counters: 0,
             feeders: Vec::new(),
+            keys: Vec::new(),
             limits: Limits::default(),
             verify: None,
             objectives: Vec::new(),
@@ -137,6 +143,57 @@ impl Plan {
     pub fn has_event_streams(&self) -> bool {
         self.requests.iter().any(|request| matches!(request.ask, Ask::EventStream(_)))
     }
+}
+
+/// Who does a session before the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crowd {
+    /// How many users at once.
+    pub users: usize,
+    /// How often they do it, all together.
+    pub times: u64,
+}
+
+impl Default for Crowd {
+    /// One user, once.
+    fn default() -> Self {
+        Crowd { users: 1, times: 1 }
+    }
+}
+
+/// Numbers of records: which are inserted, and how new their values are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeysPlan {
+    /// Their name.
+    pub name: String,
+    /// Numbers go from 1 to this.
+    pub most: u64,
+    /// So many are there before the run.
+    pub loaded: u64,
+}
+
+/// What a request does with a number of `keys`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyStep {
+    /// Index into [`Plan::keys`].
+    pub keys: usize,
+    /// What it does.
+    pub does: KeyUse,
+    /// The variable with the number.
+    pub number: SlotIndex,
+    /// The variable that gets the version which is written; of a read, the least one that may be found.
+    pub version: SlotIndex,
+}
+
+/// What is done with a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyUse {
+    /// The next number is taken, and inserted once the request ended well.
+    Insert,
+    /// A version is written.
+    Write,
+    /// What is found must be of the number, whole, and no older than what was acknowledged before the request was sent.
+    Read,
 }
 
 /// What one virtual user does.
@@ -206,6 +263,8 @@ pub struct RequestPlan {
     pub ask: Ask,
     /// How its write is entered in the ledger, if it is.
     pub ledger: Option<LedgerPlan>,
+    /// What it does with a number of `keys`, if it does.
+    pub key: Option<KeyStep>,
     /// Longest time from due sending to the last byte.
     pub timeout: Duration,
     /// What is kept from the answer.
@@ -243,7 +302,7 @@ impl RequestPlan {
         let from_body =
             |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
         self.extractions.iter().any(|e| from_body(&e.source))
-            || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..)))
+            || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..) | Check::Value { .. }))
     }
 }
 
@@ -315,6 +374,15 @@ pub enum Check {
     Body(TextTest),
     /// The first JSON value at a path.
     Json(json::Path, TextTest),
+    /// It holds so many values of the number that a variable has, and no older version than another has (docs/kv.md).
+    Value {
+        /// The variable with the number.
+        number: SlotIndex,
+        /// The one with the version.
+        least: SlotIndex,
+        /// How many values.
+        values: u32,
+    },
     /// An expression over the variables, evaluated after the extractions; with its source text.
     Holds(Expr, String),
 }

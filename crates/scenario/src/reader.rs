@@ -105,7 +105,7 @@ impl Reader<'_> {
     /// Reports what is wrong with a value that is known before the run.
     pub(crate) fn check(&self, node: &Node, scalar: Scalar) {
         match scalar {
-            Scalar::Text | Scalar::Feeder => drop(self.text(node)),
+            Scalar::Text | Scalar::Feeder | Scalar::Keys(_) => drop(self.text(node)),
             Scalar::Whole(least) => drop(self.whole(node, least)),
             Scalar::Bool => drop(self.bool(node)),
             Scalar::Share => drop(self.share(node)),

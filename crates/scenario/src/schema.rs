@@ -136,7 +136,7 @@ fn scalar(kind: Scalar) -> Value {
     const STEPS: &str = r"(\s+in\s+[0-9_]+\s*steps)?";
     const COUNT: &str = r"[0-9][0-9._]*[kKMG]?";
     match kind {
-        Scalar::Text | Scalar::Template | Scalar::Feeder => {
+        Scalar::Text | Scalar::Template | Scalar::Feeder | Scalar::Keys(_) => {
             json!({ "type": ["string", "number", "boolean"] })
         }
         Scalar::Value => json!({ "type": ["string", "number", "boolean", "null"] }),

@@ -9,6 +9,7 @@ mod choose;
 mod each;
 mod end;
 mod event_stream;
+mod keys;
 pub(crate) mod ledger;
 mod memcached;
 pub(crate) mod redis;
@@ -181,8 +182,9 @@ mod tests {
             let steps = kind.example.replace('\n', "\n      ");
             let feeders =
                 if steps.contains("take:") { "feeders: {people: {rows: [{name: ann}]}}" } else { "" };
-            let text =
-                format!("{feeders}\nsessions:\n  one:\n    steps:{steps}\nload: {{users: 1, hold: 1s}}\n");
+            let text = format!(
+                "keys: {{records: 100}}\n{feeders}\nsessions:\n  one:\n    steps:{steps}\nload: {{users: 1, hold: 1s}}\n"
+            );
             let (plan, diagnostics) = crate::check_text("example.yaml", &text, Path::new("."), &[]);
             assert_eq!((plan.is_some(), diagnostics.to_string().as_str()), (true, ""), "{name}:\n{text}");
         }

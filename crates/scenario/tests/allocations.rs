@@ -81,7 +81,7 @@ fn a_warm_session_allocates_nothing() {
     let text = tidemark_scenario::shipped("airline").unwrap();
     let plan = tidemark_scenario::load_text("airline.yaml", text, Path::new("."), &[]).unwrap();
     let kind = &plan.sessions[0];
-    let shared = Shared::new(plan.counters, plan.feeders.clone());
+    let shared = Shared::of(&plan);
     let mut random = fastrand::Rng::with_seed(1);
     let mut slots = vec![Slot::default(); kind.slots];
     for (slot, name) in slots.iter_mut().zip(&kind.slot_names) {

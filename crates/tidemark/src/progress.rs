@@ -56,7 +56,7 @@ impl ProgressLine {
             ProgressLine::Terminal(bar) => bar.set_message(line),
             ProgressLine::Plain(last) => {
                 match progress {
-                    Progress::Second { .. } | Progress::Verifying { .. } => {
+                    Progress::Second { .. } | Progress::Verifying { .. } | Progress::Loading { .. } => {
                         if last.is_some_and(|last| last.elapsed() < PLAIN_EVERY) {
                             return;
                         }
@@ -86,6 +86,7 @@ fn line(progress: &Progress) -> String {
         Progress::Store { text } => text.clone(),
         Progress::Probing => "measuring the disk's sync latency".into(),
         Progress::Preparing => "loading data".into(),
+        Progress::Loading { done, of } => format!("loading {} of {}", units::count(*done), units::count(*of)),
         Progress::Phase { name, level, duration } => format!("{name}: {level} for {}", length(*duration)),
         Progress::Second { phase, left, live } => {
             let left = Duration::from_secs(left.as_secs_f64().round() as u64);

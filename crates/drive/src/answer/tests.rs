@@ -30,6 +30,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         label: 0,
         ask: crate::testing::get("/"),
         ledger: None,
+        key: None,
         timeout: Duration::from_secs(1),
         extractions,
         checks,

@@ -4,8 +4,9 @@ use tidemark_scenario::Template;
 use tidemark_scenario::Value;
 use tidemark_scenario::plan::{Check, TextTest};
 use tidemark_scenario::template::Encoding;
+use tidemark_scenario::value::Wrong;
 
-use super::{Answer, Scratch, Variables, found, shown};
+use super::{Answer, Scratch, Variables, found, judge_value, shown};
 
 /// Most variables of a condition that are shown with their values.
 const VARIABLES_SHOWN: usize = 5;
@@ -17,6 +18,7 @@ pub(super) fn subject(check: &Check) -> String {
         Check::Header(name, _) => format!("check header {name}"),
         Check::Body(_) => "check body".to_owned(),
         Check::Json(path, _) => format!("check {path}"),
+        Check::Value { .. } => "read".to_owned(),
         Check::Holds(_, text) => format!("check {text}"),
     }
 }
@@ -42,6 +44,27 @@ pub(super) fn check(
         Check::Header(name, test) => (test, answer.header(name)),
         Check::Body(test) => (test, Some(answer.body())),
         Check::Json(path, test) => (test, found(path, answer.body()).map(|_| scratch.text.as_slice())),
+        Check::Value { number, least, values } => {
+            let text = |slot: &u16| {
+                let mut text = Vec::new();
+                let slot = variables.slots.get(usize::from(*slot));
+                Encoding::Raw.write_value(slot.map_or(Value::Missing, |slot| slot.value()), &mut text);
+                shown(&text)
+            };
+            let judged = judge_value(answer.body(), variables.slots, (*number, *least), *values);
+            let wanted = match judged {
+                Err(Wrong::Stale(_) | Wrong::Gone) => {
+                    format!(
+                        ", but version {} or a later one was acknowledged before this was sent",
+                        text(least)
+                    )
+                }
+                Err(Wrong::Few(_)) => format!(", but there are to be {values}"),
+                _ => String::new(),
+            };
+            let flaw = judged.err().map(|wrong| wrong.to_string()).unwrap_or_default();
+            return format!("read of {}: {flaw}{wanted}: {}", text(number), shown(answer.body()));
+        }
         Check::Holds(condition, _) => {
             let all = condition.variables();
             let values = all.iter().take(VARIABLES_SHOWN).map(|slot| {

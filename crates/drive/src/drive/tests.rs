@@ -72,6 +72,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         label: 0,
         ask: testing::get("/"),
         ledger: None,
+        key: None,
         timeout: TIMEOUT,
         extractions: Vec::new(),
         checks: Vec::new(),

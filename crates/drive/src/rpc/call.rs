@@ -113,6 +113,7 @@ mod tests {
             label: 0,
             ask: Ask::Call(plan::Call { method: method.into(), deadline_ms, arguments }),
             ledger: None,
+            key: None,
             timeout: Duration::from_secs(1),
             extractions: Vec::new(),
             checks: Vec::new(),

@@ -102,6 +102,7 @@ fn driven(spin: bool) -> Counts {
         label: 0,
         ask: testing::get("/"),
         ledger: None,
+        key: None,
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),

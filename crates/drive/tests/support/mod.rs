@@ -5,6 +5,7 @@
 pub mod calls;
 pub mod frames;
 pub mod identity;
+pub mod records;
 pub mod websocket;
 
 use std::io::{Read, Write};
@@ -174,6 +175,7 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
             ..HttpRequest::default()
         }),
         ledger: None,
+        key: None,
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
@@ -318,7 +320,7 @@ impl Sum {
 }
 
 pub fn begin(plan: Plan, options: DriveOptions) -> Drive {
-    let shared = Shared::new(plan.counters, plan.feeders.clone());
+    let shared = Shared::of(&plan);
     start(Arc::new(plan), Arc::new(shared), options).unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
-use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
+use tidemark_scenario::plan::{Crowd, Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
 
 use super::{Experiment, Record, driven, written};
 use crate::disk::Disks;
@@ -25,7 +25,7 @@ use crate::system::{Running, Setup};
 use crate::verify::{Known, Recipe};
 
 /// How often a preparing session is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Durability that waits for the disk, beside which the disk's own sync latency is measured.
 const SYNCED: &str = "synced";
@@ -52,6 +52,8 @@ pub struct Prepared {
     pub injectors: Injectors,
     /// When the stores and the system were ready.
     pub ready: Vec<(Instant, String)>,
+    /// What the preparing sessions shared.
+    pub shared: Arc<Shared>,
     pub environment: Environment,
 }
 
@@ -113,12 +115,13 @@ impl Experiment {
         Faults::check(&plan.faults, &targets, &injectors)?;
 
         let synced_before = self.probe(&system, progress)?;
-        if let Some(part) = self.prepare_data(&mut system, progress)? {
+        let shared = Arc::new(Shared::of(plan));
+        if let Some(part) = self.prepare_data(&mut system, &shared, progress)? {
             record.writer.add_to_ledger(&part, 0).map_err(written)?;
         }
         let environment =
             Environment { monitor, recipe, synced_before, system, operations, stores, _disks: disks };
-        Ok(Prepared { targets, injectors, ready, environment })
+        Ok(Prepared { targets, injectors, ready, shared, environment })
     }
 
     fn start_stores(&self, disks: &Disks, progress: &Watcher<'_>) -> Result<Stores, LabError> {
@@ -243,18 +246,25 @@ impl Experiment {
             .map_err(|error| LabError::Measure(format!("cannot sync in {}: {error}", data.display())))
     }
 
-    /// Runs the scenario's `prepare`, and hands back what it entered in the ledger. A stop request leaves it to itself: it ends by its own time-outs, or because
+    /// Runs the scenario's `prepare`; `shared` has the keys that it inserts. Hands back what it entered in the ledger. A stop request leaves it to itself: it ends by its own time-outs, or because
     /// the system is stopped under it.
-    fn prepare_data(&self, system: &mut Running, progress: &Watcher<'_>) -> Result<Option<Part>, LabError> {
+    fn prepare_data(
+        &self,
+        system: &mut Running,
+        shared: &Arc<Shared>,
+        progress: &Watcher<'_>,
+    ) -> Result<Option<Part>, LabError> {
         let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };
         progress.tell(Progress::Preparing);
         let options = self.drive_options(system);
+        if self.plan.prepare_by != Crowd::default() {
+            return self.load(&kind, Arc::clone(shared), options, progress).map(|()| None);
+        }
+        let shared = Arc::clone(shared);
         let plan = Arc::clone(&self.plan);
-        let once = std::thread::Builder::new().name("prepare".into()).spawn(move || {
-            // its own counters and cursors: those of the load begin at their beginning
-            let shared = Shared::new(plan.counters, plan.feeders.clone());
-            tidemark_drive::run_once(&plan, &kind, &shared, &options)
-        });
+        let once = std::thread::Builder::new()
+            .name("prepare".into())
+            .spawn(move || tidemark_drive::run_once(&plan, &kind, &shared, &options));
         let once = once.map_err(driven)?;
         while !once.is_finished() {
             self.go_on()?;
@@ -267,13 +277,17 @@ impl Experiment {
                     Some(ending) => format!("; the system ended ({ending}); {}", system.log_tail()),
                     None => String::new(),
                 };
-                Err(LabError::Prepare(format!("`prepare` of {} failed: {error}{log}", self.plan.source_name)))
+                Err(self.not_prepared(&format!("{error}{log}")))
             }
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
 
-    fn go_on(&self) -> Result<(), LabError> {
+    pub(super) fn not_prepared(&self, reason: &str) -> LabError {
+        LabError::Prepare(format!("`prepare` of {} failed: {reason}", self.plan.source_name))
+    }
+
+    pub(super) fn go_on(&self) -> Result<(), LabError> {
         if self.stop_request() == StopRequest::None { Ok(()) } else { Err(LabError::Interrupted(None)) }
     }
 }

@@ -24,6 +24,9 @@ impl Session<'_, '_> {
                     self.define_row(feeder, node);
                 }
             }
+            Shape::Scalar(Scalar::Keys(variables)) => {
+                variables.iter().for_each(|name| self.define(Some(name), node));
+            }
             Shape::Record(record) => self.define_keys(node, record.all_keys()),
             Shape::Step => self.define_keys(node, steps::keys(node)),
             Shape::Map(keys, of) => {

@@ -16,6 +16,20 @@ impl Session<'_, '_> {
         self.reachable = reachable;
     }
 
+    /// The same where `decided` says whether it is possible. Where settings have decided that it is not, as another run's may
+    /// not, that is no mistake: it is compiled to see what is wrong with it, and left out.
+    pub(crate) fn inner_as_decided(&mut self, step: &Node, key: &str, possible: bool, decided: &Node) {
+        let text = decided.text().unwrap_or_default();
+        let by_setting = !possible && self.reader.settings.names().any(|name| text.contains(name));
+        let begin = self.ops.len();
+        self.inner(step, key, possible || by_setting);
+        if by_setting {
+            self.ops.truncate(begin);
+            self.to_end.retain(|at| *at < begin);
+            self.connection_uses.retain(|(at, _)| *at < begin);
+        }
+    }
+
     /// Begins what is skipped unless the condition holds; ended by [`Session::land`].
     pub(crate) fn unless(&mut self, condition: Expr) -> usize {
         self.ops.push(Op::JumpUnless { condition, to: 0 });

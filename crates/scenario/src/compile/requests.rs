@@ -114,13 +114,17 @@ impl Session<'_, '_> {
         (ask, ledger): (Ask, Option<LedgerPlan>),
         checks: Option<&Node>,
     ) -> RequestPlan {
+        let (key, of_key) = self.key_step(step).unzip();
+        let mut checks = self.checks(checks);
+        checks.extend(of_key.flatten());
         RequestPlan {
             label,
             ask,
             ledger,
+            key,
             timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
-            checks: self.checks(checks),
+            checks,
         }
     }
 

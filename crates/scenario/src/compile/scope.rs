@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::diagnostic::did_you_mean;
 use crate::expr;
 use crate::expr::parse::Names;
-use crate::plan::{Feeder, SlotIndex};
+use crate::plan::{Feeder, KeysPlan, SlotIndex};
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::yaml::Position;
@@ -18,6 +18,7 @@ const VARIABLES_MAX: usize = 10_000;
 pub(crate) struct SharedNames {
     counters: Vec<Option<String>>,
     pub(crate) feeders: Vec<Feeder>,
+    pub(crate) keys: Vec<KeysPlan>,
     /// For each feeder, whether rows are drawn by chance.
     pub(crate) random: Vec<bool>,
 }
@@ -38,6 +39,16 @@ impl SharedNames {
         known.unwrap_or_else(|| {
             self.counters.push(Some(name.to_owned()));
             self.counters.len() - 1
+        })
+    }
+
+    /// The index of keys.
+    pub(crate) fn keys(&self, name: &str) -> Result<usize, String> {
+        self.keys.iter().position(|keys| keys.name == name).ok_or_else(|| {
+            let hint = did_you_mean(name, self.keys.iter().map(|keys| keys.name.as_str()));
+            let hint =
+                if hint.is_empty() { format!("; declare them: keys: {{{name}: 1000000}}") } else { hint };
+            format!("unknown keys \"{name}\"{hint}")
         })
     }
 
@@ -94,7 +105,8 @@ impl Scope {
         self.by_name.get(name).copied()
     }
 
-    fn read(&mut self, name: &str) -> Option<SlotIndex> {
+    /// The slot of a variable, which is read.
+    pub(crate) fn read(&mut self, name: &str) -> Option<SlotIndex> {
         let slot = self.slot(name)?;
         if let Some(Some((_, read))) = self.seen.get_mut(usize::from(slot)) {
             *read = true;
@@ -153,6 +165,10 @@ impl Names for SessionNames<'_> {
 
     fn counter(&mut self, name: &str) -> Result<usize, String> {
         Ok(self.shared.counter(name))
+    }
+
+    fn keys(&mut self, name: &str) -> Result<(usize, u64), String> {
+        self.shared.keys(name).map(|keys| (keys, self.shared.keys[keys].most))
     }
 
     fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<expr::Node, String> {

@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 
+use super::choose::scrambled;
 use super::node::{Node, Operator};
 use crate::context::{Context, Shared};
 use crate::encoding::write_real;
+use crate::keys::Keys;
 use crate::slot::{List, Slot, SlotIndex, Value};
 
 thread_local! {
@@ -158,6 +160,16 @@ impl<'e> Machine<'e> {
                 Got::Int(self.random.usize(..rows) as i64)
             }
             Node::Cell { feeder, column, row } => return self.cell(*feeder, *column, row),
+            Node::Inserted(keys) => Got::Int(self.shared.keys(*keys).map_or(0, Keys::inserted) as i64),
+            Node::Latest { keys, ranks } => match self.shared.keys(*keys).map_or(0, Keys::inserted) {
+                0 => return Err(Absent::Failed("nothing is inserted yet")),
+                newest => Got::Int(newest as i64 + 1 - ranks.pick_up_to(newest, self.random)),
+            },
+            Node::Zipf(table) => Got::Int(table.pick(|| self.random.u64(..))),
+            Node::Scrambled { ranks, n } => {
+                let n = whole(self, n)?;
+                Got::Int(scrambled(ranks.pick(|| self.random.u64(..)), n))
+            }
             Node::Rhythm { counter, share_ppb } => {
                 Got::Bool(fires(u128::from(self.shared.count(*counter)), u128::from(*share_ppb)))
             }

@@ -1,23 +1,47 @@
 //! The functions of expressions: one table, from which the parser, the checker's hints and the reference are made.
 
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANKS};
 use super::date::{date, epoch_ms};
 use super::eval::{
     Absent, Bytes, Function, Got, Machine, Made, NO_NUMBER, Number, argument, constant_value, operand, whole,
 };
 use super::node::Node;
-use super::zipf::{YCSB_EXPONENT, Zipf};
+use super::zipf::{Table, YCSB_EXPONENT, Zipf};
+use crate::slot::Value;
+use crate::value;
+
+thread_local! {
+    /// Room for the key of a value that is made; it stays warm.
+    static KEY_ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What is wrong where a value is wanted.
+const NO_VALUE: Absent = Absent::Failed("it is no whole value of value()");
 
 /// Longest text that one function makes on its own (`pad`, `random_text`), bytes.
 const MADE_TEXT_MAX: i64 = 65_536;
 const DAY_MS: i64 = 86_400_000;
 
 /// Functions that take a name instead of a value; the parser handles them.
-pub(crate) const NAMING: [(&str, &str, &str); 3] = [
+pub(crate) const NAMING: [(&str, &str, &str); 5] = [
     ("count", "count(NAME)", "counts the shared counter NAME up; the count before, 0 for the first caller"),
     (
         "next",
         "next(FEEDER) or next(FEEDER, COLUMN)",
         "a column of the feeder's next row (its first column if none is named)",
+    ),
+    (
+        "inserted",
+        "inserted(KEYS)",
+        "the newest number of these keys whose insert, and those of all before it, were acknowledged",
+    ),
+    (
+        "latest",
+        "latest(KEYS) or latest(KEYS, exponent)",
+        "one of the numbers up to that one, the newest most often: zipf() backwards from it",
     ),
     (
         "env",
@@ -108,14 +132,62 @@ functions! {
     };
     "zipf" "zipf(n) or zipf(n, exponent)" "a whole number from 1 to n, small ones more often: k in proportion to 1/k^exponent, 0.99 where none is said" 1..=2 varies |m, a| {
         let n = whole(m, &a[0])?.max(1);
-        let exponent = match a.get(1) {
-            Some(exponent) => match operand(m, exponent)? {
-                Number::Int(value) => value as f64,
-                Number::Real(value) => value,
-            },
-            None => YCSB_EXPONENT,
-        };
+        let exponent = real(m, a.get(1), YCSB_EXPONENT)?;
         Ok(Got::Int(Zipf::new(n as f64, exponent).pick(|| m.random.f64())))
+    };
+    "scrambled_zipf" "scrambled_zipf(n) or scrambled_zipf(n, exponent)" "the same with the popular numbers spread over all, as YCSB does it (docs/kv.md)" 1..=2 varies |m, a| {
+        let n = whole(m, &a[0])?;
+        let exponent = real(m, a.get(1), YCSB_EXPONENT)?;
+        Ok(Got::Int(choose::scrambled(Zipf::new(SCRAMBLED_RANKS, exponent).pick(|| m.random.f64()), n)))
+    };
+    "hotspot" "hotspot(n, share of numbers, share of draws)" "a whole number from 1 to n: one of the first with this share of all draws, evenly among them, otherwise one of the rest" 3..=3 varies |m, a| {
+        let n = whole(m, &a[0])?;
+        let (numbers, draws) = (real(m, a.get(1), 0.0)?, real(m, a.get(2), 0.0)?);
+        Ok(Got::Int(choose::hotspot(n, numbers, draws, m.random)))
+    };
+    "exponential" "exponential(n) or exponential(n, share of numbers, share of draws)" "a whole number from 1 to n, small ones exponentially more often; 0.95 of draws are in the first 6/7 where nothing is said" 1..=3 varies |m, a| {
+        let n = whole(m, &a[0])?;
+        let (numbers, draws) = (real(m, a.get(1), EXPONENTIAL_NUMBERS)?, real(m, a.get(2), EXPONENTIAL_DRAWS)?);
+        Ok(Got::Int(choose::exponential(n, draws, numbers, m.random)))
+    };
+    "weighted" "weighted(value, weight, …)" "one of up to 8 values, each in proportion to the weight behind it" 2..=ANY varies weighted;
+    "hash" "hash(n)" "the whole number that n becomes by FNV-1a, 64 bits without sign, as in the names of YCSB's records" 1..=1 pure |m, a| {
+        Ok(Got::Int(choose::hash(whole(m, &a[0])?)))
+    };
+    "value" "value(key, version, size)" "a text of so many bytes that says of which key and version it is, and shows any change (docs/kv.md)" 3..=3 pure |m, a| {
+        let key = argument(m, &a[0])?;
+        let (version, size) = (whole(m, &a[1])?, whole(m, &a[2])?);
+        let size = usize::try_from(size).unwrap_or(0);
+        let start = m.made.len();
+        m.append(key);
+        let key_end = m.made.len();
+        // the key stands in front of the value, which is made of it in the same buffer
+        let mut made = std::mem::take(&mut m.made);
+        let mut room = KEY_ROOM.take();
+        room.clear();
+        room.extend_from_slice(&made[start..key_end]);
+        made.truncate(start);
+        let is_made = value::write(&room, u64::try_from(version).unwrap_or(0), size, &mut made);
+        KEY_ROOM.set(room);
+        m.made = made;
+        match is_made {
+            true => Ok(Got::Text(Bytes::Made(start, m.made.len()))),
+            false => Err(Absent::Failed("the size does not fit: it takes 11 bytes beside key and version, and 16 MiB at most; or the key is no plain text")),
+        }
+    };
+    "key_of" "key_of(value)" "the key of what value() made; none if it is not whole" 1..=1 pure |m, a| {
+        let text = argument(m, &a[0])?;
+        let told = value::read(m.bytes(&text)).ok_or(NO_VALUE)?;
+        Ok(Got::Text(text.part(0, told.key.len())))
+    };
+    "version_of" "version_of(value)" "its version; none if it is not whole" 1..=1 pure |m, a| {
+        let text = argument(m, &a[0])?;
+        let told = value::read(m.bytes(&text)).ok_or(NO_VALUE)?;
+        Ok(Got::Int(told.version as i64))
+    };
+    "is_value" "is_value(value, key)" "whether it is whole, and of this key" 2..=2 pure |m, a| {
+        let (text, key) = (argument(m, &a[0])?, argument(m, &a[1])?);
+        Ok(Got::Bool(value::read(m.bytes(&text)).is_some_and(|told| told.key == m.bytes(&key))))
     };
     "uuid" "uuid()" "a new random UUID (version 4)" 0..=0 varies |m, _| {
         let bytes = m.random.u128(..).to_le_bytes();
@@ -260,6 +332,31 @@ functions! {
     };
 }
 
+/// An argument as a number, or what it is where there is none.
+fn real<'e>(m: &mut Machine<'e>, node: Option<&'e Node>, default: f64) -> Result<f64, Absent> {
+    node.map_or(Ok(default), |node| operand(m, node).map(Number::as_f64))
+}
+
+fn weighted<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
+    let (pairs, []) = nodes.as_chunks::<2>() else {
+        return Err(Absent::Failed("each value needs a weight behind it"));
+    };
+    let mut weights = [0.0; ANY / 2];
+    for (weight, [_, node]) in weights.iter_mut().zip(pairs) {
+        *weight = real(m, Some(node), 0.0)?.max(0.0);
+    }
+    let mut left = m.random.f64() * weights.iter().sum::<f64>();
+    let mut drawn = &pairs[0][0];
+    for (weight, [value, _]) in weights.iter().zip(pairs).filter(|(weight, _)| **weight > 0.0) {
+        drawn = value;
+        if left < *weight {
+            break;
+        }
+        left -= weight;
+    }
+    m.eval(drawn)
+}
+
 fn number<'e>(number: Number) -> Got<'e> {
     match number {
         Number::Int(value) => Got::Int(value),
@@ -362,11 +459,54 @@ fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
     })
 }
 
-/// Evaluates a call whose arguments are all constants.
+/// Evaluates a call whose arguments are all constants, and makes ready what has constant ones.
 pub(crate) fn fold(function: &'static Function, arguments: Box<[Node]>) -> Node {
+    if let Some(ready) = ready(function.name, &arguments) {
+        return ready;
+    }
     let constant = function.pure && arguments.iter().all(|node| node.as_literal().is_some());
     let call = Node::Call(function, arguments);
     if constant { constant_value(&call).unwrap_or(call) } else { call }
+}
+
+/// A distribution whose shape is constant.
+fn ready(name: &str, arguments: &[Node]) -> Option<Node> {
+    let exponent = arguments.get(1).map_or(Some(YCSB_EXPONENT), constant_number);
+    let table = |n, exponent| Table::new(n, exponent).map(Arc::new);
+    match name {
+        // what a setting decides is decided once
+        "if" => match arguments[0].as_literal()? {
+            Value::Missing | Value::Bool(false) | Value::Int(0) | Value::Text(b"" | b"false" | b"0") => {
+                Some(arguments[2].clone())
+            }
+            Value::Real(0.0) => Some(arguments[2].clone()),
+            _ => Some(arguments[1].clone()),
+        },
+        "zipf" => table(constant_number(&arguments[0])?.max(1.0).floor(), exponent?).map(Node::Zipf),
+        "scrambled_zipf" => {
+            let ranks = table(SCRAMBLED_RANKS, exponent?)?;
+            Some(Node::Scrambled { ranks, n: Box::new(arguments[0].clone()) })
+        }
+        _ => None,
+    }
+}
+
+/// `latest(KEYS)` of so many numbers.
+pub(crate) fn latest(keys: usize, most: u64, exponent: Option<&Node>) -> Result<Node, String> {
+    let exponent = exponent.map_or(Some(YCSB_EXPONENT), constant_number);
+    let exponent = exponent.ok_or("the exponent of latest() is the same every time")?;
+    let ranks = Table::new(most.max(1) as f64, exponent).ok_or("there are too many numbers")?;
+    Ok(Node::Latest { keys, ranks: Arc::new(ranks) })
+}
+
+/// The number that a node is, or its text spells, every time.
+fn constant_number(node: &Node) -> Option<f64> {
+    match node {
+        Node::Int(value) => Some(*value as f64),
+        Node::Real(value) => Some(*value),
+        Node::Text(text) => Number::parse(text).map(Number::as_f64),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

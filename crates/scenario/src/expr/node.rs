@@ -1,6 +1,9 @@
 //! The tree that an expression is.
 
+use std::sync::Arc;
+
 use super::eval::Function;
+use super::zipf::Table;
 use crate::slot::{SlotIndex, Value};
 
 /// One node of an expression.
@@ -29,6 +32,20 @@ pub(crate) enum Node {
         feeder: usize,
         column: usize,
         row: Box<Node>,
+    },
+    /// All numbers of these `keys` up to this one are inserted.
+    Inserted(usize),
+    /// A number of these `keys`, the newest most often.
+    Latest {
+        keys: usize,
+        ranks: Arc<Table>,
+    },
+    /// By Zipf's distribution, whose n and exponent are constant.
+    Zipf(Arc<Table>),
+    /// The same ranks, spread over the numbers up to the inner node's.
+    Scrambled {
+        ranks: Arc<Table>,
+        n: Box<Node>,
     },
     /// True for a share of all evaluations, evenly spread over all sessions by a shared counter.
     Rhythm {
@@ -73,9 +90,10 @@ impl Node {
     pub(crate) fn each_variable(&self, show: &mut dyn FnMut(SlotIndex)) {
         match self {
             Node::Variable(slot) => show(*slot),
-            Node::Not(inner) | Node::Negate(inner) | Node::Cell { row: inner, .. } => {
-                inner.each_variable(show)
-            }
+            Node::Not(inner)
+            | Node::Negate(inner)
+            | Node::Cell { row: inner, .. }
+            | Node::Scrambled { n: inner, .. } => inner.each_variable(show),
             Node::Binary(_, parts) | Node::Item(parts) => {
                 parts.iter().for_each(|part| part.each_variable(show));
             }

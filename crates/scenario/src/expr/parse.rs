@@ -16,6 +16,10 @@ pub(crate) trait Names {
     fn variable(&mut self, name: &str) -> Result<Node, String>;
     /// A shared counter.
     fn counter(&mut self, name: &str) -> Result<usize, String>;
+    /// Keys: their index, and how many numbers there can be.
+    fn keys(&mut self, name: &str) -> Result<(usize, u64), String> {
+        Err(format!("no keys can be used here: {name}"))
+    }
     /// A column of a feeder's next row.
     fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<Node, String>;
     /// An environment variable; none where it is not set and there is a default, which is handed in.
@@ -223,6 +227,7 @@ impl<'t> Parser<'t, '_> {
 
     fn call(&mut self, start: usize, name: &'t str) -> Parsed<Node> {
         match name {
+            "inserted" | "latest" => return self.keys_call(name),
             "count" | "next" => return self.naming_call(start, name),
             "env" => return self.environment(),
             _ => {}
@@ -273,6 +278,11 @@ impl<'t> Parser<'t, '_> {
             self.mistakes.push(self.mistake(start, function.name.len(), reason));
             return false;
         }
+        if function.name == "weighted" && arguments.len() % 2 == 1 {
+            let reason = "each value needs a weight behind it".to_owned();
+            self.mistakes.push(self.mistake(start, function.name.len(), reason));
+            return false;
+        }
         if let ("date" | "epoch_ms", Some(Node::Text(format))) = (function.name, arguments.get(1))
             && let Some(problem) = super::date::format_problem(format)
         {
@@ -292,6 +302,21 @@ impl<'t> Parser<'t, '_> {
         self.expect(")", "a closing parenthesis")?;
         let length = self.at - start;
         Ok(self.resolved(start, length, |names| names.feeder(name, column.map(|(_, column)| column))))
+    }
+
+    /// `inserted(KEYS)`, `latest(KEYS)`, `latest(KEYS, exponent)`.
+    fn keys_call(&mut self, function: &str) -> Parsed<Node> {
+        let (at, name) = self.bare_name()?;
+        let takes_more = function == "latest" && self.symbol(",");
+        let exponent = if takes_more { Some(self.deeper(|parser| parser.level(0))?) } else { None };
+        self.expect(")", "a closing parenthesis")?;
+        Ok(self.resolved(at, name.len(), |names| {
+            let (keys, most) = names.keys(name)?;
+            match function {
+                "inserted" => Ok(Node::Inserted(keys)),
+                _ => function::latest(keys, most, exponent.as_ref()),
+            }
+        }))
     }
 
     /// `env(NAME)`, `env("NAME", default)`: read now, once for the whole run.

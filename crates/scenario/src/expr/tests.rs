@@ -28,7 +28,32 @@ impl parse::Names for TestNames {
     }
 }
 
-fn parsed(text: &str) -> Expr {
+/// The same with keys of so many numbers.
+pub(super) struct Keyed(pub(super) u64);
+
+impl parse::Names for Keyed {
+    fn environment(&mut self, name: &str, default: Option<&Node>) -> Result<Option<String>, String> {
+        TestNames.environment(name, default)
+    }
+
+    fn variable(&mut self, name: &str) -> Result<Node, String> {
+        TestNames.variable(name)
+    }
+
+    fn counter(&mut self, name: &str) -> Result<usize, String> {
+        TestNames.counter(name)
+    }
+
+    fn keys(&mut self, _: &str) -> Result<(usize, u64), String> {
+        Ok((0, self.0))
+    }
+
+    fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<Node, String> {
+        TestNames.feeder(name, column)
+    }
+}
+
+pub(super) fn parsed(text: &str) -> Expr {
     Expr::written(parse::parse(text, &mut TestNames).unwrap_or_else(|e| panic!("{text}: {e:?}")), text)
 }
 

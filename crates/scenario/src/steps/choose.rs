@@ -50,7 +50,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         if weight > 0 {
             bounds.push((u32::try_from(total).unwrap_or(u32::MAX), session.here()));
         }
-        session.inner(way, "steps", weight > 0);
+        session.inner_as_decided(way, "steps", weight > 0, way.get("weight").unwrap_or(way));
         ends.push(session.ops.len());
         session.ops.push(Op::Jump(0));
     }

@@ -1,6 +1,7 @@
 //! Commands of Redis, and what cannot stand beside them.
 
 use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
@@ -47,6 +48,9 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[
             LABEL,
             LEDGER,
+            INSERT,
+            WRITE,
+            READ,
             TIMEOUT,
             EXTRACT,
             key(

@@ -1,6 +1,7 @@
 //! Requests of HTTP.
 
 use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::Session;
@@ -43,6 +44,9 @@ pub(super) static KIND: StepKind = StepKind {
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
             key("body", Scalar(Template), "The body as it is."),
             LEDGER,
+            INSERT,
+            WRITE,
+            READ,
             TIMEOUT,
             EXTRACT,
             key(

@@ -40,12 +40,12 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let condition = session.expression(step.value).unwrap_or_else(|| Expr::int(1));
     let always = condition.as_constant().map(is_true);
     let over = session.unless(condition);
-    session.inner(step.node, "steps", always != Some(false));
+    session.inner_as_decided(step.node, "steps", always != Some(false), step.value);
     if step.get("else").is_some() {
         let end = session.ops.len();
         session.ops.push(Op::Jump(0));
         session.land(over);
-        session.inner(step.node, "else", always != Some(true));
+        session.inner_as_decided(step.node, "else", always != Some(true), step.value);
         session.land(end);
     } else {
         session.land(over);

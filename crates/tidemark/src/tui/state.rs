@@ -83,6 +83,9 @@ impl State {
                 self.phase = "loading data".into();
                 self.event(now, "loading data".into());
             }
+            Progress::Loading { done, of } => {
+                self.level = format!("{} of {}", units::count(done), units::count(of));
+            }
             Progress::Phase { name, level, duration } => {
                 self.begun.get_or_insert(now);
                 self.event(now, format!("{name}: {level} for {}", length(duration)));

@@ -1,0 +1,62 @@
+//! What requests do with numbers of the scenario's `keys`: a number or version is taken before one is sent, and settled when it
+//! has ended.
+
+use std::sync::Arc;
+
+use tidemark_record::Outcome;
+use tidemark_scenario::keys::WriteEnd;
+use tidemark_scenario::plan::{KeyStep, KeyUse};
+use tidemark_scenario::{Shared, Unmet, Value};
+
+use crate::session::Session;
+
+/// Makes ready what a request needs of its number. Where it is sent again, because nothing of it was taken before, a write stays
+/// what it was.
+pub(crate) fn begin(step: &KeyStep, shared: &Shared, session: &mut Session) -> Result<(), Unmet> {
+    let lacks = |reason| Unmet::Expression { text: Arc::from("number"), reason };
+    let Some(keys) = shared.keys(step.keys) else { return Ok(()) };
+    let begun = match step.does {
+        _ if session.write.is_some() => return Ok(()),
+        KeyUse::Insert => {
+            keys.insert(step.keys).ok_or_else(|| lacks("all numbers of these keys are inserted"))
+        }
+        KeyUse::Write => {
+            let number = number(step, session)?;
+            keys.write(step.keys, number).ok_or_else(|| lacks("these keys have no such number"))
+        }
+        KeyUse::Read => {
+            let least = keys.least(number(step, session)?);
+            session.slots[usize::from(step.version)].set_int(least as i64);
+            return Ok(());
+        }
+    };
+    let write = begun?;
+    session.slots[usize::from(step.number)].set_int(write.number as i64);
+    session.slots[usize::from(step.version)].set_int(write.version as i64);
+    session.write = Some(write);
+    Ok(())
+}
+
+fn number(step: &KeyStep, session: &Session) -> Result<u64, Unmet> {
+    match session.slots.get(usize::from(step.number)).map_or(Value::Missing, |slot| slot.value()) {
+        Value::Int(number) => Ok(u64::try_from(number).unwrap_or(0)),
+        Value::Text(text) => {
+            Ok(std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0))
+        }
+        Value::Missing => Err(Unmet::Variable(step.number)),
+        _ => Ok(0),
+    }
+}
+
+/// A request has ended.
+pub(crate) fn end(shared: &Shared, session: &mut Session, outcome: Outcome) {
+    let Some(write) = session.write.take() else { return };
+    let end = match outcome {
+        Outcome::Ok => WriteEnd::Acknowledged,
+        Outcome::Connect | Outcome::Variable => WriteEnd::Unsent,
+        _ => WriteEnd::Open,
+    };
+    if let Some(keys) = shared.keys(write.keys) {
+        keys.end(write, end);
+    }
+}

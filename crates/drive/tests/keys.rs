@@ -1,0 +1,118 @@
+//! Numbers of records: inserted one after the other, read only where they are, and a store that lies is found out.
+
+mod support;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use support::records::{self, Written, newest};
+use support::{Sum, options};
+use tidemark_drive::{Protocol, Redis, start};
+use tidemark_record::Outcome;
+use tidemark_scenario::{Plan, Shared, load_text};
+
+fn plan(steps: &str) -> Plan {
+    let text = format!(
+        "system: {{url: redis://127.0.0.1}}\nkeys: {{records: 100000}}\nsessions:\n  a:\n    steps:\n{steps}\
+         load: {{users: 8, hold: 500ms}}\nlimits: {{connections: 2, pipeline: 4}}\n"
+    );
+    load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn drive(
+    plan: &Plan,
+    told: impl Fn(&str, &Written) -> Option<String> + Send + Sync + 'static,
+) -> (Sum, Shared) {
+    let mut options = options(records::server(|| {}, told), 2);
+    options.target.protocol = Protocol::Redis(Redis::default());
+    let shared = std::sync::Arc::new(Shared::of(plan));
+    let sum = support::finish(start(plan.clone().into(), shared.clone(), options).unwrap());
+    (sum, std::sync::Arc::into_inner(shared).expect("the threads have ended"))
+}
+
+const INSERT: &str =
+    "      - redis: [SET, \"user${number}\", \"${value(number, version, 60)}\"]\n        insert: records\n";
+const WRITE: &str =
+    "      - redis: [SET, \"user${number}\", \"${value(number, version, 60)}\"]\n        write: records\n";
+const READ: &str = "      - redis: [GET, \"user${number}\"]\n        read: records\n";
+
+#[test]
+fn numbers_are_inserted_one_after_the_other_and_the_latest_are_there() {
+    let steps = format!(
+        "{INSERT}      - set: {{number: \"${{latest(records)}}\"}}\n{READ}{WRITE}      - set: {{number: \
+         \"${{random(1, inserted(records))}}\"}}\n{READ}{WRITE}{READ}"
+    );
+    let (sum, shared) = drive(&plan(&steps), newest);
+    assert_eq!(sum.outcome(Outcome::Ok), sum.offered(), "{:?}", sum.examples());
+    assert!(sum.offered() > 100, "{}", sum.offered());
+    let inserted = shared.keys(0).unwrap().inserted();
+    assert!(inserted > 10, "{inserted}");
+    assert!((1..=inserted).any(|number| shared.keys(0).unwrap().least(number) > 1));
+}
+
+/// Reads what a user has just written; a lie comes instead of the truth, once a version was written that it is about.
+fn lies(lie: impl Fn(&str, &[String]) -> Option<String> + Send + Sync + 'static) -> Vec<String> {
+    let steps = format!("{INSERT}{WRITE}{WRITE}{READ}");
+    let (sum, _) = drive(&plan(&steps), move |key, written| lie(key, &written[key]));
+    assert!(sum.outcome(Outcome::Check) > 10, "{:?}", sum.examples());
+    let reads = sum.outcome(Outcome::Check) * 4;
+    assert!(reads + 32 >= sum.offered(), "each read is one: {} of {}", reads / 4, sum.offered());
+    sum.examples().iter().map(|example| example.detail.clone()).collect()
+}
+
+#[test]
+fn a_store_that_lies_is_found_out() {
+    let said = |lie: fn(&str, &[String]) -> Option<String>, words: &[&str]| {
+        let found = lies(lie);
+        let all = |text: &String| words.iter().all(|word| text.contains(word));
+        assert!(!found.is_empty() && found.iter().all(all), "{words:?}: {found:?}");
+    };
+    said(
+        |_, written| written.get(1).cloned(),
+        &["stale: version 2, but version 3 or a later one was acknowledged"],
+    );
+    said(|_, _| None, &["gone: nothing is there, but version 3 or a later one was acknowledged"]);
+    said(
+        |_, written| Some(written[2][..59].to_owned()),
+        &["wrong: what is said to be version 3", "torn, cut off or changed"],
+    );
+    said(
+        |_, written| Some(format!("{}{}", &written[1][..30], &written[2][30..])),
+        &["wrong: what is said to be version 2"],
+    );
+    said(|_, _| Some("something else".to_owned()), &["wrong: no value of this run's making"]);
+    let mut other = Vec::new();
+    assert!(tidemark_scenario::value::write(b"0", 7, 60, &mut other));
+    let other = String::from_utf8(other).unwrap();
+    let found = lies(move |_, _| Some(other.clone()));
+    assert!(found.iter().all(|text| text.contains("wrong: it is the value of 0")), "{found:?}");
+}
+
+#[test]
+fn an_insert_that_failed_is_done_again() {
+    // the store takes no first write of every other number
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(HashSet::new()));
+    let refused = std::sync::Arc::new(AtomicUsize::new(0));
+    let (known, count) = (seen, refused.clone());
+    let server = support::Server::start(move |request, stream| {
+        let number: u64 = request.target().trim_start_matches("/k/").parse().unwrap();
+        let is_first = known.lock().unwrap().insert(number);
+        match is_first && number % 2 == 0 {
+            true => {
+                count.fetch_add(1, Ordering::SeqCst);
+                support::answer(stream, "503 Service Unavailable", "", "")
+            }
+            false => support::answer(stream, "200 OK", "", ""),
+        }
+    });
+    let text = "keys: {records: 100000}\nsessions:\n  a:\n    steps:\n      - POST: /k/${number}\n        insert: \
+                records\n        body: \"${value(number, version, 60)}\"\nload: {users: 8, hold: 500ms}\n";
+    let plan = load_text("t.yaml", text, Path::new("."), &[]).unwrap();
+    let shared = std::sync::Arc::new(Shared::of(&plan));
+    let sum = support::finish(start(plan.into(), shared.clone(), options(server.address, 2)).unwrap());
+    assert_eq!(sum.outcome(Outcome::Status), refused.load(Ordering::SeqCst) as u64);
+    let inserted = shared.keys(0).unwrap().inserted();
+    let good = sum.outcome(Outcome::Ok);
+    assert!(inserted <= good && inserted + 8 >= good && inserted > 20, "{inserted} of {good}");
+}

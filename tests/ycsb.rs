@@ -1,0 +1,161 @@
+//! YCSB's workloads on a Redis that the run starts, and what becomes of answers that are wrong: needs `redis-server` on the path.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Output;
+
+use common::tidemark;
+use serde_json::Value;
+
+fn run(folder: &Path, arguments: &[&str]) -> (Output, Value) {
+    let output = tidemark()
+        .current_dir(folder)
+        .arg("run")
+        .args(arguments)
+        .args(["--out", "run", "--json"])
+        .output()
+        .expect("tidemark runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let result = serde_json::from_slice(&output.stdout);
+    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
+    std::fs::remove_dir_all(folder.join("run")).expect("a run directory");
+    (output, result)
+}
+
+/// How many requests each label had.
+fn counts(result: &Value) -> BTreeMap<String, f64> {
+    let steps = result["steps"].as_array().expect("steps");
+    let count = |step: &Value| {
+        (step["label"].as_str().unwrap_or_default().to_owned(), step["requests"].as_f64().unwrap_or(0.0))
+    };
+    steps.iter().map(count).collect()
+}
+
+/// Each mix is as published, within six standard deviations; nothing fails, and every read finds what was acknowledged.
+#[test]
+fn each_workload_has_its_mix_and_fails_nowhere() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mixes: [(&str, &[(&str, f64)]); 6] = [
+        ("a", &[("READ", 0.5), ("UPDATE", 0.5)]),
+        ("b", &[("READ", 0.95), ("UPDATE", 0.05)]),
+        ("c", &[("READ", 1.0)]),
+        ("d", &[("READ", 0.95), ("INSERT", 0.05)]),
+        ("e", &[("SCAN", 0.95), ("INSERT", 0.05)]),
+        // each of the others reads first
+        ("f", &[("READ", 2.0 / 3.0), ("READ-MODIFY-WRITE", 1.0 / 3.0)]),
+    ];
+    for (workload, mix) in mixes {
+        let workload_is = format!("workload={workload}");
+        let settings = ["--set", &workload_is, "--set", "records=3000", "--set", "users=8", "--for", "2s"];
+        let (output, result) = run(folder.path(), &[&["ycsb"], &settings[..]].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(result["verdict"]["status"], "pass", "{workload}: {result:#}{told}");
+        let mut counts = counts(&result);
+        let (read, indexed) = (counts.remove("SCAN read"), counts.remove("INSERT index"));
+        let all: f64 = counts.values().sum();
+        assert!(all > 200.0, "{workload}: {counts:?}");
+        assert_eq!(counts.len(), mix.len(), "{workload}: {counts:?}");
+        for (label, share) in mix {
+            // the two parts of a pair are not drawn by themselves, which makes for a little more
+            let deviation = (all * share * (1.0 - share)).sqrt();
+            let off = (counts[*label] - all * share).abs();
+            assert!(off <= 6.0 * deviation + 16.0, "{workload}: {label} of {counts:?}");
+        }
+        if workload == "e" {
+            // 1 to 100, of 3,000 records that have so many behind them but for the last
+            let length = read.unwrap_or(0.0) / counts["SCAN"];
+            assert!((40.0..60.0).contains(&length), "{length}");
+            assert!(indexed.is_some());
+        }
+    }
+}
+
+/// Every distribution can be asked of every workload.
+#[test]
+fn another_distribution_and_connections_that_are_shared() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for distribution in ["uniform", "zipfian", "latest", "hotspot", "exponential"] {
+        let is = format!("distribution={distribution}");
+        let settings = ["--set", &is, "--set", "records=1000", "--set", "pipeline=8", "--for", "1s"];
+        let (_, result) = run(folder.path(), &[&["ycsb"], &settings[..]].concat());
+        assert_eq!(result["verdict"]["status"], "pass", "{distribution}: {result:#}");
+    }
+}
+
+const KEYS: &str = "
+stores: {redis: {durability: memory}}
+system: {store: redis}
+keys: {records: 2000}
+load: {users: 4, hold: 2s}
+objectives: [errors = 0]
+";
+
+fn told_of(folder: &Path, text: &str) -> (Option<i32>, String, Value) {
+    std::fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
+    let output = tidemark()
+        .current_dir(folder)
+        .args(["run", "s.yaml", "--out", "run"])
+        .output()
+        .expect("tidemark runs");
+    let told =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let manifest = std::fs::read_to_string(folder.join("run/run.json")).unwrap_or_default();
+    let _ = std::fs::remove_dir_all(folder.join("run"));
+    (output.status.code(), told, serde_json::from_str(&manifest).unwrap_or_default())
+}
+
+/// Beside those who write and read there is one who changes records behind their backs.
+#[test]
+fn a_record_that_somebody_else_changes_is_told() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let one = r#"
+      - set: {number: "${random(1, inserted(records))}"}
+      - redis: [GET, "user${number}"]
+        label: READ
+        read: records
+"#;
+    for (change, words) in [
+        ("value(number, 1, 64)", "stale: version 1, but version 2 or a later one was acknowledged"),
+        ("value(number + 1, 2, 64)", "wrong: it is the value of"),
+        ("slice(value(number, 2, 64), 0, 60)", "torn, cut off or changed"),
+        ("'mine'", "wrong: no value of this run's making"),
+    ] {
+        let text = format!(
+            r#"
+prepare:
+  users: 4
+  times: 300
+  steps:
+    - redis: [SET, "user${{number}}", "${{value(number, version, 64)}}"]
+      insert: records
+    - redis: [SET, "user${{number}}", "${{value(number, version, 64)}}"]
+      write: records
+sessions:
+  honest:
+    weight: 9
+    steps:{one}
+  other:
+    steps:
+      - set: {{number: "${{random(1, inserted(records))}}"}}
+      - redis: [SET, "user${{number}}", "${{{change}}}"]
+{KEYS}"#
+        );
+        let (status, told, manifest) = told_of(folder.path(), &text);
+        assert_eq!(status, Some(1), "{told}");
+        assert!(manifest.to_string().contains(words), "{words}: {told}{manifest:#}");
+    }
+}
+
+#[test]
+fn a_load_that_fails_ends_the_run_and_says_how_far_it_came() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = format!(
+        "{KEYS}sessions: {{a: {{steps: [{{redis: [PING]}}]}}}}\nprepare:\n  users: 4\n  times: 3000\n  steps:\n    \
+         - redis: [SET, \"user${{number}}\", \"${{value(number, version, 64)}}\"]\n      insert: records\n"
+    );
+    let (status, told, _) = told_of(folder.path(), &text);
+    assert_eq!(status, Some(3), "{told}");
+    assert!(told.contains("all numbers of these keys are inserted, after 2000 of 3000"), "{told}");
+}
