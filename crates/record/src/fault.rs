@@ -158,12 +158,7 @@ fn bad(second: &Second) -> f64 {
 }
 
 /// What the load felt of something that began at one moment and was put right at another.
-pub(crate) fn dip(
-    begin_us: u64,
-    right_us: Option<u64>,
-    before: Before,
-    seconds: &[Second],
-) -> Option<Dip> {
+pub(crate) fn dip(begin_us: u64, right_us: Option<u64>, before: Before, seconds: &[Second]) -> Option<Dip> {
     let before_per_s = before.achieved_per_s;
     let first = seconds.iter().position(|second| second.start_us + SECOND_US > begin_us)?;
     let after = &seconds[first..];

@@ -65,8 +65,7 @@ impl FiguresWriter {
 pub(crate) fn read(path: &Path) -> Result<Vec<FigureSeries>, RecordError> {
     let table = Table::read(path, &STORES_FIELDS)?;
     let (mut stores, mut figures) = (Vec::new(), Vec::new());
-    let (of_store, of_figure) =
-        (table.codes("store", &mut stores)?, table.codes("figure", &mut figures)?);
+    let (of_store, of_figure) = (table.codes("store", &mut stores)?, table.codes("figure", &mut figures)?);
     let (at_us, values) = (table.ints("at_us")?, table.floats("value")?);
     if values.iter().any(|value| !value.is_finite()) {
         return Err(damaged(path, "a figure is no number"));

@@ -101,7 +101,8 @@ pub(crate) fn find(all: &mut [Maintenance], faults: &[Fault], seconds: &[Second]
         let faults = broken().filter_map(|fault| fault.begin_us).filter(|us| *us > begin_us);
         let next_us = later.chain(faults).min().unwrap_or(u64::MAX);
         let own = &seconds[..seconds.partition_point(|second| second.start_us + SECOND_US <= next_us)];
-        let had: Vec<(u64, u64)> = earlier.iter().copied().filter(|(from_us, _)| *from_us < begin_us).collect();
+        let had: Vec<(u64, u64)> =
+            earlier.iter().copied().filter(|(from_us, _)| *from_us < begin_us).collect();
         before = Before::of(begin_us, seconds, &had).or(before);
         p99_before = p99_of_before(begin_us, kept, &had).or(p99_before);
         let one = &mut all[index];
@@ -223,23 +224,22 @@ mod tests {
     #[test]
     fn one_that_rises_late_or_never_ends_or_is_not_reached_says_so() {
         // raised only towards the end of a long one
-        let load =
-            [QUIET, QUIET, QUIET, QUIET, QUIET, QUIET, (90, 900), QUIET, QUIET, QUIET];
+        let load = [QUIET, QUIET, QUIET, QUIET, QUIET, QUIET, (90, 900), QUIET, QUIET, QUIET];
         let bump = found(&load, vec![work(12.0, Some(16.5))], &[])[0].latency.unwrap();
         assert_eq!((bump.highest_p99_us, bump.length_s), (Some(900), Some(5.0)));
         let bump = found(&[QUIET, QUIET, (90, 900), (90, 900), QUIET], vec![work(12.0, None)], &[])[0]
             .latency
             .unwrap();
         assert_eq!((bump.highest_p99_us, bump.length_s, bump.seen_s), (Some(900), None, 3.0));
-        let all =
-            found(&[QUIET, QUIET, (50, 0), QUIET, QUIET, QUIET], vec![work(12.0, Some(12.5))], &[]);
+        let all = found(&[QUIET, QUIET, (50, 0), QUIET, QUIET, QUIET], vec![work(12.0, Some(12.5))], &[]);
         let bump = all[0].latency.unwrap();
         assert_eq!((bump.highest_p99_us, bump.ratio, bump.length_s), (None, None, Some(1.0)));
     }
 
     #[test]
     fn shards_that_rewrite_together_share_what_is_felt_and_the_next_has_its_own() {
-        let load = [QUIET, QUIET, QUIET, (50, 900), (50, 900), QUIET, QUIET, QUIET, (70, 500), QUIET, QUIET, QUIET];
+        let load =
+            [QUIET, QUIET, QUIET, (50, 900), (50, 900), QUIET, QUIET, QUIET, (70, 500), QUIET, QUIET, QUIET];
         let all = vec![work(18.2, Some(18.4)), work(13.2, Some(15.0)), work(13.1, Some(14.0))];
         let all = found(&load, all, &[]);
         assert_eq!(all[0].dip.unwrap().lowest_per_s, 50.0);

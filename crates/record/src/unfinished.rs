@@ -71,8 +71,15 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         phase.end_us = phase.end_us.min(end_us);
     }
     writer.finish(&manifest)?;
-    let names =
-        [files::SERIES, files::LOAD, files::MONITOR, files::STORES, files::LATENCY, files::EVENTS, files::MANIFEST];
+    let names = [
+        files::SERIES,
+        files::LOAD,
+        files::MONITOR,
+        files::STORES,
+        files::LATENCY,
+        files::EVENTS,
+        files::MANIFEST,
+    ];
     for name in names {
         let (from, to) = (rebuilt.join(name), dir.join(name));
         if name == files::STORES && !from.exists() {

@@ -32,7 +32,8 @@ pub fn carry_out(places: &[Place], word: &str, over: &Over, tell: &(dyn Fn(Insta
     match failed {
         Some((name, error)) => tell(Instant::now(), News::Failed(format!("{name}: {error}"))),
         None if asked.iter().all(|(_, asked)| matches!(asked, Ok(true))) => {
-            let done = if word == "snapshot" { "has its snapshot" } else { "has rewritten its append-only file" };
+            let done =
+                if word == "snapshot" { "has its snapshot" } else { "has rewritten its append-only file" };
             tell(Instant::now(), News::Healed(done));
         }
         // all was over before
@@ -53,7 +54,8 @@ fn until_done(
     let mut before = counted(&place.product.ask(wire, Of::Kinds)?);
     let mut at = Instant::now();
     while let Err(error) = crate::figures::command(wire, kind.command) {
-        let busy = error.kind() == io::ErrorKind::Other && BUSY.iter().any(|of| error.to_string().contains(of));
+        let busy =
+            error.kind() == io::ErrorKind::Other && BUSY.iter().any(|of| error.to_string().contains(of));
         if !busy {
             return Err(error);
         }

@@ -36,7 +36,9 @@ fn info(text: &str) -> Said {
 
 #[test]
 fn what_info_says_is_read_and_what_is_no_answer_is_told() {
-    let said = info("# Server\r\nrun_id:abc\r\n\r\n# Replication\r\nrole:master\r\nused_memory:1024\r\nslave0:ip=1,port=2\r\n");
+    let said = info(
+        "# Server\r\nrun_id:abc\r\n\r\n# Replication\r\nrole:master\r\nused_memory:1024\r\nslave0:ip=1,port=2\r\n",
+    );
     assert_eq!((said.text("role"), said.count("used_memory")), (Some("master"), Some(1_024)));
     assert_eq!((said.number("role"), said.number("nothing")), (None, None));
     let verbatim = asked(&redis::Redis, b"=15\r\ntxt:role:master\r\n");
@@ -55,7 +57,8 @@ fn what_info_says_is_read_and_what_is_no_answer_is_told() {
 
 #[test]
 fn what_memcached_says_is_read() {
-    let said = asked(&memcached::Memcached, b"STAT pid 7\r\nSTAT get_hits 12\r\nSTAT bytes 5\r\nEND\r\n").unwrap();
+    let said =
+        asked(&memcached::Memcached, b"STAT pid 7\r\nSTAT get_hits 12\r\nSTAT bytes 5\r\nEND\r\n").unwrap();
     assert_eq!((said.count("get_hits"), said.text("pid")), (Some(12), Some("7")));
     let error = asked(&memcached::Memcached, b"ERROR\r\n").unwrap_err().to_string();
     assert_eq!(error, "it answers \"ERROR\"");
@@ -139,7 +142,11 @@ fn each_server_of_a_url_is_a_place_by_its_scheme() {
     let place = server("cache.2", "redis://:secret@127.0.0.1:1", "127.0.0.11:7002").unwrap();
     assert!(!format!("{place:?}").contains("secret"));
     assert!(server("pg", "postgres://p@127.0.0.1:1/x", "127.0.0.1:1").is_none());
-    assert!(place::is_of("cache.2", "cache") && place::is_of("cache", "cache") && !place::is_of("caches", "cache"));
+    assert!(
+        place::is_of("cache.2", "cache")
+            && place::is_of("cache", "cache")
+            && !place::is_of("caches", "cache")
+    );
 }
 
 /// A figure has one name, and the faults' words are among the kinds.

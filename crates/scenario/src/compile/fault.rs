@@ -82,7 +82,8 @@ fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
     };
     if kind.is_maintenance() {
         for (key, _) in ["for", "restart after"].iter().filter_map(|key| node.entry(key)) {
-            let message = format!("a \"{}\" lasts as long as the store takes for it; leave this out", kind.word());
+            let message =
+                format!("a \"{}\" lasts as long as the store takes for it; leave this out", kind.word());
             reader.sink.error(key, message);
         }
         let at = node.get("at").and_then(|at| reader.duration(at))?;
@@ -108,7 +109,9 @@ fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
 /// The store that is meant where it is itself what is driven.
 fn meant(fault: &Fault, system: &System) -> String {
     let driven = match &system.origin {
-        SystemOrigin::Url(url) if fault.kind.is_maintenance() && fault.target == SYSTEM => store_facts(url).next(),
+        SystemOrigin::Url(url) if fault.kind.is_maintenance() && fault.target == SYSTEM => {
+            store_facts(url).next()
+        }
         _ => None,
     };
     driven.map_or_else(|| fault.target.clone(), |fact| fact.store.to_owned())
@@ -144,9 +147,11 @@ fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String],
     let (target, fills) = (fault.target.as_str(), fault.kind.disk_bytes().is_some());
     let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
     if target == SYSTEM && fault.kind.is_maintenance() {
-        let speaks_redis = |url: &str| url.split_once("://").is_some_and(|(scheme, _)| scheme.starts_with("redis"));
+        let speaks_redis =
+            |url: &str| url.split_once("://").is_some_and(|(scheme, _)| scheme.starts_with("redis"));
         if !matches!(&system.origin, SystemOrigin::Url(url) if speaks_redis(url)) {
-            let message = format!("a {} is that of a store; the system is none at a redis:// URL", fault.kind.word());
+            let message =
+                format!("a {} is that of a store; the system is none at a redis:// URL", fault.kind.word());
             reader.sink.error(node, message);
         }
     } else if target == SYSTEM && !is_ours {
