@@ -144,10 +144,13 @@ fn bump(begin_us: u64, end_us: u64, before_p99_us: u64, seconds: &[Second]) -> O
     let highest = within.iter().filter_map(|second| second.p99_us).max().filter(|_| is_reached);
     // raised again later, while it was still at it
     let last_raised = within.iter().rposition(is_raised);
-    let length_s = back.map(|_| match last_raised {
-        None => 0.0,
-        Some(last) => (after[last].start_us + SECOND_US).saturating_sub(begin_us) as f64 / 1e6,
-    });
+    let length_s = match (last_raised, back) {
+        (None, _) => Some(0.0),
+        (Some(last), Some(_)) => {
+            Some((after[last].start_us + SECOND_US).saturating_sub(begin_us) as f64 / 1e6)
+        }
+        (Some(_), None) => None,
+    };
     Some(Bump {
         before_p99_us,
         highest_p99_us: highest,

@@ -96,8 +96,8 @@ mod tests {
             latency: Some(bump),
             ..Maintenance::default()
         };
-        let wanted = "rewrite of cache at 12.3s for 1.8s (fork 9ms): 14% fewer for 2s; p99 2.1ms before, 38ms at most, \
-                      raised for 3s";
+        let wanted = "rewrite of cache at 12.3s for 1.8s (fork 9.00ms): 14.0% fewer for 2s; p99 2.10ms before, 38.0ms \
+                      at most, raised for 3s";
         assert_eq!(line(&one), wanted);
         let never = Maintenance {
             end_us: None,
@@ -109,7 +109,7 @@ mod tests {
             ..one.clone()
         };
         let wanted = "rewrite of cache at 12.3s, not over when the load was (not asked for by the scenario): failed: the \
-                      store went away; 14% fewer, not back within 9s; p99 2.1ms before, not reached, not back within 9s";
+                      store went away; 14.0% fewer, not back within 9s; p99 2.10ms before, not reached, not back within 9s";
         assert_eq!(line(&never), wanted);
         let unfelt = Maintenance {
             dip: Some(Dip { depth: 0.0, ..dip }),
@@ -120,7 +120,7 @@ mod tests {
         };
         assert_eq!(
             line(&unfelt),
-            "rewrite of cache at 12.3s for 1.8s (fork 9ms, 200 MiB became 50.0 MiB): no fewer requests"
+            "rewrite of cache at 12.3s for 1.8s (fork 9.00ms, 200 MiB became 50.0 MiB): no fewer requests"
         );
     }
 }
