@@ -1,6 +1,8 @@
 //! Commands to a Redis that runs: needs `redis-server` on the path.
 
 mod common;
+#[path = "redis/figures.rs"]
+mod figures;
 
 use std::fs;
 use std::io::{Read, Write};

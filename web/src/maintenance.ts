@@ -37,7 +37,7 @@ export function maintenanceCells(it: Maintenance): { at: string; took: string; f
     length: dip === null || !felt ? '' : dip.length_s === null ? `not back within ${round(dip.seen_s)}` : `${rate(dip.lowest_per_s)} of ${rate(dip.before_per_s)}, for ${round(dip.length_s)}`,
     before: latency === null ? NOTHING : duration(latency.before_p99_us),
     highest: latency === null ? NOTHING : latency.highest_p99_us === null ? 'not reached' : duration(latency.highest_p99_us),
-    times: latency?.ratio == null ? '' : `${latency.ratio >= 10 ? Math.round(latency.ratio) : latency.ratio.toFixed(1)} times as long`,
+    times: latency?.ratio == null || latency.ratio < 1.1 ? '' : `${latency.ratio >= 10 ? Math.round(latency.ratio) : latency.ratio.toFixed(1)} times as long`,
     raised: latency === null ? NOTHING : latency.length_s === null ? `not back within ${round(latency.seen_s)}` : latency.length_s === 0 ? 'not raised' : round(latency.length_s),
   };
 }
