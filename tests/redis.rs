@@ -3,6 +3,8 @@
 #[path = "redis/cluster.rs"]
 mod cluster;
 mod common;
+#[path = "redis/figures.rs"]
+mod figures;
 
 use std::fs;
 use std::io::{Read, Write};

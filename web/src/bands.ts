@@ -27,8 +27,10 @@ export function drawBands(bands: readonly Band[], plot: uPlot): void {
   const { ctx } = plot;
   const { top, height } = plot.bbox;
   ctx.save();
-  ctx.fillStyle = colour('fault-soft');
-  for (const { from, to } of shown(bands, plot)) ctx.fillRect(from, top, to - from, height);
+  for (const { band, from, to } of shown(bands, plot)) {
+    ctx.fillStyle = colour(`${band.tone}-soft`);
+    ctx.fillRect(from, top, to - from, height);
+  }
   ctx.restore();
 }
 
@@ -44,13 +46,16 @@ export function drawBandNames(bands: readonly Band[], plot: uPlot): void {
   ctx.font = FONT.replace('12px', `600 ${11 * ratio}px`);
   ctx.textAlign = 'left';
   ctx.textBaseline = 'bottom';
-  ctx.fillStyle = colour('fault');
   for (const { band, from, to } of all) {
+    ctx.fillStyle = colour(band.tone);
     ctx.fillRect(from, top - 3 * ratio, to - from, 3 * ratio);
     ctx.fillRect(from, top, ratio, height);
     if (band.healed) ctx.fillRect(to - ratio, top, ratio, height);
   }
   const named = places(all, left, left + width, 8 * ratio, (text) => ctx.measureText(text).width);
-  for (const { x, text } of named) ctx.fillText(text, x, top - 4 * ratio);
+  for (const { band, x, text } of named) {
+    ctx.fillStyle = colour(all[band]?.band.tone ?? 'fault');
+    ctx.fillText(text, x, top - 4 * ratio);
+  }
   ctx.restore();
 }

@@ -44,7 +44,7 @@ export function loadCharts(run: RunPage, line: Timeline): Child {
   const renew = () => exchange(place, latency);
   place.append(latency());
   return [
-    el('p', { class: 'note' }, el('span', { class: 'with-mouse' }, 'Drag to look at a part of the time, double-click for all of it; all charts over time follow. '), el('span', { class: 'with-finger' }, 'Move a finger along a chart to read its values. '), `Hatched: not counted.${line.bands.length > 0 ? ' Red, with a letter: a fault, from its begin until it was put right.' : ''}`),
+    el('p', { class: 'note' }, el('span', { class: 'with-mouse' }, 'Drag to look at a part of the time, double-click for all of it; all charts over time follow. '), el('span', { class: 'with-finger' }, 'Move a finger along a chart to read its values. '), `Hatched: not counted.${line.bands.some((it) => it.tone === 'fault') ? ' Red, with a letter: a fault, from its begin until it was put right.' : ''}${line.bands.some((it) => it.tone === 'work') ? ' Violet: a store rewrites its append-only file or takes a snapshot.' : ''}`),
     timeChart(line, { title: 'Throughput', note: 'requests per second', lines, format: rate, tick: tick.rate, height: 240, phaseNames: true }),
     place,
     pairs([

@@ -6,7 +6,7 @@ import type { Dip, Fault } from './run';
 import { table } from './table';
 
 /** A smaller share missing is no dip. */
-const NO_DIP = 0.0005;
+export const NO_DIP = 0.0005;
 
 /** The part of the time axis in which something was broken. */
 export interface Band {
@@ -19,7 +19,12 @@ export interface Band {
   healed: boolean;
   /** What stands above it, from the longest that may fit to the shortest. */
   names: string[];
+  /** Something broken; or something that a store does at times beside its work. */
+  tone: 'fault' | 'work';
 }
+
+/** Whether a fault of this kind breaks nothing, but asks a store for what it does by itself at other times. */
+export const isMaintenance = (kind: string): boolean => kind === 'rewrite' || kind === 'snapshot';
 
 /** A to Z, then AA. */
 export function letter(index: number): string {
@@ -40,7 +45,7 @@ export function bands(faults: readonly Fault[], end_s: number): Band[] {
     const name = letter(index);
     const short = [it.kind, it.target].filter(Boolean).join(' ');
     const names = [`${name} ${it.fault}`, `${name} ${short}`, name].filter((text, at, list) => text.trim() !== name || at === list.length - 1);
-    return [{ letter: name, fault: it.fault, from_s, to_s, healed, names }];
+    return [{ letter: name, fault: it.fault, from_s, to_s, healed, names, tone: isMaintenance(it.kind) ? 'work' : 'fault' }];
   });
   return all.sort((a, b) => a.from_s - b.from_s);
 }
@@ -51,7 +56,7 @@ export const bandsIn = (all: readonly Band[], from_s: number, to_s: number): Ban
 
 /** Where all bands lie, for who does not see them. */
 export function inWords(all: readonly Band[]): string {
-  return all.map((it) => `Fault ${it.letter}, ${it.fault}, ${clock(it.from_s)} to ${it.healed ? clock(it.to_s) : 'the end'}.`).join(' ');
+  return all.map((it) => `${it.letter ? `Fault ${it.letter}, ` : ''}${it.fault}, ${clock(it.from_s)} to ${it.healed ? clock(it.to_s) : 'the end'}.`).join(' ');
 }
 
 export interface Place {

@@ -56,7 +56,7 @@ export function operationsPart(run: RunPage, line: Timeline): Child {
 /** The variants of a comparison beside each other, and one operation of them over time. */
 export function comparedOperations(it: ComparedOperations, variants: readonly string[], colours: readonly string[]): Child {
   const place = el('div');
-  const line = timeline({ seconds: it.seconds, bin_s: it.bin_s, events: [], manifest: { phases: [], summary: { faults: [] } } });
+  const line = timeline({ seconds: it.seconds, bin_s: it.bin_s, events: [], manifest: { phases: [], summary: { faults: [], maintenance: [] } } });
   const chart = (kind: ComparedKind) => timeChart(line, {
     title: nameOf(kind), note: 'p95 of the duration, since the measured window began; all rounds together; a gap where more than 5 % failed; logarithmic',
     lines: variants.map((label, index): Line => ({ label, values: kind.p95_us[index] ?? [], colour: colours[index] ?? 'c0' })),

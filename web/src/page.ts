@@ -10,6 +10,7 @@ import { ledgerPart } from './ledger';
 import { operationsPart } from './operations';
 import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
+import { storesPart } from './stores';
 import { errorSection, labelTable, table, time } from './table';
 import { themeButton } from './theme';
 import { timeline, type Timeline } from './timeline';
@@ -24,13 +25,15 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
-  const { faults, ledger } = run.manifest.summary;
+  const { faults, ledger, maintenance } = run.manifest.summary;
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
+  const stores: Part[] = run.stores.length + maintenance.length > 0 ? [{ id: 'stores', title: 'What the stores say', short: 'Stores', content: storesPart(run, line) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
   const told: Part[] = run.operations.length > 0 ? [{ id: 'operations', title: 'Operations', short: 'Operations', content: operationsPart(run, line) }] : [];
   const parts: Part[] = [
     { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
     ...broken,
+    ...stores,
     ...told,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },

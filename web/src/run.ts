@@ -155,6 +155,34 @@ export interface Dip {
   seen_s: number;
 }
 
+/** Something that a store did beside its work: a rewrite of its append-only file, a snapshot. */
+export interface Maintenance {
+  kind: string;
+  store: string;
+  begin_us: number;
+  /** Null where it was not over when the load was. */
+  end_us: number | null;
+  /** The fault that asked for it; null where none did. */
+  fault: string | null;
+  fork_us: number | null;
+  size_before_bytes: number | null;
+  size_after_bytes: number | null;
+  error: string | null;
+  dip: Dip | null;
+  latency: Bump | null;
+}
+
+/** A rise of the 99th percentile of the response time. */
+export interface Bump {
+  before_p99_us: number;
+  /** Of a second; null where it was not reached in one. */
+  highest_p99_us: number | null;
+  ratio: number | null;
+  /** Null where it was not back within `seen_s`. */
+  length_s: number | null;
+  seen_s: number;
+}
+
 export interface Summary {
   verdict: { status: Status; reasons: string[] };
   offered_per_s: number;
@@ -179,6 +207,7 @@ export interface Summary {
   processes: ProcessSummary[];
   driver: Driver;
   faults: Fault[];
+  maintenance: Maintenance[];
   ledger: Ledger | null;
   run_dir: string;
   steady_state: SteadyState | null;
@@ -305,6 +334,12 @@ export type OperationSeries = Record<(typeof OPERATION_SERIES)[number], Series> 
   driver: OperationFigures | null;
 };
 
+/** What a store says of itself over time. */
+export interface StoreSeries {
+  name: string;
+  figures: { figure: string; values: Series }[];
+}
+
 export interface ErrorKind {
   kind: string;
   count: number;
@@ -340,6 +375,8 @@ export interface RunPage {
   /** How many kinds of operations are not shown. */
   operations_left_out: number;
   processes: ProcessSeries[];
+  /** Empty where none was asked. */
+  stores: StoreSeries[];
   errors: ErrorKind[];
   error_series: Record<string, Series>;
   events: RunEvent[];
@@ -447,15 +484,33 @@ function readVerified(it: Loose): Verified {
 
 function readFault(value: unknown): Fault {
   const it = object(value);
-  const dip = it.dip === null || it.dip === undefined ? null : object(it.dip);
   return {
     fault: text(it.fault), kind: text(it.kind), target: text(it.target),
     begin_us: numberOrNull(it.begin_us), healed_us: numberOrNull(it.healed_us), ready_us: numberOrNull(it.ready_us),
-    error: textOrNull(it.error),
-    dip: dip && {
-      before_per_s: number(dip.before_per_s), lowest_per_s: number(dip.lowest_per_s), depth: number(dip.depth),
-      length_s: numberOrNull(dip.length_s), recovery_s: numberOrNull(dip.recovery_s), errors: number(dip.errors),
-      dropped: number(dip.dropped), backlog_max: number(dip.backlog_max), seen_s: number(dip.seen_s),
+    error: textOrNull(it.error), dip: readDip(it.dip),
+  };
+}
+
+function readDip(value: unknown): Dip | null {
+  if (value === null || value === undefined) return null;
+  const dip = object(value);
+  return {
+    before_per_s: number(dip.before_per_s), lowest_per_s: number(dip.lowest_per_s), depth: number(dip.depth),
+    length_s: numberOrNull(dip.length_s), recovery_s: numberOrNull(dip.recovery_s), errors: number(dip.errors),
+    dropped: number(dip.dropped), backlog_max: number(dip.backlog_max), seen_s: number(dip.seen_s),
+  };
+}
+
+function readMaintenance(value: unknown): Maintenance {
+  const it = object(value);
+  const bump = it.latency === null || it.latency === undefined ? null : object(it.latency);
+  return {
+    kind: text(it.kind), store: text(it.store), begin_us: number(it.begin_us), end_us: numberOrNull(it.end_us), fault: textOrNull(it.fault),
+    fork_us: numberOrNull(it.fork_us), size_before_bytes: numberOrNull(it.size_before_bytes), size_after_bytes: numberOrNull(it.size_after_bytes),
+    error: textOrNull(it.error), dip: readDip(it.dip),
+    latency: bump && {
+      before_p99_us: number(bump.before_p99_us), highest_p99_us: numberOrNull(bump.highest_p99_us), ratio: numberOrNull(bump.ratio),
+      length_s: numberOrNull(bump.length_s), seen_s: number(bump.seen_s),
     },
   };
 }
@@ -510,7 +565,7 @@ function readSummary(value: unknown): Summary {
       limits: texts(driver.limits),
       busiest: list(driver.busiest).map((entry) => ({ name: text(object(entry).name), cores: number(object(entry).cores) })),
     },
-    faults: list(it.faults).map(readFault), ledger: readLedger(it.ledger), run_dir: text(it.run_dir), steady_state: readSteadyState(it.steady_state),
+    faults: list(it.faults).map(readFault), maintenance: list(it.maintenance).map(readMaintenance), ledger: readLedger(it.ledger), run_dir: text(it.run_dir), steady_state: readSteadyState(it.steady_state),
   };
 }
 
@@ -629,6 +684,9 @@ export function readRun(source: string): RunPage {
       const process = object(entry);
       return { name: text(process.name), ...named(PROCESS_SERIES, process) };
     }),
+    stores: list(it.stores).map(object).map((store) => ({
+      name: text(store.name), figures: list(store.figures).map(object).map((of) => ({ figure: text(of.figure), values: series(of.values, length) })),
+    })),
     errors: list(it.errors).map((entry) => {
       const error = object(entry);
       return {

@@ -4,7 +4,8 @@ import type uPlot from 'uplot';
 import { bandRoom } from './bands';
 import { bands, bandsIn, type Band } from './faults';
 import { clock } from './format';
-import type { Fault, Phase, RunEvent, RunPage } from './run';
+import { hasBand, maintenanceBands } from './maintenance';
+import type { Fault, Maintenance, Phase, RunEvent, RunPage } from './run';
 import { FONT } from './stage';
 import { colour } from './theme';
 
@@ -32,10 +33,11 @@ export interface Timeline {
 }
 
 /** What of a run says where things lie on the axis. */
-type Timed = Pick<RunPage, 'seconds' | 'bin_s' | 'events'> & { manifest: { phases: Phase[]; summary: { faults: Fault[] } } };
+type Timed = Pick<RunPage, 'seconds' | 'bin_s' | 'events'> & { manifest: { phases: Phase[]; summary: { faults: Fault[]; maintenance: Maintenance[] } } };
 
 export function timeline(run: Timed): Timeline {
   const listeners: (() => void)[] = [];
+  const { faults, maintenance } = run.manifest.summary;
   const last = run.seconds.at(-1);
   const end_s = last === undefined ? 0 : last + run.bin_s;
   const line: Timeline = {
@@ -43,11 +45,11 @@ export function timeline(run: Timed): Timeline {
     bin_s: run.bin_s,
     end_s,
     phases: run.manifest.phases,
-    // The phases have their own band; an event for each of them would only hide the others.
+    // Phases, and what stores did beside their work, have their own bands; an event for each would only hide the others.
     marks: run.events
       .map((event, index) => ({ ...event, number: index + 1 }))
-      .filter((event) => event.kind !== 'phase' && event.at_s >= 0 && event.at_s <= end_s),
-    bands: bands(run.manifest.summary.faults, end_s),
+      .filter((event) => event.kind !== 'phase' && !hasBand(event.kind, maintenance) && event.at_s >= 0 && event.at_s <= end_s),
+    bands: [...bands(faults, end_s), ...maintenanceBands(maintenance, faults, end_s)].sort((a, b) => a.from_s - b.from_s),
     view: null,
     setView(view) {
       if (view) {

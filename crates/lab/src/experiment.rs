@@ -24,6 +24,7 @@ use self::watching::Started;
 use crate::account::{self, Account};
 use crate::error::LabError;
 use crate::faults::Faults;
+use crate::figures::Figures;
 use crate::finished::Finished;
 use crate::interrupt::{Interrupt, StopRequest};
 use crate::progress::{Progress, Watcher};
@@ -161,8 +162,9 @@ impl Experiment {
         let drive = tidemark_drive::start(Arc::clone(plan), shared, options).map_err(not_begun)?;
         self.begun(record, drive.phases())?;
         let window_us = window_start_us(drive.phases());
+        let figures = Figures::begin(&injectors.places, epoch).map_err(driven)?;
         let faults = Faults::begin(&plan.faults, targets, injectors, epoch, window_us).map_err(driven)?;
-        Ok(Started { drive, faults, epoch, environment })
+        Ok(Started { drive, faults, figures, epoch, environment })
     }
 
     /// Notes what is known of the run by now, for the case that it does not come to its end.
@@ -186,13 +188,15 @@ impl Experiment {
 
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
         let Record { mut account, mut writer } = record;
-        let Verified { load, faults, ledger } = verified;
+        let Verified { load, faults, maintenance, ledger } = verified;
         let plan = &self.plan;
         account.notes.extend(writer.settle().map_err(written)?);
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
         summary.faults = faults;
         fault::find_dips(&mut summary.faults, writer.seconds());
+        summary.maintenance = maintenance;
+        writer.find_bumps(&mut summary.maintenance, &summary.faults);
         summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
         let gone = load.system_ended.clone().or_else(|| load.silence.reason());
         summary.driver.busiest = load.neighbours.busiest();

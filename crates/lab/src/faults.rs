@@ -5,6 +5,8 @@
 //! [takes](Faults::news) them. On every way out, a panic too, the threads are told and waited for, and what was
 //! frozen is thawed before it is stopped.
 
+mod maintenance;
+
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,10 +15,12 @@ use std::time::{Duration, Instant};
 
 use tidemark_record::Event;
 use tidemark_record::fault::Fault as Record;
+use tidemark_record::maintenance::is_kind;
 use tidemark_scenario::plan::{Fault, FaultKind};
 
 use crate::disk::{Disk, Disks};
 use crate::error::LabError;
+use crate::figures::{Place, is_of};
 use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
 use crate::process::Patience;
@@ -44,14 +48,14 @@ type TimedNews = (usize, Instant, News);
 
 /// Says when all is to be over, to whoever waits.
 #[derive(Debug, Default)]
-struct Over {
+pub(crate) struct Over {
     is_over: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Over {
     /// Waits until a moment; false if it is over before.
-    fn wait_until(&self, moment: Instant) -> bool {
+    pub(crate) fn wait_until(&self, moment: Instant) -> bool {
         let mut is_over = held(&self.is_over);
         while !*is_over {
             let left = moment.saturating_duration_since(Instant::now());
@@ -63,11 +67,11 @@ impl Over {
         false
     }
 
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         *held(&self.is_over)
     }
 
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         *held(&self.is_over) = true;
         self.changed.notify_all();
     }
@@ -81,6 +85,8 @@ pub struct Injectors {
     pub links: Vec<(String, Arc<Link>)>,
     /// Where faults fill disks.
     pub disks: Arc<Disks>,
+    /// Servers of stores that can be asked for maintenance.
+    pub(crate) places: Vec<Place>,
 }
 
 /// The faults of a run, on their way.
@@ -99,7 +105,16 @@ impl Faults {
     /// Whether everything that is to be broken is there.
     pub fn check(plan: &[Fault], started: &[Handle], injectors: &Injectors) -> Result<(), LabError> {
         let is_linked = |fault: &Fault| injectors.links.iter().any(|(name, _)| *name == fault.target);
-        match plan.iter().find(|fault| find(started, &fault.target).is_empty() && !is_linked(fault)) {
+        if let Some(fault) =
+            plan.iter().find(|fault| fault.kind.is_maintenance() && asked(injectors, fault).is_empty())
+        {
+            return Err(LabError::Usage(format!(
+                "`{fault}` is not possible: `{}` is no store that speaks Redis' protocol",
+                fault.target
+            )));
+        }
+        let broken = || plan.iter().filter(|fault| !fault.kind.is_maintenance());
+        match broken().find(|fault| find(started, &fault.target).is_empty() && !is_linked(fault)) {
             Some(fault) => Err(LabError::Usage(format!(
                 "`{fault}` is not possible: this run does not start `{}`, and only what it starts can be broken",
                 fault.target
@@ -128,13 +143,22 @@ impl Faults {
             over: Arc::default(),
             threads: Vec::new(),
         };
-        let mut targets: Vec<&str> = plan.iter().map(|fault| fault.target.as_str()).collect();
+        let breaks = |fault: &Fault| !fault.kind.is_maintenance();
+        let mut targets: Vec<&str> =
+            plan.iter().filter(|fault| breaks(fault)).map(|fault| fault.target.as_str()).collect();
         targets.sort_unstable();
         targets.dedup();
-        for target in targets {
+        let own = |of: &dyn Fn(&Fault) -> bool| -> Vec<(usize, Fault)> {
+            let own = plan.iter().enumerate().filter(|(_, fault)| of(fault));
+            own.map(|(index, fault)| (index, fault.clone())).collect()
+        };
+        let of_targets =
+            targets.into_iter().map(|target| (target, own(&|fault| breaks(fault) && fault.target == target)));
+        // each by itself: nobody knows how long it takes, and what is broken meanwhile is in time
+        let maintenance = plan.iter().enumerate().filter(|(_, fault)| !breaks(fault));
+        let maintenance = maintenance.map(|(at, fault)| (fault.target.as_str(), vec![(at, fault.clone())]));
+        for (target, own) in of_targets.chain(maintenance) {
             let handles = find(&faults.started, target);
-            let own = plan.iter().enumerate().filter(|(_, fault)| fault.target == target);
-            let own: Vec<(usize, Fault)> = own.map(|(index, fault)| (index, fault.clone())).collect();
             let zero = epoch + Duration::from_micros(zero_us);
             let (injectors, over) = (injectors.clone(), Arc::clone(&faults.over));
             let breaker = Breaker { handles, injectors, zero, over, sender: sender.clone() };
@@ -177,7 +201,8 @@ impl Faults {
 
     /// What could not be brought back.
     pub fn gone(&self) -> Option<String> {
-        let lost = |record: &&Record| record.begin_us.is_some() && record.error.is_some();
+        let lost =
+            |record: &&Record| record.begin_us.is_some() && record.error.is_some() && !is_kind(&record.kind);
         let record = self.records.iter().find(lost)?;
         let reason = record.error.as_deref().unwrap_or_default();
         Some(format!("`{}` did not come back after `{}`: {reason}", record.target, record.fault))
@@ -198,6 +223,9 @@ impl Faults {
     pub fn are_felt(&self, from_us: u64, to_us: u64) -> bool {
         self.plan.iter().zip(&self.records).any(|(fault, record)| {
             let Some(begin_us) = record.begin_us else { return false };
+            if fault.kind.is_maintenance() {
+                return false;
+            }
             // what nobody is to put right is to be lived with
             let right_us = record.right_us().or(fault.lasts.is_none().then_some(begin_us));
             begin_us < to_us
@@ -287,6 +315,13 @@ fn find(started: &[Handle], target: &str) -> Vec<Handle> {
     started.iter().filter(is_one).cloned().collect()
 }
 
+/// The servers that a fault asks for maintenance.
+fn asked(injectors: &Injectors, fault: &Fault) -> Vec<Place> {
+    let has_kind = |place: &&Place| place.product.kinds().iter().any(|kind| kind.word == fault.kind.word());
+    let meant = injectors.places.iter().filter(|place| is_of(&place.name, &fault.target));
+    meant.filter(has_kind).cloned().collect()
+}
+
 fn record(fault: &Fault) -> Record {
     Record {
         fault: fault.to_string(),
@@ -327,6 +362,10 @@ impl Breaker {
                 FaultKind::Freeze => self.freeze(fault, &tell),
                 FaultKind::Slow { .. } | FaultKind::Cut { .. } => self.impair(fault, &tell),
                 FaultKind::Fill { .. } => self.fill(fault, &tell),
+                FaultKind::Rewrite | FaultKind::Snapshot => {
+                    let places = asked(&self.injectors, fault);
+                    maintenance::carry_out(&places, fault.kind.word(), &self.over, &tell);
+                }
             }
         }
     }
@@ -383,7 +422,7 @@ impl Breaker {
                 // with a share of new connections only, those that there are stay
                 condition.cuts += u64::from(share >= 1.0);
             }
-            FaultKind::Kill | FaultKind::Stop | FaultKind::Freeze | FaultKind::Fill { .. } => {}
+            _ => {}
         };
         links.iter().for_each(|link| link.set(impair));
         let _ = self.lasts(fault);

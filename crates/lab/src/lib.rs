@@ -30,6 +30,7 @@ mod disk;
 mod error;
 mod experiment;
 pub mod faults;
+mod figures;
 mod finished;
 mod http;
 mod interrupt;

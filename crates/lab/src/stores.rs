@@ -36,6 +36,7 @@ use self::instance::Instance;
 pub use self::instance::{Setup, names};
 use self::node::Node;
 use crate::error::LabError;
+use crate::figures::{self, Place};
 use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::started::{Handle, Started as _, held, try_held};
@@ -106,6 +107,24 @@ impl Stores {
     /// What stands between nodes and their clients, by the names of the nodes.
     pub fn links(&self) -> Vec<(String, Arc<Link>)> {
         self.0.iter().flat_map(|instance| instance.links.clone()).collect()
+    }
+
+    /// Every server that tells figures of itself: past any link, so that what slows its clients does not slow the looks.
+    pub fn places(&self) -> Vec<Place> {
+        let of = |instance: &Instance| -> Vec<Place> {
+            let Some(url) = &instance.url else { return Vec::new() };
+            if instance.nodes.is_empty() {
+                return figures::servers(&instance.store.name, url, &System::default());
+            }
+            let nodes = instance.nodes.iter().map(|node| held(node));
+            nodes.filter_map(|node| figures::server(&node.name, url, &node.listens.to_string())).collect()
+        };
+        self.0.iter().flat_map(of).collect()
+    }
+
+    /// Whether this URL is that of one of them.
+    pub fn has_url(&self, url: &str) -> bool {
+        self.0.iter().any(|instance| instance.url.as_deref() == Some(url))
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Arc<Mutex<Node>>> {

@@ -144,7 +144,7 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
 }
 
 /// Makes a connection that blocks, for so long at most.
-fn dial(address: &Address, within: Duration) -> io::Result<Box<dyn Stream>> {
+pub fn dial(address: &Address, within: Duration) -> io::Result<Box<dyn Stream>> {
     Ok(match address {
         Address::Tcp(address) => {
             let stream = TcpStream::connect_timeout(address, within)?;

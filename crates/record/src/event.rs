@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Event {
     /// Microseconds since the run began (negative before it).
     pub at_us: i64,
-    /// One word: `phase`, `started`, `ready`, `stopped`, `exited`, `fault`, `healed`, `interrupted`, `unreachable`, `bound`.
+    /// One word: `phase`, `started`, `ready`, `stopped`, `exited`, `fault`, `healed`, `rewrite`, `snapshot`, `interrupted`, `unreachable`, `bound`.
     pub kind: String,
     /// One line for a person.
     pub text: String,

@@ -26,7 +26,7 @@ pub const RECOVERED_FAILED: f64 = 0.001;
 pub struct Fault {
     /// As the scenario says it: `kill system, restart after 2s`.
     pub fault: String,
-    /// How: `kill`, `stop`, `freeze`.
+    /// How: `kill`, `stop`, `freeze`; `rewrite` and `snapshot` break nothing.
     pub kind: String,
     /// What was broken: `system`, `cassandra.2`.
     pub target: String,
@@ -119,21 +119,24 @@ pub fn find_dips(faults: &mut [Fault], seconds: &[Second]) {
 
 /// What there was before a fault.
 #[derive(Debug, Clone, Copy)]
-struct Before {
+pub(crate) struct Before {
     achieved_per_s: f64,
     /// Share of what ended that failed or was dropped.
     failed: f64,
 }
 
+/// Whether a second lies before a moment, and in none of these stretches of time.
+pub(crate) fn undisturbed(start_us: u64, before_us: u64, earlier: &[(u64, u64)]) -> bool {
+    let end_us = start_us + SECOND_US;
+    end_us <= before_us && !earlier.iter().any(|(from, to)| start_us < *to && *from < end_us)
+}
+
 impl Before {
     /// The mean of the last seconds before a fault in which no other one is felt.
-    fn of(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Option<Self> {
-        let undisturbed = |second: &&Second| {
-            let end_us = second.start_us + SECOND_US;
-            end_us <= begin_us && !earlier.iter().any(|(from, to)| second.start_us < *to && *from < end_us)
-        };
+    pub(crate) fn of(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Option<Self> {
+        let own = seconds.iter().rev().filter(|second| undisturbed(second.start_us, begin_us, earlier));
         let (mut count, mut achieved, mut failed) = (0.0, 0.0, 0.0);
-        for second in seconds.iter().rev().filter(undisturbed).take(BEFORE_S) {
+        for second in own.take(BEFORE_S) {
             count += 1.0;
             achieved += second.achieved_per_s;
             failed += bad(second);
@@ -154,7 +157,8 @@ fn bad(second: &Second) -> f64 {
     (second.errors + second.dropped) as f64
 }
 
-fn dip(begin_us: u64, right_us: Option<u64>, before: Before, seconds: &[Second]) -> Option<Dip> {
+/// What the load felt of something that began at one moment and was put right at another.
+pub(crate) fn dip(begin_us: u64, right_us: Option<u64>, before: Before, seconds: &[Second]) -> Option<Dip> {
     let before_per_s = before.achieved_per_s;
     let first = seconds.iter().position(|second| second.start_us + SECOND_US > begin_us)?;
     let after = &seconds[first..];

@@ -12,6 +12,8 @@ pub(crate) const SERIES: &str = "intervals.parquet";
 pub(crate) const LOAD: &str = "load.parquet";
 /// Looks at the processes.
 pub(crate) const MONITOR: &str = "monitor.parquet";
+/// What stores say of themselves; only where there are such stores.
+pub(crate) const STORES: &str = "stores.parquet";
 /// Interval log.
 pub(crate) const LATENCY: &str = "latency.hlog";
 /// What happened when.
@@ -113,6 +115,10 @@ pub(crate) const MONITOR_FIELDS: [Field; 13] = [
     ("steal_share", Kind::Float),
 ];
 
+/// Columns of `stores.parquet`: a row for each look and figure.
+pub(crate) const STORES_FIELDS: [Field; 4] =
+    [("at_us", Kind::Int), ("store", Kind::Text), ("figure", Kind::Text), ("value", Kind::Float)];
+
 /// Written into `intervals.parquet` for whoever reads it without this program.
 pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interval, label, outcome, and whether they \
     were due in the measured window. Times are microseconds since the run began. response_time_us, \
@@ -128,5 +134,9 @@ pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in
 /// The same for `monitor.parquet`.
 pub(crate) const ABOUT_MONITOR: &str = "Tidemark: looks at each process, about one a second. cpu_share is in cores; \
     counters are differences since the look before.";
+/// The same for `stores.parquet`.
+pub(crate) const ABOUT_STORES: &str = "Tidemark: what stores say of themselves, about once a second, a figure a row, under \
+    the store's own names. at_us is microseconds since the run began; what ends in _per_s is a counter's difference since \
+    the look before, by the time between.";
 pub(crate) const ABOUT_OPERATIONS: &str = "Tidemark: what the system itself says that it did, a row for each operation, in \
     no order. at_us is when it was over, microseconds since the run began; status is 200 where it succeeded.";

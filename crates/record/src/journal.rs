@@ -17,7 +17,7 @@ use crate::error::{RecordError, damaged, io_error};
 use crate::histogram::Encoded;
 use crate::interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
 use crate::ledger::Part;
-use crate::{Histogram, Sample, new_histogram};
+use crate::{Histogram, Sample, StoreLook, new_histogram};
 
 /// Most bytes that are written; a run that is killed later lacks what came after.
 const BYTES_MAX: u64 = 4 << 30;
@@ -26,11 +26,13 @@ const PART_BYTES_MAX: u32 = 256 << 20;
 
 const INTERVAL: u8 = b'I';
 const SAMPLE: u8 = b'S';
+const STORE: u8 = b'F';
 
 /// What was handed over.
 pub(crate) enum Entry {
     Interval(Box<ThreadInterval>),
     Sample(Sample),
+    Store(StoreLook),
 }
 
 /// A thread's interval without its histograms, whose lengths it gives.
@@ -146,6 +148,11 @@ impl Journal {
         self.append(SAMPLE, sample)
     }
 
+    pub(crate) fn store(&mut self, look: &StoreLook) -> Result<(), RecordError> {
+        self.body.clear();
+        self.append(STORE, look)
+    }
+
     fn append(&mut self, tag: u8, head: &impl Serialize) -> Result<(), RecordError> {
         let head = serde_json::to_vec(head).map_err(|e| damaged(&self.path, e))?;
         self.record.clear();
@@ -198,6 +205,7 @@ fn next(reader: &mut impl Read) -> Option<Entry> {
     match fixed[0] {
         INTERVAL => interval(serde_json::from_slice(&head).ok()?, body.into()).map(Entry::Interval),
         SAMPLE => serde_json::from_slice(&head).ok().map(Entry::Sample),
+        STORE => serde_json::from_slice(&head).ok().map(Entry::Store),
         _ => None,
     }
 }

@@ -50,6 +50,7 @@
 //! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
+//! | `stores.parquet` | where stores of the run were asked for them: their own figures ([`StoreLook`]), a figure a row |
 //! | `operations.parquet` | where the system tells them: the [`Operation`]s that it carried out itself; `operations.told` while it tells |
 //! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
 //! | `events.jsonl` | an [`Event`] a line |
@@ -67,6 +68,7 @@ mod distribution;
 mod error;
 pub mod event;
 pub mod fault;
+mod figures;
 mod files;
 mod histogram;
 pub mod interval;
@@ -74,6 +76,7 @@ mod journal;
 mod latency_log;
 pub mod ledger;
 mod live;
+pub mod maintenance;
 pub mod manifest;
 mod merge;
 mod operations;
@@ -95,11 +98,14 @@ pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve, write_manif
 pub use distribution::{Distribution, latency, rank};
 pub use error::RecordError;
 pub use event::Event;
+pub use fault::Fault;
+pub use figures::{FigureSeries, StoreLook};
 pub use files::LOGS as LOGS_DIR;
 pub use files::OPERATIONS_TOLD;
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
+pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
 pub use merge::{MergedInterval, SeriesKey, SeriesTimes};
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};

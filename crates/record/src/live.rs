@@ -1,12 +1,21 @@
 //! What a run looks like right now, for a progress line or a view on the screen.
 
+use std::collections::VecDeque;
+
+use hdrhistogram::serialization::V2Serializer;
+
 use crate::Distribution;
-use crate::histogram::{Merged, merge_merged, new_merged};
+use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::interval::{Outcome, SECOND_US};
 use crate::merge::MergedInterval;
 
 /// Response times are counted in so many classes, see [`Live::spread`].
 pub const SPREAD_CLASSES: usize = 32;
+
+/// How many seconds before something that is [marked](LiveTracker::mark) have their distributions kept.
+const KEPT_S: usize = 30;
+/// Most marks.
+const MARKS_MAX: usize = 1_000;
 
 /// The last whole second of a run, and what it came to so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,6 +71,8 @@ pub struct Second {
     pub achieved_per_s: f64,
     /// Median response time of all requests that ended or were dropped in it; none where it was not reached.
     pub p50_us: Option<u64>,
+    /// 99th percentile of the same.
+    pub p99_us: Option<u64>,
     /// Requests that failed in it.
     pub errors: u64,
     /// Arrivals given up in it.
@@ -70,11 +81,26 @@ pub struct Second {
     pub backlog: u64,
 }
 
+/// How a whole second of the measured window was distributed.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Its beginning.
+    pub(crate) start_us: u64,
+    /// Of the good answers.
+    pub(crate) response_time_us: Encoded,
+    /// What failed or was dropped in it.
+    pub(crate) failed: u64,
+}
+
 /// Gathers the intervals of a second until it is over.
 #[derive(Debug)]
 pub(crate) struct LiveTracker {
     last: Live,
     seconds: Vec<Second>,
+    /// The last seconds, and those shortly before something that was marked.
+    recent: VecDeque<Kept>,
+    kept: Vec<Kept>,
+    marks: Vec<u64>,
     second: Option<Gathered>,
     requests: u64,
     errors: u64,
@@ -102,6 +128,9 @@ impl LiveTracker {
         LiveTracker {
             last: Live::default(),
             seconds: Vec::new(),
+            recent: VecDeque::new(),
+            kept: Vec::new(),
+            marks: Vec::new(),
             second: None,
             requests: 0,
             errors: 0,
@@ -118,6 +147,32 @@ impl LiveTracker {
     /// Every whole second of the measured window so far.
     pub(crate) fn seconds(&self) -> &[Second] {
         &self.seconds
+    }
+
+    /// Keeps the distributions of the seconds before a moment, which is the last or soon over.
+    pub(crate) fn mark(&mut self, at_us: u64) {
+        if self.marks.len() < MARKS_MAX {
+            self.marks.push(at_us);
+        }
+    }
+
+    /// The distributions that are kept, in order of time.
+    pub(crate) fn kept(&self) -> Vec<&Kept> {
+        self.kept.iter().chain(&self.recent).collect()
+    }
+
+    fn keep(&mut self, second: Kept) {
+        self.recent.push_back(second);
+        if self.recent.len() <= KEPT_S {
+            return;
+        }
+        let oldest = self.recent.pop_front();
+        let is_wanted = |second: &Kept| {
+            let until_us = second.start_us + KEPT_S as u64 * SECOND_US;
+            self.marks.iter().any(|at_us| (second.start_us..=until_us).contains(at_us))
+        };
+        let wanted = oldest.filter(is_wanted);
+        self.kept.extend(wanted);
     }
 
     /// Adds a merged interval; they come in order of time, but for stragglers. Returns whether a second is over with it.
@@ -208,11 +263,15 @@ impl LiveTracker {
             ..second.end
         };
         if second.measured && second.length_us == SECOND_US {
-            let Live { achieved_per_s, p50_us, in_flight, waiting, .. } = self.last;
+            let Live { achieved_per_s, p50_us, p99_us, in_flight, waiting, .. } = self.last;
+            let start_us = second.second * SECOND_US;
+            let response_time_us = Encoded::of(&second.response_time_us, &mut V2Serializer::new());
+            self.keep(Kept { start_us, response_time_us, failed: second.errors + second.dropped });
             self.seconds.push(Second {
-                start_us: second.second * SECOND_US,
+                start_us,
                 achieved_per_s,
                 p50_us,
+                p99_us,
                 errors: second.errors,
                 dropped: second.dropped,
                 backlog: in_flight + waiting,

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::distribution::latency;
 use crate::error::{RecordError, damaged, io_error};
+use crate::figures::{self, FigureSeries};
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::interval::Outcome;
@@ -95,6 +96,8 @@ pub struct Run {
     pub load: Vec<StoredLoad>,
     /// Looks at the processes, in the order in which they were taken.
     pub samples: Vec<Sample>,
+    /// What stores said of themselves; empty where none was asked.
+    pub stores: Vec<FigureSeries>,
     /// What happened when.
     pub events: Vec<Event>,
     /// The scenario as it was.
@@ -117,6 +120,8 @@ impl Run {
             series,
             load,
             samples: read_if_there(dir, files::MONITOR, read_samples, &mut missing)?,
+            // most runs have none: it is not missing
+            stores: read_if_there(dir, files::STORES, figures::read, &mut Vec::new())?,
             events: read_if_there(dir, files::EVENTS, read_events, &mut missing)?,
             scenario: read_if_there(dir, files::SCENARIO, read_text, &mut missing)?,
             missing,

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use crate::error::RecordError;
 use crate::live::Live;
 use crate::merge::MergedInterval;
-use crate::{Event, Manifest, Sample};
+use crate::{Event, Manifest, Sample, StoreLook};
 
 /// What is known of a run when it begins.
 #[derive(Debug)]
@@ -44,6 +44,11 @@ pub trait Sink {
 
     /// Every process was looked at.
     fn samples(&mut self, _samples: &[Sample]) -> Result<(), RecordError> {
+        Ok(())
+    }
+
+    /// Stores were asked for their own figures.
+    fn stores(&mut self, _looks: &[StoreLook]) -> Result<(), RecordError> {
         Ok(())
     }
 
@@ -104,6 +109,10 @@ impl Sink for Sinks {
 
     fn samples(&mut self, samples: &[Sample]) -> Result<(), RecordError> {
         self.each(|sink| sink.samples(samples))
+    }
+
+    fn stores(&mut self, looks: &[StoreLook]) -> Result<(), RecordError> {
+        self.each(|sink| sink.stores(looks))
     }
 
     fn event(&mut self, event: &Event) -> Result<(), RecordError> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::distribution::Latency;
 use crate::fault::Fault;
+use crate::maintenance::Maintenance;
 
 /// What a run is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -341,11 +342,38 @@ pub struct Summary {
     /// What was broken on purpose, in order of time; absent where nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// What stores did beside their work, in order of time: rewrites of append-only files, snapshots. Absent where nothing
+    /// was seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maintenance: Vec<Maintenance>,
+    /// What stores said of themselves within the measured window; absent where none was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stores_figures: Vec<StoreFigures>,
     /// Where the run is.
     pub run_dir: String,
     /// Whether the measured window shows a steady state; absent in runs that were not tested for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyState>,
+}
+
+/// The figures of a store, or of one node of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StoreFigures {
+    /// Its name; `system` where it is what is driven, and was there before the run.
+    pub store: String,
+    /// By the store's own names for them; what ends in `_per_s` is how fast a counter rose.
+    pub figures: BTreeMap<String, FigureSummary>,
+}
+
+/// One figure over the measured window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct FigureSummary {
+    pub first: f64,
+    pub last: f64,
+    pub max: f64,
+    /// Of the looks, one a second.
+    pub mean: f64,
 }
 
 /// A part of a whole; 0 of nothing.

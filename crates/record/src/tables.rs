@@ -10,13 +10,14 @@ use hdrhistogram::serialization::V2Serializer;
 
 use crate::directory::{Begun, write_begun, write_manifest};
 use crate::error::{RecordError, damaged, io_error};
+use crate::figures::FiguresWriter;
 use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::latency_log::LatencyLog;
 use crate::merge::MergedInterval;
 use crate::sink::{Facts, Sink};
 use crate::table::{Cell, TableWriter};
-use crate::{Event, Manifest, Sample};
+use crate::{Event, Manifest, Sample, StoreLook};
 
 /// The files of a run directory that hold its figures.
 pub(crate) struct Tables {
@@ -27,6 +28,8 @@ pub(crate) struct Tables {
     series: TableWriter,
     load: TableWriter,
     monitor: TableWriter,
+    /// None until a store has told something.
+    stores: Option<FiguresWriter>,
     latency: LatencyLog,
     events: File,
     serializer: V2Serializer,
@@ -42,6 +45,7 @@ impl Tables {
             series: TableWriter::create(&dir.join(files::SERIES), &SERIES_FIELDS, files::ABOUT_SERIES)?,
             load: TableWriter::create(&dir.join(files::LOAD), &LOAD_FIELDS, files::ABOUT_LOAD)?,
             monitor: TableWriter::create(&dir.join(files::MONITOR), &MONITOR_FIELDS, files::ABOUT_MONITOR)?,
+            stores: None,
             latency: LatencyLog::create(&dir.join(files::LATENCY), labels)?,
             events: File::create_new(&events).map_err(io_error("create", &events))?,
             serializer: V2Serializer::new(),
@@ -141,6 +145,14 @@ impl Sink for Tables {
         })
     }
 
+    fn stores(&mut self, looks: &[StoreLook]) -> Result<(), RecordError> {
+        let stores = match &mut self.stores {
+            Some(stores) => stores,
+            none => none.insert(FiguresWriter::create(&self.dir)?),
+        };
+        looks.iter().try_for_each(|look| stores.add(look))
+    }
+
     fn event(&mut self, event: &Event) -> Result<(), RecordError> {
         let path = self.dir.join(files::EVENTS);
         let mut line = serde_json::to_vec(event).map_err(|e| damaged(&path, e))?;
@@ -156,6 +168,7 @@ impl Sink for Tables {
         self.series.finish()?;
         self.load.finish()?;
         self.monitor.finish()?;
+        self.stores.as_mut().map_or(Ok(()), FiguresWriter::finish)?;
         write_manifest(&self.dir, manifest)?;
         for name in [files::BEGUN, files::JOURNAL, files::OPERATIONS_TOLD] {
             // what stays does no harm beside a run.json

@@ -6,6 +6,7 @@ mod thread;
 
 use std::collections::BTreeMap;
 
+use crate::figures::FigureTotals;
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{ErrorExample, Outcome, SECOND_US, ThreadInterval};
 use crate::ledger::Part;
@@ -85,6 +86,8 @@ pub struct Totals {
     pub entered: Option<Entered>,
     labels: Vec<String>,
     looks: Vec<(String, Vec<Look>)>,
+    /// What stores said of themselves.
+    pub(crate) figures: FigureTotals,
 }
 
 /// Writes that were entered in the ledger.
@@ -129,6 +132,7 @@ impl Totals {
             entered: None,
             labels: labels.to_owned(),
             looks: Vec::new(),
+            figures: FigureTotals::default(),
         }
     }
 

@@ -54,6 +54,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         }
         Entry::Interval(_) => Ok(()),
         Entry::Sample(sample) => writer.add_sample(&sample),
+        Entry::Store(look) => writer.add_store_looks(&[look]),
     })?;
     for event in whole_events(&dir.join(files::EVENTS)) {
         writer.add_event(&event)?;
@@ -70,8 +71,20 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         phase.end_us = phase.end_us.min(end_us);
     }
     writer.finish(&manifest)?;
-    for name in [files::SERIES, files::LOAD, files::MONITOR, files::LATENCY, files::EVENTS, files::MANIFEST] {
+    let names = [
+        files::SERIES,
+        files::LOAD,
+        files::MONITOR,
+        files::STORES,
+        files::LATENCY,
+        files::EVENTS,
+        files::MANIFEST,
+    ];
+    for name in names {
         let (from, to) = (rebuilt.join(name), dir.join(name));
+        if name == files::STORES && !from.exists() {
+            continue;
+        }
         fs::rename(&from, &to).map_err(io_error("write", &to))?;
     }
     remove(&rebuilt)?;
@@ -130,7 +143,7 @@ fn remove(dir: &PathBuf) -> Result<(), RecordError> {
 mod tests {
     use super::*;
     use crate::test_run::{interval, series};
-    use crate::{CoreWaits, Outcome, Run, Sample};
+    use crate::{CoreWaits, Outcome, Run, Sample, StoreLook};
 
     /// A run on its way: two threads, three seconds, the last two measured.
     fn begun(dir: &Path) -> (RunWriter<'static>, Manifest) {
@@ -164,6 +177,10 @@ mod tests {
                 ..Sample::default()
             };
             writer.add_sample(&sample).unwrap();
+            let figures = vec![("ops".to_owned(), second as f64)];
+            let at_us = (second + 1) * 1_000_000;
+            let look = StoreLook { at_us, store: "cache".into(), measured: second > 0, figures };
+            writer.add_store_looks(&[look]).unwrap();
         }
         writer.add_event(&Event { at_us: 5, kind: "phase".into(), text: "hold".into() }).unwrap();
         (writer, manifest)
@@ -210,6 +227,9 @@ mod tests {
             (whole.series.len(), 3, 3)
         );
         assert_eq!(killed.events.len(), 1);
+        assert_eq!(killed.stores, whole.stores);
+        assert_eq!(killed.stores[0].points, [(1_000_000, 0.0), (2_000_000, 1.0), (3_000_000, 2.0)]);
+        assert_eq!(of(&whole)["stores_figures"][0]["figures"]["ops"]["mean"], 1.5);
         let verdict = &killed.manifest.summary.verdict;
         assert_eq!(verdict.status, Status::Invalid);
         assert!(
@@ -261,7 +281,7 @@ mod tests {
             assert!(whole >= last);
             last = whole;
         }
-        assert_eq!(last, 8, "all but the last");
+        assert_eq!(last, 11, "all but the last");
     }
 
     #[test]

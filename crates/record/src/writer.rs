@@ -18,7 +18,7 @@ use crate::merge::MergedInterval;
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
-use crate::{Event, Manifest, Sample};
+use crate::{Event, Fault, Maintenance, Manifest, Sample, StoreLook, maintenance};
 
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
 const PENDING_MAX: usize = 8;
@@ -198,6 +198,29 @@ impl<'s> RunWriter<'s> {
     /// Takes a look at one process.
     pub fn add_sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
         self.add_samples(std::slice::from_ref(sample))
+    }
+
+    /// Takes what stores said of themselves.
+    pub fn add_store_looks(&mut self, looks: &[StoreLook]) -> Result<(), RecordError> {
+        if looks.is_empty() {
+            return Ok(());
+        }
+        for look in looks {
+            self.journal.store(look)?;
+            self.totals.figures.add(look);
+        }
+        self.each(|sink| sink.stores(looks))
+    }
+
+    /// Something began just now of which is to be [found](RunWriter::find_bumps) what the load felt.
+    pub fn mark(&mut self, at_us: u64) {
+        self.live.mark(at_us);
+    }
+
+    /// Finds what the load felt of what stores did beside their work, as far as their begins were
+    /// [marked](RunWriter::mark), and puts it in order of time. The faults have their dips by now.
+    pub fn find_bumps(&self, all: &mut [Maintenance], faults: &[Fault]) {
+        maintenance::find(all, faults, self.live.seconds(), &self.live.kept());
     }
 
     /// Events go through this before they are written.

@@ -8,6 +8,7 @@ use tidemark_record::{
 };
 
 use crate::heatmap::{HeatMap, HeatMapBuilder};
+use crate::stores;
 use crate::units::round;
 
 /// Most bins on the time axis.
@@ -45,7 +46,8 @@ impl Axis {
         let series = SERIES_ALWAYS
             + SERIES_PER_LABEL * run.manifest.labels.len() as u64
             + SERIES_PER_OPERATION * operations as u64
-            + SERIES_PER_PROCESS * processes;
+            + SERIES_PER_PROCESS * processes
+            + stores::count(run);
         Axis::of_seconds(seconds, (NUMBERS_MAX / series).clamp(1, BINS_MAX))
     }
 

@@ -9,7 +9,7 @@ use crate::units::{count, percent, three_digits, trim_zeros};
 pub const HEAD: [&str; 8] = ["", "at", "before", "lowest", "back after", "after heal", "errors", "backlog"];
 
 /// A smaller share missing is none.
-const NO_DIP: f64 = 0.0005;
+pub(crate) const NO_DIP: f64 = 0.0005;
 
 /// A row for each fault.
 pub fn rows(summary: &Summary) -> Vec<[String; 8]> {
@@ -77,7 +77,7 @@ fn lowest(dip: &Dip) -> String {
     }
 }
 
-fn seconds(s: f64) -> String {
+pub(crate) fn seconds(s: f64) -> String {
     format!("{}s", trim_zeros(&three_digits(s)))
 }
 

@@ -32,10 +32,12 @@ mod heatmap;
 pub mod html;
 pub mod json;
 pub mod junit;
+mod maintenance;
 pub mod markdown;
 mod operations;
 pub mod page;
 mod processes;
+mod stores;
 mod table;
 #[cfg(test)]
 mod test_run;

@@ -9,7 +9,7 @@ use tidemark_record::summary::{Status, Summary};
 use crate::text::ledger::sent_at;
 use crate::text::{drift, not_reached, time};
 use crate::units::{count, percent, three_digits, trim_zeros};
-use crate::{faults, page};
+use crate::{faults, maintenance, page};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
@@ -28,6 +28,7 @@ pub fn summary(run: &Run) -> String {
     labels(&mut out, &manifest.summary);
     errors(&mut out, manifest);
     faults(&mut out, &manifest.summary);
+    maintenance(&mut out, &manifest.summary);
     ledger(&mut out, manifest);
     driver(&mut out, &manifest.summary);
     notes(&mut out, manifest);
@@ -102,6 +103,18 @@ fn figures(out: &mut String, summary: &Summary) {
     if let Some(why) = not_reached(summary) {
         let _ = writeln!(out, "\n{}", plain(&why));
     }
+}
+
+fn maintenance(out: &mut String, summary: &Summary) {
+    if summary.maintenance.is_empty() {
+        return;
+    }
+    out.push('\n');
+    for line in maintenance::lines(summary).take(ROWS_MAX) {
+        let _ = writeln!(out, "- {}", plain(&line));
+    }
+    left_out(out, summary.maintenance.len());
+    let _ = writeln!(out, "\nRewrites and snapshots: {}.", maintenance::LEGEND);
 }
 
 fn faults(out: &mut String, summary: &Summary) {

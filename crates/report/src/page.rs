@@ -10,6 +10,7 @@ use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
 use crate::heatmap::HeatMap;
 use crate::operations::{self, OperationSeries};
 use crate::processes::{self, ProcessSeries};
+use crate::stores::{self, StoreSeries};
 
 /// Version of this form.
 pub const FORMAT: u32 = 1;
@@ -41,6 +42,9 @@ pub struct ReportPage<'a> {
     pub operations_left_out: usize,
     /// What the processes used.
     pub processes: Vec<ProcessSeries>,
+    /// What the stores said of themselves; absent where none was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stores: Vec<StoreSeries>,
     /// Failures by kind, with the first of each.
     pub errors: Vec<ErrorKind<'a>>,
     /// Failures per second by kind.
@@ -120,6 +124,7 @@ impl<'a> ReportPage<'a> {
             operations: operations::over_time(run, axis, kinds)?,
             operations_left_out,
             processes: processes::over_time(run, axis),
+            stores: stores::over_time(run, axis),
             errors: errors(&run.manifest),
             error_series: over_time.errors,
             events: run.events.iter().map(event).collect(),

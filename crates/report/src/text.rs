@@ -12,7 +12,7 @@ use tidemark_record::summary::{Latency, Status, Step, Summary};
 
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, page};
+use crate::{faults, maintenance, page};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -55,6 +55,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     labels(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
+    maintenance(&mut text, &manifest.summary);
     cpu(&mut text, &manifest.summary);
     driver::driver(&mut text, manifest);
     objectives(&mut text, manifest);
@@ -69,6 +70,9 @@ const BAD: Paint = AnsiColor::Red.on_default().bold();
 const WARNING: Paint = AnsiColor::Yellow.on_default().bold();
 const HEADING: Paint = Paint::new().bold();
 const QUIET: Paint = Paint::new().dimmed();
+
+/// Most rewrites and snapshots that have a line.
+const MAINTENANCE_MAX: usize = 20;
 
 /// The text as it grows, and how it is laid out.
 struct Text {
@@ -421,6 +425,19 @@ fn faults(text: &mut Text, summary: &Summary) {
     for mistake in faults::mistakes(summary) {
         let mark = text.paint(BAD, "✗");
         text.marked(&mark, &mistake);
+    }
+}
+
+fn maintenance(text: &mut Text, summary: &Summary) {
+    if summary.maintenance.is_empty() {
+        return;
+    }
+    text.heading("Rewrites and snapshots of stores");
+    for line in maintenance::lines(summary).take(MAINTENANCE_MAX) {
+        text.marked("-", &line);
+    }
+    if let Some(more) = summary.maintenance.len().checked_sub(MAINTENANCE_MAX).filter(|more| *more > 0) {
+        text.marked(" ", &format!("and {more} more, in run.json"));
     }
 }
 

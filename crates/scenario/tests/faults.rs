@@ -41,6 +41,47 @@ fn faults_come_in_order_of_time() {
 }
 
 #[test]
+fn a_store_is_asked_for_maintenance() {
+    let check = |system: &str, faults: &str| {
+        let text = format!(
+            "stores: {{cache: {{product: redis}}, other: {{product: postgres}}}}\nsystem: {system}\n\
+             sessions: {{a: {{steps: [{{redis: [PING]}}]}}}}\nload: {{users: 1, hold: 60s}}\nfaults: [{faults}]"
+        );
+        let (plan, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let told: Vec<String> = diagnostics.items().iter().map(ToString::to_string).collect();
+        (plan.map(|plan| plan.faults).unwrap_or_default(), told.join("\n"))
+    };
+    let both = "{at: 10s, rewrite: cache}, {at: 10s, snapshot: system}, {at: 11s, kill: cache}";
+    let (faults, told) = check("{store: cache}", both);
+    assert_eq!(told, "");
+    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["rewrite cache", "snapshot cache", "kill cache"], "the store that is driven");
+    let (faults, told) = check("{url: 'redis://127.0.0.1:1'}", "{at: 1s, rewrite: system}");
+    assert_eq!((faults[0].to_string().as_str(), told.as_str()), ("rewrite system", ""));
+    for (faults, wanted) in [
+        ("{at: 1s, rewrite: other}", "is PostgreSQL; only what speaks"),
+        ("{at: 1s, rewrite: nobody}", "starts nothing named \"nobody\""),
+        ("{at: 1s, rewrite: cache, for: 2s}", "leave this out"),
+        ("{at: 1s, snapshot: cache, restart after: 2s}", "leave this out"),
+        ("{at: 1s, freeze: cache, for: 5s}, {at: 2s, rewrite: cache}", "at the same time as"),
+    ] {
+        let told = check("{store: cache}", faults).1;
+        assert!(told.contains(wanted), "{faults}: {told}");
+    }
+    let told = told_of("{serve: airline}");
+    assert!(told.contains("is that of a store"), "{told}");
+}
+
+fn told_of(system: &str) -> String {
+    let text = format!(
+        "system: {system}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 60s}}\n\
+         faults: [{{at: 1s, rewrite: system}}]"
+    );
+    let (_, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+    diagnostics.items().iter().map(ToString::to_string).collect()
+}
+
+#[test]
 fn faults_of_the_link_say_what_they_do() {
     let (plan, told) = check(
         "  - {at: 1s, slow: system, latency: 50ms, bandwidth: 1MiB/s, for: 5s}\n  - {at: 10s, cut: system, for: 2s}\n  \

@@ -13,6 +13,7 @@ use super::{Experiment, Record, driven, written};
 use crate::disk::Disks;
 use crate::error::LabError;
 use crate::faults::{Faults, Injectors};
+use crate::figures;
 use crate::interrupt::StopRequest;
 use crate::link::{self, Link};
 use crate::monitor::{Monitor, SYSTEM};
@@ -110,8 +111,13 @@ impl Experiment {
             )
         }));
         let of_system = link.map(|link| (SYSTEM.to_owned(), link));
-        let injectors =
-            Injectors { links: of_system.into_iter().chain(stores.links()).collect(), disks: disks.clone() };
+        let mut places = stores.places();
+        match &told.origin {
+            SystemOrigin::Url(url) if !stores.has_url(url) => places.extend(figures::driven(url, &told)),
+            _ => {}
+        }
+        let links = of_system.into_iter().chain(stores.links()).collect();
+        let injectors = Injectors { links, disks: disks.clone(), places };
         Faults::check(&plan.faults, &targets, &injectors)?;
 
         let synced_before = self.probe(&system, progress)?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tidemark_record::Maintenance;
 use tidemark_record::fault::Fault;
 use tidemark_record::summary::Ledger;
 use tidemark_store::Durability;
@@ -23,6 +24,7 @@ const STOPPED_BEFORE: &str = "stopped by the user before its load was over";
 pub struct Verified {
     pub load: Load,
     pub faults: Vec<Fault>,
+    pub maintenance: Vec<Maintenance>,
     /// None where nothing was entered and nobody asked.
     pub ledger: Option<Ledger>,
 }
@@ -36,10 +38,12 @@ impl Experiment {
         progress: &Watcher<'_>,
     ) -> Result<Verified, LabError> {
         // dropped from the last to the first
-        let Driven { mut environment, epoch, mut faults, load } = driven;
+        let Driven { mut environment, epoch, mut faults, figures, load } = driven;
         let Environment { recipe, system, operations, stores, synced_before, .. } = &mut environment;
         let now_us = || microseconds(epoch.elapsed()) as i64;
         record.account.notes.extend(faults.still_down());
+        record.account.notes.extend(figures.notes());
+        let maintenance = figures.maintenance(faults.records());
         let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
         if needs_nodes && self.stop_request() == StopRequest::None {
             let restored = faults.restore(&|| self.stop_request() == StopRequest::None);
@@ -83,7 +87,7 @@ impl Experiment {
             record.account.store_stopped(&name, &ending);
             record.event(at_us, "stopped", format!("{name}: {ending}"))?;
         }
-        Ok(Verified { load, faults: faults.records().to_vec(), ledger })
+        Ok(Verified { load, faults: faults.records().to_vec(), maintenance, ledger })
     }
 
     /// Where a store is to be read directly that is behind its system: waits for it. Returns why that was in vain.

@@ -11,6 +11,7 @@ use super::preparing::Environment;
 use super::{Experiment, Record, driven, written};
 use crate::error::LabError;
 use crate::faults::Faults;
+use crate::figures::{Figures, Seen as SeenOfStores};
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
@@ -27,6 +28,8 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct Started {
     pub drive: Drive,
     pub faults: Faults,
+    /// What the stores say of themselves.
+    pub figures: Figures,
     /// The run's zero.
     pub epoch: Instant,
     pub environment: Environment,
@@ -36,6 +39,7 @@ pub struct Started {
 pub struct Driven {
     pub load: Load,
     pub faults: Faults,
+    pub figures: Figures,
     /// The run's zero.
     pub epoch: Instant,
     pub environment: Environment,
@@ -84,6 +88,7 @@ struct Watching<'a, 'w> {
     record: &'a mut Record<'w>,
     environment: &'a mut Environment,
     faults: &'a mut Faults,
+    figures: &'a mut Figures,
 }
 
 /// What was seen of it so far.
@@ -102,11 +107,12 @@ struct Seen<'p> {
 impl<'p> Seen<'p> {
     fn new(plan: &'p Plan, phases: &[PhaseTimes]) -> Self {
         let timetable = Timetable::new(plan, phases);
+        let breaks = plan.faults.iter().any(|fault| !fault.kind.is_maintenance());
         Seen {
             watch: Watch::new(plan, timetable.window_s()),
             timetable,
-            silence: Silence::new(plan.faults.is_empty() && verdict::judges_errors(plan)),
-            undisturbed: (!plan.faults.is_empty()).then(|| Totals::new(&plan.labels)),
+            silence: Silence::new(!breaks && verdict::judges_errors(plan)),
+            undisturbed: breaks.then(|| Totals::new(&plan.labels)),
             neighbours: Neighbours::default(),
             stopping: false,
             unreachable: None,
@@ -132,7 +138,7 @@ impl Experiment {
     /// [`LabError::Interrupted`] where all is to stop at once; else where the run cannot be written or measured.
     pub(super) fn drive(&self, started: Started, record: &mut Record<'_>) -> Result<Driven, LabError> {
         // dropped from the last to the first
-        let Started { mut environment, epoch, mut faults, drive } = started;
+        let Started { mut environment, epoch, mut figures, mut faults, drive } = started;
         let watching = Watching {
             plan: &self.plan,
             epoch,
@@ -140,13 +146,14 @@ impl Experiment {
             record,
             environment: &mut environment,
             faults: &mut faults,
+            figures: &mut figures,
         };
         let load = watching.until_over(drive)?;
         for part in &load.end.untaken {
             record.writer.add_to_ledger(part, load.end.ended_us).map_err(written)?;
         }
         faults.end().iter().try_for_each(|event| record.writer.add_event(event)).map_err(written)?;
-        Ok(Driven { load, faults, epoch, environment })
+        Ok(Driven { load, faults, figures, epoch, environment })
     }
 }
 
@@ -171,6 +178,8 @@ impl Watching<'_, '_> {
             }
             let now_us = microseconds(self.epoch.elapsed());
             self.tell_faults()?;
+            let told = self.figures.news();
+            self.tell_figures(told, &seen)?;
             self.tell_phase(&mut seen, now_us)?;
             let in_window = seen.timetable.is_measured(now_us) && !seen.stopping;
             seen.neighbours.look(now_us, in_window);
@@ -183,6 +192,8 @@ impl Watching<'_, '_> {
         let now_us = microseconds(self.epoch.elapsed());
         self.look(now_us)?;
         seen.neighbours.look(now_us, false);
+        let told = self.figures.end();
+        self.tell_figures(told, &seen)?;
         let end = drive.join().map_err(driven)?;
         let Seen { system_ended, unreachable, silence, undisturbed, neighbours, .. } = seen;
         Ok(Load { end, system_ended, unreachable, silence, undisturbed, neighbours })
@@ -193,6 +204,14 @@ impl Watching<'_, '_> {
             self.record.writer.add_event(&event).map_err(written)?;
         }
         Ok(())
+    }
+
+    fn tell_figures(&mut self, told: SeenOfStores, seen: &Seen<'_>) -> Result<(), LabError> {
+        let SeenOfStores { mut looks, events, begun_us } = told;
+        looks.iter_mut().for_each(|look| look.measured = seen.timetable.is_measured(look.at_us));
+        begun_us.iter().for_each(|at_us| self.record.writer.mark(*at_us));
+        self.record.writer.add_store_looks(&looks).map_err(written)?;
+        events.iter().try_for_each(|event| self.record.writer.add_event(event)).map_err(written)
     }
 
     fn tell_phase(&mut self, seen: &mut Seen<'_>, now_us: u64) -> Result<(), LabError> {

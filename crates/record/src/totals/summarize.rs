@@ -47,6 +47,8 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         driver: driver(totals),
         ledger: None,
         faults: Vec::new(),
+        maintenance: Vec::new(),
+        stores_figures: totals.figures.summary(),
         run_dir: run_dir.display().to_string(),
         steady_state: None,
     }

@@ -6,6 +6,7 @@ use super::load::window;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{Fault, FaultKind, Load, System, SystemOrigin};
 use crate::reader::Reader;
+use crate::store_facts::store_facts;
 use crate::units::{Size, Time};
 use crate::yaml::Node;
 
@@ -40,6 +41,7 @@ pub(super) fn read(
             continue;
         }
         let Some((target, fault)) = one(node, reader) else { continue };
+        let fault = Fault { target: meant(&fault, system), ..fault };
         check_target(target, &fault, system, started, reader);
         check_time(node, &fault, measured, reader);
         let until = |fault: &Fault| fault.until().unwrap_or(Duration::MAX);
@@ -62,7 +64,8 @@ pub(super) fn read(
 /// A fault, and where its target stands.
 fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
     let (slow, cut, fill) = (slow(node, reader), cut(node, reader), fill(node, reader));
-    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze, slow, cut, fill];
+    let (rewrite, snapshot) = (FaultKind::Rewrite, FaultKind::Snapshot);
+    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze, slow, cut, fill, rewrite, snapshot];
     let (kind, target) = kinds.into_iter().find_map(|kind| Some((kind, node.get(kind.word())?)))?;
     for (key, of) in [("latency", "slow"), ("bandwidth", "slow"), ("share", "cut"), ("disk", "fill")] {
         if let Some((key_node, _)) = node.entry(key).filter(|_| kind.word() != of) {
@@ -77,6 +80,15 @@ fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
         true => ("restart after", "for"),
         false => ("for", "restart after"),
     };
+    if kind.is_maintenance() {
+        for (key, _) in ["for", "restart after"].iter().filter_map(|key| node.entry(key)) {
+            let message =
+                format!("a \"{}\" lasts as long as the store takes for it; leave this out", kind.word());
+            reader.sink.error(key, message);
+        }
+        let at = node.get("at").and_then(|at| reader.duration(at))?;
+        return Some((target, Fault { at, target: reader.text(target)?, kind, lasts: None }));
+    }
     if let Some((key, _)) = node.entry(other) {
         let message = format!("\"{}\" has no \"{other}\"; write \"{wanted}\"", kind.word());
         reader.sink.error(key, message);
@@ -92,6 +104,17 @@ fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
         None => None,
     };
     Some((target, Fault { at, target: reader.text(target)?, kind, lasts }))
+}
+
+/// The store that is meant where it is itself what is driven.
+fn meant(fault: &Fault, system: &System) -> String {
+    let driven = match &system.origin {
+        SystemOrigin::Url(url) if fault.kind.is_maintenance() && fault.target == SYSTEM => {
+            store_facts(url).next()
+        }
+        _ => None,
+    };
+    driven.map_or_else(|| fault.target.clone(), |fact| fact.store.to_owned())
 }
 
 fn slow(node: &Node, reader: &Reader<'_>) -> FaultKind {
@@ -123,7 +146,15 @@ fn fill(node: &Node, reader: &Reader<'_>) -> FaultKind {
 fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String], reader: &Reader<'_>) {
     let (target, fills) = (fault.target.as_str(), fault.kind.disk_bytes().is_some());
     let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
-    if target == SYSTEM && !is_ours {
+    if target == SYSTEM && fault.kind.is_maintenance() {
+        let speaks_redis =
+            |url: &str| url.split_once("://").is_some_and(|(scheme, _)| scheme.starts_with("redis"));
+        if !matches!(&system.origin, SystemOrigin::Url(url) if speaks_redis(url)) {
+            let message =
+                format!("a {} is that of a store; the system is none at a redis:// URL", fault.kind.word());
+            reader.sink.error(node, message);
+        }
+    } else if target == SYSTEM && !is_ours {
         let message =
             "only what a run itself starts can be broken: start the system with `serve` or `command`";
         reader.sink.error(node, message);

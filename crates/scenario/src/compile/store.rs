@@ -307,9 +307,26 @@ impl Stores {
         }
     }
 
+    /// Only a store that speaks Redis' protocol can be asked to rewrite its file, or for a snapshot.
+    fn check_maintenance(&self, fault: &Node, reader: &Reader<'_>) {
+        for node in ["rewrite", "snapshot"].iter().filter_map(|word| fault.get(word)) {
+            let target = reader.text(node).unwrap_or_default();
+            let name = target.split('.').next().unwrap_or_default();
+            let other = self.wanted.iter().find(|store| store.name == name);
+            if let Some(store) = other.filter(|store| store.product != Product::Redis) {
+                let message = format!(
+                    "\"{name}\" is {}; only what speaks Redis' protocol is asked for a rewrite or a snapshot",
+                    store.product.title()
+                );
+                reader.sink.error(node, message);
+            }
+        }
+    }
+
     /// Tells of faults that cannot be done to what is only reached.
     pub(super) fn check_faults(&self, list: Option<&Node>, reader: &Reader<'_>) {
         for fault in list.map(Node::items).unwrap_or_default() {
+            self.check_maintenance(fault, reader);
             for word in ["kill", "stop", "freeze", "fill", "slow", "cut"] {
                 let Some(node) = fault.get(word) else { continue };
                 let target = reader.text(node);

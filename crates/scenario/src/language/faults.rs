@@ -8,7 +8,8 @@ use crate::grammar::{Record, Rule, key, required};
 pub(crate) static FAULT: Record = Record {
     what: "a fault",
     schema: "fault",
-    about: "Something that is broken on purpose: the system, or a store that the run starts.",
+    about: "Something that is broken on purpose: the system, or a store that the run starts. Or something that a store does at \
+            times by itself, at a time of one's choice.",
     verbs: &[],
     keys: &[
         required("at", Scalar(Duration), "When, from the beginning of what is measured."),
@@ -30,6 +31,16 @@ pub(crate) static FAULT: Record = Record {
             Scalar(Text),
             "Fills the disk of the system or a store, which gets a small one of its own for its data.",
         ),
+        key(
+            "rewrite",
+            Scalar(Text),
+            "Asks the named store to rewrite its append-only file (BGREWRITEAOF); nothing is broken, and no error excused.",
+        ),
+        key(
+            "snapshot",
+            Scalar(Text),
+            "Asks the named store for a snapshot (BGSAVE); nothing is broken, and no error excused.",
+        ),
         key("latency", Scalar(Duration), "Of `slow`: added to what goes either way."),
         key(
             "bandwidth",
@@ -50,5 +61,5 @@ pub(crate) static FAULT: Record = Record {
         key("for", Scalar(Duration), "How long a fault lasts whose processes go on."),
         key("when", Scalar(Bool), "Whether the fault happens; an expression over settings."),
     ],
-    rule: Rule::OneOf(&["kill", "stop", "freeze", "slow", "cut", "fill"]),
+    rule: Rule::OneOf(&["kill", "stop", "freeze", "slow", "cut", "fill", "rewrite", "snapshot"]),
 };

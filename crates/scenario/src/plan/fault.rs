@@ -44,6 +44,10 @@ pub enum FaultKind {
         /// Size of that disk.
         disk_bytes: u64,
     },
+    /// Nothing is broken: a store is asked to rewrite its append-only file.
+    Rewrite,
+    /// Nothing is broken: a store is asked for a snapshot.
+    Snapshot,
 }
 
 impl FaultKind {
@@ -56,6 +60,8 @@ impl FaultKind {
             FaultKind::Slow { .. } => "slow",
             FaultKind::Cut { .. } => "cut",
             FaultKind::Fill { .. } => "fill",
+            FaultKind::Rewrite => "rewrite",
+            FaultKind::Snapshot => "snapshot",
         }
     }
 
@@ -73,6 +79,11 @@ impl FaultKind {
         }
     }
 
+    /// Whether it breaks nothing, but asks a store for what it does by itself at other times; then nothing is excused.
+    pub fn is_maintenance(self) -> bool {
+        matches!(self, FaultKind::Rewrite | FaultKind::Snapshot)
+    }
+
     /// Whether its target's processes end by it.
     pub fn ends_processes(self) -> bool {
         matches!(self, FaultKind::Kill | FaultKind::Stop)
@@ -80,8 +91,12 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// When it is undone, from the beginning of the measured window.
+    /// When it is undone, from the beginning of the measured window. Maintenance takes as long as it takes, and may
+    /// overlap with everything.
     pub fn until(&self) -> Option<Duration> {
+        if self.kind.is_maintenance() {
+            return Some(self.at);
+        }
         self.lasts.map(|lasts| self.at + lasts)
     }
 

@@ -1,0 +1,201 @@
+use std::io::{self, Cursor, Read, Write};
+
+use proptest::prelude::*;
+
+use super::product::{ALL, Product};
+use super::work::{Begun, Ended, Shown, Work};
+use super::*;
+
+/// A server that answers with these bytes, whatever it is asked.
+struct Answers(Cursor<Vec<u8>>);
+
+impl Read for Answers {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Answers {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn asked(product: &dyn Product, answer: &[u8]) -> io::Result<Said> {
+    let mut stream = Answers(Cursor::new(answer.to_vec()));
+    product.ask(&mut Wire::new(&mut stream), Of::All)
+}
+
+fn info(text: &str) -> Said {
+    asked(&redis::Redis, format!("${}\r\n{text}\r\n", text.len()).as_bytes()).unwrap()
+}
+
+#[test]
+fn what_info_says_is_read_and_what_is_no_answer_is_told() {
+    let said = info(
+        "# Server\r\nrun_id:abc\r\n\r\n# Replication\r\nrole:master\r\nused_memory:1024\r\nslave0:ip=1,port=2\r\n",
+    );
+    assert_eq!((said.text("role"), said.count("used_memory")), (Some("master"), Some(1_024)));
+    assert_eq!((said.number("role"), said.number("nothing")), (None, None));
+    let verbatim = asked(&redis::Redis, b"=15\r\ntxt:role:master\r\n");
+    assert!(verbatim.is_ok_and(|said| said.text("txt") == Some("role:master")));
+    for (answer, reason) in [
+        (&b"-NOAUTH Authentication required.\r\n"[..], "NOAUTH"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "it answers \"HTTP/1.1"),
+        (b"$99999999\r\n", "more than is taken"),
+        (b"$10\r\nabc", "end of file"),
+        (b"", "end of file"),
+    ] {
+        let error = asked(&redis::Redis, answer).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn what_memcached_says_is_read() {
+    let said =
+        asked(&memcached::Memcached, b"STAT pid 7\r\nSTAT get_hits 12\r\nSTAT bytes 5\r\nEND\r\n").unwrap();
+    assert_eq!((said.count("get_hits"), said.text("pid")), (Some(12), Some("7")));
+    let error = asked(&memcached::Memcached, b"ERROR\r\n").unwrap_err().to_string();
+    assert_eq!(error, "it answers \"ERROR\"");
+}
+
+fn rewrite() -> Work {
+    Work::new(&redis::Redis.kinds()[0])
+}
+
+fn says(under_way: u8, count: u64, size: u64) -> Said {
+    let text = format!(
+        "aof_rewrite_in_progress:{under_way}\r\naof_rewrites:{count}\r\naof_current_size:{size}\r\n\
+         aof_last_bgrewrite_status:ok\r\naof_last_cow_size:7\r\n"
+    );
+    info(&text)
+}
+
+fn looks(work: &mut Work, looks: &[(u64, Said)]) -> Vec<Shown> {
+    let look = |(at_us, said): &(u64, Said)| work.look(*at_us, said, &mut || Some(900));
+    looks.iter().flat_map(look).collect()
+}
+
+fn began(at_us: u64, size: u64) -> Shown {
+    Shown::Began(at_us, Begun { kind: "rewrite", fork_us: Some(900), size_bytes: Some(size) })
+}
+
+fn ended(at_us: u64, size: u64) -> Shown {
+    let (size_bytes, copied_bytes) = (Some(size), Some(7));
+    Shown::Ended(at_us, Ended { kind: "rewrite", size_bytes, copied_bytes, error: None, went_away: false })
+}
+
+#[test]
+fn a_rewrite_begins_and_ends() {
+    let seen = looks(
+        &mut rewrite(),
+        &[(1, says(0, 4, 100)), (2, says(1, 5, 120)), (3, says(1, 5, 130)), (4, says(0, 5, 30))],
+    );
+    assert_eq!(seen, [began(2, 100), ended(4, 30)]);
+}
+
+#[test]
+fn one_between_two_looks_is_seen_and_one_right_after_another() {
+    let seen = looks(&mut rewrite(), &[(1, says(0, 4, 100)), (2, says(0, 5, 30)), (3, says(0, 5, 31))]);
+    assert_eq!(seen, [began(1, 100), ended(2, 30)]);
+    let seen = looks(&mut rewrite(), &[(1, says(1, 4, 100)), (2, says(1, 5, 30))]);
+    assert_eq!(seen, [began(1, 100), ended(2, 30), began(2, 100)]);
+    // without a counter, by the size of what is left
+    let old = |size: u64| info(&format!("aof_rewrite_in_progress:0\r\naof_base_size:{size}\r\n"));
+    let mut work = rewrite();
+    let seen = looks(&mut work, &[(1, old(100)), (2, old(100)), (3, old(40))]);
+    assert_eq!(seen.len(), 2);
+}
+
+#[test]
+fn what_was_under_way_in_a_process_that_is_gone_never_ended() {
+    let mut work = rewrite();
+    looks(&mut work, &[(1, says(0, 4, 100)), (2, says(1, 5, 100))]);
+    let Some(Shown::Ended(5, ended)) = work.forget(5) else { panic!("nothing ended") };
+    assert!(ended.went_away && ended.error.is_some());
+    assert_eq!(looks(&mut work, &[(6, says(0, 0, 100))]), [], "it counts anew");
+    assert_eq!(work.forget(7), None);
+}
+
+#[test]
+fn a_product_that_knows_no_rewrite_has_none() {
+    assert_eq!(looks(&mut rewrite(), &[(1, info("role:master\r\n")), (2, info("role:master\r\n"))]), []);
+}
+
+#[test]
+fn each_server_of_a_url_is_a_place_by_its_scheme() {
+    let names = |url: &str| -> Vec<String> {
+        servers("cache", url, &Default::default()).into_iter().map(|place| place.name).collect()
+    };
+    assert_eq!(names("redis://:p@127.0.0.1:7000/3?protocol=3"), ["cache"]);
+    assert_eq!(names("redis://:p@127.0.0.1:7000,127.0.0.1:7001/0?sharding=slots"), ["cache.1", "cache.2"]);
+    assert_eq!(names("redis-cluster://127.0.0.1:7000,127.0.0.1:7001,"), ["cache.1", "cache.2"]);
+    assert_eq!(names("memcached://127.0.0.1:11211"), ["cache"]);
+    for other in ["http://127.0.0.1", "postgres://p@127.0.0.1/x", "redis://", "nothing", "redis://::::"] {
+        assert_eq!(names(other), [""; 0], "{other}");
+    }
+    let place = server("cache.2", "redis://:secret@127.0.0.1:1", "127.0.0.11:7002").unwrap();
+    assert!(!format!("{place:?}").contains("secret"));
+    assert!(server("pg", "postgres://p@127.0.0.1:1/x", "127.0.0.1:1").is_none());
+    assert!(
+        place::is_of("cache.2", "cache")
+            && place::is_of("cache", "cache")
+            && !place::is_of("caches", "cache")
+    );
+}
+
+/// A figure has one name, and the faults' words are among the kinds.
+#[test]
+fn the_tables_are_whole() {
+    for product in ALL {
+        let mut names: Vec<_> = product.figures().iter().map(|figure| figure.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((names.len(), product.schemes().is_empty()), (count, false));
+    }
+    let words: Vec<_> = redis::Redis.kinds().iter().map(|kind| kind.word).collect();
+    assert_eq!(words, ["rewrite", "snapshot"]);
+    assert!(words.iter().all(|word| tidemark_record::maintenance::is_kind(word)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    /// Whatever a server answers, it is an answer or an error.
+    #[test]
+    fn any_bytes_are_survived(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        head in prop_oneof![Just(Vec::new()), Just(b"$250\r\n".to_vec()), Just(b"STAT ".to_vec()), Just(b"=".to_vec())],
+    ) {
+        let answer = [head, bytes].concat();
+        for product in ALL {
+            if let Ok(said) = asked(*product, &answer) {
+                for kind in product.kinds() {
+                    let mut work = Work::new(kind);
+                    for at_us in 0..3 {
+                        work.look(at_us, &said, &mut || None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Of any sequence of states, begins and ends take turns.
+    #[test]
+    fn begins_and_ends_take_turns(states in proptest::collection::vec((0u8..2, 0u64..4), 1..40)) {
+        let mut work = rewrite();
+        let all: Vec<_> = (0..).zip(&states).map(|(at_us, (on, count))| (at_us, says(*on, *count, 1))).collect();
+        let mut is_on = false;
+        for shown in looks(&mut work, &all) {
+            let begins = matches!(shown, Shown::Began(..));
+            prop_assert_ne!(begins, is_on);
+            is_on = begins;
+        }
+        prop_assert_eq!(is_on, states.last().unwrap().0 == 1);
+    }
+}
