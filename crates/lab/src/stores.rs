@@ -14,6 +14,7 @@ mod java;
 mod kafka;
 mod launcher;
 mod mariadb;
+mod memcached;
 mod node;
 mod opensearch;
 mod ports;
@@ -25,6 +26,8 @@ mod redis;
 mod tests;
 #[cfg(test)]
 mod tests_installed;
+#[cfg(test)]
+mod tests_key_value;
 
 use std::sync::{Arc, Mutex};
 

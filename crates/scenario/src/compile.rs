@@ -8,6 +8,7 @@ mod fault;
 mod feeder;
 mod jump;
 mod load;
+mod persistence;
 mod rates;
 mod requests;
 mod scope;

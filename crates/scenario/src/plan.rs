@@ -16,6 +16,7 @@ mod ask;
 mod fault;
 mod limits;
 mod load;
+mod persistence;
 mod store;
 mod verify;
 
@@ -26,7 +27,8 @@ pub use ask::{Ask, Call, EventStreamStep, HttpRequest, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
-pub use store::{Durability, Product, Store, StoreOrigin};
+pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
+pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,
