@@ -7,6 +7,7 @@ mod docs;
 mod event_streams;
 mod faults;
 mod language;
+mod key_value_stores;
 mod ledger;
 mod loads;
 mod never_panics;

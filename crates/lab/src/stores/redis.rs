@@ -86,8 +86,8 @@ impl Launcher for Flavour {
             None if !self.names_its_file() => {}
             _ => return Err(io::Error::other("it still loads its data").into()),
         }
-        if field(&said, "redis_mode") == Some("cluster") {
-            cluster::serves(&mut connection, &said, all)?;
+        if field(&said, "cluster_enabled") == Some("1") {
+            cluster::serves(&mut connection, all)?;
         }
         Ok(())
     }
@@ -221,7 +221,9 @@ mod tests {
                 let mut line = String::new();
                 reader.read_line(&mut line).unwrap();
                 let words: usize = line.trim().trim_start_matches('*').parse().unwrap();
-                (0..words * 2).for_each(|_| drop(reader.read_line(&mut line).unwrap()));
+                for _ in 0..words * 2 {
+                    reader.read_line(&mut line).unwrap();
+                }
                 reader.get_mut().write_all(answer.as_bytes()).unwrap();
             }
         });

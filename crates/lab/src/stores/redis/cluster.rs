@@ -100,9 +100,11 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 ///
 /// # Errors
 /// What is missing.
-pub fn serves(connection: &mut Connection, info: &str, all: Option<usize>) -> io::Result<()> {
+pub fn serves(connection: &mut Connection, all: Option<usize>) -> io::Result<()> {
     let about = connection.demand(&["CLUSTER", "INFO"])?;
-    part(&about, info, all).map_err(io::Error::other)
+    // in this order: a former master that comes back learns what it is now before its cluster serves for it
+    let info = connection.demand(&["INFO", "replication"])?;
+    part(&about, &info, all).map_err(io::Error::other)
 }
 
 fn part(about: &str, info: &str, all: Option<usize>) -> Result<(), String> {

@@ -185,7 +185,8 @@ fn directives(node: &NodeSetup<'_>, threads: &str) -> String {
         let (own, address) = (node.listen, node.addresses[node.index]);
         let _ = write!(
             lines,
-            "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout {}\ncluster-announce-ip {own}\n",
+            "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout {}\ncluster-announce-ip {own}\n\
+             repl-diskless-sync-delay 0\n",
             cluster.failover_after.as_millis()
         );
         if own != address {
