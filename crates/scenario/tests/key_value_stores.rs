@@ -51,7 +51,8 @@ fn each_product_has_the_strongest_durability_that_it_can() {
     ] {
         let store = store(&format!("{{product: {product}}}"));
         assert_eq!((store.product.word(), store.durability), (product, durability));
-        let text = "system: {store: kv}\nsessions: {a: {steps: [{redis: [PING]}]}}\nload: {users: 1, hold: 1s}\n";
+        let text =
+            "system: {store: kv}\nsessions: {a: {steps: [{redis: [PING]}]}}\nload: {users: 1, hold: 1s}\n";
         let text = format!("stores: {{kv: {{product: {product}}}}}\n{text}");
         let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
         let origin = plan.unwrap_or_else(|| panic!("{told}")).system.origin;
@@ -101,7 +102,9 @@ fn what_runs_already_may_be_several_servers() {
         let store = store(&format!("{{product: {product}, url: '{url}'}}"));
         assert_eq!(store.origin, StoreOrigin::Url(url.into()));
     }
-    let cut = |url: &str| with(&format!("{{product: redis, url: '{url}'}}"), "faults: [{at: 1s, cut: kv, for: 1s}]");
+    let cut = |url: &str| {
+        with(&format!("{{product: redis, url: '{url}'}}"), "faults: [{at: 1s, cut: kv, for: 1s}]")
+    };
     assert!(cut("redis://a:1").0.is_some());
     for url in ["redis://a:1,b:2", "redis-cluster://a:1"] {
         assert!(cut(url).1.contains("past any link"), "{url}");
@@ -114,7 +117,10 @@ fn systems_find_what_speaks_redis_as_their_redis() {
     let (plan, why) = told("{product: valkey}");
     assert_eq!(plan.unwrap_or_else(|| panic!("{why}")).system.settings["redis"], "{stores.kv.url}");
     let (plan, why) = told("{product: valkey, nodes: 2}");
-    assert!(plan.is_none() && why.contains("airline takes one server as its `redis`, and \"kv\" is 2"), "{why}");
+    assert!(
+        plan.is_none() && why.contains("airline takes one server as its `redis`, and \"kv\" is 2"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -141,7 +147,10 @@ fn mistakes_have_a_way_out() {
             "`append only: no` makes the durability buffered, and `durability` says synced",
         ),
         ("{product: redis, persistence: {append only: never}}", "is not one of always, everysec, no, off"),
-        ("{product: redis, persistence: {snapshots: 60}}", "write pairs of seconds and changes like \"60 1000\""),
+        (
+            "{product: redis, persistence: {snapshots: 60}}",
+            "write pairs of seconds and changes like \"60 1000\"",
+        ),
         ("{product: redis, persistence: {snapshots: 60 0}}", "write pairs"),
         ("{product: redis, persistence: {rewrite growth: 2}}", "is not a growth; write it like 100%, or off"),
         (

@@ -150,7 +150,11 @@ fn mistakes_about_named_stores_have_a_way_out() {
         ("cache: {}", "", "what is the store \"cache\"? it needs `product:`, one of cassandra, kafka, redis"),
         ("redis: {product: kafka}", "", "a store called \"redis\" is Redis, this is Kafka"),
         ("system: {product: redis}", "", "\"system\" is another part of the run"),
-        ("postgres: {nodes: 2}", "", "PostgreSQL has no \"nodes\"; write a second store with a name of its own"),
+        (
+            "postgres: {nodes: 2}",
+            "",
+            "PostgreSQL has no \"nodes\"; write a second store with a name of its own",
+        ),
         ("redis: {heap: 1GiB}", "", "Redis has no \"heap\"; it has product, nodes, cluster"),
         ("kafka: {version: '5.0'}", "", "\"5.0\" is not one of 4.3"),
         ("postgres: {durability: memory}", "", "\"memory\" is not one of synced, buffered"),

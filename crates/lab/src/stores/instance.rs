@@ -123,7 +123,9 @@ impl<'a> Site<'a> {
         let linked = names(store).iter().any(|name| (setup.is_linked)(name));
         let (count, is_in_a_row) = (store.processes(), launcher.is_in_a_row());
         let at = |linked| {
-            (0..count).map(|index| address(if is_in_a_row { 0 } else { index }, linked)).collect::<Vec<IpAddr>>()
+            (0..count)
+                .map(|index| address(if is_in_a_row { 0 } else { index }, linked))
+                .collect::<Vec<IpAddr>>()
         };
         let (addresses, listen) = (at(false), at(linked));
         let mut all: Vec<IpAddr> = addresses.iter().chain(&listen).copied().collect();

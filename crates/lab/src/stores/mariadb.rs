@@ -19,9 +19,16 @@ const USER: &str = "mysql";
 const CONNECTIONS_MAX: u32 = 500;
 
 /// The server is not in the folder of the other programs.
-const SERVER: Package = Package { title: "MariaDB", programs: &["mariadbd"], how: "install it (Debian: apt-get install mariadb-server)" };
-const TOOLS: Package =
-    Package { title: "MariaDB", programs: &["mariadb", "mariadb-install-db"], how: "install it (Debian: apt-get install mariadb-server)" };
+const SERVER: Package = Package {
+    title: "MariaDB",
+    programs: &["mariadbd"],
+    how: "install it (Debian: apt-get install mariadb-server)",
+};
+const TOOLS: Package = Package {
+    title: "MariaDB",
+    programs: &["mariadb", "mariadb-install-db"],
+    how: "install it (Debian: apt-get install mariadb-server)",
+};
 
 /// MariaDB.
 pub struct Mariadb;

@@ -108,7 +108,10 @@ fn process(address: SocketAddr) -> io::Result<u32> {
             return Ok(id);
         }
         if !line.starts_with("STAT ") {
-            return Err(io::Error::other(format!("it answers {:?}", line.chars().take(80).collect::<String>())));
+            return Err(io::Error::other(format!(
+                "it answers {:?}",
+                line.chars().take(80).collect::<String>()
+            )));
         }
     }
     Err(io::ErrorKind::UnexpectedEof.into())
@@ -139,7 +142,10 @@ mod tests {
                 program: &Program { folder: "/usr/bin".into(), ..Program::default() },
             })
             .unwrap();
-        assert!(words.join(" ").starts_with("/usr/bin/memcached -l 127.0.0.1 -p 11311 -U 0 -m 256 -c "), "{words:?}");
+        assert!(
+            words.join(" ").starts_with("/usr/bin/memcached -l 127.0.0.1 -p 11311 -U 0 -m 256 -c "),
+            "{words:?}"
+        );
         assert!(words.join(" ").contains(" -t 3"), "{words:?}");
         assert!(Memcached.remarks(&store).contains("beyond 256MiB"));
     }

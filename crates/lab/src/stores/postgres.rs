@@ -21,8 +21,11 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 /// Most of its connections; its own default leaves no room for a system under load.
 const CONNECTIONS_MAX: u32 = 500;
 
-const PACKAGE: Package =
-    Package { title: "PostgreSQL", programs: &["postgres", "initdb", "psql"], how: "install it (Debian: apt-get install postgresql)" };
+const PACKAGE: Package = Package {
+    title: "PostgreSQL",
+    programs: &["postgres", "initdb", "psql"],
+    how: "install it (Debian: apt-get install postgresql)",
+};
 
 /// The file of its data folder that has the password.
 const PASSWORD: &str = "password";

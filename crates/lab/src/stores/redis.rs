@@ -156,7 +156,10 @@ mod tests {
             configuration(&Store { durability, memory_bytes, ..usual }, "127.0.0.1")
         };
         let synced = of(Durability::Synced, Some(16 << 20));
-        has(&synced, &["bind 127.0.0.1", "port 6479", "appendfsync always", "maxmemory 16777216", "save \"\""]);
+        has(
+            &synced,
+            &["bind 127.0.0.1", "port 6479", "appendfsync always", "maxmemory 16777216", "save \"\""],
+        );
         assert!(synced.contains("/it's \\\"here\\\"\"\n") && !synced.contains("cluster"), "{synced}");
         has(&of(Durability::Buffered, None), &["appendfsync everysec"]);
         let memory = of(Durability::Memory, None);
@@ -173,7 +176,8 @@ mod tests {
             rewrite_growth_percent: Some(0),
         };
         let usual = Store::new("cache", Product::Redis);
-        let store = Store { persistence, threads: Some(4), durability: Durability::Buffered, ..usual.clone() };
+        let store =
+            Store { persistence, threads: Some(4), durability: Durability::Buffered, ..usual.clone() };
         let text = configuration(&store, "127.0.0.1");
         has(&text, &["appendonly yes", "appendfsync no", "save 60 1000", "save 300 10", "io-threads 4"]);
         has(&text, &["auto-aof-rewrite-min-size 1048576", "auto-aof-rewrite-percentage 0"]);
@@ -240,7 +244,9 @@ mod tests {
             Err(NotReady::Another(name)) => format!("another: {name}"),
         };
         assert_eq!(ask(&[NO, "+OK\r\n", "$35\r\nconfig_file:/a/ours.conf\r\nloading:0\r\n\r\n"]), "ready");
-        assert!(ask(&[NO, "+OK\r\n", "$35\r\nconfig_file:/a/ours.conf\r\nloading:1\r\n\r\n"]).contains("loads"));
+        assert!(
+            ask(&[NO, "+OK\r\n", "$35\r\nconfig_file:/a/ours.conf\r\nloading:1\r\n\r\n"]).contains("loads")
+        );
         let other = ask(&[NO, "+OK\r\n", "$37\r\nconfig_file:/a/theirs.conf\r\nloading:0\r\n\r\n"]);
         assert_eq!(other, "another: theirs");
         assert!(ask(&[NO, "-WRONGPASS invalid\r\n"]).contains("does not take its password"));

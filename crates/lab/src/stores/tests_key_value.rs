@@ -191,7 +191,11 @@ fn valkey_keeps_what_it_acknowledged_on_several_threads() {
     }
     let folder = tempfile::tempdir().unwrap();
     let stores = start(&store, folder.path());
-    assert!(stores.notes()[0].contains("Valkey") && stores.notes()[0].contains("io-threads 2"), "{:?}", stores.notes());
+    assert!(
+        stores.notes()[0].contains("Valkey") && stores.notes()[0].contains("io-threads 2"),
+        "{:?}",
+        stores.notes()
+    );
     let server = servers(&url(&stores)).remove(0);
     assert_eq!(connect(&server).demand(&["CONFIG", "GET", "io-threads"]).unwrap(), "[\"io-threads\",\"2\"]");
     connect(&server).demand(&["SET", "a", "1"]).unwrap();
@@ -211,7 +215,12 @@ fn memcached(place: SocketAddr, command: &str) -> std::io::Result<String> {
 
 #[test]
 fn memcached_serves_on_several_ports_and_forgets_all_by_a_kill() {
-    let store = Store { nodes: 2, threads: Some(2), memory_bytes: Some(32 << 20), ..Store::new("cache", Product::Memcached) };
+    let store = Store {
+        nodes: 2,
+        threads: Some(2),
+        memory_bytes: Some(32 << 20),
+        ..Store::new("cache", Product::Memcached)
+    };
     assert_eq!(store.durability, Durability::Memory);
     if !is_here(&store) {
         return;
@@ -246,7 +255,11 @@ fn memcached_serves_on_several_ports_and_forgets_all_by_a_kill() {
 }
 
 /// Starts a store of these files, has it written to, and killed; the folder of its data, and what it says afterwards.
-fn killed(product: Product, persistence: Persistence, after_writes: &dyn Fn(&mut Connection, &Path)) -> String {
+fn killed(
+    product: Product,
+    persistence: Persistence,
+    after_writes: &dyn Fn(&mut Connection, &Path),
+) -> String {
     let durability = persistence.append_only.map_or(Durability::Memory, AppendOnly::durability);
     let store = Store { persistence, durability, ..Store::new("cache", product) };
     let folder = tempfile::tempdir().unwrap();
@@ -325,7 +338,8 @@ fn an_append_only_file_is_rewritten_from_the_size_on_that_is_said() {
         let kept = killed(Product::Redis, files, &|connection, data| {
             let value = "x".repeat(1 << 10);
             (0..200).for_each(|_| drop(connection.demand(&["SET", "b", &value]).unwrap()));
-            let base = |number: u32| data.join(format!("appendonlydir/appendonly.aof.{number}.base.rdb")).is_file();
+            let base =
+                |number: u32| data.join(format!("appendonlydir/appendonly.aof.{number}.base.rdb")).is_file();
             match is_rewritten {
                 true => wait_until("it is rewritten", || base(2) || base(3) || base(4)),
                 false => assert!(base(1) && !base(2)),

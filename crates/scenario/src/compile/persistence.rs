@@ -74,7 +74,10 @@ fn snapshots(node: &Node, reader: &Reader<'_>) -> Option<Vec<SnapshotAfter>> {
         if pairs.is_empty() || pairs.len() > SNAPSHOTS_MAX || !rest.is_empty() {
             return Err(wrong());
         }
-        Ok(pairs.iter().map(|[seconds, changes]| SnapshotAfter { seconds: *seconds, changes: *changes }).collect())
+        Ok(pairs
+            .iter()
+            .map(|[seconds, changes]| SnapshotAfter { seconds: *seconds, changes: *changes })
+            .collect())
     })
 }
 

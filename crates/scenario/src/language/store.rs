@@ -53,12 +53,12 @@ static STORE: Record = Record {
             Scalar(Word(&["synced", "buffered", "memory"])),
             "Whether an acknowledged write is on disk (`synced`), comes there later, or never; the strongest that the product has is the default.",
         ),
-        key("persistence", Of(&PERSISTENCE), "Redis, Valkey, KeyDB: how data are kept on disk, beyond `durability`."),
         key(
-            "url",
-            Scalar(Text),
-            "All but Cassandra and Kafka: where it is; then nothing is started.",
+            "persistence",
+            Of(&PERSISTENCE),
+            "Redis, Valkey, KeyDB: how data are kept on disk, beyond `durability`.",
         ),
+        key("url", Scalar(Text), "All but Cassandra and Kafka: where it is; then nothing is started."),
         key(
             "addresses",
             List(&Scalar(Text), 1),

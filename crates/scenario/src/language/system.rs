@@ -22,7 +22,11 @@ pub(super) static SYSTEM: Record = Record {
             Scalar(Text),
             "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same.",
         ),
-        key("store", Scalar(Text), "Name of a store under `stores`, which is then driven itself: of Redis or its kin, or a memcached."),
+        key(
+            "store",
+            Scalar(Text),
+            "Name of a store under `stores`, which is then driven itself: of Redis or its kin, or a memcached.",
+        ),
         key(
             "settings",
             Map(Keys::Text("settings of the system"), &Scalar(Text)),

@@ -101,9 +101,11 @@ impl Flavour {
     /// # Errors
     /// Where there is none, with how to get it.
     pub fn found(&self, places: &[PathBuf]) -> Result<(&'static Package, PathBuf), LabError> {
-        let found =
-            |package: &'static Package| Ok((package, package.folder(places.iter().cloned())?));
-        self.packages.iter().find_map(|package| found(package).ok()).map_or_else(|| found(&self.packages[0]), Ok)
+        let found = |package: &'static Package| Ok((package, package.folder(places.iter().cloned())?));
+        self.packages
+            .iter()
+            .find_map(|package| found(package).ok())
+            .map_or_else(|| found(&self.packages[0]), Ok)
     }
 
     /// Whether it says which file it was configured by.

@@ -40,7 +40,8 @@ pub fn remarks(store: &Store) -> String {
             "appendfsync everysec: acknowledged before it is on disk, synced every second".to_owned()
         }
         AppendOnly::Unsynced => {
-            "appendfsync no: acknowledged when the operating system has it, which syncs it when it wants".to_owned()
+            "appendfsync no: acknowledged when the operating system has it, which syncs it when it wants"
+                .to_owned()
         }
         AppendOnly::Off if snapshots.is_empty() => {
             "no append-only file and no snapshots: nothing outlives its process".to_owned()

@@ -110,7 +110,8 @@ fn dragonfly_is_told_by_flags() {
 
 #[test]
 fn garnet_is_told_by_a_file_and_goes_by_two_names() {
-    for (name, durability) in [("GarnetServer", Durability::Buffered), ("garnet-server", Durability::Memory)] {
+    for (name, durability) in [("GarnetServer", Durability::Buffered), ("garnet-server", Durability::Memory)]
+    {
         let usual = Store::new("cache", Product::Garnet);
         let store = Store { durability, memory_bytes: Some(64 << 20), ..usual };
         is_started(&GARNET, &store, name, AS_GARNET, &[("maxmemory", "67108864")]);
