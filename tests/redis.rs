@@ -365,6 +365,10 @@ fn what_a_killed_redis_did_not_keep_is_lost_and_told() {
         );
         let (output, result) = run(folder.path(), &text);
         let (ledger, told) = (&result["ledger"], String::from_utf8_lossy(&output.stderr));
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains(durability) || told.contains(durability),
+            "the durability of the store is that of the run: {told}"
+        );
         let number = |name: &str| ledger[name].as_u64().unwrap_or_else(|| panic!("{name}: {result:#}{told}"));
         assert!(number("acknowledged") > 0, "{result:#}");
         if durability == "memory" {

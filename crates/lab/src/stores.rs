@@ -14,6 +14,7 @@ mod java;
 mod kafka;
 mod launcher;
 mod mariadb;
+mod memcached;
 mod node;
 mod opensearch;
 mod ports;
@@ -25,12 +26,15 @@ mod redis;
 mod tests;
 #[cfg(test)]
 mod tests_installed;
+#[cfg(test)]
+mod tests_key_value;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tidemark_record::manifest;
 use tidemark_scenario::plan::{Product, Store, StoreOrigin, System, SystemOrigin};
-use tidemark_scenario::{StoreFact, with_store_facts};
+use tidemark_scenario::{StoreFact, store_fact, with_store_facts};
 
 use self::instance::Instance;
 pub use self::instance::{Setup, names};
@@ -92,6 +96,16 @@ impl Stores {
             SystemOrigin::Shipped(_) | SystemOrigin::Unknown => {}
         }
         system.settings.values_mut().for_each(|value| *value = self.resolved(value));
+    }
+
+    /// The store that this system is, where the driver drives one that the run has started: its durability, and the
+    /// folder of its first node's data.
+    pub fn driven(&self, system: &System) -> Option<(&str, PathBuf)> {
+        let SystemOrigin::Url(url) = &system.origin else { return None };
+        let is_meant = |instance: &&Instance| *url == store_fact(&instance.store.name, "url");
+        let instance = self.0.iter().find(is_meant)?;
+        let data = held(instance.nodes.first()?).data.clone();
+        Some((&instance.manifest.durability, data))
     }
 
     /// Addresses and name of a cluster of this product that the run has started.

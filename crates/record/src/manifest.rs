@@ -80,7 +80,7 @@ pub struct Store {
     pub java: String,
     /// Where each of its nodes served.
     pub addresses: Vec<String>,
-    /// When it acknowledged a write: `synced` or `buffered`.
+    /// When it acknowledged a write: `synced`, `buffered` or `memory`.
     pub durability: String,
     /// Heap of each node, bytes.
     pub heap_bytes: u64,

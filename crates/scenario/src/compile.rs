@@ -9,6 +9,7 @@ mod feeder;
 mod jump;
 mod keys;
 mod load;
+mod persistence;
 mod rates;
 mod requests;
 mod scope;

@@ -75,5 +75,5 @@ pub use reader::{Checker, SettingCheck, ShippedSystem, StoreCheck, WrongSetting}
 pub use secrets::Secrets;
 pub use shipped::{shipped, shipped_names};
 pub use slot::{Slot, Value};
-pub use store_facts::{STORE_FACTS, StoreFact, store_fact, store_facts, with_store_facts};
+pub use store_facts::{STORE_FACTS, StoreFact, store_fact, store_facts, store_servers, with_store_facts};
 pub use template::Template;

@@ -17,6 +17,7 @@ mod fault;
 mod limits;
 mod load;
 mod memcached;
+mod persistence;
 mod statement;
 mod store;
 mod verify;
@@ -29,8 +30,9 @@ pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use memcached::{MemcachedCommand, MemcachedWord};
+pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use statement::Statement;
-pub use store::{Durability, Product, Store, StoreOrigin};
+pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,

@@ -140,7 +140,8 @@ impl Reader<'_> {
         self.settings.text(node, self.sink)
     }
 
-    fn parsed<T, E: std::fmt::Display>(
+    /// A text as what it is parsed to, or with its mistake told.
+    pub(crate) fn parsed<T, E: std::fmt::Display>(
         &self,
         node: &Node,
         parse: impl Fn(&str) -> Result<T, E>,

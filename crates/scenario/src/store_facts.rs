@@ -53,6 +53,21 @@ pub fn with_store_facts(text: &str, known: &dyn Fn(&StoreFact<'_>) -> Option<Str
     out + &text[from..]
 }
 
+/// The URLs of the servers that one with commas between its hosts names (`redis://:PW@h:1,h:2/3`); one for others.
+///
+/// ```
+/// let all = tidemark_scenario::store_servers("redis://:p@a:1,b:2/3");
+/// assert_eq!(all, ["redis://:p@a:1/3", "redis://:p@b:2/3"]);
+/// ```
+pub fn store_servers(url: &str) -> Vec<String> {
+    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.to_owned()] };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
+    let at = if user.is_empty() { "" } else { "@" };
+    hosts.split(',').map(|host| format!("{scheme}://{user}{at}{host}{path}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -120,7 +120,7 @@ impl Experiment {
         let injectors = Injectors { links, disks: disks.clone(), places };
         Faults::check(&plan.faults, &targets, &injectors)?;
 
-        let synced_before = self.probe(&system, progress)?;
+        let synced_before = self.probe(&system, &stores, progress)?;
         let shared = Arc::new(Shared::of(plan));
         if let Some(part) = self.prepare_data(&mut system, &shared, progress)? {
             record.writer.add_to_ledger(&part, 0).map_err(written)?;
@@ -188,6 +188,9 @@ impl Experiment {
             let path = system.rpc.as_deref().unwrap_or(RPC_PATH);
             running.greet_calls(path, self.plan.called())?;
         }
+        if let Some((durability, _)) = stores.driven(&self.plan.system) {
+            running.durability = Some(durability.to_owned());
+        }
         Ok(running)
     }
 
@@ -233,20 +236,25 @@ impl Experiment {
         }
     }
 
-    /// The sync latency of the disk under the system's data, if its answers wait for it.
+    /// The sync latency of the disk under the data of the system, or of the store that is driven, if answers wait for it.
     pub(super) fn probe(
         &self,
         system: &Running,
+        stores: &Stores,
         progress: &Watcher<'_>,
     ) -> Result<Option<SyncProbe>, LabError> {
         if self.stop_request() == StopRequest::Abort {
             return Err(LabError::Interrupted(None));
         }
-        let Some(data) = system.data_dir().filter(|_| system.durability.as_deref() == Some(SYNCED)) else {
+        let data = match system.data_dir() {
+            Some(data) => Some(data.to_owned()),
+            None => stores.driven(&self.plan.system).map(|(_, data)| data),
+        };
+        let Some(data) = data.filter(|_| system.durability.as_deref() == Some(SYNCED)) else {
             return Ok(None);
         };
         progress.tell(Progress::Probing);
-        let probe = SyncProbe::measure(data);
+        let probe = SyncProbe::measure(&data);
         probe
             .map(Some)
             .map_err(|error| LabError::Measure(format!("cannot sync in {}: {error}", data.display())))

@@ -80,8 +80,11 @@ impl Experiment {
             record.account.notes.extend(notes);
         }
         // whoever stopped the run does not want to wait for this
-        let after =
-            if self.stop_request() == StopRequest::None { self.probe(system, progress)? } else { None };
+        let after = if self.stop_request() == StopRequest::None {
+            self.probe(system, stores, progress)?
+        } else {
+            None
+        };
         record.account.synced(synced_before.take(), after);
         for (name, ending) in stores.stop(&|| self.stop_request() != StopRequest::Abort) {
             record.account.store_stopped(&name, &ending);

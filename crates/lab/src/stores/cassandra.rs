@@ -111,7 +111,7 @@ impl Launcher for Cassandra {
         with_jars(Cassandra::jars(store.version), Needs::Exactly(17), fetch)
     }
 
-    fn ports(&self) -> &'static [u16] {
+    fn ports(&self, _: &Store) -> &'static [u16] {
         &[9042, 7000]
     }
 

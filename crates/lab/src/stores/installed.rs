@@ -17,13 +17,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
 /// A product's programs, as a package installs them.
+#[derive(Debug)]
 pub struct Package {
     /// The product, for people.
     pub title: &'static str,
     /// The server, first, and what else is needed. All lie in one folder.
     pub programs: &'static [&'static str],
-    /// Debian's package.
-    pub debian: &'static str,
+    /// How to get it: `install it (Debian: apt-get install …)`.
+    pub how: &'static str,
 }
 
 impl Package {
@@ -35,11 +36,11 @@ impl Package {
         let path = std::env::var_os("PATH").unwrap_or_default();
         self.folder_among(std::env::split_paths(&path).chain(places)).ok_or_else(|| {
             LabError::Usage(format!(
-                "{} is not here: {} is neither on the PATH nor where Debian puts it; install it (Debian: apt-get install \
-                 {}), or say `url:` of one that runs already",
+                "{} is not here: {} is neither on the PATH nor where Debian puts it; {}, or say `url:` of one that \
+                 runs already",
                 self.title,
                 self.programs.join(" with "),
-                self.debian
+                self.how
             ))
         })
     }
@@ -161,15 +162,15 @@ mod tests {
     #[test]
     fn a_folder_has_all_programs_or_is_not_it() {
         let folder = tempfile::tempdir().unwrap();
-        let package = Package { title: "X", programs: &["xd", "x"], debian: "x-server" };
+        let package = Package { title: "X", programs: &["xd", "x"], how: "install x-server" };
         let places = || [folder.path().to_owned()].into_iter();
         fs::write(folder.path().join("xd"), "").unwrap();
         assert_eq!(package.folder_among(places()), None);
         fs::write(folder.path().join("x"), "").unwrap();
         assert_eq!(package.folder_among(places()), Some(folder.path().to_owned()));
-        let missing = Package { title: "X", programs: &["no-such-program"], debian: "x-server" };
+        let missing = Package { title: "X", programs: &["no-such-program"], how: "install x-server" };
         let error = missing.folder([]).unwrap_err();
-        assert!(error.to_string().contains("apt-get install x-server"), "{error}");
+        assert!(error.to_string().contains("install x-server, or say"), "{error}");
         assert_eq!(error.exit_status(), 2);
     }
 

@@ -14,7 +14,7 @@ use tidemark_scenario::plan::Store;
 
 use super::installed::{User, user};
 use super::jars::cache;
-use super::launcher::{Fetch, Identity, Launcher, NodeSetup, Program, password, unique};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, Program, password, unique};
 use super::node::{self, Node};
 use super::ports::Ports;
 use super::products::launcher;
@@ -22,7 +22,8 @@ use crate::child::Spec;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::link::Link;
-use crate::started::held;
+use crate::process::Patience;
+use crate::started::{Started as _, held};
 
 /// Where stores are started.
 pub struct Setup<'a> {
@@ -120,16 +121,31 @@ impl<'a> Site<'a> {
         let user = unprivileged(launcher, &program.title)?;
         // all of them or none: brokers want the same of each, and no node is slower than another without its fault
         let linked = names(store).iter().any(|name| (setup.is_linked)(name));
-        let addresses: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, false)).collect();
-        let listen: Vec<IpAddr> = (0..store.nodes).map(|index| address(index, linked)).collect();
-        let all: Vec<IpAddr> = addresses.iter().chain(&listen).copied().collect();
-        let ports = Ports::choose(&program.title, &all, launcher.ports(), &cache)?;
+        let (count, is_in_a_row) = (store.processes(), launcher.is_in_a_row());
+        let at = |linked| {
+            (0..count)
+                .map(|index| address(if is_in_a_row { 0 } else { index }, linked))
+                .collect::<Vec<IpAddr>>()
+        };
+        let (addresses, listen) = (at(false), at(linked));
+        let mut all: Vec<IpAddr> = addresses.iter().chain(&listen).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let usual = usual_ports(launcher.ports(store), if is_in_a_row { count } else { 1 });
+        let ports = Ports::choose(&program.title, &all, &usual, &cache)?;
         let run_dir = &setup.run_dir;
         // a process may have another working directory one day; paths in configurations are whole
         let run_dir = std::path::absolute(run_dir).map_err(|error| unwritable(run_dir, &error))?;
         let password = password().map_err(|error| LabError::Start(format!("no random numbers: {error}")))?;
         let identity = Identity { name: launcher.identity(&unique()), password };
         Ok(Site { store, setup, launcher, program, user, run_dir, identity, addresses, listen, ports })
+    }
+
+    /// The ports of a node.
+    fn ports_of(&self, index: usize) -> &[u16] {
+        let count = self.launcher.ports(self.store).len();
+        let from = if self.launcher.is_in_a_row() { index * count } else { 0 };
+        &self.ports.numbers[from..from + count]
     }
 
     /// Configures a node, not yet started.
@@ -142,7 +158,7 @@ impl<'a> Site<'a> {
             password: &self.identity.password,
             addresses: &self.addresses,
             listen: self.listen[index],
-            ports: &self.ports.numbers,
+            ports: self.ports_of(index),
             configuration: self.run_dir.join("stores").join(&name),
             data: self.data(&name, members)?,
             program: &self.program,
@@ -152,7 +168,7 @@ impl<'a> Site<'a> {
         let first = self.launcher.before_first_start(&one);
         members.firsts.extend(first.map(|command| Spec { command, ..spec.clone() }));
         let (launcher, within) = (self.launcher, self.store.ready_within);
-        let place = |addresses: &[IpAddr]| SocketAddr::new(addresses[index], self.ports.numbers[0]);
+        let place = |addresses: &[IpAddr]| SocketAddr::new(addresses[index], one.ports[0]);
         let address = place(&self.addresses);
         let mut node = Node::new(spec, address, one.data, launcher, self.identity.clone(), within);
         node.listens = place(&self.listen);
@@ -247,14 +263,14 @@ impl Instance {
     ) -> Result<Instance, LabError> {
         let site = Site::choose(store, setup, stop_request, tell)?;
         let mut members = Members::default();
-        (0..store.nodes).try_for_each(|index| site.add(index, &mut members))?;
-        let first = members.nodes.first().map(|node| held(node).address);
+        (0..store.processes()).try_for_each(|index| site.add(index, &mut members))?;
+        let addresses: Vec<SocketAddr> = members.nodes.iter().map(|node| held(node).address).collect();
         let instance = Instance {
             manifest: site.manifest(&members.nodes),
             nodes: members.nodes,
             _data: members.data,
             links: members.links,
-            url: first.and_then(|address| site.launcher.url(address, &site.identity.password)),
+            url: site.launcher.url(store, &addresses, &site.identity.password),
             _ports: Some(site.ports),
             store: store.clone(),
             remarks: site.launcher.remarks(store) + &members.remarks,
@@ -283,7 +299,27 @@ impl Instance {
         let patience = || stop_request() == StopRequest::None;
         node::carry_out(firsts, &patience)?;
         self.nodes.iter().try_for_each(|node| held(node).spawn())?;
+        if launcher(self.store.product).is_joined(&self.store) {
+            self.nodes.iter().try_for_each(|node| held(node).wait(begin, None, &patience))?;
+            self.join(&patience)?;
+        }
         self.nodes.iter().try_for_each(|node| held(node).wait(begin, Some(self.nodes.len()), &patience))
+    }
+
+    /// Makes nodes that are up one.
+    fn join(&self, patience: Patience<'_>) -> Result<(), LabError> {
+        let places: Vec<NodeAddress> = self.nodes.iter().map(|node| held(node).place()).collect();
+        let Some(first) = self.nodes.first() else { return Ok(()) };
+        let identity = held(first).identity.clone();
+        let joined = launcher(self.store.product).join(&self.store, &places, &identity, patience);
+        joined.map_err(|error| match patience() {
+            false => LabError::Interrupted(None),
+            true => LabError::Start(format!(
+                "the nodes of the store `{}` do not become a cluster: {error}; {}",
+                self.store.name,
+                held(first).log_tail()
+            )),
+        })
     }
 }
 
@@ -324,14 +360,20 @@ fn address(index: usize, behind: bool) -> IpAddr {
     Ipv4Addr::new(127, 0, 0, u8::try_from(number).unwrap_or(u8::MAX)).into()
 }
 
+/// The usual ports of nodes that have theirs one after the other.
+fn usual_ports(first: &[u16], nodes: usize) -> Vec<u16> {
+    let nodes = u16::try_from(nodes).unwrap_or(u16::MAX);
+    (0..nodes).flat_map(|node| first.iter().map(move |port| port.saturating_add(node))).collect()
+}
+
 /// What the nodes of a store are called.
 pub fn names(store: &Store) -> Vec<String> {
-    (0..store.nodes).map(|index| name(store, index)).collect()
+    (0..store.processes()).map(|index| name(store, index)).collect()
 }
 
 /// What a node is called: by its number only where there are several.
 fn name(store: &Store, index: usize) -> String {
-    match store.nodes {
+    match store.processes() {
         1 => store.name.clone(),
         _ => format!("{}.{}", store.name, index + 1),
     }

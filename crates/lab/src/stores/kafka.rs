@@ -36,7 +36,7 @@ impl Launcher for Kafka {
         with_jars(JARS, Needs::Exactly(17), fetch)
     }
 
-    fn ports(&self) -> &'static [u16] {
+    fn ports(&self, _: &Store) -> &'static [u16] {
         // clients, controllers, brokers
         &[9092, 9093, 9094]
     }

@@ -15,6 +15,7 @@ use super::jars::Jars;
 use super::java::{self, Java, Needs};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
+use crate::process::Patience;
 
 /// How long a node may take to connect, and for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,10 +29,17 @@ pub trait Launcher: Sync {
     fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError>;
 
     /// Usual ports: for clients, then those between nodes.
-    fn ports(&self) -> &'static [u16];
+    fn ports(&self, store: &Store) -> &'static [u16];
 
-    /// The URL by which clients reach a node, with the password; none for a cluster, which is known by its addresses.
-    fn url(&self, _: SocketAddr, _: &str) -> Option<String> {
+    /// Whether its nodes have one address and ports one after the other, in place of the same ports on addresses one
+    /// after the other.
+    fn is_in_a_row(&self) -> bool {
+        false
+    }
+
+    /// The URL by which clients reach nodes at these addresses, with the password; none for a product that is known by
+    /// addresses.
+    fn url(&self, _: &Store, _: &[SocketAddr], _: &str) -> Option<String> {
         None
     }
 
@@ -67,6 +75,19 @@ pub trait Launcher: Sync {
     /// Asks a node whether it serves and is of this instance, and, where `all` says so, whether it holds
     /// that many nodes for alive, itself included.
     fn ask(&self, place: NodeAddress, identity: &Identity, all: Option<usize>) -> Result<(), NotReady>;
+
+    /// Whether nodes become one only by being [joined](Launcher::join) once they serve for the first time.
+    fn is_joined(&self, _: &Store) -> bool {
+        false
+    }
+
+    /// Makes nodes that are up one.
+    ///
+    /// # Errors
+    /// Where one of them refuses, it takes too long, or there is no patience left.
+    fn join(&self, _: &Store, _: &[NodeAddress], _: &Identity, _: Patience<'_>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What tells an instance from all others.
@@ -147,12 +168,14 @@ pub struct NodeAddress {
     pub listens: SocketAddr,
     /// Where its clients connect, and what it says that its address is.
     pub address: SocketAddr,
+    /// The process that is to answer there, while it is up.
+    pub process: Option<u32>,
 }
 
 impl From<SocketAddr> for NodeAddress {
     /// Without a link it is the same.
     fn from(address: SocketAddr) -> NodeAddress {
-        NodeAddress { listens: address, address }
+        NodeAddress { listens: address, address, process: None }
     }
 }
 

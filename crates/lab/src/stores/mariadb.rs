@@ -19,9 +19,16 @@ const USER: &str = "mysql";
 const CONNECTIONS_MAX: u32 = 500;
 
 /// The server is not in the folder of the other programs.
-const SERVER: Package = Package { title: "MariaDB", programs: &["mariadbd"], debian: "mariadb-server" };
-const TOOLS: Package =
-    Package { title: "MariaDB", programs: &["mariadb", "mariadb-install-db"], debian: "mariadb-server" };
+const SERVER: Package = Package {
+    title: "MariaDB",
+    programs: &["mariadbd"],
+    how: "install it (Debian: apt-get install mariadb-server)",
+};
+const TOOLS: Package = Package {
+    title: "MariaDB",
+    programs: &["mariadb", "mariadb-install-db"],
+    how: "install it (Debian: apt-get install mariadb-server)",
+};
 
 /// MariaDB.
 pub struct Mariadb;
@@ -37,11 +44,12 @@ impl Launcher for Mariadb {
         Ok(Program { title: SERVER.title(&folder), folder, java: None })
     }
 
-    fn ports(&self) -> &'static [u16] {
+    fn ports(&self, _: &Store) -> &'static [u16] {
         &[3306]
     }
 
-    fn url(&self, address: SocketAddr, password: &str) -> Option<String> {
+    fn url(&self, _: &Store, addresses: &[SocketAddr], password: &str) -> Option<String> {
+        let address = addresses.first()?;
         Some(format!("mysql://{NAME}:{password}@{address}/{NAME}"))
     }
 

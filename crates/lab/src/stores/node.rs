@@ -62,6 +62,11 @@ impl Node {
         }
     }
 
+    /// Where it is.
+    pub fn place(&self) -> NodeAddress {
+        NodeAddress { listens: self.listens, address: self.address, process: self.process.id() }
+    }
+
     /// Starts its process.
     ///
     /// # Errors
@@ -86,7 +91,7 @@ impl Node {
         all: Option<usize>,
         patience: Patience<'_>,
     ) -> Result<(), LabError> {
-        let place = NodeAddress { listens: self.listens, address: self.address };
+        let place = self.place();
         loop {
             if !patience() {
                 return Err(LabError::Interrupted(None));

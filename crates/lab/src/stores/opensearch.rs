@@ -41,12 +41,13 @@ impl Launcher for OpenSearch {
         with_jars(JARS, Needs::CompilerFrom(21), fetch)
     }
 
-    fn ports(&self) -> &'static [u16] {
+    fn ports(&self, _: &Store) -> &'static [u16] {
         // clients, nodes; 9300, which is usual, is the one for clients where 9200 is taken
         &[9200, 9201]
     }
 
-    fn url(&self, address: SocketAddr, _: &str) -> Option<String> {
+    fn url(&self, _: &Store, addresses: &[SocketAddr], _: &str) -> Option<String> {
+        let address = addresses.first()?;
         Some(format!("http://{address}"))
     }
 

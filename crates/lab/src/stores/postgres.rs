@@ -21,8 +21,11 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 /// Most of its connections; its own default leaves no room for a system under load.
 const CONNECTIONS_MAX: u32 = 500;
 
-const PACKAGE: Package =
-    Package { title: "PostgreSQL", programs: &["postgres", "initdb", "psql"], debian: "postgresql" };
+const PACKAGE: Package = Package {
+    title: "PostgreSQL",
+    programs: &["postgres", "initdb", "psql"],
+    how: "install it (Debian: apt-get install postgresql)",
+};
 
 /// The file of its data folder that has the password.
 const PASSWORD: &str = "password";
@@ -46,11 +49,12 @@ impl Launcher for Postgres {
         Ok(Program { title: PACKAGE.title(&folder), folder, java: None })
     }
 
-    fn ports(&self) -> &'static [u16] {
+    fn ports(&self, _: &Store) -> &'static [u16] {
         &[5432]
     }
 
-    fn url(&self, address: SocketAddr, password: &str) -> Option<String> {
+    fn url(&self, _: &Store, addresses: &[SocketAddr], password: &str) -> Option<String> {
+        let address = addresses.first()?;
         Some(format!("postgres://{NAME}:{password}@{address}/{NAME}"))
     }
 

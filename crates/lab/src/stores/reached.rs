@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_record::manifest;
 use tidemark_scenario::plan::Store;
+use tidemark_scenario::store_servers;
 
 use super::instance::{Instance, Setup};
 use super::products::launcher;
@@ -33,14 +34,22 @@ pub fn at_url(
     // the URL itself is not told: it may hold a password
     let name = &store.name;
     let wrong = |reason: &str| LabError::Usage(format!("the URL of the store `{name}` {reason}"));
-    let mut parsed = url::Url::parse(url).map_err(|error| wrong(&format!("is not a URL: {error}")))?;
-    let host = parsed.host_str().ok_or_else(|| wrong("names no host"))?.to_owned();
-    let usual = launcher(store.product).ports()[0];
-    let address = format!("{host}:{}", parsed.port().unwrap_or(usual));
-    let there = reach(name, &address, stop_request)?;
-    if !(setup.is_linked)(name) {
-        return Ok(instance(store, vec![address], Some(url.to_owned()), Vec::new()));
+    let usual = launcher(store.product).ports(store)[0];
+    // of several servers, each
+    let mut servers = Vec::new();
+    for server in store_servers(url) {
+        let parsed = url::Url::parse(&server).map_err(|error| wrong(&format!("is not a URL: {error}")))?;
+        let host = parsed.host_str().ok_or_else(|| wrong("names no host"))?;
+        let address = format!("{host}:{}", parsed.port().unwrap_or(usual));
+        let there = reach(name, &address, stop_request)?;
+        servers.push((parsed, address, there));
     }
+    let addresses: Vec<String> = servers.iter().map(|(_, address, _)| address.clone()).collect();
+    let (mut parsed, there) = match servers.pop() {
+        // before several no one link can stand, which the check of the scenario says
+        Some((parsed, _, there)) if servers.is_empty() && (setup.is_linked)(name) => (parsed, there),
+        _ => return Ok(instance(store, addresses, Some(url.to_owned()), Vec::new())),
+    };
     let link = Link::to(there)
         .map_err(|error| LabError::Start(format!("cannot open a link to {there}: {error}")))?;
     let is_set = parsed.set_host(Some(&link.address.ip().to_string())).is_ok()
@@ -49,7 +58,7 @@ pub fn at_url(
         return Err(wrong("cannot be that of a link"));
     }
     let links = vec![(name.clone(), Arc::new(link))];
-    Ok(instance(store, vec![address], Some(parsed.into()), links))
+    Ok(instance(store, addresses, Some(parsed.into()), links))
 }
 
 /// A cluster of which some nodes are known.

@@ -1,121 +1,110 @@
-//! Redis: its configuration, its command. What it is asked is one line of its own protocol.
+//! Redis, and what speaks its protocol: Valkey, KeyDB, Dragonfly, Garnet. One launcher; how they differ stands in a
+//! table of [flavours](flavour).
+
+mod cluster;
+mod flavour;
+mod persistence;
+mod resp;
+#[cfg(test)]
+mod tests_fake;
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use tidemark_scenario::plan::{Durability, Store};
+use tidemark_scenario::plan::Store;
 
-use super::installed::{Package, usual_folders};
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text};
+pub use self::flavour::{DRAGONFLY, Flavour, GARNET, KEYDB, REDIS, VALKEY};
+pub use self::resp::Connection;
+use super::installed::usual_folders;
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program};
 use crate::error::LabError;
+use crate::process::Patience;
 
-/// Longest answer that is one, bytes.
-const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// Port for clients, and that of a cluster's nodes between each other, which is as far above it as they want it.
+const PORTS: [u16; 2] = [6379, 6379 + 10_000];
 
-const PACKAGE: Package = Package { title: "Redis", programs: &["redis-server"], debian: "redis-server" };
-
-/// The file of its data folder that has the password.
-const PASSWORD: &str = "password.conf";
-
-/// Redis.
-pub struct Redis;
-
-impl Launcher for Redis {
+impl Launcher for Flavour {
     fn program(&self, _: &Store, _: &mut Fetch<'_>) -> Result<Program, LabError> {
-        let folder = PACKAGE.folder(usual_folders())?;
-        Ok(Program { title: PACKAGE.title(&folder), folder, java: None })
+        let (package, folder) = self.found(&usual_folders())?;
+        Ok(Program { title: package.title(&folder), folder, java: None })
     }
 
-    fn ports(&self) -> &'static [u16] {
-        &[6379]
+    fn ports(&self, store: &Store) -> &'static [u16] {
+        if store.cluster.is_some() { &PORTS } else { &PORTS[..1] }
     }
 
-    fn url(&self, address: SocketAddr, password: &str) -> Option<String> {
-        Some(format!("redis://:{password}@{address}"))
+    fn is_in_a_row(&self) -> bool {
+        true
+    }
+
+    fn url(&self, store: &Store, addresses: &[SocketAddr], password: &str) -> Option<String> {
+        let scheme = if store.cluster.is_some() { "redis-cluster" } else { "redis" };
+        let places: Vec<String> = addresses.iter().take(store.nodes).map(SocketAddr::to_string).collect();
+        Some(format!("{scheme}://:{password}@{}", places.join(",")))
     }
 
     fn remarks(&self, store: &Store) -> String {
-        match store.durability {
-            Durability::Synced => "appendfsync always: acknowledged when it is on disk",
-            Durability::Buffered => {
-                "appendfsync everysec: acknowledged before it is on disk, synced every second"
-            }
-            Durability::Memory => "no append-only file and no snapshots: nothing outlives its process",
+        let mut text = self.durability(store);
+        if let (Some(count), Some(called)) = (store.threads, self.threads()) {
+            text += &format!("; {called} {count}");
         }
-        .to_owned()
+        if let Some(cluster) = store.cluster {
+            text += &cluster::remarks(cluster);
+        }
+        text
     }
 
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
         fs::create_dir_all(&node.configuration)?;
-        fs::write(node.data.join(PASSWORD), format!("requirepass {}\n", node.password))?;
-        fs::write(node.configuration.join(file_name(node.identity)), configuration(node))
+        self.configure(node)
     }
 
     fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
-        let file = node.configuration.join(file_name(node.identity));
-        Ok(vec![text(&node.program.folder.join(PACKAGE.programs[0])), text(&file)])
+        Ok(self.command_line(node))
     }
 
-    fn ask(&self, place: NodeAddress, identity: &Identity, _: Option<usize>) -> Result<(), NotReady> {
-        let Some(said) = info(place.listens, &identity.password)? else {
-            return Err(NotReady::Another("a Redis that does not take its password".into()));
-        };
-        // the name of its file of configuration, which no other has
-        let file = field(&said, "config_file").unwrap_or_default();
-        let name = Path::new(file).file_stem().map(|name| name.to_string_lossy().into_owned());
-        NotReady::unless_same(name.unwrap_or_default(), &identity.name)?;
-        match field(&said, "loading") {
-            Some("0") => Ok(()),
-            _ => Err(io::Error::other("it still loads its data").into()),
+    fn ask(&self, place: NodeAddress, identity: &Identity, all: Option<usize>) -> Result<(), NotReady> {
+        let mut connection = Connection::open(place.listens)?;
+        if connection.ask(&["INFO"])?.is_ok() {
+            return Err(NotReady::Another(format!("a {} without a password", self.title())));
         }
+        // nobody else knows a password that was made for this instance
+        if connection.ask(&["AUTH", &identity.password])?.is_err() {
+            return Err(NotReady::Another(format!("a {} that does not take its password", self.title())));
+        }
+        let said = connection.demand(&["INFO"])?;
+        if self.names_its_file() {
+            // the name of its file of configuration, which no other has
+            let file = field(&said, "config_file").unwrap_or_default();
+            let name = Path::new(file).file_stem().map(|name| name.to_string_lossy().into_owned());
+            NotReady::unless_same(name.unwrap_or_default(), &identity.name)?;
+        }
+        match field(&said, "loading") {
+            Some("0") => {}
+            None if !self.names_its_file() => {}
+            _ => return Err(io::Error::other("it still loads its data").into()),
+        }
+        if field(&said, "cluster_enabled") == Some("1") {
+            cluster::serves(&mut connection, all)?;
+        }
+        Ok(())
     }
-}
 
-fn file_name(identity: &str) -> String {
-    format!("{identity}.conf")
-}
-
-fn configuration(node: &NodeSetup<'_>) -> String {
-    let append = match node.store.durability {
-        Durability::Synced => "appendonly yes\nappendfsync always\n",
-        Durability::Buffered => "appendonly yes\nappendfsync everysec\n",
-        Durability::Memory => "appendonly no\n",
-    };
-    let memory = node.store.memory_bytes.map(|bytes| format!("maxmemory {bytes}\n")).unwrap_or_default();
-    format!(
-        "bind {}\nport {}\nprotected-mode yes\ndaemonize no\ndir {}\ninclude {}\nsave \"\"\n{append}{memory}",
-        node.listen,
-        node.ports[0],
-        quoted(&node.data),
-        quoted(&node.data.join(PASSWORD)),
-    )
-}
-
-/// A path as its configuration takes any.
-fn quoted(path: &Path) -> String {
-    format!("\"{}\"", text(path).replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// What it says of itself; nothing where the password is not its own.
-fn info(address: SocketAddr, password: &str) -> io::Result<Option<String>> {
-    let mut stream = dial(address)?;
-    stream.write_all(format!("AUTH {password}\r\nINFO\r\n").as_bytes())?;
-    let mut answer = BufReader::new(stream).take(ANSWER_BYTES_MAX);
-    let mut line = String::new();
-    answer.read_line(&mut line)?;
-    if line.starts_with("-WRONGPASS") || line.starts_with("-ERR") {
-        return Ok(None);
+    fn is_joined(&self, store: &Store) -> bool {
+        store.cluster.is_some()
     }
-    line.clear();
-    answer.read_line(&mut line)?;
-    let length = line.strip_prefix('$').and_then(|length| length.trim_end().parse::<u64>().ok());
-    let length = length.filter(|length| *length < ANSWER_BYTES_MAX);
-    let length = length.ok_or_else(|| io::Error::other(format!("it answers {:?}", line.trim_end())))?;
-    let mut text = Vec::new();
-    answer.take(length).read_to_end(&mut text)?;
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+
+    fn join(
+        &self,
+        store: &Store,
+        nodes: &[NodeAddress],
+        identity: &Identity,
+        patience: Patience<'_>,
+    ) -> io::Result<()> {
+        cluster::join(store, nodes, identity, patience)
+    }
 }
 
 /// A line `name:value`.
@@ -127,66 +116,143 @@ fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::net::{IpAddr, TcpListener};
-    use tidemark_scenario::plan::Product;
+    use std::time::Duration;
+    use tidemark_scenario::plan::{AppendOnly, Cluster, Durability, Persistence, Product, SnapshotAfter};
+
+    fn configuration(store: &Store, listen: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let addresses: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(); store.processes()];
+        let node = NodeSetup {
+            store,
+            index: 0,
+            identity: "tidemark-1",
+            password: "p",
+            addresses: &addresses,
+            listen: listen.parse().unwrap(),
+            ports: &[6479, 16479],
+            configuration: folder.path().join("stores"),
+            data: folder.path().join("it's \"here\""),
+            program: &Program::default(),
+        };
+        fs::create_dir_all(&node.data).unwrap();
+        let flavour = if store.product == Product::Keydb { &KEYDB } else { &REDIS };
+        flavour.write(&node).unwrap();
+        assert!(fs::read_to_string(node.data.join("password.conf")).unwrap().contains("requirepass p\n"));
+        fs::read_to_string(node.configuration.join("tidemark-1.conf")).unwrap()
+    }
+
+    fn has(text: &str, lines: &[&str]) {
+        for line in lines {
+            assert!(text.lines().any(|had| had == *line), "{line} in\n{text}");
+        }
+    }
 
     #[test]
     fn a_node_is_configured_by_what_the_scenario_says() {
-        let addresses: [IpAddr; 1] = ["127.0.0.1".parse().unwrap()];
-        let text = |durability, memory_bytes| {
-            let store = Store { durability, memory_bytes, ..Store::new("cache", Product::Redis) };
-            configuration(&NodeSetup {
-                store: &store,
-                index: 0,
-                identity: "tidemark-1",
-                password: "p",
-                addresses: &addresses,
-                listen: addresses[0],
-                ports: &[6479],
-                configuration: "/run/stores/cache".into(),
-                data: "/run/it's \"here\"".into(),
-                program: &Program::default(),
-            })
+        let of = |durability, memory_bytes| {
+            let usual = Store::new("cache", Product::Redis);
+            configuration(&Store { durability, memory_bytes, ..usual }, "127.0.0.1")
         };
-        let synced = text(Durability::Synced, Some(16 << 20));
-        for line in [
-            "bind 127.0.0.1",
-            "port 6479",
-            "appendfsync always",
-            "maxmemory 16777216",
-            "dir \"/run/it's \\\"here\\\"\"",
-        ] {
-            assert!(synced.lines().any(|had| had == line), "{line} in\n{synced}");
-        }
-        assert!(text(Durability::Buffered, None).contains("appendfsync everysec\n"));
-        let memory = text(Durability::Memory, None);
+        let synced = of(Durability::Synced, Some(16 << 20));
+        has(
+            &synced,
+            &["bind 127.0.0.1", "port 6479", "appendfsync always", "maxmemory 16777216", "save \"\""],
+        );
+        assert!(synced.contains("/it's \\\"here\\\"\"\n") && !synced.contains("cluster"), "{synced}");
+        has(&of(Durability::Buffered, None), &["appendfsync everysec"]);
+        let memory = of(Durability::Memory, None);
         assert!(memory.contains("appendonly no\n") && !memory.contains("maxmemory"), "{memory}");
     }
 
-    fn ask(answer: Vec<u8>) -> Result<(), NotReady> {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.read_exact(&mut [0; 13]).unwrap();
-            let _ = stream.write_all(&[&b"+OK\r\n"[..], &answer].concat());
-        });
-        let said = Redis.ask(address.into(), &"ours".into(), None);
-        server.join().unwrap();
-        said
+    #[test]
+    fn files_threads_and_clusters_are_configured_too() {
+        let after = |seconds, changes| SnapshotAfter { seconds, changes };
+        let persistence = Persistence {
+            append_only: Some(AppendOnly::Unsynced),
+            snapshots: vec![after(60, 1000), after(300, 10)],
+            rewrite_at_bytes: Some(1 << 20),
+            rewrite_growth_percent: Some(0),
+        };
+        let usual = Store::new("cache", Product::Redis);
+        let store =
+            Store { persistence, threads: Some(4), durability: Durability::Buffered, ..usual.clone() };
+        let text = configuration(&store, "127.0.0.1");
+        has(&text, &["appendonly yes", "appendfsync no", "save 60 1000", "save 300 10", "io-threads 4"]);
+        has(&text, &["auto-aof-rewrite-min-size 1048576", "auto-aof-rewrite-percentage 0"]);
+        assert!(!text.contains("save \"\""), "{text}");
+        let remarks = REDIS.remarks(&store);
+        for part in ["appendfsync no", "60 s with 1000 changes", "never rewritten", "io-threads 4"] {
+            assert!(remarks.contains(part), "{part} in {remarks}");
+        }
+        let keydb = Store { threads: Some(4), ..Store::new("cache", Product::Keydb) };
+        has(&configuration(&keydb, "127.0.0.1"), &["server-threads 4"]);
+        let cluster = Some(Cluster { replicas: 1, failover_after: Duration::from_millis(1500) });
+        let store = Store { cluster, nodes: 3, ..usual };
+        let text = configuration(&store, "127.0.0.1");
+        has(&text, &["cluster-enabled yes", "cluster-node-timeout 1500", "cluster-announce-ip 127.0.0.1"]);
+        assert!(!text.contains("hostname"), "{text}");
+        // behind a link, clients are sent to that
+        let linked = configuration(&store, "127.0.0.11");
+        has(&linked, &["cluster-announce-ip 127.0.0.11", "cluster-announce-hostname 127.0.0.1"]);
     }
 
     #[test]
-    fn one_that_loads_or_is_anothers_is_not_ready() {
-        let answer = |text: &str| format!("${}\r\n{text}\r\n", text.len()).into_bytes();
-        let ours = "config_file:/run/stores/cache/ours.conf\r\n";
-        assert!(ask(answer(&format!("{ours}loading:0\r\n"))).is_ok());
-        let loads = ask(answer(&format!("{ours}loading:1\r\n"))).unwrap_err().to_string();
-        assert_eq!(loads, "it still loads its data");
-        let other = ask(answer("config_file:/etc/redis/theirs.conf\r\nloading:0\r\n")).unwrap_err();
-        assert!(matches!(&other, NotReady::Another(name) if name == "theirs"), "{other}");
-        let odd = ask(b"HTTP/1.1 400 Bad Request\r\n".to_vec()).unwrap_err().to_string();
-        assert_eq!(odd, "it answers \"HTTP/1.1 400 Bad Request\"");
+    fn clients_are_told_of_all_servers_and_of_a_cluster_its_masters() {
+        let places: Vec<SocketAddr> =
+            (1..=4).map(|port| SocketAddr::new("127.0.0.1".parse().unwrap(), port)).collect();
+        let one = Store::new("cache", Product::Redis);
+        let url = |store: &Store, count| REDIS.url(store, &places[..count], "p").unwrap();
+        assert_eq!(url(&one, 1), "redis://:p@127.0.0.1:1");
+        let two = Store { nodes: 2, ..one.clone() };
+        assert_eq!(url(&two, 2), "redis://:p@127.0.0.1:1,127.0.0.1:2");
+        let cluster = Some(Cluster { replicas: 1, failover_after: Duration::from_secs(2) });
+        let cluster = Store { cluster, ..two };
+        assert_eq!(url(&cluster, 4), "redis-cluster://:p@127.0.0.1:1,127.0.0.1:2");
+        assert_eq!(cluster.names(), ["cache", "cache.1", "cache.2", "cache.3", "cache.4"]);
+        assert_eq!((REDIS.ports(&one), REDIS.ports(&cluster)), (&PORTS[..1], &PORTS[..]));
+    }
+
+    /// Answers one connection: each command with the next of these.
+    fn answers(answers: &'static [&'static str]) -> NodeAddress {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream);
+            for answer in answers {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                let words: usize = line.trim().trim_start_matches('*').parse().unwrap();
+                for _ in 0..words * 2 {
+                    reader.read_line(&mut line).unwrap();
+                }
+                reader.get_mut().write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        address.into()
+    }
+
+    const NO: &str = "-NOAUTH Authentication required.\r\n";
+
+    #[test]
+    fn only_the_one_that_was_started_is_ready() {
+        let ask = |said: &'static [&'static str]| match REDIS.ask(answers(said), &"ours".into(), None) {
+            Ok(()) => "ready".to_owned(),
+            Err(NotReady::Yet(error)) => format!("not yet: {error}"),
+            Err(NotReady::Another(name)) => format!("another: {name}"),
+        };
+        assert_eq!(ask(&[NO, "+OK\r\n", "$35\r\nconfig_file:/a/ours.conf\r\nloading:0\r\n\r\n"]), "ready");
+        assert!(
+            ask(&[NO, "+OK\r\n", "$35\r\nconfig_file:/a/ours.conf\r\nloading:1\r\n\r\n"]).contains("loads")
+        );
+        let other = ask(&[NO, "+OK\r\n", "$37\r\nconfig_file:/a/theirs.conf\r\nloading:0\r\n\r\n"]);
+        assert_eq!(other, "another: theirs");
+        assert!(ask(&[NO, "-WRONGPASS invalid\r\n"]).contains("does not take its password"));
+        assert!(ask(&["$3\r\na:1\r\n"]).contains("without a password"));
+        assert!(ask(&["HTTP/1.1 200 OK\r\n"]).starts_with("not yet"));
+        assert!(ask(&[]).starts_with("not yet"));
     }
 
     proptest! {
@@ -194,7 +260,22 @@ mod tests {
         #[test]
         fn any_answer_is_taken(bytes in proptest::collection::vec(any::<u8>(), 0..80), sized in any::<bool>()) {
             let head = if sized { b"$40\r\n".to_vec() } else { Vec::new() };
-            prop_assert!(ask([head, bytes].concat()).is_err());
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 64]);
+                let _ = stream.write_all(&[head, bytes].concat());
+            });
+            prop_assert!(REDIS.ask(address.into(), &"ours".into(), None).is_err());
+            server.join().unwrap();
+        }
+
+        #[test]
+        fn a_field_is_found_in_any_text(text in "[a-z:\r\n]{0,40}") {
+            let _ = field(&text, "a");
+            let line = format!("{text}\nconfig_file:x\r\n");
+            prop_assert_eq!(field(&line, "config_file"), Some("x"));
         }
     }
 }

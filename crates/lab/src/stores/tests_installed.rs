@@ -13,7 +13,7 @@ use super::launcher::Fetch;
 use super::products::launcher;
 use super::*;
 
-fn go_on() -> StopRequest {
+pub fn go_on() -> StopRequest {
     StopRequest::None
 }
 
@@ -78,7 +78,7 @@ fn opensearch(url: &str, request: &str) -> std::io::Result<String> {
 }
 
 /// Whether its program is on this machine, or can be fetched to it.
-fn is_here(store: &Store) -> bool {
+pub fn is_here(store: &Store) -> bool {
     let cache = cache().unwrap();
     let mut fetch = Fetch { cache: &cache, stop_request: &go_on, tell: &mut |_| () };
     match launcher(store.product).program(store, &mut fetch) {
@@ -96,7 +96,7 @@ fn gone(id: u32) -> bool {
     stat.is_empty() || stat.contains(") Z ")
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(120), "{what}");

@@ -2,14 +2,23 @@
 
 use std::time::Duration;
 
+use super::persistence;
 use crate::diagnostic::{did_you_mean, nearest};
-use crate::plan::{Durability, Product, Store, StoreOrigin, System, SystemOrigin};
+use crate::plan::{Cluster, Durability, Product, Store, StoreOrigin, System, SystemOrigin};
 use crate::reader::{Reader, WrongSetting};
-use crate::store_facts::{STORE_FACTS, StoreFact, store_fact, store_facts};
+use crate::store_facts::{STORE_FACTS, StoreFact, store_fact, store_facts, store_servers};
 use crate::yaml::Node;
 
-/// Most nodes of a store: each needs an address of the loopback interface and some memory.
-const NODES_MAX: usize = 3;
+/// What a cluster needs, so that most of its nodes can hold one for dead.
+const CLUSTER_NODES_MIN: usize = 3;
+/// Most replicas of a node.
+const REPLICAS_MAX: usize = 2;
+/// How long a node of a cluster is silent before it is held for dead, where nothing is said; below the least a slow
+/// answer would be a death.
+const FAILOVER_AFTER: Duration = Duration::from_secs(2);
+const FAILOVER_AFTER_MIN: Duration = Duration::from_millis(200);
+/// Most threads of a node: what products take.
+const THREADS_MAX: usize = 128;
 /// Most stores of a run.
 const STORES_MAX: usize = 20;
 /// A heap below this starts no store, one above is hardly meant. Bytes.
@@ -99,30 +108,70 @@ fn store(name: &str, product: Product, node: &Node, reader: &Reader<'_>) -> Stor
     };
     let version = node.get("version").filter(|_| !product.versions().is_empty());
     let version = version.and_then(|node| reader.word(node, product.versions()));
-    let nodes = node.get("nodes").and_then(|node| {
-        let count = usize::try_from(reader.whole(node, 1)?).unwrap_or(usize::MAX);
-        if count > NODES_MAX {
-            reader.sink.error(node, format!("{count} is too many; at most {NODES_MAX} nodes"));
-        }
-        Some(count.min(NODES_MAX))
-    });
     let heap = "a heap has at least 128MiB and at most 64GiB";
     let memory = "this has at least 8MiB and at most 64GiB";
-    let durability = node.get("durability").and_then(|node| reader.word(node, product.durabilities()));
+    let said = node.get("durability").and_then(|node| reader.word(node, product.durabilities()));
+    let said = said.and_then(Durability::from_word);
+    let (persistence, durability) = persistence::read(node, said, usual.durability, reader);
+    let cluster = cluster(node, reader);
+    let nodes = node.get("nodes").and_then(|node| whole(node, product.nodes_max(), "nodes", reader));
+    if let (Some(_), Some(few)) = (cluster, nodes.filter(|count| *count < CLUSTER_NODES_MIN)) {
+        let message = format!("a cluster has at least {CLUSTER_NODES_MIN} nodes (masters), not {few}");
+        reader.sink.error(node.get("nodes").unwrap_or(node), message);
+    }
+    let usual_nodes = if cluster.is_some() { CLUSTER_NODES_MIN } else { usual.nodes };
     Store {
         origin: origin(product, node, reader),
         version: version.unwrap_or(usual.version),
-        nodes: nodes.unwrap_or(usual.nodes),
+        nodes: nodes.unwrap_or(usual_nodes),
+        cluster,
+        threads: node.get("threads").and_then(|node| whole(node, THREADS_MAX, "threads", reader)),
         heap_bytes: size("heap", HEAP_BYTES_MIN..=HEAP_BYTES_MAX, heap).unwrap_or(usual.heap_bytes),
         memory_bytes: size("memory", MEMORY_BYTES_MIN..=HEAP_BYTES_MAX, memory),
-        durability: match durability {
-            Some("buffered") => Durability::Buffered,
-            Some("memory") => Durability::Memory,
-            _ => Durability::Synced,
-        },
+        durability,
+        persistence,
         ready_within: ready_within(node, reader).unwrap_or(usual.ready_within),
         ..usual
     }
+}
+
+/// A number from 1 on.
+fn whole(node: &Node, most: usize, what: &str, reader: &Reader<'_>) -> Option<usize> {
+    let count = usize::try_from(reader.whole(node, 1)?).unwrap_or(usize::MAX);
+    if count > most {
+        reader.sink.error(node, format!("{count} is too many; at most {most} {what}"));
+    }
+    Some(count.min(most))
+}
+
+fn cluster(store: &Node, reader: &Reader<'_>) -> Option<Cluster> {
+    let is_one = store.get("cluster").and_then(|node| reader.bool(node)).unwrap_or(false);
+    for word in ["replicas", "failover after"] {
+        if let Some((key, _)) = store.entry(word).filter(|_| !is_one) {
+            reader.sink.error(key, format!("\"{word}\" belongs to a cluster; say `cluster: true`, too"));
+        }
+    }
+    if !is_one {
+        return None;
+    }
+    let replicas = store.get("replicas").and_then(|node| {
+        let count = usize::try_from(reader.whole(node, 0)?).unwrap_or(usize::MAX);
+        if count > REPLICAS_MAX {
+            reader.sink.error(node, format!("{count} is too many; at most {REPLICAS_MAX} replicas"));
+        }
+        Some(count.min(REPLICAS_MAX))
+    });
+    let failover_after = store.get("failover after").and_then(|node| {
+        let time = reader.duration(node)?;
+        if time < FAILOVER_AFTER_MIN {
+            reader.sink.error(node, "a node that is silent for less than 200ms may only be slow");
+        }
+        Some(time)
+    });
+    Some(Cluster {
+        replicas: replicas.unwrap_or_default(),
+        failover_after: failover_after.unwrap_or(FAILOVER_AFTER),
+    })
 }
 
 fn ready_within(node: &Node, reader: &Reader<'_>) -> Option<Duration> {
@@ -143,7 +192,7 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
             };
             reader.sink.error(key, format!("{title} has no \"{text}\"{way_out}"));
         } else if let Some(position) = is_there
-            && ["version", "nodes", "heap", "memory", "durability"].contains(&text)
+            && !["product", "url", "addresses", "when", "ready within"].contains(&text)
         {
             let message =
                 format!("with \"{position}\" nothing is started, and what is there has its own \"{text}\"");
@@ -157,8 +206,11 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
         && let Some(text) = reader.text(node)
     {
         let schemes = product.schemes();
-        let is_right = url::Url::parse(&text).is_ok_and(|url| {
-            schemes.contains(&url.scheme()) && url.host_str().is_some_and(|host| !host.is_empty())
+        // of several servers, each
+        let is_right = store_servers(&text).iter().all(|text| {
+            url::Url::parse(text).is_ok_and(|url| {
+                schemes.contains(&url.scheme()) && url.host_str().is_some_and(|host| !host.is_empty())
+            })
         });
         if let Some(scheme) = schemes.first().filter(|_| !is_right) {
             // not the text, which may hold a password
@@ -180,14 +232,31 @@ fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
     StoreOrigin::Addresses(list.items().iter().filter_map(address).collect())
 }
 
+/// Whether what is only reached is reached at one place, before which a link can stand.
+fn has_one_link(store: &Store) -> bool {
+    match &store.origin {
+        StoreOrigin::Url(url) => !url.starts_with("redis-cluster:") && store_servers(url).len() == 1,
+        _ => false,
+    }
+}
+
 impl Stores {
-    fn of(&self, product: Product) -> impl Iterator<Item = &Store> {
-        self.wanted.iter().filter(move |store| store.product == product)
+    /// Those that a system finds by this setting.
+    fn of(&self, setting: &str) -> impl Iterator<Item = &Store> {
+        self.wanted.iter().filter(move |store| store.product.setting() == setting)
     }
 
     /// `a, b`.
-    fn names_of(&self, product: Product) -> String {
-        self.of(product).map(|store| store.name.as_str()).collect::<Vec<_>>().join(", ")
+    fn names_of(&self, setting: &str) -> String {
+        self.of(setting).map(|store| store.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The settings by which systems find stores, each once.
+    fn settings() -> impl Iterator<Item = &'static str> {
+        let is_first = |(index, product): &(usize, Product)| {
+            Product::ALL[..*index].iter().all(|other| other.setting() != product.setting())
+        };
+        Product::ALL.into_iter().enumerate().filter(is_first).map(|(_, product)| product.setting())
     }
 
     /// Tells the system where the stores are, and of what cannot be told.
@@ -197,8 +266,8 @@ impl Stores {
             self.check_driven(name, reader);
         }
         if let (SystemOrigin::Command(words), Some(command)) = (&mut system.origin, node.get("command")) {
-            for product in Product::ALL {
-                self.tell_command(product, words, command, reader);
+            for setting in Stores::settings() {
+                self.tell_command(setting, words, command, reader);
             }
             words.iter().for_each(|word| self.check(word, command, reader));
         }
@@ -208,8 +277,7 @@ impl Stores {
             }
         }
         if let SystemOrigin::Shipped(name) = &system.origin {
-            for product in Product::ALL.into_iter().filter(|product| self.of(*product).next().is_some()) {
-                let setting = product.setting();
+            for setting in Stores::settings().filter(|setting| self.of(setting).next().is_some()) {
                 let takes = !matches!(
                     (reader.checker.setting)(name, setting, "127.0.0.1:1"),
                     Err(WrongSetting::Name(_))
@@ -217,41 +285,50 @@ impl Stores {
                 if !takes || system.settings.contains_key(setting) {
                     continue; // where the scenario names another, that is meant
                 }
-                let stores: Vec<&Store> = self.of(product).collect();
-                if let [store] = stores[..] {
-                    system.settings.insert(setting.into(), store_fact(&store.name, product.fact()));
-                } else {
-                    self.tell_of_several(product, &format!("settings: {{{setting}: "), node, reader);
+                let stores: Vec<&Store> = self.of(setting).collect();
+                match stores[..] {
+                    [store] if store.nodes > 1 && !store.product.is_cluster() => {
+                        let message = format!(
+                            "{name} takes one server as its `{setting}`, and \"{}\" is {}; give it a store of one node",
+                            store.name, store.nodes
+                        );
+                        reader.sink.error(node, message);
+                    }
+                    [store] => {
+                        let fact = store_fact(&store.name, store.product.fact());
+                        system.settings.insert(setting.into(), fact);
+                    }
+                    _ => self.tell_of_several(setting, &format!("settings: {{{setting}: "), node, reader),
                 }
             }
         }
     }
 
     /// `{contact}` in a command.
-    fn tell_command(&self, product: Product, words: &mut [String], command: &Node, reader: &Reader<'_>) {
-        let position = format!("{{{}}}", product.setting());
+    fn tell_command(&self, setting: &str, words: &mut [String], command: &Node, reader: &Reader<'_>) {
+        let position = format!("{{{setting}}}");
         if !words.iter().any(|word| word.contains(&position)) {
             return;
         }
-        let stores: Vec<&Store> = self.of(product).collect();
+        let stores: Vec<&Store> = self.of(setting).collect();
         match stores[..] {
             // it may be the command's own
             [] => {}
             [store] => {
-                let fact = store_fact(&store.name, product.fact());
+                let fact = store_fact(&store.name, store.product.fact());
                 words.iter_mut().for_each(|word| *word = word.replace(&position, &fact));
             }
-            _ => self.tell_of_several(product, &format!("in place of `{position}` "), command, reader),
+            _ => self.tell_of_several(setting, &format!("in place of `{position}` "), command, reader),
         }
     }
 
-    fn tell_of_several(&self, product: Product, how: &str, node: &Node, reader: &Reader<'_>) {
-        let first = self.of(product).next().map_or("", |store| store.name.as_str());
-        let fact = store_fact(first, product.fact());
+    fn tell_of_several(&self, setting: &str, how: &str, node: &Node, reader: &Reader<'_>) {
+        let Some(first) = self.of(setting).next() else { return };
+        let fact = store_fact(&first.name, first.product.fact());
         let message = format!(
             "there are several stores of {} ({}); say which is meant: {how}{fact}",
-            product.title(),
-            self.names_of(product)
+            first.product.title(),
+            self.names_of(setting)
         );
         reader.sink.error(node, message.replace(&format!(": {fact}"), &format!(": \"{fact}\"")));
     }
@@ -260,10 +337,11 @@ impl Stores {
     fn check_driven(&self, node: &Node, reader: &Reader<'_>) {
         let Some(name) = reader.text(node) else { return };
         match self.wanted.iter().find(|store| store.name == name) {
-            Some(store) if matches!(store.product, Product::Redis | Product::Postgres) => {}
+            Some(store) if store.product.is_driven() => {}
             Some(store) => {
                 let message = format!(
-                    "the driver speaks to a store of Redis or PostgreSQL, and \"{name}\" is {}; drive a system in front of it",
+                    "the driver speaks the protocols of Redis, memcached and PostgreSQL to a store, and \"{name}\" is {}; drive a system \
+                     in front of it",
                     store.product.title()
                 );
                 reader.sink.error(node, message);
@@ -334,7 +412,7 @@ impl Stores {
                 let Some(store) = self.wanted.iter().find(is_meant) else { continue };
                 let name = &store.name;
                 let message = match word {
-                    "slow" | "cut" if !store.product.is_cluster() => continue,
+                    "slow" | "cut" if has_one_link(store) => continue,
                     "slow" | "cut" => format!(
                         "clients find the nodes of \"{name}\" by what these say of themselves, past any link; only \
                          nodes that the run starts have one"

@@ -25,7 +25,7 @@ pub(super) static SYSTEM: Record = Record {
         key(
             "store",
             Scalar(Text),
-            "Name of a Redis or PostgreSQL under `stores`, which is then driven itself.",
+            "Name of a store under `stores`, which is then driven itself: of Redis or its kin, a memcached, or a PostgreSQL.",
         ),
         key(
             "settings",

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::persistence::{AppendOnly, Persistence};
+
 /// A store of other people's making, for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
@@ -13,16 +15,31 @@ pub struct Store {
     pub origin: StoreOrigin,
     /// The line of versions: `5.0`; empty where the version is that of the installed program.
     pub version: &'static str,
-    /// How many nodes it has.
+    /// How many nodes it has, replicas not counted.
     pub nodes: usize,
+    /// What makes one cluster of its nodes; of products that are that only where a scenario says so.
+    pub cluster: Option<Cluster>,
+    /// Threads of each node, where the scenario says so.
+    pub threads: Option<usize>,
     /// Heap of each node, bytes; of products that run on Java.
     pub heap_bytes: u64,
     /// What it may keep in memory, bytes, where the scenario says so; of products that do not run on Java.
     pub memory_bytes: Option<u64>,
     /// When it acknowledges a write.
     pub durability: Durability,
+    /// How it keeps its data, beyond that; of Redis and its kin.
+    pub persistence: Persistence,
     /// Longest time until all of it is ready; fetching it does not count.
     pub ready_within: Duration,
+}
+
+/// A cluster whose nodes have parts of the data and find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cluster {
+    /// Replicas of each node.
+    pub replicas: usize,
+    /// How long a node is silent before the others hold it for dead.
+    pub failover_after: Duration,
 }
 
 /// Where a store comes from.
@@ -48,6 +65,12 @@ pub enum Durability {
 }
 
 impl Durability {
+    /// By its word.
+    pub fn from_word(word: &str) -> Option<Durability> {
+        let all = [Durability::Synced, Durability::Buffered, Durability::Memory];
+        all.into_iter().find(|durability| durability.word() == word)
+    }
+
     /// The word of scenarios.
     pub fn word(self) -> &'static str {
         match self {
@@ -67,9 +90,12 @@ impl Store {
             origin: StoreOrigin::Started,
             version: product.versions().first().copied().unwrap_or_default(),
             nodes: 1,
+            cluster: None,
+            threads: None,
             heap_bytes: 512 << 20,
             memory_bytes: None,
-            durability: Durability::Synced,
+            durability: product.durability(),
+            persistence: Persistence::default(),
             ready_within: Duration::from_secs(180),
         }
     }
@@ -79,6 +105,17 @@ impl Store {
         self.durability == Durability::Synced
     }
 
+    /// When its append-only file is synced; of Redis and its kin.
+    pub fn append_only(&self) -> AppendOnly {
+        self.persistence.append_only.unwrap_or_else(|| self.durability.into())
+    }
+
+    /// How many processes its nodes and their replicas are. The replicas come after the nodes: one of each node, in
+    /// their order, then the second ones.
+    pub fn processes(&self) -> usize {
+        self.nodes * (1 + self.cluster.map_or(0, |cluster| cluster.replicas))
+    }
+
     /// Whether the lab starts it.
     pub fn is_started(&self) -> bool {
         self.origin == StoreOrigin::Started
@@ -86,7 +123,8 @@ impl Store {
 
     /// What can be named of it: all of it, and where it has several nodes each of them (`cassandra.2`).
     pub fn names(&self) -> Vec<String> {
-        let nodes = (1..=self.nodes).filter(|_| self.nodes > 1).map(|node| format!("{}.{node}", self.name));
+        let all = self.processes();
+        let nodes = (1..=all).filter(|_| all > 1).map(|node| format!("{}.{node}", self.name));
         std::iter::once(self.name.clone()).chain(nodes).collect()
     }
 }
@@ -106,20 +144,47 @@ pub enum Product {
     Mariadb,
     /// OpenSearch.
     Opensearch,
+    /// Valkey.
+    Valkey,
+    /// KeyDB.
+    Keydb,
+    /// Dragonfly.
+    Dragonfly,
+    /// Garnet.
+    Garnet,
+    /// memcached.
+    Memcached,
 }
 
 impl Product {
     /// All of them.
-    pub const ALL: [Product; 6] = [
+    pub const ALL: [Product; 11] = [
         Product::Cassandra,
         Product::Kafka,
         Product::Redis,
         Product::Postgres,
         Product::Mariadb,
         Product::Opensearch,
+        Product::Valkey,
+        Product::Keydb,
+        Product::Dragonfly,
+        Product::Garnet,
+        Product::Memcached,
     ];
     /// Their words, in the same order.
-    pub const WORDS: [&'static str; 6] = ["cassandra", "kafka", "redis", "postgres", "mariadb", "opensearch"];
+    pub const WORDS: [&'static str; 11] = [
+        "cassandra",
+        "kafka",
+        "redis",
+        "postgres",
+        "mariadb",
+        "opensearch",
+        "valkey",
+        "keydb",
+        "dragonfly",
+        "garnet",
+        "memcached",
+    ];
 
     /// What scenarios call it.
     pub fn word(self) -> &'static str {
@@ -140,6 +205,11 @@ impl Product {
             Product::Postgres => "PostgreSQL",
             Product::Mariadb => "MariaDB",
             Product::Opensearch => "OpenSearch",
+            Product::Valkey => "Valkey",
+            Product::Keydb => "KeyDB",
+            Product::Dragonfly => "Dragonfly",
+            Product::Garnet => "Garnet",
+            Product::Memcached => "memcached",
         }
     }
 
@@ -149,7 +219,7 @@ impl Product {
             Product::Cassandra => &["5.0", "4.1"],
             Product::Kafka => &["4.3"],
             Product::Opensearch => &["3.8"],
-            Product::Redis | Product::Postgres | Product::Mariadb => &[],
+            _ => &[],
         }
     }
 
@@ -158,12 +228,40 @@ impl Product {
         matches!(self, Product::Cassandra | Product::Kafka)
     }
 
-    /// Durabilities that it offers.
+    /// Whether it speaks Redis' protocol.
+    pub fn speaks_redis(self) -> bool {
+        use Product::{Dragonfly, Garnet, Keydb, Redis, Valkey};
+        matches!(self, Redis | Valkey | Keydb | Dragonfly | Garnet)
+    }
+
+    /// Whether the driver speaks its protocol.
+    pub fn is_driven(self) -> bool {
+        self.speaks_redis() || matches!(self, Product::Memcached | Product::Postgres)
+    }
+
+    /// Most nodes that the lab starts of one store; one of which there are no more, each of which a store of its own is.
+    pub fn nodes_max(self) -> usize {
+        match self {
+            // each needs an address of the loopback interface and some memory
+            Product::Cassandra | Product::Kafka => 3,
+            _ if self.is_driven() => 16,
+            _ => 1,
+        }
+    }
+
+    /// Durabilities that it offers, the default first.
     pub fn durabilities(self) -> &'static [&'static str] {
         match self {
-            Product::Redis => &["synced", "buffered", "memory"],
+            Product::Redis | Product::Valkey | Product::Keydb => &["synced", "buffered", "memory"],
+            Product::Garnet => &["buffered", "memory"],
+            Product::Dragonfly | Product::Memcached => &["memory"],
             _ => &["synced", "buffered"],
         }
+    }
+
+    /// The durability that it has where a scenario says nothing.
+    pub fn durability(self) -> Durability {
+        self.durabilities().first().and_then(|word| Durability::from_word(word)).unwrap_or(Durability::Synced)
     }
 
     /// Keys of the scenario that say something of a store of this product.
@@ -175,9 +273,39 @@ impl Product {
             Product::Opensearch => {
                 &["product", "version", "heap", "durability", "url", "when", "ready within"]
             }
-            Product::Redis | Product::Postgres | Product::Mariadb => {
+            Product::Postgres | Product::Mariadb => {
                 &["product", "memory", "durability", "url", "when", "ready within"]
             }
+            Product::Redis | Product::Valkey => &[
+                "product",
+                "nodes",
+                "cluster",
+                "replicas",
+                "failover after",
+                "threads",
+                "memory",
+                "durability",
+                "persistence",
+                "url",
+                "when",
+                "ready within",
+            ],
+            Product::Keydb => &[
+                "product",
+                "nodes",
+                "threads",
+                "memory",
+                "durability",
+                "persistence",
+                "url",
+                "when",
+                "ready within",
+            ],
+            Product::Dragonfly | Product::Memcached => {
+                &["product", "nodes", "threads", "memory", "durability", "url", "when", "ready within"]
+            }
+            // .NET takes threads as it needs them
+            Product::Garnet => &["product", "nodes", "memory", "durability", "url", "when", "ready within"],
         }
     }
 
@@ -185,10 +313,13 @@ impl Product {
     pub fn schemes(self) -> &'static [&'static str] {
         match self {
             Product::Cassandra | Product::Kafka => &[],
-            Product::Redis => &["redis"],
             Product::Postgres => &["postgres", "postgresql"],
             Product::Mariadb => &["mysql", "mariadb"],
             Product::Opensearch => &["http"],
+            Product::Memcached => &["memcached"],
+            Product::Redis | Product::Valkey | Product::Keydb | Product::Dragonfly | Product::Garnet => {
+                &["redis", "redis-cluster"]
+            }
         }
     }
 
@@ -197,6 +328,7 @@ impl Product {
         match self {
             Product::Cassandra => "contact",
             Product::Kafka => "brokers",
+            other if other.speaks_redis() => Product::Redis.word(),
             other => other.word(),
         }
     }

@@ -1,0 +1,171 @@
+//! Key-value stores of a scenario: several servers, clusters, what they keep on disk.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidemark_scenario::plan::{
+    AppendOnly, Cluster, Durability, Persistence, Product, SnapshotAfter, Store, StoreOrigin, SystemOrigin,
+};
+use tidemark_scenario::{Plan, check_text};
+
+/// A scenario of this store, called `kv`, and this system.
+fn with(store: &str, rest: &str) -> (Option<Plan>, String) {
+    let text = format!(
+        "stores: {{kv: {store}}}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 9s}}\n{rest}\n"
+    );
+    let (plan, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+    (plan, diagnostics.to_string())
+}
+
+fn store(text: &str) -> Store {
+    let (plan, told) = with(text, "");
+    plan.unwrap_or_else(|| panic!("{told}")).stores.remove(0)
+}
+
+#[test]
+fn a_store_has_several_servers_or_is_a_cluster() {
+    let shards = store("{product: redis, nodes: 12, threads: 2}");
+    assert_eq!((shards.nodes, shards.processes(), shards.threads, shards.cluster), (12, 12, Some(2), None));
+    assert_eq!(shards.names()[12], "kv.12");
+    let cluster = |replicas, failover_after| Some(Cluster { replicas, failover_after });
+    let usual = store("{product: valkey, cluster: true}");
+    assert_eq!((usual.nodes, usual.cluster), (3, cluster(0, Duration::from_secs(2))));
+    let said = store("{product: redis, nodes: 4, cluster: true, replicas: 2, failover after: 500ms}");
+    assert_eq!((said.nodes, said.processes()), (4, 12));
+    assert_eq!(said.cluster, cluster(2, Duration::from_millis(500)));
+    assert_eq!(store("{product: redis, cluster: false}").processes(), 1);
+    // nodes and replicas can be broken
+    let fault = "faults: [{at: 1s, kill: kv.6, restart after: 1s}]";
+    assert!(with("{product: redis, cluster: true, replicas: 1}", fault).0.is_some());
+}
+
+#[test]
+fn each_product_has_the_strongest_durability_that_it_can() {
+    for (product, durability) in [
+        ("redis", Durability::Synced),
+        ("valkey", Durability::Synced),
+        ("keydb", Durability::Synced),
+        ("garnet", Durability::Buffered),
+        ("dragonfly", Durability::Memory),
+        ("memcached", Durability::Memory),
+    ] {
+        let store = store(&format!("{{product: {product}}}"));
+        assert_eq!((store.product.word(), store.durability), (product, durability));
+        let text =
+            "system: {store: kv}\nsessions: {a: {steps: [{redis: [PING]}]}}\nload: {users: 1, hold: 1s}\n";
+        let text = format!("stores: {{kv: {{product: {product}}}}}\n{text}");
+        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let origin = plan.unwrap_or_else(|| panic!("{told}")).system.origin;
+        assert!(matches!(&origin, SystemOrigin::Url(url) if url == "{stores.kv.url}"), "{origin:?}");
+    }
+}
+
+#[test]
+fn what_is_kept_on_disk_decides_the_durability() {
+    let of = |persistence: &str| {
+        let store = store(&format!("{{product: redis, {persistence}}}"));
+        (store.durability, store.append_only(), store.persistence)
+    };
+    let none = Persistence::default();
+    assert_eq!(of("durability: buffered"), (Durability::Buffered, AppendOnly::EverySecond, none.clone()));
+    for (word, append_only, durability) in [
+        ("always", AppendOnly::Always, Durability::Synced),
+        ("everysec", AppendOnly::EverySecond, Durability::Buffered),
+        ("no", AppendOnly::Unsynced, Durability::Buffered),
+        ("off", AppendOnly::Off, Durability::Memory),
+    ] {
+        let files = Persistence { append_only: Some(append_only), ..none.clone() };
+        let text = format!("persistence: {{append only: {word}}}");
+        assert_eq!(of(&text), (durability, append_only, files.clone()));
+        // said twice, the same way
+        assert_eq!(of(&format!("{text}, durability: {}", durability.word())).2, files);
+    }
+    let after = |seconds, changes| SnapshotAfter { seconds, changes };
+    let snapshots = vec![after(60, 1000), after(300, 10)];
+    let files = Persistence { snapshots, ..none.clone() };
+    let memory = of("durability: memory, persistence: {snapshots: 60 1000 300 10}");
+    assert_eq!(memory, (Durability::Memory, AppendOnly::Off, files.clone()));
+    let both = of("persistence: {snapshots: 60 1000 300 10}");
+    assert_eq!(both, (Durability::Synced, AppendOnly::Always, files));
+    let rewritten = of("persistence: {rewrite at: 64MiB, rewrite growth: 200%, snapshots: off}").2;
+    assert_eq!((rewritten.rewrite_at_bytes, rewritten.rewrite_growth_percent), (Some(64 << 20), Some(200)));
+    assert_eq!(of("persistence: {rewrite growth: off}").2.rewrite_growth_percent, Some(0));
+}
+
+#[test]
+fn what_runs_already_may_be_several_servers() {
+    for (product, url) in [
+        ("redis", "redis://:p@a:1,b:2/3"),
+        ("valkey", "redis-cluster://:p@a:1,b:2"),
+        ("memcached", "memcached://a:1,b:2"),
+    ] {
+        let store = store(&format!("{{product: {product}, url: '{url}'}}"));
+        assert_eq!(store.origin, StoreOrigin::Url(url.into()));
+    }
+    let cut = |url: &str| {
+        with(&format!("{{product: redis, url: '{url}'}}"), "faults: [{at: 1s, cut: kv, for: 1s}]")
+    };
+    assert!(cut("redis://a:1").0.is_some());
+    for url in ["redis://a:1,b:2", "redis-cluster://a:1"] {
+        assert!(cut(url).1.contains("past any link"), "{url}");
+    }
+}
+
+#[test]
+fn systems_find_what_speaks_redis_as_their_redis() {
+    let told = |store: &str| with(store, "system: {serve: airline}");
+    let (plan, why) = told("{product: valkey}");
+    assert_eq!(plan.unwrap_or_else(|| panic!("{why}")).system.settings["redis"], "{stores.kv.url}");
+    let (plan, why) = told("{product: valkey, nodes: 2}");
+    assert!(
+        plan.is_none() && why.contains("airline takes one server as its `redis`, and \"kv\" is 2"),
+        "{why}"
+    );
+}
+
+#[test]
+fn mistakes_have_a_way_out() {
+    for (store, wanted) in [
+        ("{product: redis, nodes: 17}", "17 is too many; at most 16 nodes"),
+        ("{product: redis, nodes: 2, cluster: true}", "a cluster has at least 3 nodes (masters), not 2"),
+        ("{product: redis, replicas: 1}", "\"replicas\" belongs to a cluster; say `cluster: true`, too"),
+        ("{product: redis, cluster: false, failover after: 2s}", "\"failover after\" belongs to a cluster"),
+        ("{product: redis, cluster: true, replicas: 3}", "3 is too many; at most 2 replicas"),
+        ("{product: redis, cluster: true, failover after: 10ms}", "may only be slow"),
+        ("{product: redis, threads: 0}", "0 is too small"),
+        ("{product: redis, threads: 200}", "at most 128 threads"),
+        ("{product: keydb, cluster: true}", "KeyDB has no \"cluster\"; it has product, nodes, threads"),
+        ("{product: garnet, threads: 2}", "Garnet has no \"threads\""),
+        ("{product: garnet, durability: synced}", "\"synced\" is not one of buffered, memory"),
+        ("{product: memcached, durability: synced}", "\"synced\" is not one of memory"),
+        ("{product: memcached, persistence: {}}", "memcached has no \"persistence\""),
+        ("{product: memcached, url: 'redis://a'}", "not a URL of memcached; write memcached://HOST:PORT"),
+        ("{product: redis, url: 'redis://a:1,:2'}", "not a URL of Redis"),
+        ("{product: redis, url: 'redis://a', cluster: true}", "what is there has its own \"cluster\""),
+        (
+            "{product: redis, durability: synced, persistence: {append only: no}}",
+            "`append only: no` makes the durability buffered, and `durability` says synced",
+        ),
+        ("{product: redis, persistence: {append only: never}}", "is not one of always, everysec, no, off"),
+        (
+            "{product: redis, persistence: {snapshots: 60}}",
+            "write pairs of seconds and changes like \"60 1000\"",
+        ),
+        ("{product: redis, persistence: {snapshots: 60 0}}", "write pairs"),
+        ("{product: redis, persistence: {rewrite growth: 2}}", "is not a growth; write it like 100%, or off"),
+        (
+            "{product: redis, durability: memory, persistence: {rewrite at: 1MiB}}",
+            "with `durability: memory` there is no file that could be rewritten",
+        ),
+        (
+            "{product: redis, persistence: {append only: off, rewrite growth: 50%}}",
+            "with `append only: off` there is no file",
+        ),
+    ] {
+        let (plan, told) = with(store, "");
+        assert!(plan.is_none() && told.contains(wanted), "{wanted}\nbut\n{told}");
+    }
+    let (plan, told) = with("{product: postgres}", "system: {store: kv}");
+    assert!(plan.is_none() && told.contains("\"kv\" is PostgreSQL; drive a system in front of it"), "{told}");
+    assert_eq!(Product::from_word("memcached"), Some(Product::Memcached));
+}
