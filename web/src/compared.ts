@@ -88,6 +88,8 @@ export interface Comparison {
   /** Share of its own rate. */
   own_rate: number | null;
   stopped: string;
+  /** What was to be compared and is not here, with why. */
+  left_out: string[];
   run_dir: string;
   source: string;
   parts: Part[];
@@ -103,7 +105,7 @@ export function readComparison(source: string): Comparison | null {
   }
   if (!Array.isArray(it.parts)) return null;
   return {
-    name: text(it.name), description: text(it.description), stopped: text(it.stopped), run_dir: text(it.run_dir), source: text(it.source),
+    name: text(it.name), description: text(it.description), stopped: text(it.stopped), left_out: list(it.left_out).map(text), run_dir: text(it.run_dir), source: text(it.source),
     equal_rate_per_s: maybe(it.equal_rate_per_s), own_rate: maybe(it.own_rate),
     parts: list(it.parts).map(object).map((part) => ({
       load: part.part === 'equal-rate' || part.part === 'own-rate' ? part.part : 'own',

@@ -25,6 +25,7 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
     el('main', { id: 'main' },
       el('section', {},
         it.description && el('p', { class: 'lead' }, it.description.trim()),
+        it.left_out.length > 0 && el('p', { class: 'note' }, `Left out: ${it.left_out.join('; ')}`),
         it.stopped && el('p', { class: 'bad-text' }, `▲ Stopped early: ${it.stopped}`)),
       it.parts.map((part) => section(part, it)),
       el('section', { class: 'definitions', 'aria-labelledby': 'words' },

@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use tidemark_record::{ComparedRun, Comparison as Record, Part};
-use tidemark_scenario::{Comparison, Plan};
+use tidemark_scenario::{Comparison, Plan, Variant};
 
+use crate::stores;
 use crate::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, RunOptions};
 
 /// A run of a comparison that is about to begin.
@@ -47,6 +48,11 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     equal_rate_per_s: Option<f64>,
     run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
 ) -> Result<Compared, E> {
+    let (variants, left_out) = installed(comparison);
+    if variants.is_empty() {
+        return Err(LabError::Usage(format!("nothing is left to compare: {}", left_out.join("; "))).into());
+    }
+    let comparison = &Comparison { variants, ..comparison.clone() };
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &comparison.name)
         .map_err(|error| LabError::Usage(error.to_string()))?;
     let variants = comparison.variants.iter().map(|variant| variant.name.clone()).collect();
@@ -55,6 +61,7 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
         &comparison.secrets.masked(&comparison.description),
         variants,
     );
+    record.left_out = left_out;
     record.command = comparison.secrets.masked_command(&options.command_line);
     Record::write_source(&dir, &comparison.source).map_err(unwritten)?;
     let mut series = Series { comparison, options, dir: &dir, record, rates: Vec::new(), status: EXIT_PASS };
@@ -70,6 +77,18 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     }
     result?;
     Ok(Compared { dir, exit_status: status })
+}
+
+/// What can be compared here, and what is left out, with why.
+fn installed(comparison: &Comparison) -> (Vec<Variant>, Vec<String>) {
+    let (mut here, mut left_out) = (Vec::new(), Vec::new());
+    for variant in &comparison.variants {
+        match stores::missing(&variant.plan.stores).filter(|_| variant.if_installed) {
+            Some(why) => left_out.push(format!("{}: {why}", variant.name)),
+            None => here.push(variant.clone()),
+        }
+    }
+    (here, left_out)
 }
 
 /// The runs, one after the other.

@@ -29,7 +29,7 @@ mod tests_installed;
 #[cfg(test)]
 mod tests_key_value;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tidemark_record::manifest;
@@ -38,12 +38,21 @@ use tidemark_scenario::{StoreFact, store_fact, with_store_facts};
 
 use self::instance::Instance;
 pub use self::instance::{Setup, names};
+use self::launcher::Fetch;
 use self::node::Node;
+use self::products::launcher;
 use crate::error::LabError;
 use crate::figures::{self, Place};
 use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::started::{Handle, Started as _, held, try_held};
+
+/// Why a store of a plan cannot be started here: its program is not installed. Programs that are fetched are not looked for.
+pub fn missing(stores: &[Store]) -> Option<LabError> {
+    let installed = stores.iter().filter(|store| store.is_started() && store.product.versions().is_empty());
+    let mut fetch = Fetch { cache: Path::new(""), stop_request: &|| StopRequest::None, tell: &mut |_| {} };
+    installed.filter_map(|store| launcher(store.product).program(store, &mut fetch).err()).next()
+}
 
 /// The stores of a run, ready; stopped, and their data removed, when dropped.
 #[derive(Debug, Default)]

@@ -56,6 +56,9 @@ pub struct Comparison {
     pub own_rate: Option<f64>,
     /// The runs that have ended, in the order in which they ran.
     pub runs: Vec<ComparedRun>,
+    /// What was to be compared and is not here, with why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Why it did not come to its end, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
@@ -74,6 +77,7 @@ impl Comparison {
             equal_rate_per_s: None,
             own_rate: None,
             runs: Vec::new(),
+            left_out: Vec::new(),
             stopped: None,
             command: Vec::new(),
         }

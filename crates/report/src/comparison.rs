@@ -38,6 +38,8 @@ pub struct Compared {
     pub own_rate: Option<f64>,
     /// With their own loads first, then at an equal rate, or each at a share of its own.
     pub parts: Vec<ComparedPart>,
+    /// What was to be compared and is not here, with why.
+    pub left_out: Vec<String>,
     /// Why it did not come to its end, if it did not.
     pub stopped: Option<String>,
     /// Where it is.
@@ -185,6 +187,7 @@ impl Compared {
             equal_rate_per_s: runs.comparison.equal_rate_per_s,
             own_rate: runs.comparison.own_rate,
             parts,
+            left_out: runs.comparison.left_out.clone(),
             stopped: runs.comparison.stopped.clone(),
             run_dir: runs.dir.display().to_string(),
         })

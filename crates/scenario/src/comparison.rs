@@ -58,6 +58,8 @@ pub struct Variant {
     pub name: String,
     /// What it does.
     pub plan: Plan,
+    /// Whether it is left out where a program of its stores is not installed.
+    pub if_installed: bool,
 }
 
 impl Plan {
@@ -192,7 +194,8 @@ fn read(
         let (plan, diagnostics) = checker.text(&text.name, &text.text, &text.base_dir, &given);
         found.append(diagnostics);
         if let Some(plan) = plan {
-            variants.push(Variant { name: name.to_owned(), plan });
+            let if_installed = node.get("if installed").and_then(|node| reader.bool(node)).unwrap_or(false);
+            variants.push(Variant { name: name.to_owned(), plan, if_installed });
         }
     }
     for ((name, _), _) in others.iter().zip(&taken).filter(|(_, taken)| !**taken) {

@@ -26,6 +26,9 @@ pub fn summary(compared: &Compared, style: Style) -> String {
     if !compared.description.is_empty() {
         text.paragraph(&compared.description);
     }
+    for left_out in &compared.left_out {
+        text.marked("-", &format!("left out: {}", clean(left_out)));
+    }
     if let Some(stopped) = &compared.stopped {
         let line = text.paint(WARNING, &format!("stopped early: {}", clean(stopped)));
         text.line(&line);

@@ -1,7 +1,7 @@
 //! The keys of a comparison: several scenarios in turn.
 
 use super::SETTING;
-use crate::grammar::Scalar::{Share, Text, Value, Whole};
+use crate::grammar::Scalar::{Bool, Share, Text, Value, Whole};
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key, required};
 use crate::yaml::Node;
@@ -58,6 +58,11 @@ static VARIANT: Record = Record {
             "scenario",
             Scalar(Text),
             "A file, relative to this one, or the name of a shipped scenario.",
+        ),
+        key(
+            "if installed",
+            Scalar(Bool),
+            "Whether it is left out, and told so, where a program of its stores is not installed; false by default.",
         ),
         key("set", Map(Keys::Text("settings"), &Scalar(Value)), "Settings of that scenario: `NAME: VALUE`."),
     ],
