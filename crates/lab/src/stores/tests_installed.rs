@@ -282,6 +282,8 @@ fn two_of_one_product_are_two_and_one_that_is_there_is_reached() {
     drop(reached);
     assert_eq!(redis(&cache, "GET a").unwrap(), "$1 1", "what is only reached stays");
     drop(stores);
+    // a port that no other test gets
+    all[0].origin = StoreOrigin::Url("redis://127.0.0.1:1".into());
     let nobody = Stores::start(&all, &setup("third", &|_| false), &go_on, &mut |_| ()).unwrap_err();
     assert!(nobody.to_string().contains("is unreachable at"), "{nobody}");
 }

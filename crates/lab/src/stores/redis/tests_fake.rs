@@ -65,7 +65,7 @@ fn is_started(flavour: &'static Flavour, store: &Store, name: &str, script: &str
     let addresses: [IpAddr; 1] = ["127.0.0.1".parse().unwrap()];
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let identity = Identity { name: "tidemark-1".into(), password: "secret".into() };
-    let (_, found) = flavour.found(&[programs.clone()]).unwrap();
+    let (_, found) = flavour.found(std::slice::from_ref(&programs)).unwrap();
     assert_eq!(found, programs);
     let setup = NodeSetup {
         store,
