@@ -434,7 +434,10 @@ fn called(server: &Rpc, wanted: usize) -> String {
 
 /// The labels that the load can show; those that only `prepare` has are in no figure.
 pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
-    let ops = plan.sessions.iter().flat_map(|kind| &kind.ops);
+    let has_load = |index: usize| plan.load.kinds.iter().any(|own| own.kind == index);
+    let sessions = plan.sessions.iter().enumerate();
+    let loaded = sessions.filter(|(index, kind)| kind.weight > 0 || has_load(*index));
+    let ops = loaded.flat_map(|(_, kind)| &kind.ops);
     let requests = ops.filter_map(|op| match op {
         Op::Request(request) => plan.requests.get(usize::from(*request)),
         Op::Set { .. }

@@ -140,7 +140,9 @@ fn sessions(
             reader.sink.error(node, "this weight is too large");
             continue;
         };
-        let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0);
+        // a setting may leave a session out
+        let by_setting = node.get("weight").and_then(Node::text).is_some_and(|text| text.contains("${"));
+        let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0 || by_setting);
         if weight > 0 && !kind.ops.iter().any(|op| matches!(op, Op::Request(_))) && !reader.sink.has_errors()
         {
             reader
