@@ -51,7 +51,11 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
 /// What the URL of a store begins with, by its name.
 pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> {
     let word = stores?.get(name)?.get("product").and_then(Node::text).unwrap_or(name);
-    Product::from_word(word)?.schemes().first().copied()
+    match Product::from_word(word)? {
+        // its clients know its nodes by their addresses
+        Product::Cassandra => Some("cql"),
+        product => product.schemes().first().copied(),
+    }
 }
 
 /// What a store is: what its `product` says, or its name.
@@ -260,10 +264,10 @@ impl Stores {
     fn check_driven(&self, node: &Node, reader: &Reader<'_>) {
         let Some(name) = reader.text(node) else { return };
         match self.wanted.iter().find(|store| store.name == name) {
-            Some(store) if matches!(store.product, Product::Redis | Product::Postgres) => {}
+            Some(store) if matches!(store.product, Product::Redis | Product::Postgres | Product::Cassandra) => {}
             Some(store) => {
                 let message = format!(
-                    "the driver speaks to a store of Redis or PostgreSQL, and \"{name}\" is {}; drive a system in front of it",
+                    "the driver speaks to a store of Redis, PostgreSQL or Cassandra, and \"{name}\" is {}; drive a system in front of it",
                     store.product.title()
                 );
                 reader.sink.error(node, message);

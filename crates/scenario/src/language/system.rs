@@ -20,9 +20,9 @@ pub(super) static SYSTEM: Record = Record {
         key(
             "url",
             Scalar(Text),
-            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`, `postgres://`: by that protocol.",
+            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`, `postgres://`, `cql://`: by that protocol.",
         ),
-        key("store", Scalar(Text), "Name of a Redis or PostgreSQL under `stores`, which is then driven itself."),
+        key("store", Scalar(Text), "Name of a Redis, PostgreSQL or Cassandra under `stores`, which is then driven itself."),
         key(
             "settings",
             Map(Keys::Text("settings of the system"), &Scalar(Text)),

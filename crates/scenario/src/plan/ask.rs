@@ -23,6 +23,8 @@ pub enum Ask {
     Memcached(MemcachedCommand),
     /// A statement of SQL.
     Sql(Statement),
+    /// A statement of CQL.
+    Cql(Statement),
 }
 
 /// A request of HTTP without what the driver adds: `Host`, `Cookie`, `Content-Length`, the headers of a WebSocket's handshake.
