@@ -38,7 +38,7 @@ sessions:
       - set: {value: "v-${k}\r\n\"-ü"}
       - set: {id: "${uuid()}"}
       - cql: "INSERT INTO ks.t (k, v, n, big, id, ok, x, at, tags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ['a', 'b'])"
-        with: ["${k}", "0x00ff", -7, "${2 ** 40}", "${id}", true, 1.5, "${now()}"]
+        with: ["${k}", "0x00ff", -7, 1099511627776, "${id}", true, 1.5, "${now()}"]
         label: Insert
         check: {status: 200}
       - cql: "SELECT n, big, id, ok, x, v, tags FROM ks.t WHERE k = ?"
@@ -71,7 +71,8 @@ sessions:
 #[test]
 fn what_is_written_is_read_back() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let text = format!("{SCENARIO}load: {{users: 8, hold: 20s}}\nlimits: {{connections: 4, sessions: 200}}\n");
+    let text =
+        format!("{SCENARIO}load: {{users: 8, hold: 20s}}\nlimits: {{connections: 4, sessions: 200}}\n");
     let (output, result) = run(folder.path(), &text);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(result["errors"], serde_json::json!({"variable": 200}), "{result:#}{told}");
@@ -105,7 +106,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
     for (system, rest, step, expected) in [
         (system, "", "{set: {k: 1}}, {cql: 'SELECT ${k}'}", "put its place there, and its value into `with`"),
         (system, "", "{cql: 'USE ks'}", "the keyspace stands in the URL"),
-        (system, "", "{sql: 'SELECT 1'}", "the server is Cassandra"),
+        (system, "", "{GET: /}", "the server is Cassandra"),
         (system, "limits: {pipeline: 2}", "{cql: 'SELECT 1'}", "in any order"),
         ("{url: 'cql://127.0.0.1?consistency=most'}", "", "{cql: 'SELECT 1'}", "is not a consistency"),
         ("{url: 'http://127.0.0.1'}", "", "{cql: 'SELECT 1'}", "begins with cql://"),

@@ -245,7 +245,11 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         (system, "{memcached: [get]}", "something is missing here: [get, KEY, …]"),
         (system, "{memcached: [get, 'a b']}", "1 to 250 bytes"),
         (system, "{memcached: [set, k, v, noreply]}", "leave out `noreply`"),
-        (system, "{memcached: [set, k, 1, v]}", "one word too many: [set, KEY, VALUE]; lengths are not written"),
+        (
+            system,
+            "{memcached: [set, k, 1, v]}",
+            "one word too many: [set, KEY, VALUE]; lengths are not written",
+        ),
         (system, "{memcached: [mg, k, v, q]}", "the flag q leaves replies out"),
         (system, "{memcached: [quit]}", "has no reply"),
         (system, "{memcached: [incr, k, one]}", "this is a whole number"),
@@ -256,9 +260,8 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         ("{url: 'redis://127.0.0.1'}", "{memcached: [get, k]}", "speaks Redis' protocol"),
         ("{url: 'memcached://a:b@127.0.0.1'}", "{memcached: [mn]}", "authentication is not spoken"),
     ] {
-        let text = format!(
-            "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n"
-        );
+        let text =
+            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
         fs::write(folder.path().join("s.yaml"), text).expect("written");
         let output =
             tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");

@@ -108,7 +108,8 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     let (_, result) = run(folder.path(), &scenario(steps, "limits: {sessions: 10}"));
     assert_eq!(result["errors"], serde_json::json!({"status": 30, "variable": 10}), "{result:#}");
     let told = report(folder.path());
-    for words in ["a: an error: 42P01: relation", "c: an error: 22P02: invalid input syntax for type integer"] {
+    for words in ["a: an error: 42P01: relation", "c: an error: 22P02: invalid input syntax for type integer"]
+    {
         assert!(told.contains(words), "{words}: {told}");
     }
     let slow = "{sql: 'SELECT pg_sleep(5)', timeout: 200ms}";
@@ -136,9 +137,8 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         ("{url: 'http://127.0.0.1'}", "{sql: 'SELECT 1'}", "begins with postgres:// or postgresql://"),
         ("{url: 'postgres://a@127.0.0.1?sslmode=require'}", "{sql: 'SELECT 1'}", "TLS is not spoken"),
     ] {
-        let text = format!(
-            "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n"
-        );
+        let text =
+            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
         fs::write(folder.path().join("s.yaml"), text).expect("written");
         let output =
             tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");

@@ -135,7 +135,11 @@ impl Request {
             return Ok(None);
         };
         if values.len() != self.parameters.len() {
-            let text = Arc::from(format!("a statement with {} places and {} values", values.len(), self.parameters.len()));
+            let text = Arc::from(format!(
+                "a statement with {} places and {} values",
+                values.len(),
+                self.parameters.len()
+            ));
             return Err(Unmet::Expression { text, reason: "there is a value for each place" });
         }
         let count = u16::try_from(values.len()).unwrap_or(u16::MAX);

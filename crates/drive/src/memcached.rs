@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tidemark_scenario::plan::{Ask, Limits, MemcachedCommand, MemcachedWord};
 use tidemark_scenario::{Context, Template, Unmet};
-use tidemark_wire::memcached::{Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits, is_key, is_word};
+use tidemark_wire::memcached::{
+    Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits, is_key, is_word,
+};
 
 use crate::answer::Answer;
 use crate::codec::{Closed, Codec, Decoded, byte_transport};
@@ -320,9 +322,9 @@ impl Answer for ReplyDecoder {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_scenario::Expr;
     use tidemark_scenario::Shared;
     use tidemark_scenario::template::{Encoding, Part};
-    use tidemark_scenario::Expr;
 
     use super::*;
 

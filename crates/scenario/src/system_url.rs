@@ -97,7 +97,8 @@ fn memcached(url: &Url) -> Result<SystemUrl, String> {
 }
 
 /// Consistencies, in the order in which the native protocol counts them.
-const CONSISTENCIES: [&str; 8] = ["any", "one", "two", "three", "quorum", "all", "local_quorum", "each_quorum"];
+const CONSISTENCIES: [&str; 8] =
+    ["any", "one", "two", "three", "quorum", "all", "local_quorum", "each_quorum"];
 /// The one that it counts apart, which holds where a URL says nothing.
 const LOCAL_ONE: (&str, u16) = ("local_one", 10);
 
@@ -114,7 +115,8 @@ fn cassandra(url: &Url) -> Result<SystemUrl, String> {
     };
     let mut consistency = LOCAL_ONE.1;
     for (name, value) in url.query_pairs() {
-        let count = CONSISTENCIES.iter().position(|known| *known == value).and_then(|at| u16::try_from(at).ok());
+        let count =
+            CONSISTENCIES.iter().position(|known| *known == value).and_then(|at| u16::try_from(at).ok());
         consistency = match (&*name, count) {
             ("consistency", Some(count)) => count,
             ("consistency", None) if value == LOCAL_ONE.0 => LOCAL_ONE.1,

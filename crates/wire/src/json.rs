@@ -24,8 +24,8 @@ mod scan;
 mod text;
 mod walk;
 
-pub(crate) use escape::{escape, needs_escape};
 pub use escape::write_string;
+pub(crate) use escape::{escape, needs_escape};
 pub use text::write_text;
 
 use std::fmt;

@@ -379,7 +379,8 @@ impl ReplyDecoder {
     fn begin_value(&mut self, rest: &[u8]) -> Result<(), ReplyError> {
         let (key, rest) = first_word(rest);
         loop {
-            let asked = self.keys.get(self.next_key..).filter(|rest| !rest.is_empty()).ok_or(ReplyError::Key)?;
+            let asked =
+                self.keys.get(self.next_key..).filter(|rest| !rest.is_empty()).ok_or(ReplyError::Key)?;
             let asked = first_word(asked).0;
             let (is_it, behind) = (asked == key, self.next_key + asked.len() + 1);
             self.begin_entry()?;

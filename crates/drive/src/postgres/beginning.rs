@@ -4,7 +4,9 @@ use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tidemark_wire::postgres::{Authentication, Columns, Message, Messages, PostgresError, error_words, write};
+use tidemark_wire::postgres::{
+    Authentication, Columns, Message, Messages, PostgresError, error_words, write,
+};
 
 use super::authentication::Login;
 use super::{Postgres, Prepared, Statement};
@@ -114,7 +116,10 @@ impl Conversation for Beginning {
 }
 
 fn malformed(error: PostgresError) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("the server does not speak PostgreSQL's protocol: {error}"))
+    io::Error::new(
+        ErrorKind::InvalidData,
+        format!("the server does not speak PostgreSQL's protocol: {error}"),
+    )
 }
 
 /// A server that is there and does not let us in.

@@ -264,7 +264,8 @@ impl Stores {
     fn check_driven(&self, node: &Node, reader: &Reader<'_>) {
         let Some(name) = reader.text(node) else { return };
         match self.wanted.iter().find(|store| store.name == name) {
-            Some(store) if matches!(store.product, Product::Redis | Product::Postgres | Product::Cassandra) => {}
+            Some(store)
+                if matches!(store.product, Product::Redis | Product::Postgres | Product::Cassandra) => {}
             Some(store) => {
                 let message = format!(
                     "the driver speaks to a store of Redis, PostgreSQL or Cassandra, and \"{name}\" is {}; drive a system in front of it",

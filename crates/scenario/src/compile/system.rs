@@ -103,10 +103,13 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     if let Some(node) = node.get("tls") {
         match &system.origin {
             SystemOrigin::Url(url)
-                if ["https:", "wss:", "rediss:", "memcacheds:"].iter().any(|scheme| url.starts_with(scheme)) => {}
-            _ => reader
-                .sink
-                .error(node, "TLS is spoken to a `url` that begins with https://, wss://, rediss:// or memcacheds:// only"),
+                if ["https:", "wss:", "rediss:", "memcacheds:"]
+                    .iter()
+                    .any(|scheme| url.starts_with(scheme)) => {}
+            _ => reader.sink.error(
+                node,
+                "TLS is spoken to a `url` that begins with https://, wss://, rediss:// or memcacheds:// only",
+            ),
         }
         system.tls = tls(node, base, reader);
     }

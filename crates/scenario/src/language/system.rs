@@ -22,7 +22,11 @@ pub(super) static SYSTEM: Record = Record {
             Scalar(Text),
             "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`, `postgres://`, `cql://`: by that protocol.",
         ),
-        key("store", Scalar(Text), "Name of a Redis, PostgreSQL or Cassandra under `stores`, which is then driven itself."),
+        key(
+            "store",
+            Scalar(Text),
+            "Name of a Redis, PostgreSQL or Cassandra under `stores`, which is then driven itself.",
+        ),
         key(
             "settings",
             Map(Keys::Text("settings of the system"), &Scalar(Text)),

@@ -46,7 +46,11 @@ pub(super) fn check(whole: &Whole<'_>, alone: &Alone) {
     }
     for (first, second, message) in [
         ("defaults", "headers", format!("{what} have no headers")),
-        ("limits", "streams", "`limits: pipeline` says how many requests a connection carries at once".into()),
+        (
+            "limits",
+            "streams",
+            "`limits: pipeline` says how many requests a connection carries at once".into(),
+        ),
         ("system", "http", format!("{server} speaks no HTTP")),
         ("system", "rpc", format!("{server} takes no remote calls")),
         ("system", "health", format!("{server} has no path; it is asked by its own protocol")),

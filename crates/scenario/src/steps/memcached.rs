@@ -87,7 +87,11 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         keys: &[
             LABEL,
-            key("flags", Scalar(TemplateText), "Number that is kept with what `set` and its kin store; 0 by default."),
+            key(
+                "flags",
+                Scalar(TemplateText),
+                "Number that is kept with what `set` and its kin store; 0 by default.",
+            ),
             key(
                 "expires",
                 Scalar(TemplateText),
@@ -132,12 +136,8 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         }
     }
     // what is wrong with a command has been told, and the rest of the step is looked at as well
-    let command = command.unwrap_or(MemcachedCommand {
-        name: "mn",
-        words: Vec::new(),
-        value: None,
-        reply: Form::Meta,
-    });
+    let command =
+        command.unwrap_or(MemcachedCommand { name: "mn", words: Vec::new(), value: None, reply: Form::Meta });
     let plan = session.request(step, label, (Ask::Memcached(command), None), step.get("check"));
     if let Some(extract) = step.get("extract")
         && plan.extractions.iter().any(|one| matches!(one.source, Source::Cookie(_)))
@@ -149,14 +149,14 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 
 /// A command from its words; none if that cannot be told.
 fn command(session: &mut Session<'_, '_>, step: &Step<'_>, words: &[Node]) -> Option<MemcachedCommand> {
-    let templates: Vec<Template> =
-        words.iter().map(|word| session.template(word, Encoding::Raw)).collect();
+    let templates: Vec<Template> = words.iter().map(|word| session.template(word, Encoding::Raw)).collect();
     let (first, given) = (words.first()?, &words[1..]);
     let sink = session.reader.sink;
     let said = templates.first()?.as_literal().map(|name| name.to_ascii_lowercase());
     let known = said.as_ref().and_then(|said| COMMANDS.iter().find(|(name, ..)| name.as_bytes() == said));
     let Some((name, takes, usage, reply)) = known else {
-        let names: Vec<&str> = COMMANDS.iter().map(|(name, ..)| *name).filter(|name| !is_refused(name)).collect();
+        let names: Vec<&str> =
+            COMMANDS.iter().map(|(name, ..)| *name).filter(|name| !is_refused(name)).collect();
         sink.error(first, format!("this is not a command that can be driven; there is {}", names.join(", ")));
         return None;
     };
@@ -247,10 +247,12 @@ fn wrong(takes: Takes, text: &[u8]) -> Option<&'static str> {
         }
         Time if !is_number => Some("this is a whole number: seconds, or a Unix time"),
         Count | MaybeCount if !is_number => Some("this is a whole number"),
-        Words | Flags if !is_word(text) => Some("this is one word, without white space and control characters"),
-        Flags if text.starts_with(b"q") => {
-            Some("the flag q leaves replies out, so that they could not be told from those to others; leave it out")
+        Words | Flags if !is_word(text) => {
+            Some("this is one word, without white space and control characters")
         }
+        Flags if text.starts_with(b"q") => Some(
+            "the flag q leaves replies out, so that they could not be told from those to others; leave it out",
+        ),
         _ => None,
     }
 }

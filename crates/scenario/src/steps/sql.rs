@@ -46,7 +46,11 @@ pub(super) static KIND: StepKind = StepKind {
         what: "a statement of SQL",
         schema: "sql",
         about: "Has PostgreSQL execute a statement, which is prepared once for each connection, and waits for its rows (docs/sql.md).",
-        verbs: &[key("sql", Scalar(Template), "The statement: `SELECT v FROM t WHERE k = $1`. No variable stands in it.")],
+        verbs: &[key(
+            "sql",
+            Scalar(Template),
+            "The statement: `SELECT v FROM t WHERE k = $1`. No variable stands in it.",
+        )],
         keys: &[
             statement::WITH,
             LABEL,

@@ -40,7 +40,9 @@ pub(super) fn compile(
     if text.as_deref().is_some_and(|text| text.contains('\0')) {
         sink.error(step.value, "a statement has no zero bytes");
     }
-    let Some(label) = session.label_or(step, step.node.position, || first.unwrap_or_default()) else { return };
+    let Some(label) = session.label_or(step, step.node.position, || first.unwrap_or_default()) else {
+        return;
+    };
     let given = step.get("with").map(Node::items).unwrap_or_default();
     if let Some(node) = given.get(PARAMETERS_MAX) {
         session.reader.sink.error(node, format!("these are too many; at most {PARAMETERS_MAX}"));

@@ -302,10 +302,7 @@ pub mod write {
     ///
     /// # Errors
     /// That of `with`.
-    pub fn value<E>(
-        out: &mut Vec<u8>,
-        with: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn value<E>(out: &mut Vec<u8>, with: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         long(out, with)
     }
 }

@@ -16,7 +16,8 @@ fn frame(flags: u8, opcode: u8, body: &[u8]) -> Vec<u8> {
 
 /// Columns of one table, with their types as they are told.
 fn told(columns: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut bytes = [&int(1)[..], &int(i32::try_from(columns.len()).unwrap()), &string("ks"), &string("t")].concat();
+    let mut bytes =
+        [&int(1)[..], &int(i32::try_from(columns.len()).unwrap()), &string("ks"), &string("t")].concat();
     for (name, kind) in columns {
         bytes.extend_from_slice(&string(name));
         bytes.extend_from_slice(kind);
@@ -170,7 +171,10 @@ fn texts_become_values_of_their_types() {
     ] {
         assert_eq!(written(&kind, text).as_deref(), Ok(bytes), "{text}");
     }
-    assert_eq!(written(&Type::Uuid, "00010203-0405-0607-0809-0a0b0c0d0e0f").unwrap(), (0..16).collect::<Vec<u8>>());
+    assert_eq!(
+        written(&Type::Uuid, "00010203-0405-0607-0809-0a0b0c0d0e0f").unwrap(),
+        (0..16).collect::<Vec<u8>>()
+    );
     for (kind, text) in [
         (Type::Integer(1), "128"),
         (Type::Integer(4), "2147483648"),

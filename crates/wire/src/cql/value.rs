@@ -102,7 +102,9 @@ impl Type {
         match self {
             Type::Text => out.extend_from_slice(text),
             Type::Blob => match text.strip_prefix(b"0x") {
-                Some(digits) => hex(digits, out).ok_or(wrong("this is not a blob: 0x and pairs of hexadecimal digits"))?,
+                Some(digits) => {
+                    hex(digits, out).ok_or(wrong("this is not a blob: 0x and pairs of hexadecimal digits"))?
+                }
                 None => out.extend_from_slice(text),
             },
             Type::Boolean => match text {
