@@ -31,6 +31,11 @@ prepare:
   - cql: "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
   - cql: "CREATE TABLE IF NOT EXISTS ks.t (k text PRIMARY KEY, v blob, n int, big bigint, id uuid, ok boolean, x double, at timestamp, tags list<text>)"
     timeout: 60s
+  - repeat: 3
+    as: n
+    steps:
+      - cql: "INSERT INTO ks.t (k, n) VALUES (?, ?)"
+        with: ["first:${n}", "${n}"]
 sessions:
   a:
     steps:
@@ -48,6 +53,10 @@ sessions:
         check:
           json: {"$[0].n": "-7", "$[0].big": "1099511627776", "$[0].ok": "true", "$[0].x": "1.5", "$[0].v": "0x00ff", "$[0].tags[1]": b}
           that: got == id
+      - cql: "SELECT n FROM ks.t WHERE k = ?"
+        with: ["first:2"]
+        label: First
+        check: {body: '[{"n":2}]'}
       - cql: "SELECT v FROM ks.t WHERE k = ?"
         with: [none]
         label: None
@@ -76,7 +85,7 @@ fn what_is_written_is_read_back() {
     let (output, result) = run(folder.path(), &text);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(result["errors"], serde_json::json!({"variable": 200}), "{result:#}{told}");
-    assert_eq!(result["statuses"], serde_json::json!({"200": 600, "204": 200}), "{result:#}{told}");
+    assert_eq!(result["statuses"], serde_json::json!({"200": 800, "204": 200}), "{result:#}{told}");
     let report = tidemark().current_dir(folder.path()).args(["report", "run"]).output().expect("it runs");
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
     assert!(report.contains("value 1 of a statement: this is not a whole number"), "{report}");

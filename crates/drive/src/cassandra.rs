@@ -200,8 +200,9 @@ impl Codec for Replies {
         }
     }
 
+    /// Behind a change of the schema a new connection prepares what could not be prepared before it.
     fn keeps_open(&self) -> bool {
-        true
+        !self.0.changes_schema()
     }
 
     fn answer(&self) -> &dyn Answer {

@@ -197,7 +197,12 @@ fn frames_of_a_client_have_their_lengths() {
     assert_eq!(&out[..9], b"\x04\0\0\0\x01\0\0\0\x16");
     assert_eq!(out.len(), 9 + 0x16);
     out.clear();
-    let value = |out: &mut Vec<u8>| write::value(out, |out| Ok::<(), ()>(out.extend_from_slice(b"hi")));
+    let value = |out: &mut Vec<u8>| {
+        write::value(out, |out| {
+            out.extend_from_slice(b"hi");
+            Ok::<(), ()>(())
+        })
+    };
     write::execute(b"id", 10, true, 1, &mut out, value).unwrap();
     assert_eq!(out, b"\x04\0\0\0\x0a\0\0\0\x0f\0\x02id\0\x0a\x03\0\x01\0\0\0\x02hi");
 }
