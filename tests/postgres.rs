@@ -34,7 +34,7 @@ const SESSION: &str = r#"
 stores: {db: {product: postgres, durability: buffered}}
 system: {store: db}
 prepare:
-  - sql: "CREATE TABLE IF NOT EXISTS t (k text PRIMARY KEY, v text, n int, x numeric, is boolean, doc jsonb)"
+  - sql: "CREATE TABLE IF NOT EXISTS t (k text PRIMARY KEY, v text, n int, x numeric, ok boolean, doc jsonb)"
 sessions:
   a:
     steps:
@@ -45,11 +45,11 @@ sessions:
         label: Insert
         extract: {inserted: {header: rows}}
         check: {status: 200, body: INSERT 0 1, that: inserted == 1}
-      - sql: "SELECT v, n, x, is, doc FROM t WHERE k = $1"
+      - sql: "SELECT v, n, x, ok, doc FROM t WHERE k = $1"
         with: ["${k}"]
         label: Read
         extract: {got: "$[0].v", n: "$[0].n", second: "$[0].doc.a[1]"}
-        check: {status: 200, json: {"$[0].is": "true", "$[0].x": "1.50"}, that: ["got == value", "n >= 1", "second == 2"]}
+        check: {status: 200, json: {"$[0].ok": "true", "$[0].x": "1.50"}, that: ["got == value", "n >= 1", "second == 2"]}
       - sql: "SELECT v FROM t WHERE k = $1"
         with: [none]
         label: None

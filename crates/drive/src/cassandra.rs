@@ -135,7 +135,11 @@ impl Request {
             return Ok(None);
         };
         if values.len() != self.parameters.len() {
-            let text = Arc::from(format!("a statement with {} places and {} values", values.len(), self.parameters.len()));
+            let text = Arc::from(format!(
+                "a statement with {} places and {} values",
+                values.len(),
+                self.parameters.len()
+            ));
             return Err(Unmet::Expression { text, reason: "there is a value for each place" });
         }
         let count = u16::try_from(values.len()).unwrap_or(u16::MAX);
@@ -196,8 +200,9 @@ impl Codec for Replies {
         }
     }
 
+    /// Behind a change of the schema a new connection prepares what could not be prepared before it.
     fn keeps_open(&self) -> bool {
-        true
+        !self.0.changes_schema()
     }
 
     fn answer(&self) -> &dyn Answer {

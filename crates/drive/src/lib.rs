@@ -61,6 +61,7 @@ mod address;
 mod ahead;
 mod answer;
 mod arrivals;
+mod cassandra;
 mod clock;
 mod codec;
 mod connecting;
@@ -104,6 +105,7 @@ mod waiting;
 use std::time::{Instant, SystemTime};
 
 pub use address::Address;
+pub use cassandra::Cassandra;
 pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Stopper, run_once, start};
 pub use error::{DriveError, OnceError};
 pub use http2::Http2;

@@ -92,13 +92,13 @@ impl Client for Memcached {
     }
 }
 
-/// What a word that varies must be.
+/// What a word must be.
 #[derive(Debug, Clone, Copy)]
 enum Must {
-    BeKey,
-    BeNumber,
-    BeFlag,
-    BeWord,
+    Key,
+    Number,
+    Flag,
+    Word,
 }
 
 impl Must {
@@ -106,14 +106,14 @@ impl Must {
     fn reason(self, text: &[u8]) -> Option<&'static str> {
         let digits = text.strip_prefix(b"-").unwrap_or(text);
         match self {
-            Must::BeKey if !is_key(text) => {
+            Must::Key if !is_key(text) => {
                 Some("a key has 1 to 250 bytes, without white space and control characters")
             }
-            Must::BeNumber if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) => {
+            Must::Number if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) => {
                 Some("this is not a whole number")
             }
-            Must::BeFlag if text.starts_with(b"q") => Some("the flag q leaves replies out"),
-            Must::BeFlag | Must::BeWord if !is_word(text) => {
+            Must::Flag if text.starts_with(b"q") => Some("the flag q leaves replies out"),
+            Must::Flag | Must::Word if !is_word(text) => {
                 Some("this is not one word, without white space and control characters")
             }
             _ => None,
@@ -162,10 +162,10 @@ impl Command {
         for word in &command.words {
             written.push(b' ');
             let (template, must, what) = match word {
-                MemcachedWord::Key(key) => (key, Must::BeKey, "the key"),
-                MemcachedWord::Number(number) => (number, Must::BeNumber, "a number"),
-                MemcachedWord::Flag(flag) => (flag, Must::BeFlag, "a flag"),
-                MemcachedWord::Other(word) => (word, Must::BeWord, "a word"),
+                MemcachedWord::Key(key) => (key, Must::Key, "the key"),
+                MemcachedWord::Number(number) => (number, Must::Number, "a number"),
+                MemcachedWord::Flag(flag) => (flag, Must::Flag, "a flag"),
+                MemcachedWord::Other(word) => (word, Must::Word, "a word"),
                 MemcachedWord::Length => {
                     match stored {
                         Some((_, Some(literal))) => {

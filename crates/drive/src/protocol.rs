@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Limits;
 
+use crate::cassandra::Cassandra;
 use crate::error::DriveError;
 use crate::http1::Http1;
 use crate::http2::Http2;
@@ -93,6 +94,8 @@ protocols! {
     Memcached(Memcached),
     /// PostgreSQL's protocol.
     Postgres(Postgres),
+    /// Cassandra's native protocol.
+    Cassandra(Cassandra),
 }
 
 fn check(client: &impl Client, plan: &Plan) -> Result<(), DriveError> {

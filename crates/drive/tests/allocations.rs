@@ -9,9 +9,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::calls::{self, calling, offered};
+use support::databases;
 use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
-use tidemark_drive::{DriveOptions, Http2, IoChoice, Memcached, Protocol, Redis, Sharding, Spread, start};
+use tidemark_drive::{
+    Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding, Spread, start,
+};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
@@ -182,9 +185,9 @@ fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
     options
 }
 
-fn speaking_memcached(address: SocketAddr) -> DriveOptions {
+fn speaking(protocol: Protocol, address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = Protocol::Memcached(Memcached::default());
+    options.target.protocol = protocol;
     options
 }
 
@@ -249,6 +252,17 @@ fn of_memcached() -> Plan {
                 check: {body: STORED}\n      - memcached: [get, k, none]\n        extract: {got: \"$[0]\", kept: {header: flags}}\n        check: {that: got == 77}\n\
                 load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
     let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
+/// Statements with a value that varies.
+fn statements(url: &str, statement: &str) -> Plan {
+    let text = format!(
+        "system: {{url: '{url}'}}\nsessions:\n  a:\n    steps:\n      - {statement}\n        with: [\"k${{random(0, 99)}}\"]\n        \
+         extract: {{got: \"$[0].n\"}}\n        check: {{that: got == 77}}\nload: {{users: 8, hold: 1s}}\n"
+    );
+    let mut plan = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap();
     plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
     plan
 }
@@ -371,6 +385,8 @@ fn nothing_is_allocated_for_a_request_once_warm() {
     let (of_events, of_more_commands) = (server_of_events(), server_of_commands());
     let memcached = server_of_memcached();
     let of_records = records::server(|| LEFT_OUT.with(|out| out.set(true)), records::newest);
+    let leave = || LEFT_OUT.with(|out| out.set(true));
+    let (postgres, cassandra) = (databases::postgres(leave), databases::cassandra(leave));
     let streams = frames::server("hello", || LEFT_OUT.with(|out| out.set(true)));
     for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
         let plans = [
@@ -383,6 +399,8 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("shared keys", commands()),
             ("memcached", of_memcached()),
             ("keys", keys()),
+            ("SQL", statements("postgres://a", "sql: SELECT n FROM t WHERE k = $1")),
+            ("CQL", statements("cql://a", "cql: SELECT n FROM t WHERE k = ?")),
             ("messages", messages()),
             ("events", events()),
             ("streams", streamed()),
@@ -393,8 +411,10 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "calls" => calling(server_of_calls.address, None, &plan),
                 "commands" => speaking_redis(of_commands),
                 "shared keys" => sharing_keys([of_commands, of_more_commands]),
-                "memcached" => speaking_memcached(memcached),
+                "memcached" => speaking(Protocol::Memcached(Memcached::default()), memcached),
                 "keys" => speaking_redis(of_records),
+                "SQL" => speaking(Protocol::Postgres(Postgres::default()), postgres),
+                "CQL" => speaking(Protocol::Cassandra(Cassandra::default()), cassandra),
                 "messages" => options(of_messages, 1),
                 "events" => options(of_events, 1),
                 "streams" | "varying streams" => over_http2(streams),

@@ -6,6 +6,7 @@ mod beside;
 pub(crate) mod bound;
 mod call;
 mod choose;
+mod cql;
 mod each;
 mod end;
 mod event_stream;
@@ -45,6 +46,7 @@ static KINDS: &[&StepKind] = &[
     &redis::KIND,
     &memcached::KIND,
     &sql::KIND,
+    &cql::KIND,
     &websocket::connect::KIND,
     &websocket::send::KIND,
     &websocket::expect::KIND,

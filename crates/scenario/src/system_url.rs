@@ -43,6 +43,15 @@ pub enum Spoken {
         /// Who has which key, where there are several servers.
         sharding: Option<Sharding>,
     },
+    /// Cassandra's native protocol.
+    Cassandra {
+        /// User and password.
+        login: Option<(String, String)>,
+        /// The keyspace of names without one.
+        keyspace: Option<String>,
+        /// The consistency of each statement, as the protocol counts them.
+        consistency: u16,
+    },
     /// PostgreSQL's protocol.
     Postgres {
         /// Who comes.
@@ -86,7 +95,8 @@ impl SystemUrl {
     /// `redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/DATABASE][?protocol=3][&sharding=slots]` and `rediss://`, as
     /// Redis' own tools write it but for the further servers; `redis-cluster://` and `rediss-cluster://` name some of a
     /// cluster's; or `memcached://HOST[:PORT][,HOST[:PORT]…][?sharding=consistent]` and `memcacheds://`, or
-    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`.
+    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, or
+    /// `cql://[USER:PASSWORD@]HOST[:PORT][/KEYSPACE][?consistency=quorum]`.
     ///
     /// # Errors
     /// Why it cannot be driven, without the URL itself.
@@ -102,9 +112,10 @@ impl SystemUrl {
             "rediss-cluster" => (true, true, true),
             "memcached" | "memcacheds" => return memcached(&url, others),
             "postgres" | "postgresql" => return postgres(&url, &others),
+            "cql" => return cassandra(&url, &others),
             other => {
                 return Err(format!(
-                    "`{other}` is not supported; write http://HOST:PORT, https://, redis://, memcached:// or postgres://"
+                    "`{other}` is not supported; write http://HOST:PORT, https://, redis://, memcached://, postgres:// or cql://"
                 ));
             }
         };
@@ -172,6 +183,45 @@ fn memcached(url: &Url, others: Vec<(String, Option<u16>)>) -> Result<SystemUrl,
     }
     let is_secure = url.scheme() == "memcacheds";
     Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken: Spoken::Memcached { sharding } })
+}
+
+/// Consistencies, in the order in which the native protocol counts them.
+const CONSISTENCIES: [&str; 8] =
+    ["any", "one", "two", "three", "quorum", "all", "local_quorum", "each_quorum"];
+/// The one that it counts apart, which holds where a URL says nothing.
+const LOCAL_ONE: (&str, u16) = ("local_one", 10);
+
+fn cassandra(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
+    if !others.is_empty() {
+        return Err("it names several servers; one is driven".into());
+    }
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+    let decoded = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8();
+        text.map(Cow::into_owned).map_err(|_| "user and password are UTF-8, percent-encoded".to_owned())
+    };
+    let login = match (decoded(url.username())?, url.password()) {
+        (user, None) if user.is_empty() => None,
+        (user, Some(password)) if !user.is_empty() => Some((user, decoded(password)?)),
+        _ => return Err("user and password belong together: cql://USER:PASSWORD@HOST".into()),
+    };
+    let mut consistency = LOCAL_ONE.1;
+    for (name, value) in url.query_pairs() {
+        let count =
+            CONSISTENCIES.iter().position(|known| *known == value).and_then(|at| u16::try_from(at).ok());
+        consistency = match (&*name, count) {
+            ("consistency", Some(count)) => count,
+            ("consistency", None) if value == LOCAL_ONE.0 => LOCAL_ONE.1,
+            ("consistency", None) => {
+                let known = CONSISTENCIES.join(", ");
+                return Err(format!("`{value}` is not a consistency; there is {known}, {}", LOCAL_ONE.0));
+            }
+            _ => return Err(format!("`{name}` is not known there; consistency=quorum is")),
+        };
+    }
+    let keyspace = Some(decoded(url.path().trim_matches('/'))?).filter(|keyspace| !keyspace.is_empty());
+    let spoken = Spoken::Cassandra { login, keyspace, consistency };
+    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
 }
 
 fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
@@ -297,6 +347,8 @@ mod tests {
             ("http://a,b", "memcached:// only"),
             ("redis-cluster://a/1", "no database but 0"),
             ("redis-cluster://a?sharding=slots", "leave out `sharding`"),
+            ("cql://h?consistency=most", "`most` is not a consistency"),
+            ("cql://u@h", "belong together"),
             ("postgres://h?sslmode=require", "TLS is not spoken"),
             ("memcached://u:p@h", "authentication is not spoken"),
             ("memcached://h/0", "only a host and a port"),

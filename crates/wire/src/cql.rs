@@ -103,6 +103,7 @@ pub struct ReplyDecoder {
     columns: Option<Arc<Columns>>,
     has_begun: bool,
     kind: Kind,
+    changes_schema: bool,
     body: Vec<u8>,
     failed: Option<CqlError>,
 }
@@ -117,6 +118,7 @@ impl ReplyDecoder {
             columns: None,
             has_begun: false,
             kind: Kind::Done,
+            changes_schema: false,
             body: Vec::new(),
             failed: None,
         }
@@ -130,6 +132,7 @@ impl ReplyDecoder {
         self.columns = columns;
         self.has_begun = false;
         self.kind = Kind::Done;
+        self.changes_schema = false;
         self.body.clear();
         self.failed = None;
     }
@@ -137,6 +140,11 @@ impl ReplyDecoder {
     /// What the reply is.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether a keyspace or a table is another one now, so that what could not be prepared may be.
+    pub fn changes_schema(&self) -> bool {
+        self.changes_schema
     }
 
     /// What it holds: see [`Kind`].
@@ -184,8 +192,12 @@ impl ReplyDecoder {
                 Ok(())
             }
             opcode::RESULT => match bytes.int()? {
-                // nothing, a keyspace is chosen, a schema is changed
-                1 | 3 | 5 => Ok(()),
+                // nothing, a keyspace is chosen
+                1 | 3 => Ok(()),
+                5 => {
+                    self.changes_schema = true;
+                    Ok(())
+                }
                 2 => self.rows(bytes),
                 4 => Err(CqlError::Unprepared),
                 _ => Err(CqlError::Malformed),

@@ -1,5 +1,6 @@
 //! Sans-I/O codecs: bytes in, messages out and back. No sockets, no clock, no threads.
 //!
+//! - [`cql`]: statements sent to Cassandra, replies decoded.
 //! - [`events`]: server-sent events, as an answer's body brings them.
 //! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
@@ -30,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod cql;
 pub mod events;
 pub mod http1;
 pub mod json;

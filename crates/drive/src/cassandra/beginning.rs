@@ -65,7 +65,11 @@ impl Beginning {
                     opcode::ERROR => Prepared::Not,
                     _ => {
                         let read = cql::Prepared::read(frame.body).map_err(malformed)?;
-                        Prepared::Known { id: read.id, values: read.values, columns: read.columns.map(Arc::new) }
+                        Prepared::Known {
+                            id: read.id,
+                            values: read.values,
+                            columns: read.columns.map(Arc::new),
+                        }
                     }
                 };
                 self.awaited = Awaited::Statements(left - 1);

@@ -86,3 +86,39 @@ impl Login {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(asked: Authentication<'_>, password: &str) -> io::Result<Vec<u8>> {
+        let who = Postgres { user: "md5_user".into(), password: password.into(), ..Postgres::default() };
+        let mut out = Vec::new();
+        Login::default().answer(asked, &who, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn a_server_gets_the_password_as_it_wants_it_or_a_person_hears_why_not() {
+        assert_eq!(told(Authentication::Ok, "").unwrap(), b"");
+        assert_eq!(told(Authentication::Cleartext, "password").unwrap(), b"p\0\0\0\x0dpassword\0");
+        for (asked, password, words) in [
+            (Authentication::Cleartext, "", "put it into the URL"),
+            (Authentication::Other(7), "x", "of kind 7"),
+        ] {
+            let error = told(asked, password).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_hashed_password_is_the_one_that_the_server_knows() {
+        let salt = [0x2a, 0x3d, 0x8f, 0xe0];
+        let hashed = told(Authentication::Md5(salt), "password").unwrap();
+        assert_eq!(&hashed[5..], b"md562af4dd09bbb41884907a838a3233294\0");
+        let begun = told(Authentication::Sasl(b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0"), "x").unwrap();
+        assert!(begun[5..].starts_with(b"SCRAM-SHA-256\0"));
+        assert!(told(Authentication::Sasl(b"GSSAPI\0\0"), "x").is_err());
+        assert!(told(Authentication::SaslContinue(b"r=1"), "x").is_err());
+    }
+}

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub mod calls;
+pub mod databases;
 pub mod frames;
 pub mod identity;
 pub mod records;

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use tidemark_scenario::plan::Store;
@@ -113,6 +113,11 @@ impl Launcher for Cassandra {
 
     fn ports(&self, _: &Store) -> &'static [u16] {
         &[9042, 7000]
+    }
+
+    /// Of its first node, for a driver that speaks to one.
+    fn url(&self, _: &Store, addresses: &[SocketAddr], _: &str) -> Option<String> {
+        Some(format!("cql://{}", addresses.first()?))
     }
 
     fn remarks(&self, store: &Store) -> String {

@@ -60,7 +60,11 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
 /// What the URL of a store begins with, by its name.
 pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> {
     let word = stores?.get(name)?.get("product").and_then(Node::text).unwrap_or(name);
-    Product::from_word(word)?.schemes().first().copied()
+    match Product::from_word(word)? {
+        // its clients know its nodes by their addresses
+        Product::Cassandra => Some("cql"),
+        product => product.schemes().first().copied(),
+    }
 }
 
 /// What a store is: what its `product` says, or its name.
@@ -340,7 +344,7 @@ impl Stores {
             Some(store) if store.product.is_driven() => {}
             Some(store) => {
                 let message = format!(
-                    "the driver speaks the protocols of Redis, memcached and PostgreSQL to a store, and \"{name}\" is {}; drive a system \
+                    "the driver speaks the protocols of Redis, memcached, PostgreSQL and Cassandra to a store, and \"{name}\" is {}; drive a system \
                      in front of it",
                     store.product.title()
                 );

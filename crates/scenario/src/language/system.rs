@@ -20,12 +20,12 @@ pub(super) static SYSTEM: Record = Record {
         key(
             "url",
             Scalar(Text),
-            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`, `postgres://`: by that protocol.",
+            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`, `postgres://`, `cql://`: by that protocol.",
         ),
         key(
             "store",
             Scalar(Text),
-            "Name of a store under `stores`, which is then driven itself: of Redis or its kin, a memcached, or a PostgreSQL.",
+            "Name of a store under `stores`, which is then driven itself: of Redis or its kin, a memcached, a PostgreSQL, or a Cassandra.",
         ),
         key(
             "settings",

@@ -23,6 +23,8 @@ pub enum Ask {
     Memcached(MemcachedCommand),
     /// A statement of SQL.
     Sql(Statement),
+    /// A statement of CQL.
+    Cql(Statement),
 }
 
 /// A command of Redis.

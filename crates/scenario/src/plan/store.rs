@@ -236,7 +236,7 @@ impl Product {
 
     /// Whether the driver speaks its protocol.
     pub fn is_driven(self) -> bool {
-        self.speaks_redis() || matches!(self, Product::Memcached | Product::Postgres)
+        self.speaks_redis() || matches!(self, Product::Memcached | Product::Postgres | Product::Cassandra)
     }
 
     /// Most nodes that the lab starts of one store; one of which there are no more, each of which a store of its own is.

@@ -2,6 +2,7 @@
 
 use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Alone};
+use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
@@ -22,10 +23,17 @@ pub(super) static KIND: StepKind = StepKind {
         what: "a statement of CQL",
         schema: "cql",
         about: "Has Cassandra execute a statement, which is prepared once for each connection, and waits for its rows (docs/cql.md).",
-        verbs: &[key("cql", Scalar(Template), "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it.")],
+        verbs: &[key(
+            "cql",
+            Scalar(Template),
+            "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it.",
+        )],
         keys: &[
             statement::WITH,
             LABEL,
+            INSERT,
+            WRITE,
+            READ,
             TIMEOUT,
             EXTRACT,
             key(
@@ -48,14 +56,17 @@ pub(super) static KIND: StepKind = StepKind {
 };
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
-    let why = "connections are shared, and this statement changes one for others; the keyspace stands in the URL";
+    let why =
+        "connections are shared, and this statement changes one for others; the keyspace stands in the URL";
     statement::compile(session, step, Ask::Cql, &["USE"], why);
 }
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &ALONE);
     let is_such = whole.scheme() == Some("cql");
-    if let Some((key, _)) = whole.root.get("limits").and_then(|limits| limits.entry("pipeline")).filter(|_| is_such) {
+    if let Some((key, _)) =
+        whole.root.get("limits").and_then(|limits| limits.entry("pipeline")).filter(|_| is_such)
+    {
         let message = "a node answers the requests of a connection in any order, so that each connection carries one at a time; \
                        write more `connections`";
         whole.reader.sink.error(key, message);

@@ -4,6 +4,7 @@ use tidemark_wire::memcached::{Form, is_key, is_word};
 
 use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Alone};
+use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template as TemplateText;
@@ -97,6 +98,9 @@ pub(super) static KIND: StepKind = StepKind {
                 Scalar(TemplateText),
                 "When what `set` and its kin store expires: seconds, or from 30 days on a Unix time; 0, the default, is never.",
             ),
+            INSERT,
+            WRITE,
+            READ,
             TIMEOUT,
             EXTRACT,
             key(

@@ -2,6 +2,7 @@
 
 use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Alone};
+use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
@@ -54,6 +55,9 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[
             statement::WITH,
             LABEL,
+            INSERT,
+            WRITE,
+            READ,
             TIMEOUT,
             EXTRACT,
             key(

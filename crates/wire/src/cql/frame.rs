@@ -262,10 +262,10 @@ pub mod write {
     /// A statement as text, without values.
     pub fn query(text: &str, consistency: u16, out: &mut Vec<u8>) {
         certain(frame(opcode::QUERY, 0, out, |out| {
-            long(out, |out| {
+            certain(long(out, |out| {
                 out.extend_from_slice(text.as_bytes());
                 Ok(())
-            })?;
+            }));
             out.extend_from_slice(&consistency.to_be_bytes());
             out.push(0);
             Ok(())
@@ -302,10 +302,7 @@ pub mod write {
     ///
     /// # Errors
     /// That of `with`.
-    pub fn value<E>(
-        out: &mut Vec<u8>,
-        with: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn value<E>(out: &mut Vec<u8>, with: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         long(out, with)
     }
 }

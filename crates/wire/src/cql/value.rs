@@ -102,7 +102,9 @@ impl Type {
         match self {
             Type::Text => out.extend_from_slice(text),
             Type::Blob => match text.strip_prefix(b"0x") {
-                Some(digits) => hex(digits, out).ok_or(wrong("this is not a blob: 0x and pairs of hexadecimal digits"))?,
+                Some(digits) => {
+                    hex(digits, out).ok_or(wrong("this is not a blob: 0x and pairs of hexadecimal digits"))?
+                }
                 None => out.extend_from_slice(text),
             },
             Type::Boolean => match text {
@@ -266,7 +268,7 @@ fn write_hex(byte: u8, out: &mut Vec<u8>) {
 /// Appends the bytes that pairs of hexadecimal digits say.
 fn hex(digits: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     for pair in digits.chunks_exact(2) {

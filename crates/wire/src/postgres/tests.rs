@@ -134,7 +134,11 @@ fn messages_of_a_client_have_their_length() {
     assert_eq!(out, b"P\0\0\0\x13s1\0SELECT $1\0\0\0");
     out.clear();
     let bind = write::Bind::begin("s1", 1, &mut out);
-    bind.parameter(&mut out, |out| Ok::<(), ()>(out.extend_from_slice(b"hi"))).unwrap();
+    bind.parameter(&mut out, |out| {
+        out.extend_from_slice(b"hi");
+        Ok::<(), ()>(())
+    })
+    .unwrap();
     bind.end(&mut out);
     assert_eq!(out, b"B\0\0\0\x14\0s1\0\0\0\0\x01\0\0\0\x02hi\0\0");
     out.clear();

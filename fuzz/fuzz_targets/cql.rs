@@ -1,0 +1,49 @@
+//! Replies of Cassandra, whole and in pieces, and values as text.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use tidemark_wire::cql::{Columns, CqlError, Kind, Prepared, ReplyDecoder, ReplyLimits};
+use tidemark_wire::json;
+
+const LIMITS: ReplyLimits = ReplyLimits { body_bytes: 4096 };
+
+type Understood = Result<(usize, bool, Kind, Vec<u8>), CqlError>;
+
+fn understand(columns: Option<&Arc<Columns>>, bytes: &[u8], keep: bool, piece_bytes: usize) -> Understood {
+    let mut decoder = ReplyDecoder::new(LIMITS);
+    decoder.start(columns.cloned(), keep);
+    let (mut taken, mut complete) = (0, false);
+    for piece in bytes.chunks(piece_bytes) {
+        let decoded = decoder.decode(piece)?;
+        assert!(decoded.consumed <= piece.len());
+        assert!(decoded.complete || decoded.consumed == piece.len());
+        taken += decoded.consumed;
+        complete = decoded.complete;
+        if complete {
+            break;
+        }
+    }
+    let body = decoder.body();
+    assert!(body.len() <= LIMITS.body_bytes + 16);
+    let is_json = matches!(decoder.kind(), Kind::Rows | Kind::NoRows);
+    if complete && keep && is_json && std::str::from_utf8(body).is_ok() {
+        assert!(json::check(body).is_ok(), "{}", String::from_utf8_lossy(body));
+    }
+    Ok((taken, complete, decoder.kind(), body.to_vec()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [options, piece_bytes, prepared_bytes, bytes @ ..] = data else { return };
+    let Some((told, bytes)) = bytes.split_at_checked(usize::from(*prepared_bytes)) else { return };
+    let prepared = Prepared::read(told).ok();
+    for kind in prepared.iter().flat_map(|prepared| &prepared.values) {
+        let _ = kind.write(bytes, &mut Vec::new());
+    }
+    let columns = prepared.and_then(|prepared| prepared.columns).map(Arc::new);
+    let keep = options & 1 == 0;
+    let whole = understand(columns.as_ref(), bytes, keep, bytes.len().max(1));
+    let pieces = understand(columns.as_ref(), bytes, keep, usize::from(*piece_bytes).max(1));
+    assert_eq!(whole, pieces);
+});
