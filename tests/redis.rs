@@ -1,5 +1,7 @@
 //! Commands to a Redis that runs: needs `redis-server` on the path.
 
+#[path = "redis/cluster.rs"]
+mod cluster;
 mod common;
 
 use std::fs;
@@ -29,9 +31,13 @@ struct Redis {
 impl Redis {
     /// With these settings beside those that keep it in its own folder.
     fn start(settings: &[&str]) -> Redis {
-        let folder = tempfile::tempdir().expect("a temporary directory");
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        Redis::start_at(port, settings)
+    }
+
+    fn start_at(port: u16, settings: &[&str]) -> Redis {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let port_text = port.to_string();
         let child = Command::new("redis-server")
             .current_dir(&folder)

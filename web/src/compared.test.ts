@@ -6,7 +6,7 @@ test('a comparison is told from a run, and what is missing becomes empty', () =>
   expect(readComparison('{"manifest":{}}')).toBeNull();
   expect(readComparison('{"comparison":{}}')).toBeNull();
   const bare = readComparison('{"comparison":{"name":"x","parts":[{"part":"equal-rate","variants":[{}],"ratios":[{}]}]}}');
-  expect(bare?.parts[0]?.equal).toBe(true);
+  expect(bare?.parts[0]?.load).toBe('equal-rate');
   expect(bare?.parts[0]?.variants[0]).toMatchObject({ name: '', status: 'invalid', failed: 0, system_cpu_share: null, curve: [], pages: [] });
   expect(bare?.parts[0]?.ratios[0]?.p99).toEqual({ ratio: null, low: null, high: null, difference: null });
   expect(bare?.parts[0]?.ratios[0]?.no_claim).toBe('');
@@ -16,7 +16,7 @@ test('a comparison is told from a run, and what is missing becomes empty', () =>
 test('its figures are read as they stand', () => {
   const source = { comparison: { parts: [{ part: 'own-load', variants: [{ name: 'REST', verdict: { status: 'pass', reasons: ['r'] }, errors: { status: 2, check: 3 }, curve: [[50, 7]], pages: ['1-rest/report.html'] }], ratios: [{ answered_per_s: { ratio: 2, low: 1.5, high: 2.5 } }] }] } };
   const part = readComparison(JSON.stringify(source))?.parts[0];
-  expect(part?.equal).toBe(false);
+  expect(part?.load).toBe('own');
   expect(part?.variants[0]).toMatchObject({ name: 'REST', status: 'pass', reasons: ['r'], failed: 5, curve: [[50, 7]], pages: ['1-rest/report.html'] });
   expect(part?.ratios[0]?.answered_per_s).toEqual({ ratio: 2, low: 1.5, high: 2.5, difference: true });
 });

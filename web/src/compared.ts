@@ -56,7 +56,8 @@ export interface Ratios {
 }
 
 export interface Part {
-  equal: boolean;
+  /** Which; at rates of their own times are not held against each other. */
+  load: 'own' | 'equal-rate' | 'own-rate';
   variants: Variant[];
   ratios: Ratios[];
   /** Null where no system tells what it did. */
@@ -84,6 +85,8 @@ export interface Comparison {
   name: string;
   description: string;
   equal_rate_per_s: number | null;
+  /** Share of its own rate. */
+  own_rate: number | null;
   stopped: string;
   run_dir: string;
   source: string;
@@ -101,9 +104,9 @@ export function readComparison(source: string): Comparison | null {
   if (!Array.isArray(it.parts)) return null;
   return {
     name: text(it.name), description: text(it.description), stopped: text(it.stopped), run_dir: text(it.run_dir), source: text(it.source),
-    equal_rate_per_s: maybe(it.equal_rate_per_s),
+    equal_rate_per_s: maybe(it.equal_rate_per_s), own_rate: maybe(it.own_rate),
     parts: list(it.parts).map(object).map((part) => ({
-      equal: part.part === 'equal-rate',
+      load: part.part === 'equal-rate' || part.part === 'own-rate' ? part.part : 'own',
       variants: list(part.variants).map(object).map((of): Variant => {
         const verdict = object(of.verdict);
         const [requests, dropped] = [number(of.requests), number(of.dropped)];

@@ -39,8 +39,12 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
 }
 
 function section(part: Part, it: Comparison): HTMLElement {
-  const id = part.equal ? 'equal' : 'own';
-  const title = part.equal ? `Each at ${it.equal_rate_per_s === null ? 'the same rate' : rate(it.equal_rate_per_s)}` : 'Each with its own load';
+  const id = part.load;
+  const title = {
+    own: 'Each with its own load',
+    'equal-rate': `Each at ${it.equal_rate_per_s === null ? 'the same rate' : rate(it.equal_rate_per_s)}`,
+    'own-rate': `Each at ${share(it.own_rate ?? 1)} of that`,
+  }[part.load];
   return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), table(part), curves(part),
     part.operations && comparedOperations(part.operations, part.variants.map((it) => it.name), COLOURS), verdicts(part));
 }

@@ -33,12 +33,16 @@ impl fmt::Display for Address {
     }
 }
 
-/// Makes sockets to one address.
+/// Makes sockets: all to one address, unless some are [pointed](Dialer::point) elsewhere.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     /// In the kernel's form; an error where it has none.
     address: Result<SockAddr, (io::ErrorKind, String)>,
     is_unix: bool,
+    /// All other addresses, each once. They stay where they are: the kernel may have been told to look there.
+    others: Vec<Box<SockAddr>>,
+    /// By connection, which of them is meant.
+    elsewhere: Vec<Option<usize>>,
     /// Addresses of the loopback, from 127.0.0.1 on, that sockets are bound to in turn; with one, the system chooses.
     sources: usize,
     next_source: Cell<usize>,
@@ -53,7 +57,35 @@ impl Dialer {
                 (SockAddr::unix(path).map_err(|error| (error.kind(), error.to_string())), true)
             }
         };
-        Dialer { address, is_unix, sources, next_source: Cell::new(0) }
+        Dialer {
+            address,
+            is_unix,
+            others: Vec::new(),
+            elsewhere: Vec::new(),
+            sources,
+            next_source: Cell::new(0),
+        }
+    }
+
+    /// From now on a connection of this number, which is not being made, goes there.
+    pub fn point(&mut self, connection: usize, address: SocketAddr) {
+        if self.elsewhere.len() <= connection {
+            self.elsewhere.resize(connection + 1, None);
+        }
+        let address = SockAddr::from(address);
+        let known = self.others.iter().position(|other| **other == address);
+        self.elsewhere[connection] = Some(known.unwrap_or_else(|| {
+            self.others.push(Box::new(address));
+            self.others.len() - 1
+        }));
+    }
+
+    fn elsewhere(&self, connection: usize) -> Option<&SockAddr> {
+        Some(&self.others[(*self.elsewhere.get(connection)?)?])
+    }
+
+    fn goes_to_unix(&self, connection: usize) -> bool {
+        self.is_unix && self.elsewhere(connection).is_none()
     }
 
     /// The source of the next socket, where it is not the system that chooses.
@@ -66,26 +98,30 @@ impl Dialer {
         Some(SocketAddr::from(([127, 0, 0, 1 + turn as u8], 0)))
     }
 
-    /// In the kernel's form, where it has one.
+    /// Where a connection goes, in the kernel's form, where that has one.
     #[cfg(target_os = "linux")]
-    pub fn address(&self) -> Option<&SockAddr> {
-        self.address.as_ref().ok()
+    pub fn address(&self, connection: usize) -> Option<&SockAddr> {
+        self.elsewhere(connection).or(self.address.as_ref().ok())
     }
 
     /// A socket for whoever lets the kernel wait, and whether its connection is there already; else it has not begun.
     #[cfg(target_os = "linux")]
-    pub fn dial_blocking(&self) -> io::Result<(Socket, bool)> {
+    pub fn dial_blocking(&self, connection: usize) -> io::Result<(Socket, bool)> {
         // A unix socket's connection is there at once, or not at all.
-        if self.is_unix { Ok((self.dial()?, true)) } else { Ok((self.socket()?, false)) }
+        match self.goes_to_unix(connection) {
+            true => Ok((self.dial(connection)?, true)),
+            false => Ok((self.socket(connection)?, false)),
+        }
     }
 
     /// A socket that is not connected.
-    fn socket(&self) -> io::Result<Socket> {
-        let address = self.known_address()?;
-        let protocol = (!self.is_unix).then_some(socket2::Protocol::TCP);
-        let domain = if self.is_unix { Domain::UNIX } else { address.domain() };
+    fn socket(&self, connection: usize) -> io::Result<Socket> {
+        let address = self.known_address(connection)?;
+        let is_unix = self.goes_to_unix(connection);
+        let protocol = (!is_unix).then_some(socket2::Protocol::TCP);
+        let domain = if is_unix { Domain::UNIX } else { address.domain() };
         let socket = Socket::new(domain, Type::STREAM, protocol)?;
-        if !self.is_unix {
+        if !is_unix {
             socket.set_tcp_nodelay(true)?;
         }
         if let Some(source) = self.source() {
@@ -94,18 +130,21 @@ impl Dialer {
         Ok(socket)
     }
 
-    fn known_address(&self) -> io::Result<&SockAddr> {
-        self.address.as_ref().map_err(|(kind, text)| io::Error::new(*kind, text.clone()))
+    fn known_address(&self, connection: usize) -> io::Result<&SockAddr> {
+        match self.elsewhere(connection) {
+            Some(address) => Ok(address),
+            None => self.address.as_ref().map_err(|(kind, text)| io::Error::new(*kind, text.clone())),
+        }
     }
 
     /// A socket that does not block and whose connection has begun, or is there already.
-    pub fn dial(&self) -> io::Result<Socket> {
-        let socket = self.socket()?;
+    pub fn dial(&self, connection: usize) -> io::Result<Socket> {
+        let socket = self.socket(connection)?;
         socket.set_nonblocking(true)?;
-        match socket.connect(self.known_address()?) {
+        match socket.connect(self.known_address(connection)?) {
             Err(e) if Errno::from_io_error(&e) == Some(Errno::INPROGRESS) => {}
             // A unix socket does not wait in line: it is refused at once, and nothing would ever tell of it.
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.is_unix => {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.goes_to_unix(connection) => {
                 return Err(io::Error::new(e.kind(), "the queue of the unix socket's listener is full"));
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
@@ -136,7 +175,7 @@ mod tests {
         let from = |sources| {
             let dialer = Dialer::new(&address, sources);
             let peer = |_| {
-                let _socket = dialer.dial().unwrap();
+                let _socket = dialer.dial(0).unwrap();
                 listener.accept().unwrap().1.ip().to_string()
             };
             (0..4).map(peer).collect::<Vec<_>>()
@@ -146,10 +185,24 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_may_be_pointed_elsewhere() {
+        let listen = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (one, other) = (listen(), listen());
+        let mut dialer = Dialer::new(&Address::Tcp(one.local_addr().unwrap()), 1);
+        dialer.point(2, other.local_addr().unwrap());
+        let goes_to = |connection| {
+            let socket = dialer.dial(connection).unwrap();
+            socket.peer_addr().unwrap().as_socket().unwrap()
+        };
+        assert_eq!(goes_to(1), one.local_addr().unwrap());
+        assert_eq!(goes_to(2), other.local_addr().unwrap());
+    }
+
+    #[test]
     fn a_path_that_is_no_socket_address_is_an_error() {
-        let error = Dialer::new(&Address::Unix("/x".repeat(200).into()), 1).dial().unwrap_err();
+        let error = Dialer::new(&Address::Unix("/x".repeat(200).into()), 1).dial(0).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
-        let error = Dialer::new(&Address::Unix("/no/such/socket".into()), 1).dial().unwrap_err();
+        let error = Dialer::new(&Address::Unix("/no/such/socket".into()), 1).dial(0).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
     }
 }

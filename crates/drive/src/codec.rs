@@ -114,6 +114,17 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         &self.connections[c].codec
     }
 
+    /// The same, to be changed.
+    pub fn codec_mut(&mut self, c: usize) -> &mut C {
+        &mut self.connections[c].codec
+    }
+
+    /// What is sent next over a connection: these bytes, one behind the other.
+    pub fn put(&mut self, c: usize, parts: &[&[u8]]) {
+        let out = self.io.output(c);
+        parts.iter().for_each(|part| out.extend_from_slice(part));
+    }
+
     /// The bytes that came last, and the codec that they are for, where a connection's bytes go on behind an answer.
     pub fn parts(&mut self, c: usize) -> (&[u8], &mut C) {
         (self.io.received(), &mut self.connections[c].codec)

@@ -25,9 +25,10 @@ use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::room::{Bound, Room};
 use crate::session::Weights;
+use crate::spread::Spread;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
-use crate::transport::{EventCounts, Setup};
+use crate::transport::{EventCounts, Redirects, Setup};
 use crate::waiting::{most_slots, most_waiting};
 use check::{check, check_ops};
 
@@ -93,6 +94,8 @@ pub struct DriveEnd {
     pub unexpected_messages: u64,
     /// What came over event streams.
     pub events: EventCounts,
+    /// What came of there being several servers.
+    pub redirects: Redirects,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
     /// Extractions that found nothing.
@@ -226,6 +229,7 @@ impl Drive {
             end.sessions_dropped += one.limited.1;
             end.unexpected_messages += one.unexpected_messages;
             end.events += one.events;
+            end.redirects += one.redirects;
             end.held += one.held;
             end.connections_used += one.connections_used;
             end.rows_not_alone += one.rows_not_alone;
@@ -274,6 +278,7 @@ impl Drop for Drive {
 pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
     check(&plan, &options)?;
     let users = plan.load.most_users();
+    let spread = options.target.protocol.spread();
     let depth = options.target.protocol.depth(&plan.limits);
     // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
     let carriers = users.div_ceil(depth);
@@ -293,7 +298,8 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         .map(|thread| {
             let share_of = |total| share(total, thread, options.threads);
             // Where several users share a connection, a thread has one for its last few, too.
-            share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 })
+            let share = share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 });
+            spread.map_or(share, |spread| spread.share(share))
         })
         .collect();
     let allowed: usize = shares.iter().sum();
@@ -339,17 +345,13 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let all_stamped = is_open || options.timestamps == Timestamps::Kernel;
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
-            let io = match poller.into_io(Dialer::new(&address, room.sources), connections, all_stamped) {
+            // Of several servers, each has room for its own; not all of them may be in use.
+            let sockets = target.protocol.spread().map_or(connections, |s| s.room() * s.each(connections));
+            let io = match poller.into_io(Dialer::new(&address, room.sources), sockets, all_stamped) {
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
-            let setup = Setup {
-                plan: &plan,
-                origin: target.origin(),
-                sockets: connections,
-                depth,
-                random: &mut random,
-            };
+            let setup = Setup { plan: &plan, origin: target.origin(), sockets, depth, random: &mut random };
             let thread = Thread {
                 clock,
                 transport: target.transport(io, setup),
@@ -389,9 +391,11 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
-    let poller = Poller::new(options.io, 1).map_err(no_poller(options.io))?;
-    let io =
-        poller.into_io(Dialer::new(&options.target.address, 1), 1, false).map_err(no_poller(options.io))?;
+    let sockets = options.target.protocol.spread().map_or(1, Spread::room);
+    let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
+    let io = poller
+        .into_io(Dialer::new(&options.target.address, 1), sockets, false)
+        .map_err(no_poller(options.io))?;
     let thread = once(plan, kind, shared, options, io)?;
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
@@ -422,7 +426,8 @@ fn once<'a>(
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
     let mut random = fastrand::Rng::with_seed(options.seed);
-    let setup = Setup { plan, origin: options.target.origin(), sockets: 1, depth: 1, random: &mut random };
+    let sockets = options.target.protocol.spread().map_or(1, Spread::room);
+    let setup = Setup { plan, origin: options.target.origin(), sockets, depth: 1, random: &mut random };
     Ok(Thread {
         clock,
         transport: options.target.transport(io, setup),

@@ -16,7 +16,7 @@ pub(crate) mod tls;
 pub(crate) mod uring;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,8 +54,10 @@ pub(crate) enum Event {
 /// Wakes a thread out of [`Io::wait`], from any other.
 pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// Connections of one thread to one address, by number.
+/// Connections of one thread by number: to one address, where they are not [pointed](Io::point) elsewhere.
 pub(crate) trait Io {
+    /// From now on a connection that is closed is made there.
+    fn point(&mut self, connection: usize, address: SocketAddr);
     /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
     fn open(&mut self, connection: usize) -> io::Result<()>;
     /// The connection's output, to be appended to before [`Io::send`].
@@ -272,8 +274,12 @@ impl<S: Selector> Readiness<S> {
 }
 
 impl<S: Selector> Io for Readiness<S> {
+    fn point(&mut self, index: usize, address: SocketAddr) {
+        self.dialer.point(index, address);
+    }
+
     fn open(&mut self, index: usize) -> io::Result<()> {
-        let socket = self.dialer.dial()?;
+        let socket = self.dialer.dial(index)?;
         let connection = &mut self.connections[index];
         debug_assert!(connection.stream.is_none(), "a connection is closed before it is opened again");
         connection.generation = connection.generation.wrapping_add(1) & (u32::MAX >> 1);

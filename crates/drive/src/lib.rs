@@ -87,6 +87,7 @@ mod room;
 mod rpc;
 mod run_queue;
 mod session;
+mod spread;
 mod stream_fault;
 mod target;
 #[cfg(test)]
@@ -109,9 +110,10 @@ pub use protocol::Protocol;
 pub use redis::Redis;
 pub use room::Bound;
 pub use rpc::Rpc;
+pub use spread::{Server, Sharding, Spread};
 pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
-pub use transport::EventCounts;
+pub use transport::{EventCounts, Redirects};
 // Named in the prose above.
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};

@@ -11,6 +11,7 @@ use crate::http2::Http2;
 use crate::io::Io;
 use crate::redis::Redis;
 use crate::rpc::Rpc;
+use crate::spread::Spread;
 use crate::transport::{Client, Setup, Transport};
 
 /// Makes the list, and what is asked of whichever of them it is.
@@ -49,6 +50,14 @@ macro_rules! protocols {
                     $(Protocol::$name(server) => server.depth(limits),)*
                 };
                 depth.max(1)
+            }
+
+            /// The servers that share the requests, where there are several.
+            pub fn spread(&self) -> Option<&Spread> {
+                match self {
+                    Protocol::Http1 => Http1.spread(),
+                    $(Protocol::$name(server) => server.spread(),)*
+                }
             }
 
             /// Begins to speak with the server over a connection that blocks.

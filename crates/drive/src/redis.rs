@@ -1,27 +1,26 @@
-//! Redis' protocol: how a command is written, its replies, and how a connection begins.
+//! Redis' protocol: how a connection begins. How a command is written, and its replies, are in [`command`].
+
+mod cluster;
+mod command;
+mod keys;
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use tidemark_scenario::plan::{Ask, Limits};
-use tidemark_scenario::{Context, Template, Unmet};
-use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
+use tidemark_scenario::plan::{Ask, Limits, RedisCommand};
+use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits};
 
-use crate::answer::Answer;
-use crate::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::fault::Violation;
+use crate::codec::byte_transport;
 use crate::io::{Event, Handshakes, Io};
-use crate::jar::Jar;
+use crate::spread::{Keyed, Sharding, Spread, spread_transport};
 use crate::transport::{Client, Setup, Transport};
+use command::{Command, Replies};
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;
-/// The status of a reply that is an error.
-const ERROR: u16 = 500;
-/// The status of a reply that is nil.
-const NIL: u16 = 204;
-/// The status of all others.
-const FINE: u16 = 200;
+/// The longest map of a cluster's slots.
+const MAP_BYTES: usize = 16 << 20;
 
 /// How a connection to a server that speaks Redis' protocol begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +31,8 @@ pub struct Redis {
     commands: usize,
     /// Whether RESP3 is spoken.
     pub speaks_3: bool,
+    /// The servers that share the keys, where there are several. Those of a cluster are asked for when it is greeted.
+    pub spread: Option<Spread>,
 }
 
 impl Redis {
@@ -72,6 +73,19 @@ impl Redis {
         }
     }
 
+    /// What carries commands over these sockets.
+    fn carried<I: Io + 'static>(
+        &self,
+        io: I,
+        setup: &Setup<'_>,
+        commands: Vec<Command>,
+    ) -> Box<dyn Transport> {
+        match &self.spread {
+            Some(spread) => spread_transport::<_, Replies>(io, setup, spread, commands),
+            None => byte_transport::<_, Replies>(io, setup, commands),
+        }
+    }
+
     /// Whether a connection begins with words of its own.
     fn has_greeting(&self) -> bool {
         self.commands > 0
@@ -87,22 +101,27 @@ impl Client for Redis {
         matches!(ask, Ask::Redis(_))
     }
 
+    fn spread(&self) -> Option<&Spread> {
+        self.spread.as_ref()
+    }
+
+    /// A server of a cluster, the first that is known, is asked for the map of slots, too.
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         let mut words = self.greeting.clone();
         resp::write_command(&[b"PING"], &mut words);
         stream.write_all(&words)?;
-        let mut greeting = Greeting::new(self.commands + 1);
-        let mut buffer = [0; 4096];
-        loop {
-            let received = stream.read(&mut buffer)?;
-            if received == 0 {
-                let words = "the server closed the connection before it said that it is ready; does it speak Redis' protocol?";
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
-            }
-            if greeting.read(&buffer[..received])?.is_some() {
-                return Ok(());
-            }
+        hear(stream, &mut Greeting::new(self.commands + 1))?;
+        if let Some(spread) = self.spread.as_mut().filter(|spread| spread.sharding == Sharding::Cluster) {
+            stream.write_all(Replies::MAP)?;
+            let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: MAP_BYTES });
+            let mut asked = Greeting { decoder, ..Greeting::new(1) };
+            hear(stream, &mut asked)?;
+            let own = spread.servers.first().map_or(Ipv4Addr::LOCALHOST.into(), |server| server.address.ip());
+            let look_up = |host: &str, port: u16| (host, port).to_socket_addrs().ok()?.next();
+            let map = cluster::read_map(&asked.last, own, &look_up);
+            *spread = map.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
+        Ok(())
     }
 
     fn depth(&self, limits: &Limits) -> usize {
@@ -111,15 +130,30 @@ impl Client for Redis {
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
         let commands = setup.plan.requests.iter().map(|request| match &request.ask {
-            Ask::Redis(words) => Command::new(words, request.needs_body()),
-            _ => Command::new(&[], false),
+            Ask::Redis(command) => Command::new(command, request.needs_body()),
+            _ => Command::new(&RedisCommand::default(), false),
         });
         let commands = commands.collect();
         if self.has_greeting() {
             let io = GreetedIo::new(io, self.clone(), setup.sockets);
-            return byte_transport::<_, Replies>(io, &setup, commands);
+            return self.carried(io, &setup, commands);
         }
-        byte_transport::<_, Replies>(io, &setup, commands)
+        self.carried(io, &setup, commands)
+    }
+}
+
+/// Reads until all replies are there.
+fn hear(stream: &mut impl Read, greeting: &mut Greeting) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    loop {
+        let received = stream.read(&mut buffer)?;
+        if received == 0 {
+            let words = "the server closed the connection before it said that it is ready; does it speak Redis' protocol?";
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
+        }
+        if greeting.read(&buffer[..received])?.is_some() {
+            return Ok(());
+        }
     }
 }
 
@@ -128,12 +162,14 @@ impl Client for Redis {
 struct Greeting {
     decoder: ReplyDecoder,
     left: usize,
+    /// What the last of them held.
+    last: Vec<u8>,
 }
 
 impl Greeting {
     fn new(commands: usize) -> Self {
         let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES });
-        Greeting { decoder, left: commands }
+        Greeting { decoder, left: commands, last: Vec::new() }
     }
 
     /// Takes what came; how much of it belonged to these replies, once all are there.
@@ -152,6 +188,9 @@ impl Greeting {
             if self.decoder.kind() == Kind::Error {
                 return Err(refused(self.decoder.body()));
             }
+            if self.left == 0 {
+                self.last = self.decoder.body().to_vec();
+            }
             self.decoder.start(true);
         }
         Ok(Some(all - received.len()))
@@ -165,133 +204,12 @@ fn refused(words: &[u8]) -> io::Error {
         "NOAUTH" => "; put the password into the URL: redis://:PASSWORD@HOST, best as ${env('NAME')}",
         "WRONGPASS" => "; user and password stand in the URL: redis://USER:PASSWORD@HOST",
         "NOPROTO" => "; leave out protocol=3",
+        "ERR" if words.contains("cluster support disabled") => {
+            "; write redis:// in place of redis-cluster://"
+        }
         _ => "",
     };
     io::Error::new(ErrorKind::PermissionDenied, format!("the server answered \"{words}\"{way_out}"))
-}
-
-/// A command made ready: words that do not vary are written once.
-#[derive(Debug)]
-pub(crate) struct Command {
-    /// What stands before the first word that varies.
-    head: Box<[u8]>,
-    /// Each word that varies, and what stands behind it.
-    rest: Vec<(Template, Box<[u8]>)>,
-    /// Whether the reply is kept.
-    needs_body: bool,
-}
-
-impl Command {
-    fn new(words: &[Template], needs_body: bool) -> Self {
-        let mut written = Vec::new();
-        resp::write_head(words.len(), &mut written);
-        let mut command = Command { head: Box::default(), rest: Vec::new(), needs_body };
-        for word in words {
-            match word.as_literal() {
-                Some(literal) => resp::write_word(literal, &mut written),
-                None => {
-                    command.end(std::mem::take(&mut written));
-                    command.rest.push((word.clone(), Box::default()));
-                }
-            }
-        }
-        command.end(written);
-        command
-    }
-
-    fn end(&mut self, written: Vec<u8>) {
-        let place = self.rest.last_mut().map_or(&mut self.head, |(_, behind)| behind);
-        *place = written.into_boxed_slice();
-    }
-
-    /// Appends the command to `out`; nothing of it where something that it needs is not there.
-    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Unmet> {
-        let begin = out.len();
-        out.extend_from_slice(&self.head);
-        for (word, behind) in &self.rest {
-            scratch.clear();
-            if let Err(unmet) = word.render(cx, scratch) {
-                out.truncate(begin);
-                return Err(unmet);
-            }
-            resp::write_word(scratch, out);
-            out.extend_from_slice(behind);
-        }
-        Ok(())
-    }
-}
-
-/// A connection's replies.
-#[derive(Debug)]
-pub(crate) struct Replies(ReplyDecoder);
-
-impl Codec for Replies {
-    type Request = Command;
-
-    fn new(body_bytes: usize) -> Self {
-        Replies(ReplyDecoder::new(ReplyLimits { body_bytes }))
-    }
-
-    fn write(
-        &mut self,
-        command: &Command,
-        cx: &mut Context<'_>,
-        _: &Jar,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
-        command.write(cx, out, scratch)?;
-        self.0.start(command.needs_body);
-        Ok(())
-    }
-
-    fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
-            RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-            _ => Violation(error.to_string().into()),
-        })
-    }
-
-    fn finish(&mut self) -> Result<(), Closed> {
-        match self.0.finish() {
-            RespError::Empty => Err(Closed::Before),
-            _ => Err(Closed::Within),
-        }
-    }
-
-    fn keeps_open(&self) -> bool {
-        true
-    }
-
-    fn answer(&self) -> &dyn Answer {
-        &self.0
-    }
-}
-
-impl Answer for ReplyDecoder {
-    fn status(&self) -> u16 {
-        match self.kind() {
-            Kind::Error => ERROR,
-            Kind::Null => NIL,
-            Kind::Scalar | Kind::Aggregate => FINE,
-        }
-    }
-
-    fn status_words(&self) -> String {
-        match self.kind() {
-            Kind::Error => "an error".into(),
-            Kind::Null => "nil".into(),
-            Kind::Scalar | Kind::Aggregate => "a reply".into(),
-        }
-    }
-
-    fn body(&self) -> &[u8] {
-        self.body()
-    }
-
-    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
-        if self.kind() == Kind::Error { self.body() } else { received }
-    }
 }
 
 /// Connections that begin with words of their own: the loop has one once the server has agreed to them.
@@ -345,6 +263,10 @@ fn cut_short() -> io::Error {
 }
 
 impl<I: Io> Io for GreetedIo<I> {
+    fn point(&mut self, connection: usize, address: SocketAddr) {
+        self.inner.point(connection, address);
+    }
+
     fn open(&mut self, connection: usize) -> io::Result<()> {
         self.inner.open(connection)
     }
@@ -426,9 +348,6 @@ impl<I: Io> Io for GreetedIo<I> {
 
 #[cfg(test)]
 mod tests {
-    use tidemark_scenario::template::{Encoding, Part};
-    use tidemark_scenario::{Expr, Shared};
-
     use super::*;
 
     #[test]
@@ -457,31 +376,5 @@ mod tests {
         assert!(error.contains("NOAUTH") && error.contains(":PASSWORD@"), "{error}");
         let error = Greeting::new(1).read(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err().to_string();
         assert!(error.contains("does not speak Redis' protocol"), "{error}");
-    }
-
-    fn written(words: Vec<Vec<Part>>) -> String {
-        let words: Vec<Template> = words.into_iter().map(|parts| Template { parts }).collect();
-        let shared = Shared::new(0, Vec::new());
-        let mut random = fastrand::Rng::with_seed(1);
-        let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
-        let mut out = Vec::new();
-        Command::new(&words, false).write(&mut cx, &mut out, &mut Vec::new()).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn a_command_has_the_length_of_each_word() {
-        let hole = || Part::Hole(Expr::int(42), Encoding::Url);
-        let literal = |text: &str| Part::Literal(text.as_bytes().into());
-        assert_eq!(written(vec![vec![literal("PING")]]), "*1\r\n$4\r\nPING\r\n");
-        let set = vec![
-            vec![literal("SET")],
-            vec![literal("k:"), hole()],
-            vec![literal("")],
-            vec![hole()],
-            vec![literal("NX")],
-        ];
-        let expected = "*5\r\n$3\r\nSET\r\n$4\r\nk:42\r\n$0\r\n\r\n$2\r\n42\r\n$2\r\nNX\r\n";
-        assert_eq!(written(set), expected);
     }
 }

@@ -22,7 +22,7 @@ use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
-use crate::transport::{EventCounts, Transport};
+use crate::transport::{EventCounts, Redirects, Transport};
 use crate::waiting::Queue;
 
 /// Most arrivals that are begun before sockets have their turn again.
@@ -81,6 +81,8 @@ pub(crate) struct ThreadEnd {
     pub unexpected_messages: u64,
     /// What came over event streams.
     pub events: EventCounts,
+    /// What came of there being several servers.
+    pub redirects: Redirects,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.
@@ -209,6 +211,7 @@ impl Thread<'_> {
         end.connections_used = self.recorder.sockets_used();
         end.unexpected_messages = self.transport.unclaimed();
         end.events = self.transport.events();
+        end.redirects = self.transport.redirects();
         (end, self.recorder)
     }
 

@@ -15,6 +15,7 @@ use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
+use crate::spread::Spread;
 
 /// What happened on a connection.
 #[derive(Debug)]
@@ -93,6 +94,31 @@ impl std::ops::AddAssign for EventCounts {
         self.too_large += more.too_large;
         self.ended += more.ended;
         self.dropped += more.dropped;
+    }
+}
+
+/// What came of there being several servers, so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Redirects {
+    /// Requests that were sent on because another server has their slot.
+    pub moved: u64,
+    /// Requests that were sent on this once, while their slot moves.
+    pub asked: u64,
+    /// How often the map of a cluster was read again.
+    pub maps: u64,
+    /// Requests that waited for a place at their server while others had some.
+    pub held: u64,
+    /// Requests without a key, which went to the servers in turn.
+    pub keyless: u64,
+}
+
+impl std::ops::AddAssign for Redirects {
+    fn add_assign(&mut self, more: Redirects) {
+        self.moved += more.moved;
+        self.asked += more.asked;
+        self.maps += more.maps;
+        self.held += more.held;
+        self.keyless += more.keyless;
     }
 }
 
@@ -186,6 +212,10 @@ pub(crate) trait Transport {
     fn events(&self) -> EventCounts {
         EventCounts::default()
     }
+    /// What came of there being several servers so far.
+    fn redirects(&self) -> Redirects {
+        Redirects::default()
+    }
 }
 
 /// What a protocol brings: which requests it carries, how many at once, and what carries them.
@@ -205,6 +235,10 @@ pub(crate) trait Client {
     /// What a person has to know who wants to drive this server.
     fn greet(&mut self, _stream: &mut (impl Read + Write)) -> io::Result<()> {
         Ok(())
+    }
+    /// The servers that share the requests, where there are several.
+    fn spread(&self) -> Option<&Spread> {
+        None
     }
     /// Requests at once on a connection, as the plan wants it and the server takes them.
     fn depth(&self, limits: &Limits) -> usize;

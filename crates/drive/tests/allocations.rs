@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::calls::{self, calling, offered};
 use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
-use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, Redis, start};
+use tidemark_drive::{DriveOptions, Http2, IoChoice, Protocol, Redis, Sharding, Spread, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
@@ -171,6 +171,17 @@ fn speaking_redis(address: SocketAddr) -> DriveOptions {
     options
 }
 
+/// Two servers, among which keys are shared.
+fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
+    let mut options = options(servers[0], 1);
+    let servers = servers.map(|address| tidemark_drive::Server { name: address.to_string(), address });
+    let spread = Spread::new(servers.into(), Sharding::Slots);
+    let mut redis = Redis::default();
+    redis.spread = Some(spread);
+    options.target.protocol = Protocol::Redis(redis);
+    options
+}
+
 fn server_of_calls() -> calls::Server {
     calls::server(offered(), |call, writer, frame| {
         LEFT_OUT.with(|out| out.set(true));
@@ -318,7 +329,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
     }
     let (server, server_of_calls) = (hello(), server_of_calls());
     let (of_commands, of_messages) = (server_of_commands(), server_of_messages());
-    let of_events = server_of_events();
+    let (of_events, of_more_commands) = (server_of_events(), server_of_commands());
     let of_records = records::server(|| LEFT_OUT.with(|out| out.set(true)), records::newest);
     let streams = frames::server("hello", || LEFT_OUT.with(|out| out.set(true)));
     for io in [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable] {
@@ -330,6 +341,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("calls", called()),
             ("commands", commands()),
             ("keys", keys()),
+            ("shared keys", commands()),
             ("messages", messages()),
             ("events", events()),
             ("streams", streamed()),
@@ -340,6 +352,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "calls" => calling(server_of_calls.address, None, &plan),
                 "commands" => speaking_redis(of_commands),
                 "keys" => speaking_redis(of_records),
+                "shared keys" => sharing_keys([of_commands, of_more_commands]),
                 "messages" => options(of_messages, 1),
                 "events" => options(of_events, 1),
                 "streams" | "varying streams" => over_http2(streams),

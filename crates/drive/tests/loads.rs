@@ -259,7 +259,7 @@ fn what_cannot_be_driven_is_refused() {
         refused(|p| p.sessions[0].ops = vec![Op::Request(7)], 1),
         Some(DriveError::Op { op: 0, .. })
     ));
-    let command = |p: &mut tidemark_scenario::Plan| p.requests[0].ask = Ask::Redis(Vec::new());
+    let command = |p: &mut tidemark_scenario::Plan| p.requests[0].ask = Ask::Redis(Default::default());
     assert!(matches!(refused(command, 1), Some(DriveError::Protocol(_))));
     let jump = |p: &mut tidemark_scenario::Plan| p.sessions.push(kind(vec![Op::End, Op::Jump(9)]));
     assert!(matches!(refused(jump, 1), Some(DriveError::Op { op: 1, .. })));

@@ -178,6 +178,19 @@ impl Account {
                 "events were dropped by the driver before the step that waited: at most 64 are held for a stream",
             ),
             (
+                end.redirects.moved,
+                "requests were sent on to the server that has their slot by now (MOVED); the way is in their time",
+            ),
+            (
+                end.redirects.asked,
+                "requests were sent on this once, while their slot moved (ASK); the way is in their time",
+            ),
+            (end.redirects.maps, "times the map of the cluster was read again while the load was on"),
+            (
+                end.redirects.held,
+                "requests waited in the driver, as many as its connections carry being under way to their server; the wait counts",
+            ),
+            (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
             ),

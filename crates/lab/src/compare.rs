@@ -1,4 +1,4 @@
-//! Comparisons: one scenario after the other, then all of them at one rate.
+//! Comparisons: one scenario after the other, then all of them at one rate, or each at a share of its own.
 //!
 //! Latencies of two systems compare only where both have the same to do. So after each has run with its own load,
 //! each runs again at a share of what the slowest did: at that rate all of them can.
@@ -19,7 +19,7 @@ pub struct Turn {
     pub part: Part,
     /// From 1.
     pub round: u64,
-    /// The rate of requests, where it is the same for all.
+    /// The rate of requests, where it is not that of its scenario.
     pub rate_per_s: Option<f64>,
     /// How many runs have ended before, and how many there will be.
     pub done: usize,
@@ -89,22 +89,31 @@ impl Series<'_> {
         equal_rate_per_s: Option<f64>,
         run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<(), E> {
-        let again = equal_rate_per_s.is_some() || self.comparison.equal_rate.is_some();
-        let parts = if again { 2 } else { 1 };
-        let of = self.comparison.variants.len() * self.comparison.rounds as usize * parts;
+        let second = match equal_rate_per_s.is_some() || self.comparison.equal_rate.is_some() {
+            true => Some(Part::EqualRate),
+            false => self.comparison.own_rate.map(|_| Part::OwnRate),
+        };
+        let parts = [Some(Part::OwnLoad), second];
+        let count = parts.iter().flatten().count();
+        let of = self.comparison.variants.len() * self.comparison.rounds as usize * count;
         self.rates = vec![Vec::new(); self.comparison.variants.len()];
-        for part in [Part::OwnLoad, Part::EqualRate].into_iter().take(parts) {
+        for part in parts.into_iter().flatten() {
             let rate = match (part, equal_rate_per_s) {
-                (Part::OwnLoad, _) => None,
+                (Part::OwnLoad | Part::OwnRate, _) => None,
                 (Part::EqualRate, Some(rate)) => Some(rate),
                 (Part::EqualRate, None) => Some(self.equal_rate()?),
             };
             self.record.equal_rate_per_s = rate;
+            self.record.own_rate = self.comparison.own_rate.filter(|_| part == Part::OwnRate);
             for round in 1..=self.comparison.rounds {
                 for variant in 0..self.comparison.variants.len() {
                     let done = self.record.runs.len();
                     let name = self.comparison.variants[variant].name.clone();
-                    let turn = Turn { variant: name, part, round, rate_per_s: rate, done, of };
+                    let rate_per_s = match part {
+                        Part::OwnRate => Some(self.own_rate(variant)?),
+                        Part::OwnLoad | Part::EqualRate => rate,
+                    };
+                    let turn = Turn { variant: name, part, round, rate_per_s, done, of };
                     if !self.one(variant, &turn, run)? {
                         self.record.stopped = Some("stopped by the user".into());
                         return Ok(());
@@ -143,16 +152,27 @@ impl Series<'_> {
 
     /// The share of what the slowest did that all are to do.
     fn equal_rate(&self) -> Result<f64, LabError> {
-        let share = self.comparison.equal_rate.unwrap_or(1.0);
-        let mean = |rates: &Vec<f64>| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
-        let slowest = self.rates.iter().map(mean).fold(f64::INFINITY, f64::min);
-        match slowest * share {
-            rate if rate.is_finite() && rate > 0.0 => Ok(rate),
-            _ => {
-                Err(LabError::Measure("one of them answered nothing, so that there is no equal rate".into()))
-            }
-        }
+        let slowest = self.rates.iter().map(|rates| mean(rates)).fold(f64::INFINITY, f64::min);
+        positive(slowest * self.comparison.equal_rate.unwrap_or(1.0)).ok_or_else(|| {
+            LabError::Measure("one of them answered nothing, so that there is no equal rate".into())
+        })
     }
+
+    /// The share of what a variant did itself that it is to do.
+    fn own_rate(&self, variant: usize) -> Result<f64, LabError> {
+        let name = &self.comparison.variants[variant].name;
+        positive(mean(&self.rates[variant]) * self.comparison.own_rate.unwrap_or(1.0)).ok_or_else(|| {
+            LabError::Measure(format!("{name} answered nothing, so that there is no share of it"))
+        })
+    }
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
+}
+
+fn positive(rate: f64) -> Option<f64> {
+    Some(rate).filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
 /// The name of a run's directory: `3-rest`, `4-websocket-equal-rate`.
@@ -160,7 +180,11 @@ fn directory(turn: &Turn) -> String {
     let lower = turn.variant.to_ascii_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let part = if turn.part == Part::EqualRate { "-equal-rate" } else { "" };
+    let part = match turn.part {
+        Part::OwnLoad => "",
+        Part::EqualRate => "-equal-rate",
+        Part::OwnRate => "-own-rate",
+    };
     let name: String = words.join("-").chars().take(40).collect();
     format!("{}-{}{part}", turn.done + 1, if name.is_empty() { "run" } else { &name })
 }
@@ -244,6 +268,28 @@ mod tests {
         assert_eq!(read.comparison.runs[5].dir, "6-two-equal-rate");
         assert_eq!(read.comparison.equal_rate_per_s, Some(500.0));
         assert_eq!(read.comparison.stopped, None);
+    }
+
+    #[test]
+    fn each_runs_again_at_a_share_of_its_own() {
+        let temp = tempfile::tempdir().unwrap();
+        let comparison = comparison(temp.path(), "own rate: 70%\n");
+        let options =
+            RunOptions { out: Some(temp.path().join("out")), remember: false, ..RunOptions::default() };
+        let mut seen = Vec::new();
+        let compared = compare::<LabError>(&comparison, &options, None, &mut |turn, _, options| {
+            seen.push((turn.part, turn.rate_per_s, turn.of));
+            Ok(finished(&options.out.unwrap(), [1_000.0, 4_000.0][turn.done % 2], Status::Pass, false))
+        })
+        .unwrap();
+        let (own, again) = (Part::OwnLoad, Part::OwnRate);
+        assert_eq!(
+            seen,
+            [(own, None, 4), (own, None, 4), (again, Some(700.0), 4), (again, Some(2_800.0), 4)]
+        );
+        let read = tidemark_record::ComparedRuns::open(&compared.dir).unwrap();
+        assert_eq!((read.comparison.own_rate, read.comparison.equal_rate_per_s), (Some(0.7), None));
+        assert_eq!(read.comparison.runs[3].dir, "4-two-own-rate");
     }
 
     #[test]

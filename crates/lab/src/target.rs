@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tidemark_drive::{Address, Protocol, Redis, Stream, Target, Tls};
+use tidemark_drive::{Address, Protocol, Redis, Server, Sharding, Spread, Stream, Target, Tls};
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
-use tidemark_scenario::system_url::{Spoken, SystemUrl};
+use tidemark_scenario::system_url::{self, Spoken, SystemUrl};
 
 use crate::error::LabError;
 
@@ -28,9 +28,19 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
             let authority = url.port.map_or_else(|| url.host.clone(), |port| format!("{}:{port}", url.host));
             (Protocol::Http1, if url.is_secure { HTTPS_PORT } else { HTTP_PORT }, authority, base_path)
         }
-        Spoken::Redis { speaks_3, login, database } => {
+        Spoken::Redis { speaks_3, login, database, sharding } => {
             let login = login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
-            let redis = Redis::new(speaks_3, login, database);
+            let mut redis = Redis::new(speaks_3, login, database);
+            if let Some(sharding) = sharding {
+                if system.connect_to.is_some() {
+                    return Err(wrong("`connect to` is for one server; here are several".into()));
+                }
+                let first = (url.host.clone(), url.port);
+                let all = std::iter::once(&first).chain(&url.others);
+                let servers = all.map(|(host, port)| server(host, port.unwrap_or(REDIS_PORT), system));
+                let servers: Vec<Server> = servers.collect::<Result<_, _>>().map_err(wrong)?;
+                redis.spread = Some(Spread::new(servers, sharding_of(sharding)));
+            }
             (Protocol::Redis(redis), REDIS_PORT, url.host.clone(), String::new())
         }
     };
@@ -41,6 +51,19 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
         authority,
         base_path,
     })
+}
+
+/// One of several servers.
+fn server(host: &str, port: u16, system: &System) -> Result<Server, String> {
+    Ok(Server { name: format!("{host}:{port}"), address: resolve(host, port, system.resolve)? })
+}
+
+fn sharding_of(sharding: system_url::Sharding) -> Sharding {
+    match sharding {
+        system_url::Sharding::Consistent => Sharding::Consistent,
+        system_url::Sharding::Slots => Sharding::Slots,
+        system_url::Sharding::Cluster => Sharding::Cluster,
+    }
 }
 
 fn address(host: &str, port: u16, system: &System) -> Result<Address, String> {
@@ -118,8 +141,61 @@ fn dial(address: &Address, within: Duration) -> io::Result<Box<dyn Stream>> {
 /// Whether somebody accepts connections there, and what became of the first words: a TLS handshake, the version of
 /// HTTP that is settled with it, or Redis' answer to a PING.
 pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io::Result<io::Result<()>> {
-    let mut stream = dial(&target.address, within)?;
-    Ok(target.greet(version, &mut stream))
+    let Some(spread) = target.protocol.spread().cloned() else {
+        let mut stream = dial(&target.address, within)?;
+        return Ok(target.greet(version, &mut stream));
+    };
+    let is_cluster = spread.sharding == Sharding::Cluster;
+    let mut last = Err(io::Error::other("it names no server"));
+    for server in &spread.servers {
+        let mut one = target.clone();
+        one.address = server.address.into();
+        if is_cluster && let Protocol::Redis(redis) = &mut one.protocol {
+            redis.spread = Some(Spread { servers: vec![server.clone()], ..spread.clone() });
+        }
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", server.name));
+        let greeted =
+            dial(&one.address, within).map(|mut stream| one.greet(version, &mut stream).map_err(named));
+        match (is_cluster, greeted) {
+            // one tells of all
+            (true, Ok(Ok(()))) => {
+                *target = one;
+                return Ok(Ok(()));
+            }
+            (true, other) => last = other.map_err(named),
+            (false, Ok(Ok(()))) => last = Ok(Ok(())),
+            (false, other) => return other.map_err(named),
+        }
+    }
+    last
+}
+
+/// Each server of a target that holds data, as a target of its own: of a cluster those that have slots now.
+///
+/// # Errors
+/// No server of a cluster says which they are.
+pub fn each_server(target: &Target, within: Duration) -> io::Result<Vec<Target>> {
+    let mut target = target.clone();
+    let Some(spread) = target.protocol.spread() else { return Ok(vec![target]) };
+    if spread.sharding == Sharding::Cluster {
+        knock(&mut target, HttpVersion::One, within)??;
+    }
+    let Some(spread) = target.protocol.spread().cloned() else { return Ok(vec![target]) };
+    let holding = match spread.sharding {
+        Sharding::Cluster => {
+            spread.parts.iter().map(|(.., server)| usize::from(*server) + 1).max().unwrap_or(0)
+        }
+        Sharding::Consistent | Sharding::Slots => spread.servers.len(),
+    };
+    let one = |server: &Server| {
+        let mut one = target.clone();
+        one.address = server.address.into();
+        if let Protocol::Redis(redis) = &mut one.protocol {
+            redis.spread = None;
+        }
+        one
+    };
+    Ok(spread.servers[..holding].iter().map(one).collect())
 }
 
 /// Speaks with a server that speaks no HTTP; each wait for it has an end.

@@ -20,6 +20,8 @@ pub enum Part {
     OwnLoad,
     /// With a rate that is the same for all.
     EqualRate,
+    /// Each with a share of the rate that it had with its own load.
+    OwnRate,
 }
 
 /// A run of a comparison.
@@ -49,6 +51,9 @@ pub struct Comparison {
     /// The rate of requests at which each ran again; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_rate_per_s: Option<f64>,
+    /// The share of its own rate at which each ran again; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_rate: Option<f64>,
     /// The runs that have ended, in the order in which they ran.
     pub runs: Vec<ComparedRun>,
     /// Why it did not come to its end, if it did not.
@@ -67,6 +72,7 @@ impl Comparison {
             description: description.to_owned(),
             variants,
             equal_rate_per_s: None,
+            own_rate: None,
             runs: Vec::new(),
             stopped: None,
             command: Vec::new(),

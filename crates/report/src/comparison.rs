@@ -34,7 +34,9 @@ pub struct Compared {
     pub description: String,
     /// The rate of requests at which each ran again; null where none did.
     pub equal_rate_per_s: Option<f64>,
-    /// With their own loads first, then at an equal rate.
+    /// The share of its own rate at which each ran again; null where none did.
+    pub own_rate: Option<f64>,
+    /// With their own loads first, then at an equal rate, or each at a share of its own.
     pub parts: Vec<ComparedPart>,
     /// Why it did not come to its end, if it did not.
     pub stopped: Option<String>,
@@ -85,6 +87,8 @@ pub struct Figures {
     pub stores: BTreeMap<String, StoreFigures>,
     /// CPU time of the driver for each request, microseconds.
     pub driver_cpu_us_per_request: f64,
+    /// Mean CPU use of the driver in cores.
+    pub driver_cpu_share: f64,
     /// Where its runs are.
     pub run_dirs: Vec<String>,
     /// Percentile (0 to 100) and response time (microseconds), ascending.
@@ -160,7 +164,7 @@ impl Compared {
     /// Where a run's histograms are damaged.
     pub fn of(runs: &ComparedRuns) -> Result<Compared, RecordError> {
         let mut parts = Vec::new();
-        for part in [Part::OwnLoad, Part::EqualRate] {
+        for part in [Part::OwnLoad, Part::EqualRate, Part::OwnRate] {
             let mut variants = Vec::new();
             for (index, name) in runs.comparison.variants.iter().enumerate() {
                 let of: Vec<(u64, &Run)> = rounds(runs, index, part);
@@ -169,6 +173,8 @@ impl Compared {
                 }
             }
             if let Some((first, others)) = variants.split_first() {
+                // at rates of their own times are not held against each other
+                let others = if part == Part::OwnRate { &[] } else { others };
                 let ratios = others.iter().map(|other| Ratios::of(other, first)).collect();
                 parts.push(ComparedPart { part, ratios, variants });
             }
@@ -177,6 +183,7 @@ impl Compared {
             name: runs.comparison.name.clone(),
             description: runs.comparison.description.clone(),
             equal_rate_per_s: runs.comparison.equal_rate_per_s,
+            own_rate: runs.comparison.own_rate,
             parts,
             stopped: runs.comparison.stopped.clone(),
             run_dir: runs.dir.display().to_string(),
@@ -241,6 +248,7 @@ impl Figures {
                 .map(|all| all.into_iter().fold(0.0, f64::max) as u64),
             stores,
             driver_cpu_us_per_request: per_request(total(&|summary| summary.driver.cpu_s)),
+            driver_cpu_share: total(&|summary| summary.driver.cpu_s) / measured_s,
             run_dirs: runs.iter().map(|(_, run)| run.dir.display().to_string()).collect(),
             curve: curve(all),
             by_round,

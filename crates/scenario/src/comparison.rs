@@ -15,7 +15,7 @@ use crate::sink::Sink;
 use crate::yaml::{self, Node};
 
 /// Most scenarios that one file compares.
-pub const VARIANTS_MAX: usize = 8;
+pub const VARIANTS_MAX: usize = 24;
 /// Most rounds.
 pub const ROUNDS_MAX: u64 = 20;
 
@@ -39,6 +39,8 @@ pub struct Comparison {
     pub variants: Vec<Variant>,
     /// At which share of what the slowest did each runs again, above 0 and at most 1; none where it does not.
     pub equal_rate: Option<f64>,
+    /// At which share of what itself did each runs again, above 0 and at most 1; none where it does not.
+    pub own_rate: Option<f64>,
     /// How often each runs, in turn.
     pub rounds: u64,
     /// The file as the user named it.
@@ -197,7 +199,8 @@ fn read(
         let message = format!("neither the comparison nor a scenario in it has a setting \"{name}\"");
         sink.error_outside(format!("--set {name}"), message);
     }
-    let equal_rate = equal_rate(root, &variants, named.len(), &reader);
+    let equal_rate = again("equal rate", root, &variants, named.len(), &reader);
+    let own_rate = again("own rate", root, &variants, named.len(), &reader);
     let rounds = rounds(root, &reader);
     settings.warn_of_unused(sink);
     sink.mask(&settings.secrets());
@@ -213,6 +216,7 @@ fn read(
         description: text("description").unwrap_or_default(),
         variants,
         equal_rate,
+        own_rate,
         rounds,
         source_name: source.name.to_owned(),
         source: secrets::source::masked(root, sink.text(), &mut secrets),
@@ -221,8 +225,9 @@ fn read(
     (Some(comparison), found)
 }
 
-fn equal_rate(root: &Node, variants: &[Variant], named: usize, reader: &Reader<'_>) -> Option<f64> {
-    let node = root.get("equal rate")?;
+/// The share that stands at a key: each runs again at a rate.
+fn again(key: &str, root: &Node, variants: &[Variant], named: usize, reader: &Reader<'_>) -> Option<f64> {
+    let node = root.get(key)?;
     let share = reader.share(node)?;
     if share <= 0.0 {
         reader.sink.error(node, "at a rate of 0 nothing is measured; write a share like 50%");
@@ -230,15 +235,13 @@ fn equal_rate(root: &Node, variants: &[Variant], named: usize, reader: &Reader<'
     }
     if let Some(other) = variants.iter().find(|variant| variant.plan.requests_per_session().is_none()) {
         let message = format!(
-            "sessions of \"{}\" do not all make the same number of requests, so that there is no equal rate",
+            "sessions of \"{}\" do not all make the same number of requests, so that there is no {key}",
             other.name
         );
         reader.sink.error(node, message);
     } else if let Some(other) = variants.iter().find(|variant| !variant.plan.load.kinds.is_empty()) {
-        let message = format!(
-            "the session kinds of \"{}\" have loads of their own; none can be made equal",
-            other.name
-        );
+        let message =
+            format!("the session kinds of \"{}\" have loads of their own; there is no {key}", other.name);
         reader.sink.error(node, message);
     }
     (variants.len() == named).then_some(share)

@@ -22,7 +22,7 @@ mod verify;
 pub use crate::context::Feeder;
 pub use crate::objective::{Comparison, Metric, Objective};
 pub use crate::slot::SlotIndex;
-pub use ask::{Ask, Call, EventStreamStep, HttpRequest, WebSocketStep};
+pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};

@@ -86,7 +86,7 @@ fn shown(figures: &Compared, json: bool) -> String {
 /// `2 of 4: WebSocket, at 49,000/s`.
 fn announced(turn: &Turn) -> String {
     let rate = match (turn.part, turn.rate_per_s) {
-        (Part::EqualRate, Some(rate)) => format!(", at {}/s", units::three_digits(rate)),
+        (Part::EqualRate | Part::OwnRate, Some(rate)) => format!(", at {}/s", units::three_digits(rate)),
         _ => String::new(),
     };
     format!("{} of {}: {}{rate}", turn.done + 1, turn.of, turn.variant)

@@ -115,6 +115,31 @@ fn write_length(kind: u8, length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// The words of a command as [`write_command`] writes it; it ends early where that is none.
+///
+/// ```
+/// use tidemark_wire::resp::{words, write_command};
+///
+/// let mut out = Vec::new();
+/// write_command(&[b"GET", b"k"], &mut out);
+/// assert!(words(&out).eq([&b"GET"[..], b"k"]));
+/// ```
+pub fn words(command: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = after_line(command).map_or(&[][..], |(_, rest)| rest);
+    std::iter::from_fn(move || {
+        let (line, behind) = after_line(rest)?;
+        let bytes = length(line.strip_prefix(b"$")?).ok()?;
+        let word = behind.get(..bytes)?;
+        rest = behind.get(bytes + 2..)?;
+        Some(word)
+    })
+}
+
+fn after_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = text.iter().position(|byte| *byte == b'\r')?;
+    Some((&text[..end], text.get(end + 2..)?))
+}
+
 /// An array, set, map or attribute that is being read.
 #[derive(Debug, Clone, Copy)]
 struct Frame {

@@ -21,6 +21,8 @@ struct Late<I> {
 }
 
 impl<I: Io> Io for Late<I> {
+    fn point(&mut self, _: usize, _: std::net::SocketAddr) {}
+
     fn open(&mut self, connection: usize) -> std::io::Result<()> {
         self.inner.open(connection)
     }

@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{Event, Handshakes, Io};
@@ -250,6 +251,10 @@ fn given_up() -> Event {
 }
 
 impl<I: Io> Io for PipelineIo<I> {
+    fn point(&mut self, lane: usize, address: SocketAddr) {
+        self.inner.point(self.pipe_of(lane), address);
+    }
+
     fn open(&mut self, lane: usize) -> io::Result<()> {
         debug_assert_eq!(self.lanes[lane].state, LaneState::Closed, "closed before it is opened again");
         let pipe = self.pipe_of(lane);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -209,6 +210,10 @@ macro_rules! hand_on {
 }
 
 impl Io for SystemIo {
+    fn point(&mut self, connection: usize, address: SocketAddr) {
+        hand_on!(self, point(connection, address))
+    }
+
     fn open(&mut self, connection: usize) -> io::Result<()> {
         hand_on!(self, open(connection))
     }

@@ -4,6 +4,7 @@
 //! The client's last message of a handshake leaves together with the first request, unless the server waits for it.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -213,6 +214,10 @@ fn broken(error: &rustls::Error, is_open: bool) -> io::Error {
 }
 
 impl<I: Io> Io for TlsIo<I> {
+    fn point(&mut self, index: usize, address: SocketAddr) {
+        self.inner.point(index, address);
+    }
+
     fn open(&mut self, index: usize) -> io::Result<()> {
         debug_assert!(self.connections[index].session.is_none(), "closed before it is opened again");
         self.inner.open(index)

@@ -15,6 +15,7 @@ mod slot;
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -193,16 +194,20 @@ impl Uring {
 }
 
 impl Io for Uring {
+    fn point(&mut self, connection: usize, address: SocketAddr) {
+        self.memory.dialer.point(connection, address);
+    }
+
     fn open(&mut self, connection: usize) -> io::Result<()> {
         debug_assert!(
             self.slots_of[connection].is_none(),
             "a connection is closed before it is opened again"
         );
-        let (socket, is_made) = self.memory.dialer.dial_blocking()?;
+        let (socket, is_made) = self.memory.dialer.dial_blocking(connection)?;
         let number = self.new_slot();
         let slot = &mut self.memory.slots[number as usize];
         debug_assert!(slot.socket.is_none() && !slot.is_engaged(), "a free slot is empty");
-        let connect = match self.memory.dialer.address() {
+        let connect = match self.memory.dialer.address(connection) {
             Some(address) if !is_made => {
                 opcode::Connect::new(Fd(socket.as_raw_fd()), address.as_ptr().cast(), address.len()).build()
             }

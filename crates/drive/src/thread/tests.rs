@@ -32,6 +32,8 @@ struct Counts {
 }
 
 impl Io for Silent {
+    fn point(&mut self, _: usize, _: std::net::SocketAddr) {}
+
     fn open(&mut self, connection: usize) -> std::io::Result<()> {
         self.opened.push_back(connection);
         Ok(())

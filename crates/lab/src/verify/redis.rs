@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, write_command};
 
 use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
 use crate::LabError;
-use crate::target::speak;
+use crate::target::{each_server, speak};
 
 /// About how many keys a page has.
 const PAGE: &str = "1000";
@@ -73,22 +74,34 @@ impl StoredContents for Keys<'_> {
     }
 }
 
+/// What an attempt to connect comes to in the end; each next one waits longer.
+fn patiently<T>(bounds: &Bounds, mut attempt: impl FnMut() -> io::Result<T>) -> Result<T, Unfinished> {
+    let mut pause = PAUSE_FIRST;
+    for _ in 1..ATTEMPTS {
+        bounds.check()?;
+        if let Ok(done) = attempt() {
+            return Ok(done);
+        }
+        bounds.sleep(pause)?;
+        pause *= 2;
+    }
+    bounds.check()?;
+    attempt().map_err(|error| failed("no connection", error))
+}
+
 impl Part for &Keys<'_> {
     fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        let mut pause = PAUSE_FIRST;
-        for attempt in 1.. {
-            bounds.check()?;
-            let mut target = self.target.clone();
-            match speak(&mut target, SILENCE, |stream| scan(stream, self.pattern, bounds, visit)) {
-                Ok(scanned) => {
-                    // the first is the one
-                    return scanned
-                        .map(|none| none.map_or((), |there_is| drop(self.unmatched.set(there_is))));
-                }
-                Err(error) if attempt == ATTEMPTS => return Err(failed("no connection", error)),
-                Err(_) => bounds.sleep(pause)?,
-            }
-            pause *= 2;
+        let servers = patiently(bounds, || each_server(self.target, SILENCE))?;
+        let mut none = Vec::new();
+        for server in &servers {
+            let scanned = patiently(bounds, || {
+                speak(&mut server.clone(), SILENCE, |stream| scan(stream, self.pattern, bounds, visit))
+            })?;
+            // what could be scanned in part is not scanned again, as it would be seen twice
+            none.extend(scanned?);
+        }
+        if none.len() == servers.len() {
+            let _ = self.unmatched.set(none.join("; "));
         }
         Ok(())
     }

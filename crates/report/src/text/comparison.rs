@@ -15,6 +15,8 @@ use crate::units::{bytes, compact, duration, percent, three_digits};
 const CROWDED: usize = 2;
 /// Most variants beside each other; more are in further tables.
 const BESIDE_MAX: usize = 3;
+/// Of more variants than this the terminal shows a line each, and the page all figures.
+const TABLES_MAX: usize = 7;
 
 /// What a person wants to know of a comparison.
 pub fn summary(compared: &Compared, style: Style) -> String {
@@ -28,8 +30,12 @@ pub fn summary(compared: &Compared, style: Style) -> String {
         let line = text.paint(WARNING, &format!("stopped early: {}", clean(stopped)));
         text.line(&line);
     }
-    for part in &compared.parts {
-        self::part(&mut text, part, compared.equal_rate_per_s);
+    if compared.parts.iter().any(|part| part.variants.len() > TABLES_MAX) {
+        overview(&mut text, compared);
+    } else {
+        for part in &compared.parts {
+            self::part(&mut text, part, compared);
+        }
     }
     let no_claim =
         compared.parts.iter().flat_map(|part| &part.ratios).find_map(|ratios| ratios.no_claim.as_ref());
@@ -46,13 +52,68 @@ pub fn summary(compared: &Compared, style: Style) -> String {
     text.out
 }
 
-fn part(text: &mut Text, part: &ComparedPart, equal_rate_per_s: Option<f64>) {
-    let title = match (part.part, equal_rate_per_s) {
-        (Part::EqualRate, Some(rate)) => format!("Each at {}/s", three_digits(rate)),
-        (Part::EqualRate, None) => "Each at the same rate".into(),
-        (Part::OwnLoad, _) => "Each with its own load".into(),
-    };
-    text.heading(&title);
+/// What a part is called.
+fn title(part: Part, compared: &Compared) -> String {
+    match part {
+        Part::OwnLoad => "Each with its own load".into(),
+        Part::EqualRate => match compared.equal_rate_per_s {
+            Some(rate) => format!("Each at {}/s", three_digits(rate)),
+            None => "Each at the same rate".into(),
+        },
+        Part::OwnRate => format!("Each at {} of that", percent(compared.own_rate.unwrap_or(1.0))),
+    }
+}
+
+/// A line for each variant in each part, the verdict first.
+fn overview(text: &mut Text, compared: &Compared) {
+    for part in &compared.parts {
+        text.heading(&title(part.part, compared));
+        let columns = ["", "", "answered", "median", "p99", "failed", "store", "driver", "memory"];
+        let mut table = Table::new(&columns);
+        let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
+        for of in &part.variants {
+            let all = of.stores.values();
+            let served = of.system_cpu_share.unwrap_or(0.0) + all.clone().map(|of| of.cpu_share).sum::<f64>();
+            let memory = of.system_rss_bytes_max.unwrap_or(0) + all.map(|of| of.rss_bytes_max).sum::<u64>();
+            table.row(vec![
+                clean(&of.name),
+                word(of.verdict.status).0.to_owned(),
+                format!("{}/s", rate(of.answered_per_s)),
+                time(of.response_time_us.p50),
+                time(of.response_time_us.p99),
+                failed(of),
+                if served > 0.0 { format!("{served:.2}") } else { "-".into() },
+                format!("{:.2}", of.driver_cpu_share),
+                if memory > 0 { bytes(memory) } else { "-".into() },
+            ]);
+        }
+        text.table(&table);
+        reasons(text, part);
+    }
+    text.marked("-", "store, driver: cores in use; memory: the most that the store had");
+}
+
+/// Why what did not pass did not.
+fn reasons(text: &mut Text, part: &ComparedPart) {
+    for variant in part.variants.iter().filter(|variant| variant.verdict.status != Status::Pass) {
+        text.marked(
+            "!",
+            &format!("{}: {}", clean(&variant.name), clean(&variant.verdict.reasons.join("; "))),
+        );
+    }
+}
+
+/// A verdict in a word, and how it is painted.
+fn word(status: Status) -> (&'static str, super::Paint) {
+    match status {
+        Status::Pass => ("PASS", GOOD),
+        Status::Fail => ("FAIL", BAD),
+        Status::Invalid => ("INVALID", BAD),
+    }
+}
+
+fn part(text: &mut Text, part: &ComparedPart, compared: &Compared) {
+    text.heading(&title(part.part, compared));
     for (number, variants) in part.variants.chunks(BESIDE_MAX).enumerate() {
         if number > 0 {
             text.line("");
@@ -139,11 +200,7 @@ fn in_words(ratio: Ratio) -> String {
 fn verdicts(text: &mut Text, part: &ComparedPart) {
     let width = part.variants.iter().map(|variant| length(&clean(&variant.name))).max().unwrap_or(0);
     for variant in &part.variants {
-        let (word, paint) = match variant.verdict.status {
-            Status::Pass => ("PASS", GOOD),
-            Status::Fail => ("FAIL", BAD),
-            Status::Invalid => ("INVALID", BAD),
-        };
+        let (word, paint) = word(variant.verdict.status);
         let word = text.paint(paint, word);
         let name = pad_right(&clean(&variant.name), width);
         let reasons = variant.verdict.reasons.join("; ");

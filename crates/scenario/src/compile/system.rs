@@ -103,7 +103,9 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     if let Some(node) = node.get("tls") {
         match &system.origin {
             SystemOrigin::Url(url)
-                if ["https:", "wss:", "rediss:"].iter().any(|scheme| url.starts_with(scheme)) => {}
+                if ["https:", "wss:", "rediss:", "rediss-cluster:"]
+                    .iter()
+                    .any(|scheme| url.starts_with(scheme)) => {}
             _ => reader
                 .sink
                 .error(node, "TLS is spoken to a `url` that begins with https://, wss:// or rediss:// only"),

@@ -38,9 +38,14 @@ pub(crate) static COMPARISON: Record = Record {
             Scalar(Share),
             "After that each runs again at one rate: this share of what the slowest did. Latencies compare only so.",
         ),
+        key(
+            "own rate",
+            Scalar(Share),
+            "After that each runs again at this share of what it did itself: what its latency is short of its limit.",
+        ),
         key("rounds", Scalar(Whole(1)), "How often each runs, in turn; once by default."),
     ],
-    rule: Rule::Free,
+    rule: Rule::AtMostOneOf(&["equal rate", "own rate"]),
 };
 
 static VARIANT: Record = Record {

@@ -15,8 +15,26 @@ pub enum Ask {
     WebSocket(WebSocketStep),
     /// A step with the session's event stream.
     EventStream(EventStreamStep),
-    /// A command of Redis: its words.
-    Redis(Vec<Template>),
+    /// A command of Redis.
+    Redis(RedisCommand),
+}
+
+/// A command of Redis.
+#[derive(Debug, Clone, Default)]
+pub struct RedisCommand {
+    /// Its words.
+    pub words: Vec<Template>,
+    /// What has to have it before it counts as answered.
+    pub wait: Option<Wait>,
+}
+
+/// Replicas that must have a write (Redis' `WAIT`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// How many, at least 1.
+    pub replicas: u32,
+    /// For how long the server waits for them, milliseconds, at least 1.
+    pub within_ms: u64,
 }
 
 /// A request of HTTP without what the driver adds: `Host`, `Cookie`, `Content-Length`, the headers of a WebSocket's handshake.

@@ -5,17 +5,20 @@ use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
-use crate::grammar::Scalar::Template;
+use crate::grammar::Scalar::{Duration, Template, Whole as Number};
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
-use crate::plan::{Ask, SystemOrigin};
+use crate::grammar::{Record, Rule, key, required};
+use crate::plan::{Ask, RedisCommand, SystemOrigin, Wait};
 use crate::reader::Reader;
 use crate::store_facts::store_facts;
 use crate::template::Encoding;
 use crate::yaml::Node;
 
-/// What the URL of such a server begins with; with TLS the second.
-const SCHEMES: [&str; 2] = ["redis", "rediss"];
+/// What the URL of such a server begins with; with TLS each second.
+const SCHEMES: [&str; 4] = ["redis", "rediss", "redis-cluster", "rediss-cluster"];
+
+/// How long replicas are waited for where nothing is said.
+const WAIT_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Commands with no reply, several, or such as come without being asked for.
 const NOT_ONE_REPLY: [&str; 9] = [
@@ -51,6 +54,11 @@ pub(super) static KIND: StepKind = StepKind {
             TIMEOUT,
             EXTRACT,
             key(
+                "wait",
+                Of(&WAIT),
+                "Redis' WAIT behind the command, on the same connection: answered only once so many replicas have it.",
+            ),
+            key(
                 "check",
                 Of(&CHECK),
                 "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body is its \
@@ -68,13 +76,34 @@ pub(super) static KIND: StepKind = StepKind {
 ",
 };
 
+static WAIT: Record = Record {
+    what: "a wait for replicas",
+    schema: "wait",
+    about: "Replicas that must have a write before it counts as answered; one that fewer have has failed.",
+    verbs: &[],
+    keys: &[
+        required("replicas", Scalar(Number(0)), "How many; 0 is none."),
+        key("within", Scalar(Duration), "For how long the server waits for them; 1s by default."),
+    ],
+    rule: Rule::Free,
+};
+
+fn wait(node: Option<&Node>, reader: &Reader<'_>) -> Option<Wait> {
+    let node = node?;
+    let replicas = node.get("replicas").and_then(|node| reader.whole(node, 0))?;
+    let within = node.get("within").and_then(|node| reader.duration(node)).unwrap_or(WAIT_WITHIN);
+    let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX).max(1);
+    (replicas > 0).then(|| Wait { replicas: u32::try_from(replicas).unwrap_or(u32::MAX), within_ms })
+}
+
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = step.value.items();
     check_command(step.value, session.reader);
     let name = || words.first().and_then(Node::text).unwrap_or_default().to_owned();
     let Some(label) = session.label_or(step, step.node.position, name) else { return };
     let sent = session.entered(step, |session| {
-        Ask::Redis(words.iter().map(|word| session.template(word, Encoding::Raw)).collect())
+        let words = words.iter().map(|word| session.template(word, Encoding::Raw)).collect();
+        Ask::Redis(RedisCommand { words, wait: wait(step.get("wait"), session.reader) })
     });
     let plan = session.request(step, label, sent, step.get("check"));
     session.check_headless(step, &plan, "the reply to a command has neither headers nor cookies");

@@ -17,6 +17,8 @@ struct Scripted {
 }
 
 impl Io for Scripted {
+    fn point(&mut self, _: usize, _: std::net::SocketAddr) {}
+
     fn open(&mut self, connection: usize) -> io::Result<()> {
         self.opened.push(connection);
         Ok(())

@@ -1,0 +1,325 @@
+//! A command and its replies.
+
+use std::net::IpAddr;
+
+use tidemark_scenario::plan::{RedisCommand, Wait};
+use tidemark_scenario::{Context, Template, Unmet};
+use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
+
+use super::keys::KeyWords;
+use super::{GREETING_BYTES, cluster};
+use crate::answer::Answer;
+use crate::codec::{Closed, Codec, Decoded};
+use crate::fault::Violation;
+use crate::jar::Jar;
+use crate::spread::{self, Keyed, Redirect, Spread};
+
+/// The status of a reply that is an error.
+const ERROR: u16 = 500;
+/// The status of a reply that is nil.
+const NIL: u16 = 204;
+/// The status of all others.
+const FINE: u16 = 200;
+
+/// A command made ready: words that do not vary are written once.
+#[derive(Debug)]
+pub(crate) struct Command {
+    /// What stands before the first word that varies.
+    head: Box<[u8]>,
+    /// Each word that varies, and what stands behind it.
+    rest: Vec<(Template, Box<[u8]>)>,
+    /// Whether the reply is kept.
+    needs_body: bool,
+    /// Which words are keys; none where that is known only once its name is.
+    keys: Option<KeyWords>,
+    /// How many replicas must have it.
+    replicas: u32,
+}
+
+impl Command {
+    pub fn new(RedisCommand { words, wait }: &RedisCommand, needs_body: bool) -> Self {
+        let mut written = Vec::new();
+        let replicas = wait.map_or(0, |wait| wait.replicas);
+        resp::write_head(words.len(), &mut written);
+        let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
+        let mut command = Command { head: Box::default(), rest: Vec::new(), needs_body, keys, replicas };
+        for word in words {
+            match word.as_literal() {
+                Some(literal) => resp::write_word(literal, &mut written),
+                None => {
+                    command.end(std::mem::take(&mut written));
+                    command.rest.push((word.clone(), Box::default()));
+                }
+            }
+        }
+        if let Some(Wait { replicas, within_ms }) = wait {
+            let [replicas, within_ms] = [u64::from(*replicas), *within_ms].map(|number| number.to_string());
+            resp::write_command(&[b"WAIT", replicas.as_bytes(), within_ms.as_bytes()], &mut written);
+        }
+        command.end(written);
+        command
+    }
+
+    fn end(&mut self, written: Vec<u8>) {
+        let place = self.rest.last_mut().map_or(&mut self.head, |(_, behind)| behind);
+        *place = written.into_boxed_slice();
+    }
+
+    /// Appends the command to `out`; nothing of it where something that it needs is not there.
+    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Unmet> {
+        let begin = out.len();
+        out.extend_from_slice(&self.head);
+        for (word, behind) in &self.rest {
+            scratch.clear();
+            if let Err(unmet) = word.render(cx, scratch) {
+                out.truncate(begin);
+                return Err(unmet);
+            }
+            resp::write_word(scratch, out);
+            out.extend_from_slice(behind);
+        }
+        Ok(())
+    }
+}
+
+/// A connection's replies.
+#[derive(Debug)]
+pub(crate) struct Replies {
+    decoder: ReplyDecoder,
+    /// Replies in front of the one that is awaited, which nobody wants.
+    passed_over: u32,
+    keep_body: bool,
+    /// How many replicas must have what was written.
+    replicas: u32,
+    /// What says how many have it, once the command's own reply is there.
+    waiting: Option<Box<ReplyDecoder>>,
+    is_waiting: bool,
+    /// Why the command has failed though its own reply is well.
+    shortage: Option<String>,
+}
+
+impl Replies {
+    /// How many replicas have it is known.
+    fn counted(&mut self) {
+        let Some(waiting) = &self.waiting else { return };
+        let said = String::from_utf8_lossy(waiting.body());
+        self.shortage = match (waiting.kind(), said.parse::<u32>()) {
+            // what did not succeed is nowhere
+            _ if self.decoder.kind() == Kind::Error => None,
+            (Kind::Scalar, Ok(have)) if have >= self.replicas => None,
+            (Kind::Scalar, Ok(have)) => Some(format!("{have} of {} replicas have it (WAIT)", self.replicas)),
+            _ => Some(format!("WAIT: {said}")),
+        };
+    }
+}
+
+impl Keyed for Replies {
+    const MAP: &'static [u8] = b"*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
+    const ASKING: &'static [u8] = b"*1\r\n$6\r\nASKING\r\n";
+
+    fn render(
+        command: &Command,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Unmet> {
+        command.write(cx, out, scratch)
+    }
+
+    fn keys<'w>(command: &Command, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8])) {
+        let name = || resp::words(rendered).next().unwrap_or_default();
+        command.keys.unwrap_or_else(|| KeyWords::of(name())).tell(rendered, tell);
+    }
+
+    fn tag(key: &[u8]) -> &[u8] {
+        spread::tag(key)
+    }
+
+    fn begin(&mut self, command: Option<&Command>, passed_over: u32) {
+        self.keep_body = command.is_none_or(|command| command.needs_body);
+        self.passed_over = passed_over;
+        self.replicas = command.map_or(0, |command| command.replicas);
+        self.is_waiting = false;
+        self.shortage = None;
+        self.decoder.start(self.keep_body);
+    }
+
+    fn redirect(&self) -> Option<Redirect> {
+        if self.decoder.kind() == Kind::Error { cluster::read_redirect(self.decoder.body()) } else { None }
+    }
+
+    fn map(&self, asked: IpAddr) -> Result<Spread, String> {
+        cluster::read_map(self.decoder.body(), asked, &|_, _| None)
+    }
+}
+
+impl Codec for Replies {
+    type Request = Command;
+
+    fn new(body_bytes: usize) -> Self {
+        let decoder = ReplyDecoder::new(ReplyLimits { body_bytes });
+        Replies {
+            decoder,
+            passed_over: 0,
+            keep_body: true,
+            replicas: 0,
+            waiting: None,
+            is_waiting: false,
+            shortage: None,
+        }
+    }
+
+    fn write(
+        &mut self,
+        command: &Command,
+        cx: &mut Context<'_>,
+        _: &Jar,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Unmet> {
+        command.write(cx, out, scratch)?;
+        self.begin(Some(command), 0);
+        Ok(())
+    }
+
+    fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
+        let mut taken = 0;
+        loop {
+            let decoder = match &mut self.waiting {
+                Some(waiting) if self.is_waiting => &mut **waiting,
+                _ => &mut self.decoder,
+            };
+            let decoded = decoder.decode(&received[taken..]).map_err(|error| match error {
+                RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
+                _ => Violation(error.to_string().into()),
+            })?;
+            taken += decoded.consumed;
+            if !decoded.complete {
+                return Ok(Decoded { consumed: taken, complete: false });
+            }
+            if self.passed_over > 0 {
+                self.passed_over -= 1;
+                self.decoder.start(self.keep_body);
+            } else if self.replicas > 0 && !self.is_waiting {
+                self.is_waiting = true;
+                let limits = ReplyLimits { body_bytes: GREETING_BYTES };
+                self.waiting.get_or_insert_with(|| Box::new(ReplyDecoder::new(limits))).start(true);
+            } else {
+                if self.is_waiting {
+                    self.counted();
+                }
+                return Ok(Decoded { consumed: taken, complete: true });
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Closed> {
+        match self.decoder.finish() {
+            RespError::Empty if !self.is_waiting => Err(Closed::Before),
+            _ => Err(Closed::Within),
+        }
+    }
+
+    fn keeps_open(&self) -> bool {
+        true
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
+    }
+}
+
+impl Answer for Replies {
+    fn status(&self) -> u16 {
+        match self.decoder.kind() {
+            _ if self.shortage.is_some() => ERROR,
+            Kind::Error => ERROR,
+            Kind::Null => NIL,
+            Kind::Scalar | Kind::Aggregate => FINE,
+        }
+    }
+
+    fn status_words(&self) -> String {
+        match self.decoder.kind() {
+            _ if self.shortage.is_some() => "too few replicas".into(),
+            Kind::Error => "an error".into(),
+            Kind::Null => "nil".into(),
+            Kind::Scalar | Kind::Aggregate => "a reply".into(),
+        }
+    }
+
+    fn body(&self) -> &[u8] {
+        self.decoder.body()
+    }
+
+    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
+        match &self.shortage {
+            Some(shortage) => shortage.as_bytes(),
+            None if self.decoder.kind() == Kind::Error => self.decoder.body(),
+            None => received,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_scenario::template::{Encoding, Part};
+    use tidemark_scenario::{Expr, Shared};
+
+    use super::*;
+
+    fn written(words: Vec<Vec<Part>>, wait: Option<Wait>) -> String {
+        let words: Vec<Template> = words.into_iter().map(|parts| Template { parts }).collect();
+        let shared = Shared::new(0, Vec::new());
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+        let mut out = Vec::new();
+        let command = RedisCommand { words, wait };
+        Command::new(&command, false).write(&mut cx, &mut out, &mut Vec::new()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_command_has_the_length_of_each_word() {
+        let hole = || Part::Hole(Expr::int(42), Encoding::Url);
+        let literal = |text: &str| Part::Literal(text.as_bytes().into());
+        assert_eq!(written(vec![vec![literal("PING")]], None), "*1\r\n$4\r\nPING\r\n");
+        let set = vec![
+            vec![literal("SET")],
+            vec![literal("k:"), hole()],
+            vec![literal("")],
+            vec![hole()],
+            vec![literal("NX")],
+        ];
+        let expected = "*5\r\n$3\r\nSET\r\n$4\r\nk:42\r\n$0\r\n\r\n$2\r\n42\r\n$2\r\nNX\r\n";
+        assert_eq!(written(set, None), expected);
+    }
+
+    #[test]
+    fn what_too_few_replicas_have_has_failed() {
+        let wait = Wait { replicas: 2, within_ms: 50 };
+        let ping = || vec![vec![Part::Literal(b"PING".as_slice().into())]];
+        let sent = written(ping(), Some(wait));
+        assert_eq!(sent, "*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$2\r\n50\r\n");
+        let words = ping().into_iter().map(|parts| Template { parts }).collect();
+        let command = Command::new(&RedisCommand { words, wait: Some(wait) }, true);
+        let mut replies = Replies::new(100);
+        for (reply, status, seen) in [
+            ("+OK\r\n:2\r\n", 200, ""),
+            ("+OK\r\n:1\r\n", 500, "1 of 2 replicas have it (WAIT)"),
+            ("$-1\r\n:3\r\n", 204, ""),
+            ("-ERR no\r\n:0\r\n", 500, "ERR no"),
+            ("+OK\r\n-ERR WAIT cannot be used\r\n", 500, "WAIT: ERR WAIT cannot be used"),
+        ] {
+            for cut in 0..reply.len() {
+                replies.begin(Some(&command), 0);
+                let first = replies.decode(&reply.as_bytes()[..cut]).unwrap();
+                assert!(!first.complete, "{reply} {cut}");
+                let rest = replies.decode(&reply.as_bytes()[first.consumed..]).unwrap();
+                assert_eq!((rest.complete, first.consumed + rest.consumed), (true, reply.len()));
+                let answer = replies.answer();
+                assert_eq!((answer.status(), answer.seen(b"")), (status, seen.as_bytes()), "{reply}");
+            }
+        }
+    }
+}

@@ -1,0 +1,821 @@
+//! Carries requests to several servers, each to the one that has its key.
+//!
+//! To the loop a connection is a *lane*: a request at a time, to whichever server. Below are *places*: connections of one
+//! server, or places in the pipeline of one. A lane takes a free place of its server for each request and gives it back with
+//! the answer; where none is free the request waits, the longest first, and its wait counts. So no socket ever carries more
+//! than the scenario says, however unevenly keys are asked for.
+//!
+//! Of a Redis Cluster the map of slots is kept up: an answer that names another server is followed there, and the map is
+//! read again, also where a server cannot be reached or does not answer.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use tidemark_scenario::{Context, Unmet};
+
+use super::slots::slot;
+use super::{Ring, Server, Sharding, Slots, Spread};
+use crate::answer::Answer;
+use crate::codec::{ByteTransport, Codec};
+use crate::fault::Fault;
+use crate::io::Io;
+use crate::io::pipeline::PipelineIo;
+use crate::jar::Jar;
+use crate::transport::{Event, Redirects, Sent, Setup, Transport};
+
+/// How often a request is sent on to another server, at most.
+const HOPS_MAX: u8 = 8;
+/// Between two readings of the map.
+const MAP_PAUSE: Duration = Duration::from_millis(100);
+/// Longest wait for a map.
+const MAP_PATIENCE: Duration = Duration::from_secs(1);
+/// Between attempts to reach a server: the first, doubled up to the longest.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(1);
+const LONGEST_BACK_OFF: Duration = Duration::from_millis(100);
+
+/// An answer that says that another server has the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    /// Whether it is so for this once: the other one is to be told that it is asked for it.
+    pub is_asking: bool,
+    /// Whose server that is.
+    pub slot: u16,
+    /// Where; none where it is the host of whoever answered.
+    pub host: Option<IpAddr>,
+    /// And its port.
+    pub port: u16,
+}
+
+/// A codec whose requests say by a key where they belong.
+pub(crate) trait Keyed: Codec {
+    /// What asks a server of a cluster for the map of slots, and what goes in front of a request that another one has sent.
+    const MAP: &'static [u8] = b"";
+    /// See [`MAP`](Self::MAP). It has an answer of its own.
+    const ASKING: &'static [u8] = b"";
+
+    /// Appends a request to `out`; nothing of it where something that it needs is not there.
+    fn render(
+        request: &Self::Request,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Unmet>;
+    /// Tells the keys of a rendered request.
+    fn keys<'w>(request: &Self::Request, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8]));
+    /// What of a key decides where it is.
+    fn tag(key: &[u8]) -> &[u8] {
+        key
+    }
+    /// Awaits the answer to a request (to [`MAP`](Self::MAP) without one), behind so many others that are passed over.
+    fn begin(&mut self, request: Option<&Self::Request>, passed_over: u32);
+    /// Whether the answer, which is whole, sends its request to another server.
+    fn redirect(&self) -> Option<Redirect> {
+        None
+    }
+    /// The map that the answer is.
+    ///
+    /// # Errors
+    /// Why it is none, in words.
+    fn map(&self, _asked: IpAddr) -> Result<Spread, String> {
+        Err("no cluster".into())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlaceState {
+    Closed,
+    Opening,
+    Free,
+    Busy,
+}
+
+/// Who waits for the answer at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Nobody,
+    Lane(u32),
+    /// The map is asked for.
+    Map,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    state: PlaceState,
+    owner: Owner,
+    /// Whether its connection has brought no answer yet.
+    is_fresh: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LaneState {
+    #[default]
+    Closed,
+    /// Without a request under way.
+    Idle,
+    /// Its request waits for a place.
+    Held,
+    UnderWay(u32),
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    state: LaneState,
+    /// Its request, which may have to be sent again elsewhere.
+    rendered: Vec<u8>,
+    request: usize,
+    slot: u16,
+    server: usize,
+    hops: u8,
+    is_asking: bool,
+    /// Where the last answer came.
+    place: usize,
+    /// Counts how often it was closed, so that what was for an earlier request is told apart.
+    closings: u32,
+}
+
+/// A server, and the places that go to it.
+#[derive(Debug)]
+struct Line {
+    server: Option<Server>,
+    free: VecDeque<u32>,
+    closed: VecDeque<u32>,
+    opening: usize,
+    /// Lanes whose requests wait, the longest in front.
+    held: VecDeque<u32>,
+    /// Not to be reached again before.
+    retry: Option<Instant>,
+    back_off: Duration,
+}
+
+/// Who has a key.
+enum Router {
+    Ring(Ring),
+    Slots(Slots),
+}
+
+/// What keeps the map of a cluster up.
+struct MapKeeper {
+    wanted: bool,
+    asked: Option<(u32, Instant)>,
+    next: Option<Instant>,
+    /// Whose turn it is to be asked.
+    turn: usize,
+}
+
+/// Several servers over one back end.
+pub(crate) struct SpreadTransport<I: Io, C: Keyed> {
+    inner: ByteTransport<I, C>,
+    requests: Vec<C::Request>,
+    lines: Vec<Line>,
+    places: Vec<Place>,
+    lanes: Vec<Lane>,
+    router: Router,
+    map: Option<MapKeeper>,
+    /// What lanes are to be told.
+    notices: VecDeque<(u32, u32, Event)>,
+    /// Places whose answers have been handed out; free once those have been looked at.
+    answered: Vec<u32>,
+    /// Sockets that are open.
+    open: u64,
+    /// Lanes that stand for a socket.
+    sockets: usize,
+    redirects: Redirects,
+    scratch: Vec<u8>,
+}
+
+/// What carries a codec's requests to these servers.
+pub(crate) fn spread_transport<I: Io + 'static, C: Keyed + 'static>(
+    io: I,
+    setup: &Setup<'_>,
+    spread: &Spread,
+    requests: Vec<C::Request>,
+) -> Box<dyn Transport> {
+    let body_bytes = setup.plan.limits.body_bytes;
+    match setup.depth {
+        1 => {
+            let inner = ByteTransport::<I, C>::new(io, Vec::new(), body_bytes);
+            Box::new(SpreadTransport::new(inner, setup, spread, requests))
+        }
+        depth => {
+            let io = PipelineIo::new(io, setup.sockets, depth);
+            let inner = ByteTransport::<_, C>::new(io, Vec::new(), body_bytes);
+            Box::new(SpreadTransport::new(inner, setup, spread, requests))
+        }
+    }
+}
+
+impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
+    fn new(
+        mut inner: ByteTransport<I, C>,
+        setup: &Setup<'_>,
+        spread: &Spread,
+        requests: Vec<C::Request>,
+    ) -> Self {
+        let room = spread.room();
+        let each = (setup.sockets / room).max(1);
+        let lines = (0..room).map(|index| Line {
+            server: spread.servers.get(index).cloned(),
+            free: VecDeque::new(),
+            closed: (index..room * each * setup.depth).step_by(room).map(|place| place as u32).collect(),
+            opening: 0,
+            held: VecDeque::new(),
+            retry: None,
+            back_off: FIRST_BACK_OFF,
+        });
+        let lines: Vec<Line> = lines.collect();
+        for (index, line) in lines.iter().enumerate() {
+            if let Some(server) = &line.server {
+                (index..room * each).step_by(room).for_each(|socket| inner.io.point(socket, server.address));
+            }
+        }
+        let router = match spread.sharding {
+            Sharding::Consistent => Router::Ring(Ring::new(&spread.servers)),
+            Sharding::Slots => Router::Slots(Slots::divided(spread.servers.len())),
+            Sharding::Cluster => Router::Slots(slots_of(spread, &|index| Some(index))),
+        };
+        let sockets = each * spread.active();
+        let place = Place { state: PlaceState::Closed, owner: Owner::Nobody, is_fresh: true };
+        let keeper = || MapKeeper { wanted: false, asked: None, next: None, turn: 0 };
+        SpreadTransport {
+            inner,
+            requests,
+            places: vec![place; room * each * setup.depth],
+            lines,
+            lanes: (0..sockets * setup.depth).map(|_| Lane::default()).collect(),
+            router,
+            map: (spread.sharding == Sharding::Cluster).then(keeper),
+            notices: VecDeque::new(),
+            answered: Vec::new(),
+            open: 0,
+            sockets,
+            redirects: Redirects::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn line_of(&self, place: usize) -> usize {
+        place % self.lines.len()
+    }
+
+    fn tell(&mut self, lane: usize, event: Event) {
+        self.notices.push_back((lane as u32, self.lanes[lane].closings, event));
+    }
+
+    /// Which server a rendered request goes to, and the slot of its first key.
+    fn place_of_keys(&self, request: usize, rendered: &[u8]) -> Result<Option<(usize, u16)>, Fault> {
+        let (mut first, mut apart) = (None, None);
+        C::keys(&self.requests[request], rendered, &mut |key| {
+            let found = match &self.router {
+                Router::Ring(ring) => (Some(ring.server(C::tag(key))), 0),
+                Router::Slots(slots) => {
+                    let slot = slot(key);
+                    (slots.server(slot), slot)
+                }
+            };
+            match first {
+                None => first = Some((found, key)),
+                Some(((server, _), other)) if server != found.0 && self.map.is_none() => {
+                    apart = Some((other, key));
+                }
+                Some(_) => {}
+            }
+        });
+        if let Some((one, other)) = apart {
+            let text = |key| String::from_utf8_lossy(key).into_owned();
+            return Err(Fault::Unsendable(format!(
+                "its keys are on different servers: \"{}\" and \"{}\"; ask for each alone, or give them the same {{tag}}",
+                text(one),
+                text(other)
+            )));
+        }
+        // a slot that nobody has is asked of whoever comes first, who says so
+        Ok(first.map(|((server, slot), _)| (server.unwrap_or(0), slot)))
+    }
+
+    /// A server for what has no key: those that carry requests, in turn.
+    fn any_server(&mut self) -> usize {
+        let count = self.lines.len();
+        let carries = |line: usize| match &self.router {
+            Router::Ring(_) => true,
+            Router::Slots(slots) => slots.has(line),
+        };
+        let turn = self.redirects.keyless as usize;
+        self.redirects.keyless += 1;
+        (0..count)
+            .map(|step| (turn + step) % count)
+            .find(|line| self.lines[*line].server.is_some() && carries(*line))
+            .unwrap_or(0)
+    }
+
+    /// A lane's request waits for a place of its server, or goes at once.
+    fn hold(&mut self, lane: usize, in_front: bool) {
+        self.lanes[lane].state = LaneState::Held;
+        let line = self.lanes[lane].server;
+        let held = &mut self.lines[line].held;
+        if in_front {
+            held.push_front(lane as u32)
+        } else {
+            held.push_back(lane as u32)
+        }
+        self.go_on(line);
+    }
+
+    /// Sends what waits for a server's places as far as there are some, and has more of them made.
+    fn go_on(&mut self, line: usize) {
+        while let Some(lane) = self.lines[line].held.front().copied() {
+            let Some(place) = self.free_place(line) else { break };
+            self.lines[line].held.pop_front();
+            self.send_at(lane as usize, place);
+        }
+        let waiting = self.lines[line].held.len();
+        while self.lines[line].opening < waiting && self.open_one(line) {}
+    }
+
+    fn free_place(&mut self, line: usize) -> Option<usize> {
+        while let Some(place) = self.lines[line].free.pop_front() {
+            if self.places[place as usize].state == PlaceState::Free {
+                return Some(place as usize);
+            }
+        }
+        None
+    }
+
+    /// Begins to make one more of a server's connections; whether one is being made.
+    fn open_one(&mut self, line: usize) -> bool {
+        if self.lines[line].retry.is_some_and(|retry| retry > Instant::now())
+            || self.lines[line].server.is_none()
+        {
+            return false;
+        }
+        let Some(place) = self.lines[line].closed.pop_front() else { return false };
+        self.lines[line].retry = None;
+        match self.inner.open(place as usize) {
+            Ok(()) => {
+                self.places[place as usize].state = PlaceState::Opening;
+                self.lines[line].opening += 1;
+                true
+            }
+            Err(error) => {
+                self.lines[line].closed.push_back(place);
+                self.unreachable(line, &error);
+                false
+            }
+        }
+    }
+
+    /// A server could not be reached: what waits for it fails, and the next attempt waits.
+    fn unreachable(&mut self, line: usize, error: &io::Error) {
+        self.troubled();
+        let unreachable = &mut self.lines[line];
+        unreachable.retry = Some(Instant::now() + unreachable.back_off);
+        unreachable.back_off = (unreachable.back_off * 2).min(LONGEST_BACK_OFF);
+        let name = unreachable.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
+        for lane in std::mem::take(&mut unreachable.held) {
+            self.lanes[lane as usize].state = LaneState::Idle;
+            let error = io::Error::new(error.kind(), format!("{name}: {error}"));
+            self.tell(lane as usize, Event::Wrong(Fault::Connect(error)));
+        }
+    }
+
+    /// The map may be out of date.
+    fn troubled(&mut self) {
+        if let Some(map) = &mut self.map {
+            map.wanted = true;
+        }
+    }
+
+    /// Sends a lane's request over a place.
+    fn send_at(&mut self, lane: usize, place: usize) {
+        let Lane { rendered, request, is_asking, .. } = &self.lanes[lane];
+        let asking = if *is_asking { C::ASKING } else { b"" };
+        self.inner.put(place, &[asking, rendered]);
+        self.inner.codec_mut(place).begin(Some(&self.requests[*request]), u32::from(*is_asking));
+        self.lanes[lane].place = place;
+        match self.inner.send(place) {
+            Ok(_) => {
+                self.places[place].state = PlaceState::Busy;
+                self.places[place].owner = Owner::Lane(lane as u32);
+                self.lanes[lane].state = LaneState::UnderWay(place as u32);
+            }
+            Err(error) => {
+                let was_fresh = self.places[place].is_fresh;
+                self.close_place(place);
+                self.not_taken(lane, error, was_fresh);
+            }
+        }
+    }
+
+    /// Nothing of a request was taken: another connection may, unless this one was new.
+    fn not_taken(&mut self, lane: usize, error: io::Error, was_fresh: bool) {
+        if was_fresh {
+            self.lanes[lane].state = LaneState::Idle;
+            self.tell(lane, Event::Failed(error));
+        } else {
+            self.hold(lane, true);
+        }
+    }
+
+    /// A place is of no more use until it is made again.
+    fn close_place(&mut self, place: usize) {
+        let line = self.line_of(place);
+        let closed = &mut self.places[place];
+        closed.owner = Owner::Nobody;
+        match std::mem::replace(&mut closed.state, PlaceState::Closed) {
+            PlaceState::Closed => return,
+            PlaceState::Opening => self.lines[line].opening -= 1,
+            PlaceState::Free | PlaceState::Busy => self.open -= u64::from(self.inner.is_first(place)),
+        }
+        self.inner.close(place);
+        self.lines[line].closed.push_back(place as u32);
+        if self.map.as_ref().is_some_and(|map| map.asked.is_some_and(|(asked, _)| asked as usize == place)) {
+            self.forget_asked();
+        }
+    }
+
+    fn forget_asked(&mut self) {
+        if let Some(map) = &mut self.map {
+            map.asked = None;
+        }
+    }
+
+    /// Answers that were handed out have been looked at: their places are free.
+    fn free_answered(&mut self) {
+        while let Some(place) = self.answered.pop() {
+            if self.places[place as usize].state == PlaceState::Busy {
+                self.free(place as usize);
+            }
+        }
+    }
+
+    fn free(&mut self, place: usize) {
+        let line = self.line_of(place);
+        self.places[place].state = PlaceState::Free;
+        self.places[place].owner = Owner::Nobody;
+        self.lines[line].free.push_back(place as u32);
+        self.ask_for_map();
+        self.go_on(line);
+    }
+
+    /// Asks for the map, where that is due.
+    fn ask_for_map(&mut self) {
+        let Some(map) = &self.map else { return };
+        if !map.wanted && map.asked.is_none() {
+            return;
+        }
+        let now = Instant::now();
+        if let Some((place, until)) = map.asked {
+            if now >= until {
+                self.close_place(place as usize);
+                self.forget_asked();
+            }
+            return;
+        }
+        if map.next.is_some_and(|next| next > now) {
+            return;
+        }
+        let (turn, count) = (map.turn, self.lines.len());
+        for step in 0..count {
+            let line = (turn + step) % count;
+            let Some(place) = self.free_place(line) else {
+                if self.lines[line].opening == 0 {
+                    self.open_one(line); // it is asked as soon as it is there
+                }
+                continue;
+            };
+            self.inner.put(place, &[C::MAP]);
+            self.inner.codec_mut(place).begin(None, 0);
+            if self.inner.send(place).is_err() {
+                self.close_place(place);
+                continue;
+            }
+            self.places[place].state = PlaceState::Busy;
+            self.places[place].owner = Owner::Map;
+            if let Some(map) = &mut self.map {
+                map.asked = Some((place as u32, now + MAP_PATIENCE));
+                map.next = Some(now + MAP_PAUSE);
+                map.turn = (line + 1) % count;
+            }
+            return;
+        }
+    }
+
+    /// The map, or something else, came.
+    fn take_map(&mut self, place: usize) {
+        self.forget_asked();
+        let line = self.line_of(place);
+        let asked = self.lines[line].server.as_ref().map(|server| server.address.ip());
+        let read = asked.map(|asked| self.inner.codec(place).map(asked));
+        self.free(place);
+        // one that does not know says nothing about the others
+        let Some(Ok(spread)) = read else { return };
+        self.redirects.maps += 1;
+        let indices: Vec<Option<usize>> =
+            spread.servers.iter().map(|server| self.server_at(server.address)).collect();
+        let slots = slots_of(&spread, &|index| indices.get(index).copied().flatten());
+        self.router = Router::Slots(slots);
+        if let Some(map) = &mut self.map {
+            map.wanted = false;
+        }
+        self.route_again();
+    }
+
+    /// What waits goes to whoever has its slot now.
+    fn route_again(&mut self) {
+        let Router::Slots(slots) = &self.router else { return };
+        let mut moved = Vec::new();
+        for (index, line) in self.lines.iter_mut().enumerate() {
+            let lanes = &self.lanes;
+            line.held.retain(|lane| {
+                let owner = slots.server(lanes[*lane as usize].slot);
+                let stays = lanes[*lane as usize].is_asking || owner.is_none_or(|owner| owner == index);
+                if let Some(owner) = owner.filter(|_| !stays) {
+                    moved.push((*lane as usize, owner));
+                }
+                stays
+            });
+        }
+        for (lane, server) in moved {
+            self.lanes[lane].server = server;
+            self.hold(lane, false);
+        }
+    }
+
+    /// The line of a server; one that is new takes the place of one that nobody needs. None where there is none.
+    fn server_at(&mut self, address: SocketAddr) -> Option<usize> {
+        let is_there = |line: &Line| line.server.as_ref().is_some_and(|server| server.address == address);
+        if let Some(known) = self.lines.iter().position(is_there) {
+            return Some(known);
+        }
+        let empty = self.lines.iter().position(|line| line.server.is_none());
+        let unused = || {
+            let Router::Slots(slots) = &self.router else { return None };
+            (0..self.lines.len()).find(|index| {
+                let line = &self.lines[*index];
+                let places = (*index..self.places.len()).step_by(self.lines.len());
+                line.held.is_empty()
+                    && !slots.has(*index)
+                    && places.clone().all(|place| self.places[place].owner == Owner::Nobody)
+            })
+        };
+        let index = empty.or_else(unused)?;
+        for place in (index..self.places.len()).step_by(self.lines.len()) {
+            self.close_place(place);
+            self.inner.io.point(place, address);
+        }
+        let line = &mut self.lines[index];
+        line.server = Some(Server { name: address.to_string(), address });
+        line.free.clear();
+        (line.retry, line.back_off) = (None, FIRST_BACK_OFF);
+        Some(index)
+    }
+
+    /// An answer is whole. What is to be told of it.
+    fn on_answer(&mut self, place: usize, keeps_open: bool) -> Option<(usize, Event)> {
+        self.places[place].is_fresh = false;
+        match self.places[place].owner {
+            Owner::Nobody => None,
+            Owner::Map => {
+                self.take_map(place);
+                None
+            }
+            Owner::Lane(lane) => {
+                let lane = lane as usize;
+                if self.map.is_some()
+                    && let Some(redirect) = self.inner.codec(place).redirect()
+                    && self.follow(lane, place, redirect)
+                {
+                    return None;
+                }
+                self.lanes[lane].state = LaneState::Idle;
+                if keeps_open {
+                    self.answered.push(place as u32);
+                } else {
+                    self.close_place(place);
+                }
+                Some((lane, Event::Answered { keeps_open: true }))
+            }
+        }
+    }
+
+    /// Sends a request to the server that another one named; whether it is.
+    fn follow(&mut self, lane: usize, place: usize, redirect: Redirect) -> bool {
+        let line = self.line_of(place);
+        let asked = self.lines[line].server.as_ref().map(|server| server.address.ip());
+        let Some(host) = redirect.host.or(asked).filter(|_| self.lanes[lane].hops < HOPS_MAX) else {
+            return false;
+        };
+        let Some(server) = self.server_at(SocketAddr::new(host, redirect.port)) else { return false };
+        if redirect.is_asking {
+            self.redirects.asked += 1;
+        } else {
+            self.redirects.moved += 1;
+            if let Router::Slots(slots) = &mut self.router {
+                slots.give(redirect.slot, redirect.slot, server);
+            }
+            self.troubled();
+        }
+        let sent_on = &mut self.lanes[lane];
+        sent_on.hops += 1;
+        sent_on.is_asking = redirect.is_asking;
+        sent_on.server = server;
+        sent_on.state = LaneState::Held;
+        self.free(place);
+        self.hold(lane, false);
+        true
+    }
+
+    /// Something happened at a place: what a lane is told of it.
+    fn on_inner(&mut self, place: usize, event: Event) -> Option<(usize, Event)> {
+        let line = self.line_of(place);
+        match event {
+            Event::Opened => {
+                self.lines[line].opening -= 1;
+                self.lines[line].back_off = FIRST_BACK_OFF;
+                self.places[place].is_fresh = true;
+                self.open += u64::from(self.inner.is_first(place));
+                self.free(place);
+                return None;
+            }
+            Event::Answered { keeps_open } => return self.on_answer(place, keeps_open),
+            Event::Failed(error) if self.places[place].state == PlaceState::Opening => {
+                self.close_place(place);
+                self.unreachable(line, &error);
+                return None;
+            }
+            event => {
+                self.troubled();
+                let Place { owner, is_fresh, .. } = self.places[place];
+                self.close_place(place);
+                let Owner::Lane(lane) = owner else { return None };
+                let lane = lane as usize;
+                if let Event::Unsent(error) = event {
+                    self.not_taken(lane, error, is_fresh);
+                    return None;
+                }
+                self.lanes[lane].state = LaneState::Idle;
+                return Some((lane, event));
+            }
+        }
+    }
+
+    /// When something is to be looked at again though nothing happened.
+    fn wakes(&self) -> Option<Instant> {
+        let retries = self.lines.iter().filter(|line| !line.held.is_empty()).filter_map(|line| line.retry);
+        let map = self.map.as_ref().and_then(|map| match map.asked {
+            Some((_, until)) => Some(until),
+            None => map.next.filter(|_| map.wanted),
+        });
+        retries.chain(map).min()
+    }
+
+    /// What has become due without anything's happening.
+    fn look_again(&mut self) {
+        self.ask_for_map();
+        for line in 0..self.lines.len() {
+            if !self.lines[line].held.is_empty() {
+                self.go_on(line);
+            }
+        }
+    }
+}
+
+/// Whose slots are whose, by the indices that servers have here.
+fn slots_of(spread: &Spread, index: &dyn Fn(usize) -> Option<usize>) -> Slots {
+    let mut slots = Slots::empty();
+    for (first, last, server) in &spread.parts {
+        if let Some(server) = index(usize::from(*server)) {
+            slots.give(*first, *last, server);
+        }
+    }
+    slots
+}
+
+impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
+    fn open(&mut self, lane: usize) -> io::Result<()> {
+        debug_assert_eq!(self.lanes[lane].state, LaneState::Closed, "closed before it is opened again");
+        self.lanes[lane].state = LaneState::Idle;
+        self.tell(lane, Event::Opened);
+        // Connections are there before they are needed, where that is wanted: each lane that stands for one has one made.
+        if lane < self.sockets {
+            let carrying = (0..self.lines.len()).filter(|line| match &self.router {
+                Router::Ring(_) => true,
+                Router::Slots(slots) => slots.has(*line),
+            });
+            let carrying: Vec<usize> = carrying.collect();
+            if let Some(line) = carrying.get(lane % carrying.len().max(1)) {
+                self.open_one(*line);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, lane: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Fault> {
+        let mut rendered = std::mem::take(&mut self.lanes[lane].rendered);
+        rendered.clear();
+        let written = C::render(&self.requests[request], cx, &mut rendered, &mut self.scratch);
+        let found = written.map_err(Fault::Unmet).and_then(|()| self.place_of_keys(request, &rendered));
+        self.lanes[lane].rendered = rendered;
+        let (server, slot) = match found? {
+            Some(found) => found,
+            None => (self.any_server(), 0),
+        };
+        let written = &mut self.lanes[lane];
+        (written.request, written.server, written.slot) = (request, server, slot);
+        (written.hops, written.is_asking) = (0, false);
+        Ok(())
+    }
+
+    fn send(&mut self, lane: usize) -> io::Result<Sent> {
+        self.free_answered();
+        self.hold(lane, false);
+        self.redirects.held += u64::from(self.lanes[lane].state == LaneState::Held);
+        Ok(Sent::Awaiting)
+    }
+
+    fn close(&mut self, lane: usize) {
+        let closed = &mut self.lanes[lane];
+        closed.closings = closed.closings.wrapping_add(1);
+        match std::mem::take(&mut closed.state) {
+            LaneState::Closed | LaneState::Idle => {}
+            LaneState::Held => {
+                let line = closed.server;
+                self.lines[line].held.retain(|held| *held as usize != lane);
+            }
+            // Nobody could tell any more which answer is whose; and a server that does not answer may have been replaced.
+            LaneState::UnderWay(place) => {
+                self.close_place(place as usize);
+                self.troubled();
+            }
+        }
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.free_answered();
+        if !self.notices.is_empty() {
+            return self.inner.wait(Some(Duration::ZERO));
+        }
+        let until = self.wakes().map(|at| at.saturating_duration_since(Instant::now()));
+        let at_most = match (at_most, until) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        self.inner.wait(at_most)?;
+        self.look_again();
+        Ok(())
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.free_answered();
+        self.inner.hand_over()
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        self.free_answered();
+        loop {
+            while let Some((lane, closings, event)) = self.notices.pop_front() {
+                if self.lanes[lane as usize].closings == closings {
+                    return Some((lane as usize, event));
+                }
+            }
+            match self.inner.next() {
+                Some((place, event)) => {
+                    if let Some(found) = self.on_inner(place, event) {
+                        return Some(found);
+                    }
+                }
+                None if self.notices.is_empty() => return None,
+                None => {}
+            }
+        }
+    }
+
+    fn answer(&self, lane: usize) -> &dyn Answer {
+        self.inner.answer(self.lanes[lane].place)
+    }
+
+    fn received(&self) -> &[u8] {
+        self.inner.received()
+    }
+
+    fn is_first(&self, lane: usize) -> bool {
+        lane < self.sockets
+    }
+
+    fn socket_of(&self, lane: usize) -> usize {
+        self.inner.socket_of(self.lanes[lane].place)
+    }
+
+    fn sockets(&self) -> &dyn Io {
+        &self.inner.io
+    }
+
+    fn connections(&self, _: u64) -> u64 {
+        self.open
+    }
+
+    fn redirects(&self) -> Redirects {
+        self.redirects
+    }
+}
