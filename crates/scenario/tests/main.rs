@@ -6,6 +6,7 @@ mod diagnostics;
 mod docs;
 mod event_streams;
 mod faults;
+mod keys;
 mod language;
 mod ledger;
 mod loads;
