@@ -130,9 +130,9 @@ fn rewrites_and_snapshots_are_events_with_what_was_felt_of_them_whoever_asked() 
 fn a_store_of_the_run_is_asked_by_its_name_and_a_kill_meanwhile_is_survived() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let text = format!(
-        "stores: {{cache: {{product: redis}}}}\nsystem: {{store: cache}}{}load: {{rate: 200/s, hold: 8s}}\n\
+        "stores: {{cache: {{product: redis}}}}\nsystem: {{store: cache}}{}load: {{rate: 200/s, hold: 12s}}\n\
          limits: {{connections: 2}}\nfaults:\n  - {{at: 2s, rewrite: cache}}\n  - {{at: 4s, kill: cache, restart after: 1s}}\n  \
-         - {{at: 6s, snapshot: cache}}\n",
+         - {{at: 9s, snapshot: cache}}\n",
         sessions()
     );
     let (output, result) = run(folder.path(), &text);

@@ -83,7 +83,9 @@ impl Maintenance {
         };
         let dip = self.dip.map_or(0, |dip| until(dip.length_s, dip.seen_s));
         let bump = self.latency.map_or(0, |bump| until(bump.length_s, bump.seen_s));
-        dip.max(bump).max(self.end_us.unwrap_or(u64::MAX))
+        // whose store went away is over all the same
+        let unended = if self.error.is_some() { 0 } else { u64::MAX };
+        dip.max(bump).max(self.end_us.unwrap_or(unended))
     }
 }
 

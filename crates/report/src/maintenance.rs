@@ -120,7 +120,7 @@ mod tests {
         };
         assert_eq!(
             line(&unfelt),
-            "rewrite of cache at 12.3s for 1.8s (fork 9.00ms, 200 MiB became 50.0 MiB): no fewer requests"
+            "rewrite of cache at 12.3s for 1.8s (fork 9.00ms, 200 MiB became 50 MiB): no fewer requests"
         );
     }
 }

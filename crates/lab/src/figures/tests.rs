@@ -1,4 +1,5 @@
 use std::io::{self, Cursor, Read, Write};
+use std::net::TcpListener;
 
 use proptest::prelude::*;
 
@@ -147,6 +148,48 @@ fn each_server_of_a_url_is_a_place_by_its_scheme() {
             && place::is_of("cache", "cache")
             && !place::is_of("caches", "cache")
     );
+}
+
+/// A memcached that counts, on a thread of its own until nobody asks any more; it hangs up once.
+fn memcached() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut hits = 0;
+        for (visit, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let mut asked = [0; 7];
+            while visit > 0 && stream.read_exact(&mut asked).is_ok() {
+                assert_eq!(&asked, b"stats\r\n");
+                hits += 50;
+                let said = format!("STAT pid 7\r\nSTAT get_hits {hits}\r\nSTAT bytes 5\r\nEND\r\n");
+                let _ = stream.write_all(said.as_bytes());
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn looks_come_once_a_second_and_one_that_fails_is_said_once() {
+    let url = format!("memcached://{}", memcached());
+    let places = servers("cache", &url, &Default::default());
+    let mut figures = Figures::begin(&places, Instant::now()).unwrap();
+    let mut looks = Vec::new();
+    let begun = Instant::now();
+    while looks.len() < 2 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+        looks.extend(figures.news().looks);
+    }
+    looks.extend(figures.end().looks);
+    let names = |look: &StoreLook| look.figures.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&looks[0]), ["bytes"], "a counter has nothing before it");
+    assert_eq!(names(&looks[1]), ["get_hits_per_s", "bytes"]);
+    let (at_us, per_s) = (looks[1].at_us - looks[0].at_us, looks[1].figures[0].1);
+    assert!((per_s - 50.0 * 1e6 / at_us as f64).abs() < 1e-6, "{per_s}");
+    let notes = figures.notes();
+    let wanted = "cache could not be asked for its own figures once, first: ";
+    assert!(notes.len() == 1 && notes[0].starts_with(wanted), "{notes:?}");
 }
 
 /// A figure has one name, and the faults' words are among the kinds.

@@ -16,6 +16,8 @@ use crate::timetable::microseconds;
 const BRIEFLY_EVERY: Duration = Duration::from_millis(100);
 /// How often it is asked for everything.
 const FULLY_EVERY: Duration = Duration::from_secs(1);
+/// How long after a failure it is asked again.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// What tells a process of a server from the one before.
 const PROCESS: [&str; 2] = ["run_id", "pid"];
 
@@ -70,7 +72,7 @@ impl Watcher {
             if let Err(error) = asked {
                 self.tell(self.now_us(), What::Failed(reason(&error)));
             }
-            self.over.wait_until(Instant::now() + FULLY_EVERY);
+            self.over.wait_until(Instant::now() + AGAIN_AFTER);
         }
     }
 
