@@ -69,7 +69,8 @@ fn numbers_are_compiled_and_what_settings_rule_out_is_left_out() {
         requests.collect::<Vec<_>>()
     };
     assert_eq!(labels(&plan), ["GET /${number}", "PUT /${number}"]);
-    let other = load_text("t.yaml", GOOD, Path::new("."), &[("workload".into(), "b".into())]).expect("a plan");
+    let other =
+        load_text("t.yaml", GOOD, Path::new("."), &[("workload".into(), "b".into())]).expect("a plan");
     assert_eq!(labels(&other), ["GET /${number}", "DELETE /${number}", "GET /never"]);
 }
 
@@ -80,16 +81,28 @@ fn mistakes_are_told() {
         ("latest(records)", "latest(other)", "unknown keys \"other\"; declare them: keys: {other: 1000000}"),
         ("loaded: 10", "loaded: 5000", "5000 are more than there can be, 1000"),
         ("\"${2 * n}\"", "200000000", "200000000 is too large; at most 100000000"),
-        ("write: records", "write: records\n                read: records", "either \"write\" or \"read\", not both"),
+        (
+            "write: records",
+            "write: records\n                read: records",
+            "either \"write\" or \"read\", not both",
+        ),
         ("users: 8", "users: 800000", "800000 is too large; at most 100000"),
-        ("latest(records)", "latest(records, random(1, 2))", "the exponent of latest() is the same every time"),
+        (
+            "latest(records)",
+            "latest(records, random(1, 2))",
+            "the exponent of latest() is the same every time",
+        ),
         ("latest(records)", "weighted(1, 2, 3)", "each value needs a weight behind it"),
         (
             "      insert: records\n      body: \"${value(number, version, 100)}\"",
             "      ledger: {content: \"|${entry}|${check}|\", as: note}\n      body: ${note}",
             "what many users prepare cannot be entered in the ledger",
         ),
-        ("      - set: {number: \"${latest(records)}\"}\n", "", "nothing sets: put - set: {number: …} before it"),
+        (
+            "      - set: {number: \"${latest(records)}\"}\n",
+            "",
+            "nothing sets: put - set: {number: …} before it",
+        ),
     ] {
         let told = told(old, new);
         assert!(told.contains(words), "{words} is not in\n{told}");
