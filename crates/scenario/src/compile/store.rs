@@ -395,7 +395,7 @@ impl Stores {
             let target = reader.text(node).unwrap_or_default();
             let name = target.split('.').next().unwrap_or_default();
             let other = self.wanted.iter().find(|store| store.name == name);
-            if let Some(store) = other.filter(|store| store.product != Product::Redis) {
+            if let Some(store) = other.filter(|store| !store.product.speaks_redis()) {
                 let message = format!(
                     "\"{name}\" is {}; only what speaks Redis' protocol is asked for a rewrite or a snapshot",
                     store.product.title()
