@@ -40,6 +40,7 @@ pub(crate) struct Dialer {
     address: Result<SockAddr, (io::ErrorKind, String)>,
     is_unix: bool,
     /// All other addresses, each once. They stay where they are: the kernel may have been told to look there.
+    #[allow(clippy::vec_box, reason = "they are not moved when there are more")]
     others: Vec<Box<SockAddr>>,
     /// By connection, which of them is meant.
     elsewhere: Vec<Option<usize>>,

@@ -243,11 +243,11 @@ impl Command {
             return b"";
         }
         let line = written.strip_suffix(b"\r\n").unwrap_or(written);
-        self.from_first_key(line)
+        self.keys_on(line)
     }
 
     /// What of a line begins with the first key.
-    fn from_first_key<'c>(&self, line: &'c [u8]) -> &'c [u8] {
+    fn keys_on<'c>(&self, line: &'c [u8]) -> &'c [u8] {
         let Some(spaces) = self.before_keys.checked_sub(1) else { return b"" };
         memchr::memchr_iter(b' ', line).nth(spaces).map_or(b"", |space| &line[space + 1..])
     }
@@ -270,7 +270,7 @@ impl Keyed for Replies {
 
     fn keys<'w>(command: &Command, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8])) {
         let line = &rendered[..memchr::memchr(b'\r', rendered).unwrap_or(rendered.len())];
-        let keys = command.from_first_key(line).split(|byte| *byte == b' ').filter(|key| !key.is_empty());
+        let keys = command.keys_on(line).split(|byte| *byte == b' ').filter(|key| !key.is_empty());
         let count = if command.form == Form::Values { usize::MAX } else { 1 };
         keys.take(count).for_each(tell);
     }

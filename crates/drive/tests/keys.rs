@@ -98,7 +98,7 @@ fn an_insert_that_failed_is_done_again() {
     let server = support::Server::start(move |request, stream| {
         let number: u64 = request.target().trim_start_matches("/k/").parse().unwrap();
         let is_first = known.lock().unwrap().insert(number);
-        match is_first && number % 2 == 0 {
+        match is_first && number.is_multiple_of(2) {
             true => {
                 count.fetch_add(1, Ordering::SeqCst);
                 support::answer(stream, "503 Service Unavailable", "", "")

@@ -4,7 +4,7 @@
 //! The dip in throughput is found as that of a [fault](crate::fault). The bump in latency is that of the 99th percentile
 //! of all requests that were due. Before counts that of up to [`BEFORE_S`](crate::fault::BEFORE_S) seconds together,
 //! without those in which something earlier is felt; it lasts until the first of
-//! [`RECOVERED_S`](crate::fault::RECOVERED_S) seconds in a row in which it is at most [`RAISED`] times that. Nothing after
+//! [`RECOVERED_S`] seconds in a row in which it is at most [`RAISED`] times that. Nothing after
 //! the begin of a later fault, or of later maintenance that did not overlap, counts as its own.
 
 use serde::{Deserialize, Serialize};

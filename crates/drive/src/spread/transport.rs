@@ -637,13 +637,13 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
                 self.places[place].is_fresh = true;
                 self.open += u64::from(self.inner.is_first(place));
                 self.free(place);
-                return None;
+                None
             }
-            Event::Answered { keeps_open } => return self.on_answer(place, keeps_open),
+            Event::Answered { keeps_open } => self.on_answer(place, keeps_open),
             Event::Failed(error) if self.places[place].state == PlaceState::Opening => {
                 self.close_place(place);
                 self.unreachable(line, &error);
-                return None;
+                None
             }
             event => {
                 self.troubled();
@@ -656,7 +656,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
                     return None;
                 }
                 self.lanes[lane].state = LaneState::Idle;
-                return Some((lane, event));
+                Some((lane, event))
             }
         }
     }

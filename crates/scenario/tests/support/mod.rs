@@ -33,7 +33,7 @@ pub struct World<'p> {
 
 impl<'p> World<'p> {
     pub fn new(plan: &'p Plan, seed: u64) -> Self {
-        let shared = Shared::of(&plan);
+        let shared = Shared::of(plan);
         World { plan, shared, random: fastrand::Rng::with_seed(seed), failures: Vec::new() }
     }
 }
