@@ -81,14 +81,19 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
 
 /// What can be compared here, and what is left out, with why.
 fn installed(comparison: &Comparison) -> (Vec<Variant>, Vec<String>) {
-    let (mut here, mut left_out) = (Vec::new(), Vec::new());
+    let (mut here, mut left_out) = (Vec::new(), Vec::<(String, String)>::new());
     for variant in &comparison.variants {
-        match stores::missing(&variant.plan.stores).filter(|_| variant.if_installed) {
-            Some(why) => left_out.push(format!("{}: {why}", variant.name)),
-            None => here.push(variant.clone()),
+        let Some(why) = stores::missing(&variant.plan.stores).filter(|_| variant.if_installed) else {
+            here.push(variant.clone());
+            continue;
+        };
+        let why = why.to_string();
+        match left_out.iter_mut().find(|(_, other)| *other == why) {
+            Some((names, _)) => *names = format!("{names}; {}", variant.name),
+            None => left_out.push((variant.name.clone(), why)),
         }
     }
-    (here, left_out)
+    (here, left_out.into_iter().map(|(names, why)| format!("{names}: {why}")).collect())
 }
 
 /// The runs, one after the other.

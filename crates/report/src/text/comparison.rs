@@ -99,10 +99,10 @@ fn overview(text: &mut Text, compared: &Compared) {
 /// Why what did not pass did not.
 fn reasons(text: &mut Text, part: &ComparedPart) {
     for variant in part.variants.iter().filter(|variant| variant.verdict.status != Status::Pass) {
-        text.marked(
-            "!",
-            &format!("{}: {}", clean(&variant.name), clean(&variant.verdict.reasons.join("; "))),
-        );
+        // in full on its page
+        let reason = variant.verdict.reasons.first().map_or("", String::as_str);
+        let short = reason.split([';', '(']).next().unwrap_or(reason).trim_end();
+        text.marked("!", &format!("{}: {}", clean(&variant.name), clean(short)));
     }
 }
 
