@@ -64,12 +64,17 @@ impl Redis {
 
     /// What it says to some lines, on a connection that it closes.
     fn says(&self, lines: &str) -> String {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
-        stream.write_all(format!("{lines}\r\nQUIT\r\n").as_bytes()).expect("written");
-        let mut said = String::new();
-        stream.read_to_string(&mut said).expect("read");
-        said
+        says(self.port, lines)
     }
+}
+
+/// What a server of this machine says to some lines, on a connection that it closes.
+fn says(port: u16, lines: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+    stream.write_all(format!("{lines}\r\nQUIT\r\n").as_bytes()).expect("written");
+    let mut said = String::new();
+    stream.read_to_string(&mut said).expect("read");
+    said
 }
 
 impl Drop for Redis {

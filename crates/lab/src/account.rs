@@ -179,16 +179,16 @@ impl Account {
             ),
             (
                 end.redirects.moved,
-                "requests were sent on to the server that has their slot by now (MOVED); the way is in their time",
+                "requests were redirected to the server that has their slot now (MOVED); the detour is in their response time",
             ),
             (
                 end.redirects.asked,
-                "requests were sent on this once, while their slot moved (ASK); the way is in their time",
+                "requests were redirected once while their slot was being moved (ASK); the detour is in their response time",
             ),
             (end.redirects.maps, "times the map of the cluster was read again while the load was on"),
             (
                 end.redirects.held,
-                "requests waited in the driver, as many as its connections carry being under way to their server; the wait counts",
+                "requests waited in the driver because all connections to their server were busy; the wait is in their response time",
             ),
             (
                 end.rows_not_alone,

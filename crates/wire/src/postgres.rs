@@ -206,11 +206,14 @@ impl ReplyDecoder {
         match message.kind {
             // parsed, bound, closed; what is said of parameters, settings and warnings
             b'1' | b'2' | b'3' | b't' | b'S' | b'N' | b'A' | b'n' | b'I' => {}
+            // behind an error nothing comes but the end, and rows are described once
+            b'T' | b'D' | b'C' if self.kind == Kind::Error => {
+                return Err(PostgresError::Unexpected(message.kind));
+            }
+            b'T' if self.rows > 0 => return Err(PostgresError::Unexpected(b'T')),
             b'T' => {
                 self.columns = Some(Arc::new(Columns::read(payload)?));
-                if self.kind != Kind::Error {
-                    self.kind = Kind::NoRows;
-                }
+                self.kind = Kind::NoRows;
             }
             b'D' => self.row(payload)?,
             b'C' => {
