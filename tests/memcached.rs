@@ -270,3 +270,31 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
     }
 }
+
+/// Two servers, on the ring and by slots; each value is read from where it was written.
+#[test]
+fn keys_are_shared_among_servers() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for (sharding, limits) in [("", "connections: 4"), ("?sharding=slots", "connections: 2, pipeline: 8")] {
+        let servers = [Memcached::start(&[]), Memcached::start(&[])];
+        let url =
+            format!("memcached://127.0.0.1:{},127.0.0.1:{}/{sharding}", servers[0].port, servers[1].port);
+        let text = format!(
+            "system: {{url: \"{url}\"}}\nsessions:\n  a:\n    steps:\n      - set: {{k: \"${{count(n)}}\"}}\n      \
+             - memcached: [set, \"k:${{k}}\", \"v${{k}}\"]\n      - memcached: [get, \"k:${{k}}\"]\n        \
+             check: {{body: \"v${{k}}\"}}\n\
+             load: {{users: 8, hold: 20s}}\nlimits: {{{limits}, sessions: 1000}}\nobjectives: [errors = 0]\n"
+        );
+        let (output, result) = run(folder.path(), &text);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(result["verdict"]["status"], "pass", "{url}: {result:#}{told}");
+        let counts = servers.iter().map(|server| {
+            let said = server.says("stats");
+            let line = said.lines().find_map(|line| line.strip_prefix("STAT curr_items "));
+            line.and_then(|count| count.trim().parse::<u64>().ok()).expect("a count")
+        });
+        let counts: Vec<u64> = counts.collect();
+        assert_eq!(counts.iter().sum::<u64>(), 1000, "{counts:?}");
+        assert!(counts.iter().all(|count| *count > 200), "each has its part: {counts:?}");
+    }
+}

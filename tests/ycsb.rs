@@ -159,3 +159,24 @@ fn a_load_that_fails_ends_the_run_and_says_how_far_it_came() {
     assert_eq!(status, Some(3), "{told}");
     assert!(told.contains("all numbers of these keys are inserted, after 2000 of 3000"), "{told}");
 }
+
+/// The shipped scenarios of single stores, small: all that is read is what was acknowledged.
+#[test]
+fn stores_are_read_and_written_sharded_and_with_a_file() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let small = ["--set", "records=2000", "--set", "users=16", "--set", "reads=80", "--for", "2s"];
+    for (scenario, more) in [
+        ("kv-redis", &["--set", "shards=2"][..]),
+        ("kv-redis", &["--set", "append_only=always", "--set", "keys_chosen=zipfian"]),
+        ("kv-memcached", &["--set", "shards=2"]),
+    ] {
+        let (output, result) = run(folder.path(), &[&[scenario], &small[..], more].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(result["verdict"]["status"], "pass", "{scenario} {more:?}: {result:#}{told}");
+        let counts = counts(&result);
+        let all: f64 = counts.values().sum();
+        let writes =
+            counts.iter().find(|(label, _)| label.eq_ignore_ascii_case("set")).map_or(0.0, |(_, n)| *n);
+        assert!(all > 1000.0 && (0.15..0.25).contains(&(writes / all)), "{scenario}: {counts:?}");
+    }
+}
