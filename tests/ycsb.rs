@@ -180,3 +180,40 @@ fn stores_are_read_and_written_sharded_and_with_a_file() {
         assert!(all > 1000.0 && (0.15..0.25).contains(&(writes / all)), "{scenario}: {counts:?}");
     }
 }
+
+/// On stores with rows; Cassandra takes a minute to start where the machine is busy.
+#[test]
+#[cfg(feature = "postgres")]
+fn workloads_run_on_postgresql() {
+    on_rows("ycsb-postgres", &["a", "d", "e", "f"]);
+}
+
+#[test]
+fn workloads_run_on_cassandra() {
+    on_rows("ycsb-cassandra", &["a", "e"]);
+}
+
+fn on_rows(scenario: &str, workloads: &[&str]) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for workload in workloads {
+        let workload_is = format!("workload={workload}");
+        let settings = ["--set", &workload_is, "--set", "records=300", "--set", "users=8", "--for", "3s"];
+        let (output, result) = run(folder.path(), &[&[scenario], &settings[..]].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            result["errors"].as_object().is_some_and(|errors| errors.is_empty()),
+            "{workload}: {result:#}{told}"
+        );
+        let counts = counts(&result);
+        let expected: &[&str] = match *workload {
+            "a" => &["READ", "UPDATE"],
+            "d" => &["INSERT", "READ"],
+            "e" => &["INSERT", "SCAN"],
+            _ => &["READ", "READ-MODIFY-WRITE"],
+        };
+        assert!(
+            expected.iter().all(|label| counts.get(*label).is_some_and(|n| *n > 0.0)),
+            "{workload}: {counts:?}"
+        );
+    }
+}
