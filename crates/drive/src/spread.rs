@@ -4,15 +4,19 @@
 //! a part (`slots`), be it for good or as a Redis Cluster says it at the time. What carries the requests is in
 //! [`transport`].
 
+mod keyed;
 mod ring;
+mod router;
 mod slots;
 mod transport;
 
 use std::net::SocketAddr;
 
-pub(crate) use ring::Ring;
-pub(crate) use slots::{Slots, tag};
-pub(crate) use transport::{Keyed, Redirect, spread_transport};
+pub(crate) use keyed::{Keyed, Redirect};
+use ring::Ring;
+use slots::Slots;
+pub(crate) use slots::tag;
+pub(crate) use transport::spread_transport;
 
 /// A server among several.
 #[derive(Debug, Clone, PartialEq, Eq)]

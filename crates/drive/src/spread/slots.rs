@@ -1,5 +1,7 @@
 //! Slots as Redis Cluster has them (its specification: "Keys distribution model" and "Hash tags").
 
+use super::Spread;
+
 /// How many there are.
 const SLOTS: usize = 16_384;
 /// Of no server.
@@ -18,6 +20,17 @@ impl Slots {
     /// Equal parts for so many servers.
     pub fn divided(servers: usize) -> Slots {
         Slots((0..SLOTS).map(|slot| (slot * servers / SLOTS) as u16).collect())
+    }
+
+    /// As a cluster tells it, by the indices that its servers have here.
+    pub fn of(spread: &Spread, index: &dyn Fn(usize) -> Option<usize>) -> Slots {
+        let mut slots = Slots::empty();
+        for (first, last, server) in &spread.parts {
+            if let Some(server) = index(usize::from(*server)) {
+                slots.give(*first, *last, server);
+            }
+        }
+        slots
     }
 
     /// The slots from the first to the last are a server's.

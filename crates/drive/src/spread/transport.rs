@@ -10,15 +10,16 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tidemark_scenario::{Context, Unmet};
+use tidemark_scenario::Context;
 
-use super::slots::slot;
-use super::{Ring, Server, Sharding, Slots, Spread};
+use super::keyed::{Keyed, Redirect};
+use super::router::Router;
+use super::{Server, Sharding, Slots, Spread};
 use crate::answer::Answer;
-use crate::codec::{ByteTransport, Codec};
+use crate::codec::ByteTransport;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::io::pipeline::PipelineIo;
@@ -34,55 +35,6 @@ const MAP_PATIENCE: Duration = Duration::from_secs(1);
 /// Between attempts to reach a server: the first, doubled up to the longest.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(1);
 const LONGEST_BACK_OFF: Duration = Duration::from_millis(100);
-
-/// An answer that says that another server has the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Redirect {
-    /// Whether it is so for this once: the other one is to be told that it is asked for it.
-    pub is_asking: bool,
-    /// Whose server that is.
-    pub slot: u16,
-    /// Where; none where it is the host of whoever answered.
-    pub host: Option<IpAddr>,
-    /// And its port.
-    pub port: u16,
-}
-
-/// A codec whose requests say by a key where they belong.
-pub(crate) trait Keyed: Codec {
-    /// What asks a server of a cluster for the map of slots, and what goes in front of a request that another one has sent.
-    const MAP: &'static [u8] = b"";
-    /// See [`MAP`](Self::MAP). It has an answer of its own.
-    const ASKING: &'static [u8] = b"";
-
-    /// Appends a request to `out`; nothing of it where something that it needs is not there.
-    fn render(
-        request: &Self::Request,
-        cx: &mut Context<'_>,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet>;
-    /// Tells the keys of a rendered request.
-    fn keys<'w>(request: &Self::Request, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8]));
-    /// What of a key decides where it is.
-    fn tag(key: &[u8]) -> &[u8] {
-        key
-    }
-    /// Awaits the answer to a rendered request (to [`MAP`](Self::MAP) without one), behind so many others that are passed
-    /// over.
-    fn begin(&mut self, request: Option<&Self::Request>, rendered: &[u8], passed_over: u32);
-    /// Whether the answer, which is whole, sends its request to another server.
-    fn redirect(&self) -> Option<Redirect> {
-        None
-    }
-    /// The map that the answer is.
-    ///
-    /// # Errors
-    /// Why it is none, in words.
-    fn map(&self, _asked: IpAddr) -> Result<Spread, String> {
-        Err("no cluster".into())
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlaceState {
@@ -148,12 +100,6 @@ struct Line {
     /// Not to be reached again before.
     retry: Option<Instant>,
     back_off: Duration,
-}
-
-/// Who has a key.
-enum Router {
-    Ring(Ring),
-    Slots(Slots),
 }
 
 /// What keeps the map of a cluster up.
@@ -231,11 +177,6 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
                 (index..room * each).step_by(room).for_each(|socket| inner.io.point(socket, server.address));
             }
         }
-        let router = match spread.sharding {
-            Sharding::Consistent => Router::Ring(Ring::new(&spread.servers)),
-            Sharding::Slots => Router::Slots(Slots::divided(spread.servers.len())),
-            Sharding::Cluster => Router::Slots(slots_of(spread, &|index| Some(index))),
-        };
         let sockets = each * spread.active();
         let place = Place { state: PlaceState::Closed, owner: Owner::Nobody, is_fresh: true };
         let keeper = || MapKeeper { wanted: false, asked: None, next: None, turn: 0 };
@@ -245,7 +186,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
             places: vec![place; room * each * setup.depth],
             lines,
             lanes: (0..sockets * setup.depth).map(|_| Lane::default()).collect(),
-            router,
+            router: Router::new(spread),
             map: (spread.sharding == Sharding::Cluster).then(keeper),
             notices: VecDeque::new(),
             answered: Vec::new(),
@@ -264,49 +205,14 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         self.notices.push_back((lane as u32, self.lanes[lane].closings, event));
     }
 
-    /// Which server a rendered request goes to, and the slot of its first key.
-    fn place_of_keys(&self, request: usize, rendered: &[u8]) -> Result<Option<(usize, u16)>, Fault> {
-        let (mut first, mut apart) = (None, None);
-        C::keys(&self.requests[request], rendered, &mut |key| {
-            let found = match &self.router {
-                Router::Ring(ring) => (Some(ring.server(C::tag(key))), 0),
-                Router::Slots(slots) => {
-                    let slot = slot(key);
-                    (slots.server(slot), slot)
-                }
-            };
-            match first {
-                None => first = Some((found, key)),
-                Some(((server, _), other)) if server != found.0 && self.map.is_none() => {
-                    apart = Some((other, key));
-                }
-                Some(_) => {}
-            }
-        });
-        if let Some((one, other)) = apart {
-            let text = |key| String::from_utf8_lossy(key).into_owned();
-            return Err(Fault::Unsendable(format!(
-                "its keys are on different servers: \"{}\" and \"{}\"; ask for each alone, or give them the same {{tag}}",
-                text(one),
-                text(other)
-            )));
-        }
-        // a slot that nobody has is asked of whoever comes first, who says so
-        Ok(first.map(|((server, slot), _)| (server.unwrap_or(0), slot)))
-    }
-
     /// A server for what has no key: those that carry requests, in turn.
     fn any_server(&mut self) -> usize {
         let count = self.lines.len();
-        let carries = |line: usize| match &self.router {
-            Router::Ring(_) => true,
-            Router::Slots(slots) => slots.has(line),
-        };
         let turn = self.redirects.keyless as usize;
         self.redirects.keyless += 1;
         (0..count)
             .map(|step| (turn + step) % count)
-            .find(|line| self.lines[*line].server.is_some() && carries(*line))
+            .find(|line| self.lines[*line].server.is_some() && self.router.carries(*line))
             .unwrap_or(0)
     }
 
@@ -514,7 +420,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         self.redirects.maps += 1;
         let indices: Vec<Option<usize>> =
             spread.servers.iter().map(|server| self.server_at(server.address)).collect();
-        let slots = slots_of(&spread, &|index| indices.get(index).copied().flatten());
+        let slots = Slots::of(&spread, &|index| indices.get(index).copied().flatten());
         self.router = Router::Slots(slots);
         if let Some(map) = &mut self.map {
             map.wanted = false;
@@ -682,17 +588,6 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
     }
 }
 
-/// Whose slots are whose, by the indices that servers have here.
-fn slots_of(spread: &Spread, index: &dyn Fn(usize) -> Option<usize>) -> Slots {
-    let mut slots = Slots::empty();
-    for (first, last, server) in &spread.parts {
-        if let Some(server) = index(usize::from(*server)) {
-            slots.give(*first, *last, server);
-        }
-    }
-    slots
-}
-
 impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
     fn open(&mut self, lane: usize) -> io::Result<()> {
         debug_assert_eq!(self.lanes[lane].state, LaneState::Closed, "closed before it is opened again");
@@ -700,11 +595,8 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         self.tell(lane, Event::Opened);
         // Connections are there before they are needed, where that is wanted: each lane that stands for one has one made.
         if lane < self.sockets {
-            let carrying = (0..self.lines.len()).filter(|line| match &self.router {
-                Router::Ring(_) => true,
-                Router::Slots(slots) => slots.has(*line),
-            });
-            let carrying: Vec<usize> = carrying.collect();
+            let carrying: Vec<usize> =
+                (0..self.lines.len()).filter(|line| self.router.carries(*line)).collect();
             if let Some(line) = carrying.get(lane % carrying.len().max(1)) {
                 self.open_one(*line);
             }
@@ -716,7 +608,9 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         let mut rendered = std::mem::take(&mut self.lanes[lane].rendered);
         rendered.clear();
         let written = C::render(&self.requests[request], cx, &mut rendered, &mut self.scratch);
-        let found = written.map_err(Fault::Unmet).and_then(|()| self.place_of_keys(request, &rendered));
+        let found = written
+            .map_err(Fault::Unmet)
+            .and_then(|()| self.router.route::<C>(&self.requests[request], &rendered, self.map.is_some()));
         self.lanes[lane].rendered = rendered;
         let (server, slot) = match found? {
             Some(found) => found,
