@@ -114,5 +114,6 @@ fn an_insert_that_failed_is_done_again() {
     assert_eq!(sum.outcome(Outcome::Status), refused.load(Ordering::SeqCst) as u64);
     let inserted = shared.keys(0).unwrap().inserted();
     let good = sum.outcome(Outcome::Ok);
-    assert!(inserted <= good && inserted + 8 >= good && inserted > 20, "{inserted} of {good}");
+    // a number that failed last is there only with the next insert, and others behind it may be there before
+    assert!(inserted <= good && inserted + 100 >= good && inserted > 20, "{inserted} of {good}");
 }
