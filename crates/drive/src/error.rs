@@ -62,6 +62,11 @@ pub enum DriveError {
     /// Requests of one protocol, and a server that speaks another.
     #[error("all requests of a run must be of the protocol that its server speaks, here {0}")]
     Protocol(&'static str),
+    /// A command that changes its connection, where others share that.
+    #[error(
+        "{0} changes its connection, which all users share where there are several servers: drive one, or leave it out"
+    )]
+    Shared(String),
     /// There is no room for a connection for each user.
     #[error(
         "{users} users need {needed} connections, but there is room for {room}: what bounds them is {bound}"

@@ -7,10 +7,12 @@ mod keys;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, ToSocketAddrs};
 
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, Limits, RedisCommand};
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits};
 
 use crate::codec::byte_transport;
+use crate::error::DriveError;
 use crate::greeted::{Conversation, GreetedIo, converse};
 use crate::io::Io;
 use crate::spread::{Keyed, Sharding, Spread, spread_transport};
@@ -19,6 +21,8 @@ use command::{Command, Replies};
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;
+/// Commands after which a connection is another one for whoever has it next.
+const CHANGING: [&str; 7] = ["DISCARD", "EXEC", "MULTI", "READONLY", "SELECT", "UNWATCH", "WATCH"];
 /// The longest map of a cluster's slots.
 const MAP_BYTES: usize = 16 << 20;
 
@@ -103,6 +107,16 @@ impl Client for Redis {
 
     fn spread(&self) -> Option<&Spread> {
         self.spread.as_ref()
+    }
+
+    fn refusal(&self, plan: &Plan) -> Option<DriveError> {
+        self.spread.as_ref()?;
+        let names = plan.requests.iter().filter_map(|request| match &request.ask {
+            Ask::Redis(command) => command.words.first()?.as_literal(),
+            _ => None,
+        });
+        let mut names = names.map(|name| String::from_utf8_lossy(name).to_ascii_uppercase());
+        names.find(|name| CHANGING.contains(&name.as_str())).map(DriveError::Shared)
     }
 
     /// A server of a cluster, the first that is known, is asked for the map of slots, too.

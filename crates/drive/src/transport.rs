@@ -108,8 +108,6 @@ pub struct Redirects {
     pub maps: u64,
     /// Requests that waited for a place at their server while others had some.
     pub held: u64,
-    /// Requests without a key, which went to the servers in turn.
-    pub keyless: u64,
 }
 
 impl std::ops::AddAssign for Redirects {
@@ -118,7 +116,6 @@ impl std::ops::AddAssign for Redirects {
         self.asked += more.asked;
         self.maps += more.maps;
         self.held += more.held;
-        self.keyless += more.keyless;
     }
 }
 

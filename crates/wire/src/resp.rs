@@ -211,6 +211,11 @@ impl ReplyDecoder {
         }
     }
 
+    /// From the next reply on these limits hold.
+    pub fn limit(&mut self, limits: ReplyLimits) {
+        self.limits = limits;
+    }
+
     /// Begins the reply to a new command. `keep_body`: what it holds is kept; otherwise only an error's words are.
     pub fn start(&mut self, keep_body: bool) {
         self.keep_body = keep_body;

@@ -46,33 +46,36 @@ pub(crate) fn read_map(
                 spread.servers.push(server);
                 spread.servers.len() - 1
             });
+            if index == SERVERS_MAX {
+                return Err(format!("it names more than {SERVERS_MAX} servers"));
+            }
             spread.parts.push((first, last, index as u16));
         }
     }
     for replica in replicas {
-        if spread.servers.iter().all(|one| one.address != replica.address) {
+        let is_new = || spread.servers.iter().all(|one| one.address != replica.address);
+        if spread.servers.len() < SERVERS_MAX && is_new() {
             spread.servers.push(replica);
         }
     }
     match spread.servers.len() {
         0 => Err("no slot of the cluster has a server yet".into()),
-        1..=SERVERS_MAX => Ok(spread),
-        many => Err(format!("it names {many} servers; at most {SERVERS_MAX} are driven")),
+        _ => Ok(spread),
     }
 }
 
 /// `["127.0.0.1", 7000, "id", …]`.
 fn server(node: &Value, asked: IpAddr, resolve: &dyn Fn(&str, u16) -> Option<SocketAddr>) -> Option<Server> {
     let (host, port) = (node.get(0)?, u16::try_from(node.get(1)?.as_u64()?).ok()?);
-    let address = match host.as_str() {
-        None | Some("") => SocketAddr::new(asked, port),
+    let (name, address) = match host.as_str() {
+        None | Some("") => (None, SocketAddr::new(asked, port)),
         Some("?") => return None,
         Some(host) => match host.parse() {
-            Ok(address) => SocketAddr::new(address, port),
-            Err(_) => resolve(host, port)?,
+            Ok(address) => (None, SocketAddr::new(address, port)),
+            Err(_) => (Some(format!("{host}:{port}")), resolve(host, port)?),
         },
     };
-    Some(Server { name: address.to_string(), address })
+    Some(Server { name: name.unwrap_or_else(|| address.to_string()), address })
 }
 
 /// What an error says of another server: `MOVED 3999 127.0.0.1:6381`, `ASK 3999 127.0.0.1:6381`.
@@ -86,9 +89,7 @@ pub(crate) fn read_redirect(words: &[u8]) -> Option<Redirect> {
     };
     let slot = words.next()?.parse().ok().filter(|slot| *slot < 16_384)?;
     let (host, port) = words.next()?.rsplit_once(':')?;
-    let host = host.trim_matches(['[', ']']);
-    // where it says none, it is the host that was asked; a name is not looked up while the load is on
-    let host = if host.is_empty() { None } else { Some(host.parse().ok()?) };
+    let host = host.trim_matches(['[', ']']).to_owned();
     Some(Redirect { is_asking, slot, host, port: port.parse().ok()? })
 }
 
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(names, ["127.0.0.1:7000", "127.0.0.1:7001", "127.0.0.1:7003"]);
         assert_eq!(spread.parts, [(0, 99, 0), (100, 16383, 1), (50, 60, 0)]);
         assert_eq!((spread.active(), spread.room()), (2, 11));
-        assert_eq!(map(r#"[[0,1,["known",7000]]]"#).unwrap().servers[0].name, "10.0.0.1:7000");
+        assert_eq!(map(r#"[[0,1,["known",7000]]]"#).unwrap().servers[0].name, "known:7000");
     }
 
     #[test]
@@ -133,14 +134,14 @@ mod tests {
     #[test]
     fn redirects_are_read_and_other_errors_are_none() {
         let read = |text: &str| read_redirect(text.as_bytes());
-        let moved = Redirect { is_asking: false, slot: 3999, host: Some(ASKED), port: 6381 };
-        assert_eq!(read("MOVED 3999 127.0.0.1:6381"), Some(moved));
-        assert_eq!(read("ASK 3999 127.0.0.1:6381"), Some(Redirect { is_asking: true, ..moved }));
-        assert_eq!(read("MOVED 3999 :6381"), Some(Redirect { host: None, ..moved }));
-        assert_eq!(read("MOVED 1 [::1]:6381").unwrap().host, Some("::1".parse().unwrap()));
-        for text in
-            ["ERR unknown", "MOVED", "MOVED 16384 127.0.0.1:1", "MOVED 1 name:1", "MOVED 1 127.0.0.1", ""]
-        {
+        let moved = Redirect { is_asking: false, slot: 3999, host: "127.0.0.1".into(), port: 6381 };
+        assert_eq!(read("MOVED 3999 127.0.0.1:6381"), Some(moved.clone()));
+        assert_eq!(read("ASK 3999 127.0.0.1:6381"), Some(Redirect { is_asking: true, ..moved.clone() }));
+        assert_eq!(read("MOVED 3999 :6381"), Some(Redirect { host: String::new(), ..moved }));
+        assert_eq!(read("MOVED 1 [::1]:6381").unwrap().host, "::1");
+        assert_eq!(read("MOVED 1 ::1:6381").unwrap().host, "::1");
+        assert_eq!(read("MOVED 1 name:1").unwrap().host, "name");
+        for text in ["ERR unknown", "MOVED", "MOVED 16384 127.0.0.1:1", "MOVED 1 127.0.0.1", ""] {
             assert_eq!(read(text), None, "{text}");
         }
     }

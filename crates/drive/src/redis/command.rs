@@ -1,13 +1,13 @@
 //! A command and its replies.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use tidemark_scenario::plan::{RedisCommand, Wait};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 use super::keys::KeyWords;
-use super::{GREETING_BYTES, cluster};
+use super::{GREETING_BYTES, MAP_BYTES, cluster};
 use crate::answer::Answer;
 use crate::codec::{Closed, Codec, Decoded};
 use crate::fault::Violation;
@@ -86,6 +86,8 @@ impl Command {
 #[derive(Debug)]
 pub(crate) struct Replies {
     decoder: ReplyDecoder,
+    /// How large replies to the plan's commands may be.
+    limits: ReplyLimits,
     /// Replies in front of the one that is awaited, which nobody wants.
     passed_over: u32,
     keep_body: bool,
@@ -141,6 +143,8 @@ impl Keyed for Replies {
         self.replicas = command.map_or(0, |command| command.replicas);
         self.is_waiting = false;
         self.shortage = None;
+        let map = ReplyLimits { body_bytes: MAP_BYTES };
+        self.decoder.limit(if command.is_some() { self.limits } else { map });
         self.decoder.start(self.keep_body);
     }
 
@@ -148,8 +152,8 @@ impl Keyed for Replies {
         if self.decoder.kind() == Kind::Error { cluster::read_redirect(self.decoder.body()) } else { None }
     }
 
-    fn map(&self, asked: IpAddr) -> Result<Spread, String> {
-        cluster::read_map(self.decoder.body(), asked, &|_, _| None)
+    fn map(&self, asked: IpAddr, known: &dyn Fn(&str, u16) -> Option<SocketAddr>) -> Result<Spread, String> {
+        cluster::read_map(self.decoder.body(), asked, known)
     }
 }
 
@@ -157,9 +161,10 @@ impl Codec for Replies {
     type Request = Command;
 
     fn new(body_bytes: usize) -> Self {
-        let decoder = ReplyDecoder::new(ReplyLimits { body_bytes });
+        let limits = ReplyLimits { body_bytes };
         Replies {
-            decoder,
+            decoder: ReplyDecoder::new(limits),
+            limits,
             passed_over: 0,
             keep_body: true,
             replicas: 0,

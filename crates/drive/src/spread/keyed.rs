@@ -1,6 +1,6 @@
 //! What a codec adds so that its requests go to one of several servers.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use tidemark_scenario::{Context, Unmet};
 
@@ -8,14 +8,14 @@ use super::Spread;
 use crate::codec::Codec;
 
 /// An answer that says that another server has the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
     /// Whether it is so for this once: the other one is to be told that it is asked for it.
     pub is_asking: bool,
     /// Whose server that is.
     pub slot: u16,
-    /// Where; none where it is the host of whoever answered.
-    pub host: Option<IpAddr>,
+    /// Where, as an address or a name; empty where it is the host of whoever answered.
+    pub host: String,
     /// And its port.
     pub port: u16,
 }
@@ -47,11 +47,15 @@ pub(crate) trait Keyed: Codec {
     fn redirect(&self) -> Option<Redirect> {
         None
     }
-    /// The map that the answer is.
+    /// The map that the answer is. `asked`: who gave it; `known`: where a server is that it calls by a name.
     ///
     /// # Errors
     /// Why it is none, in words.
-    fn map(&self, _asked: IpAddr) -> Result<Spread, String> {
+    fn map(
+        &self,
+        _asked: IpAddr,
+        _known: &dyn Fn(&str, u16) -> Option<SocketAddr>,
+    ) -> Result<Spread, String> {
         Err("no cluster".into())
     }
 }

@@ -23,11 +23,11 @@ impl Router {
         }
     }
 
-    /// Whether a server has any keys.
-    pub fn carries(&self, server: usize) -> bool {
+    /// Which of so many servers have keys.
+    pub fn carrying(&self, servers: usize) -> Vec<usize> {
         match self {
-            Router::Ring(_) => true,
-            Router::Slots(slots) => slots.has(server),
+            Router::Ring(_) => (0..servers).collect(),
+            Router::Slots(slots) => (0..servers).filter(|server| slots.has(*server)).collect(),
         }
     }
 

@@ -30,6 +30,8 @@ use crate::transport::{Event, Redirects, Sent, Setup, Transport};
 const HOPS_MAX: u8 = 8;
 /// Between two readings of the map.
 const MAP_PAUSE: Duration = Duration::from_millis(100);
+/// Servers that may come to a cluster while a drive is on.
+const CAME_MAX: usize = 1_024;
 /// Longest wait for a map.
 const MAP_PATIENCE: Duration = Duration::from_secs(1);
 /// Between attempts to reach a server: the first, doubled up to the longest.
@@ -124,6 +126,12 @@ pub(crate) struct SpreadTransport<I: Io, C: Keyed> {
     notices: VecDeque<(u32, u32, Event)>,
     /// Places whose answers have been handed out; free once those have been looked at.
     answered: Vec<u32>,
+    /// Servers that have keys; to be found anew where nothing stands here.
+    carrying: Option<Vec<usize>>,
+    /// Counts what has no key, which goes to them in turn.
+    turn: usize,
+    /// Servers that came to the cluster while the drive was on.
+    came: usize,
     /// Sockets that are open.
     open: u64,
     /// Lanes that stand for a socket.
@@ -190,6 +198,9 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
             map: (spread.sharding == Sharding::Cluster).then(keeper),
             notices: VecDeque::new(),
             answered: Vec::new(),
+            carrying: None,
+            turn: 0,
+            came: 0,
             open: 0,
             sockets,
             redirects: Redirects::default(),
@@ -205,15 +216,11 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         self.notices.push_back((lane as u32, self.lanes[lane].closings, event));
     }
 
-    /// A server for what has no key: those that carry requests, in turn.
-    fn any_server(&mut self) -> usize {
-        let count = self.lines.len();
-        let turn = self.redirects.keyless as usize;
-        self.redirects.keyless += 1;
-        (0..count)
-            .map(|step| (turn + step) % count)
-            .find(|line| self.lines[*line].server.is_some() && self.router.carries(*line))
-            .unwrap_or(0)
+    /// The server whose turn it is, of those that have keys.
+    fn in_turn(&mut self, turn: usize) -> usize {
+        let (router, lines) = (&self.router, self.lines.len());
+        let carrying = self.carrying.get_or_insert_with(|| router.carrying(lines));
+        carrying.get(turn % carrying.len().max(1)).copied().unwrap_or(0)
     }
 
     /// A lane's request waits for a place of its server, or goes at once.
@@ -336,15 +343,18 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         }
         self.inner.close(place);
         self.lines[line].closed.push_back(place as u32);
-        if self.map.as_ref().is_some_and(|map| map.asked.is_some_and(|(asked, _)| asked as usize == place)) {
-            self.forget_asked();
+        self.forget_asked(place);
+    }
+
+    /// The map is not waited for at this place any more.
+    fn forget_asked(&mut self, place: usize) {
+        if let Some(map) = &mut self.map {
+            map.asked.take_if(|(asked, _)| *asked as usize == place);
         }
     }
 
-    fn forget_asked(&mut self) {
-        if let Some(map) = &mut self.map {
-            map.asked = None;
-        }
+    fn is_asked(&self, place: usize) -> bool {
+        self.map.as_ref().and_then(|map| map.asked).is_some_and(|(asked, _)| asked as usize == place)
     }
 
     /// Answers that were handed out have been looked at: their places are free.
@@ -365,6 +375,16 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         self.go_on(line);
     }
 
+    /// A place has brought its answer: it is free, or closed where its connection cannot be kept.
+    fn over(&mut self, place: usize, keeps_open: bool) {
+        if keeps_open {
+            return self.free(place);
+        }
+        let line = self.line_of(place);
+        self.close_place(place);
+        self.go_on(line);
+    }
+
     /// Asks for the map, where that is due.
     fn ask_for_map(&mut self) {
         let Some(map) = &self.map else { return };
@@ -373,13 +393,14 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         }
         let now = Instant::now();
         if let Some((place, until)) = map.asked {
-            if now >= until {
-                self.close_place(place as usize);
-                self.forget_asked();
+            if now < until {
+                return;
             }
-            return;
+            // Another one is asked. Its connection stays, as others' answers may be under way on it, and a late map is one, too.
+            self.forget_asked(place as usize);
         }
-        if map.next.is_some_and(|next| next > now) {
+        let Some(map) = &self.map else { return };
+        if !map.wanted || map.next.is_some_and(|next| next > now) {
             return;
         }
         let (turn, count) = (map.turn, self.lines.len());
@@ -406,22 +427,36 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
             }
             return;
         }
+        // Whatever is under way will wake us; where nothing is, it is tried again later.
+        let is_under_way = |place: &Place| matches!(place.state, PlaceState::Busy | PlaceState::Opening);
+        if let Some(map) = self.map.as_mut().filter(|_| !self.places.iter().any(is_under_way)) {
+            map.next = Some(now + MAP_PAUSE);
+        }
     }
 
     /// The map, or something else, came.
-    fn take_map(&mut self, place: usize) {
-        self.forget_asked();
+    fn take_map(&mut self, place: usize, keeps_open: bool) {
+        self.forget_asked(place);
         let line = self.line_of(place);
         let asked = self.lines[line].server.as_ref().map(|server| server.address.ip());
-        let read = asked.map(|asked| self.inner.codec(place).map(asked));
-        self.free(place);
+        let known = |host: &str, port: u16| self.known(host, port);
+        let read = asked.map(|asked| self.inner.codec(place).map(asked, &known));
+        self.over(place, keeps_open);
         // one that does not know says nothing about the others
         let Some(Ok(spread)) = read else { return };
         self.redirects.maps += 1;
-        let indices: Vec<Option<usize>> =
-            spread.servers.iter().map(|server| self.server_at(server.address)).collect();
+        // none of those that the map names gives its place to another
+        let mut named: Vec<usize> =
+            spread.servers.iter().filter_map(|server| self.line_at(server.address)).collect();
+        let mut indices = Vec::with_capacity(spread.servers.len());
+        for server in &spread.servers {
+            let line = self.server_at(server.address, &named);
+            named.extend(line);
+            indices.push(line);
+        }
         let slots = Slots::of(&spread, &|index| indices.get(index).copied().flatten());
         self.router = Router::Slots(slots);
+        self.carrying = None;
         if let Some(map) = &mut self.map {
             map.wanted = false;
         }
@@ -449,11 +484,24 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         }
     }
 
-    /// The line of a server; one that is new takes the place of one that nobody needs. None where there is none.
-    fn server_at(&mut self, address: SocketAddr) -> Option<usize> {
+    /// Where a server is that a cluster names otherwise than by its address, as it was found before the load.
+    fn known(&self, host: &str, port: u16) -> Option<SocketAddr> {
+        let name = format!("{host}:{port}");
+        let mut servers = self.lines.iter().filter_map(|line| line.server.as_ref());
+        servers.find(|server| server.name == name).map(|server| server.address)
+    }
+
+    fn line_at(&self, address: SocketAddr) -> Option<usize> {
         let is_there = |line: &Line| line.server.as_ref().is_some_and(|server| server.address == address);
-        if let Some(known) = self.lines.iter().position(is_there) {
-            return Some(known);
+        self.lines.iter().position(is_there)
+    }
+
+    /// The line of a server; one that is new takes the place of one that nobody needs and that is not among `kept`. None
+    /// where there is none.
+    fn server_at(&mut self, address: SocketAddr, kept: &[usize]) -> Option<usize> {
+        let known = self.line_at(address);
+        if known.is_some() || self.came == CAME_MAX {
+            return known;
         }
         let empty = self.lines.iter().position(|line| line.server.is_none());
         let unused = || {
@@ -462,11 +510,13 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
                 let line = &self.lines[*index];
                 let places = (*index..self.places.len()).step_by(self.lines.len());
                 line.held.is_empty()
+                    && !kept.contains(index)
                     && !slots.has(*index)
-                    && places.clone().all(|place| self.places[place].owner == Owner::Nobody)
+                    && places.clone().all(|place| self.places[place].state != PlaceState::Busy)
             })
         };
         let index = empty.or_else(unused)?;
+        self.came += 1;
         for place in (index..self.places.len()).step_by(self.lines.len()) {
             self.close_place(place);
             self.inner.io.point(place, address);
@@ -484,22 +534,24 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         match self.places[place].owner {
             Owner::Nobody => None,
             Owner::Map => {
-                self.take_map(place);
+                self.take_map(place, keeps_open);
                 None
             }
             Owner::Lane(lane) => {
                 let lane = lane as usize;
                 if self.map.is_some()
                     && let Some(redirect) = self.inner.codec(place).redirect()
-                    && self.follow(lane, place, redirect)
                 {
-                    return None;
+                    if self.follow(lane, place, &redirect, keeps_open) {
+                        return None;
+                    }
+                    self.troubled();
                 }
                 self.lanes[lane].state = LaneState::Idle;
                 if keeps_open {
                     self.answered.push(place as u32);
                 } else {
-                    self.close_place(place);
+                    self.over(place, false);
                 }
                 Some((lane, Event::Answered { keeps_open: true }))
             }
@@ -507,19 +559,25 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
     }
 
     /// Sends a request to the server that another one named; whether it is.
-    fn follow(&mut self, lane: usize, place: usize, redirect: Redirect) -> bool {
+    fn follow(&mut self, lane: usize, place: usize, redirect: &Redirect, keeps_open: bool) -> bool {
         let line = self.line_of(place);
         let asked = self.lines[line].server.as_ref().map(|server| server.address.ip());
-        let Some(host) = redirect.host.or(asked).filter(|_| self.lanes[lane].hops < HOPS_MAX) else {
-            return false;
+        let address = match redirect.host.as_str() {
+            "" => asked.map(|asked| SocketAddr::new(asked, redirect.port)),
+            host => match host.parse() {
+                Ok(host) => Some(SocketAddr::new(host, redirect.port)),
+                Err(_) => self.known(host, redirect.port),
+            },
         };
-        let Some(server) = self.server_at(SocketAddr::new(host, redirect.port)) else { return false };
+        let Some(address) = address.filter(|_| self.lanes[lane].hops < HOPS_MAX) else { return false };
+        let Some(server) = self.server_at(address, &[]) else { return false };
         if redirect.is_asking {
             self.redirects.asked += 1;
         } else {
             self.redirects.moved += 1;
             if let Router::Slots(slots) = &mut self.router {
                 slots.give(redirect.slot, redirect.slot, server);
+                self.carrying = None;
             }
             self.troubled();
         }
@@ -528,7 +586,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         sent_on.is_asking = redirect.is_asking;
         sent_on.server = server;
         sent_on.state = LaneState::Held;
-        self.free(place);
+        self.over(place, keeps_open);
         self.hold(lane, false);
         true
     }
@@ -555,24 +613,32 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
                 self.troubled();
                 let Place { owner, is_fresh, .. } = self.places[place];
                 self.close_place(place);
-                let Owner::Lane(lane) = owner else { return None };
-                let lane = lane as usize;
-                if let Event::Unsent(error) = event {
-                    self.not_taken(lane, error, is_fresh);
-                    return None;
-                }
-                self.lanes[lane].state = LaneState::Idle;
-                Some((lane, event))
+                let told = match (owner, event) {
+                    (Owner::Lane(lane), Event::Unsent(error)) => {
+                        self.not_taken(lane as usize, error, is_fresh);
+                        None
+                    }
+                    (Owner::Lane(lane), event) => {
+                        self.lanes[lane as usize].state = LaneState::Idle;
+                        Some((lane as usize, event))
+                    }
+                    (Owner::Nobody | Owner::Map, _) => None,
+                };
+                self.go_on(line);
+                told
             }
         }
     }
 
     /// When something is to be looked at again though nothing happened.
     fn wakes(&self) -> Option<Instant> {
-        let retries = self.lines.iter().filter(|line| !line.held.is_empty()).filter_map(|line| line.retry);
+        // a line whose connections are all made, or being made, is woken by what comes of them
+        let waits = |line: &&Line| line.opening < line.held.len() && !line.closed.is_empty();
+        let retries = self.lines.iter().filter(waits).filter_map(|line| line.retry);
         let map = self.map.as_ref().and_then(|map| match map.asked {
             Some((_, until)) => Some(until),
-            None => map.next.filter(|_| map.wanted),
+            // what is past waits for a place
+            None => map.next.filter(|next| map.wanted && *next > Instant::now()),
         });
         retries.chain(map).min()
     }
@@ -595,11 +661,8 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         self.tell(lane, Event::Opened);
         // Connections are there before they are needed, where that is wanted: each lane that stands for one has one made.
         if lane < self.sockets {
-            let carrying: Vec<usize> =
-                (0..self.lines.len()).filter(|line| self.router.carries(*line)).collect();
-            if let Some(line) = carrying.get(lane % carrying.len().max(1)) {
-                self.open_one(*line);
-            }
+            let line = self.in_turn(lane);
+            self.open_one(line);
         }
         Ok(())
     }
@@ -614,7 +677,10 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         self.lanes[lane].rendered = rendered;
         let (server, slot) = match found? {
             Some(found) => found,
-            None => (self.any_server(), 0),
+            None => {
+                self.turn += 1;
+                (self.in_turn(self.turn), 0)
+            }
         };
         let written = &mut self.lanes[lane];
         (written.request, written.server, written.slot) = (request, server, slot);
@@ -637,11 +703,17 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
             LaneState::Held => {
                 let line = closed.server;
                 self.lines[line].held.retain(|held| *held as usize != lane);
+                // a map that is not waited for any more must not keep others from its connection for good
+                for place in (line..self.places.len()).step_by(self.lines.len()) {
+                    if self.places[place].owner == Owner::Map && !self.is_asked(place) {
+                        self.over(place, false);
+                    }
+                }
             }
             // Nobody could tell any more which answer is whose; and a server that does not answer may have been replaced.
             LaneState::UnderWay(place) => {
-                self.close_place(place as usize);
                 self.troubled();
+                self.over(place as usize, false);
             }
         }
     }

@@ -1,0 +1,172 @@
+//! Several servers of a cluster that answer slowly, badly, or send a client elsewhere.
+
+mod support;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use support::websocket::{Socket, listen};
+use support::{Sum, finish, options};
+use tidemark_drive::{DriveError, DriveOptions, Protocol, Redis, Server, Sharding, Spread, start};
+use tidemark_record::Outcome;
+use tidemark_scenario::{Plan, Shared, load_text};
+use tidemark_wire::resp::{ReplyDecoder, ReplyLimits};
+
+/// A server that answers each command, told as JSON: `["GET","k"]`.
+fn server(answer: impl Fn(&str, &mut dyn Socket) + Send + Sync + 'static) -> SocketAddr {
+    listen(None, move |stream| {
+        let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+        let mut buffer = [0; 4096];
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            let mut received = &buffer[..bytes];
+            while !received.is_empty() {
+                let decoded = decoder.decode(received).unwrap();
+                received = &received[decoded.consumed..];
+                if decoded.complete {
+                    answer(std::str::from_utf8(decoder.body()).unwrap(), stream);
+                    decoder.start(true);
+                }
+            }
+        }
+    })
+}
+
+fn say(stream: &mut dyn Socket, words: &str) {
+    // who has left hears nothing
+    let _ = stream.write_all(words.as_bytes());
+}
+
+/// All slots are a server's, which is called by this host.
+fn map(host: &str, port: u16) -> String {
+    format!("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n${}\r\n{host}\r\n:{port}\r\n", host.len())
+}
+
+/// A cluster of these servers, by name, of which the first `parts` share all slots.
+fn cluster(servers: &[(String, SocketAddr)], parts: u16) -> DriveOptions {
+    let mut options = options(servers[0].1, 1);
+    let all = servers.iter().map(|(name, address)| Server { name: name.clone(), address: *address });
+    let each = 16_384 / parts;
+    let end = |part| if part + 1 == parts { 16_383 } else { (part + 1) * each - 1 };
+    let parts = (0..parts).map(|part| (part * each, end(part), part)).collect();
+    let mut redis = Redis::default();
+    redis.spread = Some(Spread { servers: all.collect(), sharding: Sharding::Cluster, parts });
+    options.target.protocol = Protocol::Redis(redis);
+    options
+}
+
+fn named(address: SocketAddr) -> (String, SocketAddr) {
+    (address.to_string(), address)
+}
+
+fn plan(step: &str, rest: &str) -> Plan {
+    let text = format!(
+        "system: {{url: redis-cluster://127.0.0.1}}\nsessions: {{a: {{steps: [{{{step}, timeout: 10s}}]}}}}\n{rest}\n"
+    );
+    load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn drive(plan: Plan, options: DriveOptions) -> Sum {
+    let shared = Arc::new(Shared::of(&plan));
+    finish(start(plan.into(), shared, options).unwrap())
+}
+
+#[track_caller]
+fn all_are_well(sum: &Sum) {
+    assert!(sum.offered() > 0);
+    assert_eq!(sum.outcome(Outcome::Ok), sum.offered(), "{:?}", sum.examples());
+}
+
+const GET: &str = "redis: [GET, k], check: {body: hello}";
+
+/// It is asked for within the pipeline of others, whose answers come behind it.
+#[test]
+fn a_map_that_is_slow_fails_no_other_request() {
+    let port = Arc::new(OnceLock::new());
+    let (own, moved) = (port.clone(), AtomicUsize::new(0));
+    let address = server(move |command, stream| {
+        let port: u16 = *own.wait();
+        if command.contains("CLUSTER") {
+            std::thread::sleep(Duration::from_millis(1_500));
+            say(stream, &map("127.0.0.1", port));
+        } else if moved.fetch_add(1, Ordering::SeqCst) == 0 {
+            say(stream, &format!("-MOVED 12539 127.0.0.1:{port}\r\n"));
+        } else {
+            say(stream, "$5\r\nhello\r\n");
+        }
+    });
+    port.set(address.port()).unwrap();
+    let plan = plan(GET, "load: {users: 8, hold: 3s}\nlimits: {connections: 1, pipeline: 8, body: 30B}");
+    let sum = drive(plan, cluster(&[named(address)], 1));
+    all_are_well(&sum);
+    assert!(sum.end.redirects.maps > 0, "{:?}", sum.end.redirects);
+}
+
+#[test]
+fn bytes_behind_a_redirect_are_nobodys_answer() {
+    let port = Arc::new(OnceLock::new());
+    let (own, moved) = (port.clone(), AtomicUsize::new(0));
+    let address = server(move |command, stream| {
+        let port: u16 = *own.wait();
+        if command.contains("CLUSTER") {
+            say(stream, &map("127.0.0.1", port));
+        } else if moved.fetch_add(1, Ordering::SeqCst) < 4 {
+            // a whole reply that nobody asked for, most of which comes late
+            say(stream, &format!("-MOVED 12539 127.0.0.1:{port}\r\n$5\r\nwr"));
+            std::thread::sleep(Duration::from_millis(100));
+            say(stream, "ong\r\n");
+        } else {
+            say(stream, "$5\r\nhello\r\n");
+        }
+    });
+    port.set(address.port()).unwrap();
+    let plan = plan(GET, "load: {users: 1, hold: 400ms}\nlimits: {connections: 1}");
+    all_are_well(&drive(plan, cluster(&[named(address)], 1)));
+}
+
+#[test]
+fn what_has_no_key_goes_to_all_that_have_some_in_turn() {
+    let counts: Vec<Arc<AtomicUsize>> = (0..4).map(|_| Arc::default()).collect();
+    let servers = counts.iter().cloned().map(|count| {
+        named(server(move |_, stream| {
+            count.fetch_add(1, Ordering::SeqCst);
+            say(stream, "+PONG\r\n");
+        }))
+    });
+    let servers: Vec<_> = servers.collect();
+    let plan = plan("redis: [PING]", "load: {users: 1, hold: 10s}\nlimits: {connections: 3, sessions: 300}");
+    all_are_well(&drive(plan, cluster(&servers, 3)));
+    let counts: Vec<usize> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();
+    assert_eq!(counts, [100, 100, 100, 0], "the last is a replica");
+}
+
+/// Names are looked up before the load only; those that were found then are known.
+#[test]
+fn a_server_that_is_called_by_its_name_is_followed() {
+    let new = server(|_, stream| say(stream, "$5\r\nhello\r\n"));
+    let (port, asked) = (new.port(), Arc::new(AtomicUsize::new(0)));
+    let count = asked.clone();
+    let old = server(move |command, stream| match command.contains("CLUSTER") {
+        true => say(stream, &map("replica.test", port)),
+        false => {
+            count.fetch_add(1, Ordering::SeqCst);
+            say(stream, &format!("-MOVED 12539 replica.test:{port}\r\n"));
+        }
+    });
+    let servers = [("master.test:1".to_owned(), old), (format!("replica.test:{port}"), new)];
+    let plan = plan(GET, "load: {users: 1, hold: 10s}\nlimits: {connections: 1, sessions: 200}");
+    let sum = drive(plan, cluster(&servers, 1));
+    all_are_well(&sum);
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "{:?}", sum.end.redirects);
+}
+
+#[test]
+fn a_command_that_changes_a_shared_connection_is_refused() {
+    let address = server(|_, stream| say(stream, "+OK\r\n"));
+    let plan = plan("redis: [multi]", "load: {users: 1, hold: 1s}");
+    let shared = Arc::new(Shared::of(&plan));
+    let error = start(plan.into(), shared, cluster(&[named(address)], 1)).unwrap_err();
+    assert!(matches!(&error, DriveError::Shared(name) if name == "MULTI"), "{error}");
+}
