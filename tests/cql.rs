@@ -3,26 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
-use std::process::Output;
 
-use common::tidemark;
-use serde_json::Value;
-
-/// Runs a scenario; its output and what it came to.
-fn run(folder: &Path, text: &str) -> (Output, Value) {
-    fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
-    let _ = fs::remove_dir_all(folder.join("run"));
-    let output = tidemark()
-        .current_dir(folder)
-        .args(["run", "s.yaml", "--out", "run", "--json"])
-        .output()
-        .expect("tidemark runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let result = serde_json::from_slice(&output.stdout);
-    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
-    (output, result)
-}
+use common::{run, tidemark};
 
 const SCENARIO: &str = r#"
 stores: {db: {product: cassandra, durability: buffered}}

@@ -6,11 +6,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::tidemark;
-use serde_json::Value;
+use common::{run, tidemark};
 
 /// Longest wait for the server.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -66,21 +65,6 @@ impl Drop for Memcached {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Runs a scenario; its output and what it came to.
-fn run(folder: &Path, text: &str) -> (Output, Value) {
-    fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
-    let output = tidemark()
-        .current_dir(folder)
-        .args(["run", "s.yaml", "--out", "run", "--json"])
-        .output()
-        .expect("tidemark runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let result = serde_json::from_slice(&output.stdout);
-    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
-    fs::remove_dir_all(folder.join("run")).expect("a run directory");
-    (output, result)
 }
 
 const SESSION: &str = r#"

@@ -3,32 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
-use std::process::Output;
 
-use common::tidemark;
-use serde_json::Value;
-
-/// Runs a scenario; its output and what it came to.
-fn run(folder: &Path, text: &str) -> (Output, Value) {
-    fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
-    let _ = fs::remove_dir_all(folder.join("run"));
-    let output = tidemark()
-        .current_dir(folder)
-        .args(["run", "s.yaml", "--out", "run", "--json"])
-        .output()
-        .expect("tidemark runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let result = serde_json::from_slice(&output.stdout);
-    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
-    (output, result)
-}
-
-/// What is told of the last run.
-fn report(folder: &Path) -> String {
-    let output = tidemark().current_dir(folder).args(["report", "run"]).output().expect("it runs");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use common::{report, run, tidemark};
 
 const SESSION: &str = r#"
 stores: {db: {product: postgres, durability: buffered}}

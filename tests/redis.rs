@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::tidemark;
+use common::{run, tidemark};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -108,23 +108,6 @@ fn over_tls() -> (Redis, u16, tempfile::TempDir) {
         "no",
     ]);
     (redis, port, folder)
-}
-
-/// Runs a scenario; its output and what it came to.
-fn run(folder: &Path, text: &str) -> (Output, Value) {
-    fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
-    let output = tidemark()
-        .current_dir(folder)
-        .args(["run", "s.yaml", "--out", "run", "--json"])
-        .output()
-        .expect("tidemark runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let result = serde_json::from_slice(&output.stdout);
-    let mut result: Value = result.unwrap_or_else(|error| panic!("{error}: {told}"));
-    let manifest = fs::read(folder.join("run/run.json")).expect("run.json");
-    result["manifest"] = serde_json::from_slice(&manifest).expect("JSON");
-    fs::remove_dir_all(folder.join("run")).expect("a run directory");
-    (output, result)
 }
 
 const SESSION: &str = r#"

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -16,6 +16,27 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The program under test.
 pub fn tidemark() -> Command {
     Command::new(env!("CARGO_BIN_EXE_tidemark"))
+}
+
+/// Runs a scenario in a folder, its run in `run` there; the output and what it came to.
+pub fn run(folder: &Path, text: &str) -> (Output, serde_json::Value) {
+    std::fs::write(folder.join("s.yaml"), text).expect("the scenario is written");
+    let _ = std::fs::remove_dir_all(folder.join("run"));
+    let output = tidemark()
+        .current_dir(folder)
+        .args(["run", "s.yaml", "--out", "run", "--json"])
+        .output()
+        .expect("tidemark runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let result = serde_json::from_slice(&output.stdout);
+    let result = result.unwrap_or_else(|error| panic!("{error}: {told}"));
+    (output, result)
+}
+
+/// What is told of the last run in a folder.
+pub fn report(folder: &Path) -> String {
+    let output = tidemark().current_dir(folder).args(["report", "run"]).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The project's folder.

@@ -12,6 +12,8 @@ mod transport;
 
 use std::net::SocketAddr;
 
+pub use tidemark_scenario::system_url::Sharding;
+
 pub(crate) use keyed::{Keyed, Redirect};
 use ring::Ring;
 use slots::Slots;
@@ -25,17 +27,6 @@ pub struct Server {
     pub name: String,
     /// Where it is.
     pub address: SocketAddr,
-}
-
-/// How keys are shared among servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharding {
-    /// On a ring, as libmemcached's `ketama` and what came after it do: 160 points for each server, made with MD5.
-    Consistent,
-    /// CRC16 of the key modulo 16,384, of which the servers have equal parts, in their order.
-    Slots,
-    /// The same slots, whose servers a Redis Cluster tells, and moves.
-    Cluster,
 }
 
 /// Servers that share keys.

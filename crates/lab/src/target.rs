@@ -9,7 +9,7 @@ use tidemark_drive::{
     Address, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream, Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
-use tidemark_scenario::system_url::{self, Spoken, SystemUrl};
+use tidemark_scenario::system_url::{Spoken, SystemUrl};
 
 use crate::error::LabError;
 
@@ -66,32 +66,19 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
 }
 
 /// The servers of a URL.
-fn spread(
-    url: &SystemUrl,
-    sharding: system_url::Sharding,
-    own_port: u16,
-    system: &System,
-) -> Result<Spread, String> {
+fn spread(url: &SystemUrl, sharding: Sharding, own_port: u16, system: &System) -> Result<Spread, String> {
     if system.connect_to.is_some() {
         return Err("`connect to` is for one server; here are several".into());
     }
     let first = (url.host.clone(), url.port);
     let all = std::iter::once(&first).chain(&url.others);
     let servers = all.map(|(host, port)| server(host, port.unwrap_or(own_port), system));
-    Ok(Spread::new(servers.collect::<Result<_, _>>()?, sharding_of(sharding)))
+    Ok(Spread::new(servers.collect::<Result<_, _>>()?, sharding))
 }
 
 /// One of several servers.
 fn server(host: &str, port: u16, system: &System) -> Result<Server, String> {
     Ok(Server { name: format!("{host}:{port}"), address: resolve(host, port, system.resolve)? })
-}
-
-fn sharding_of(sharding: system_url::Sharding) -> Sharding {
-    match sharding {
-        system_url::Sharding::Consistent => Sharding::Consistent,
-        system_url::Sharding::Slots => Sharding::Slots,
-        system_url::Sharding::Cluster => Sharding::Cluster,
-    }
 }
 
 fn address(host: &str, port: u16, system: &System) -> Result<Address, String> {

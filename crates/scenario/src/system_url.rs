@@ -66,11 +66,11 @@ pub enum Spoken {
 /// How keys are shared among several servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharding {
-    /// By a ring of points, which MD5 makes of the servers' names.
+    /// On a ring, as libmemcached's `ketama` and what came after it do: 160 points for each server, made with MD5.
     Consistent,
-    /// By CRC16: equal parts of 16,384 slots.
+    /// CRC16 of the key modulo 16,384, of which the servers have equal parts, in their order.
     Slots,
-    /// As a Redis Cluster says.
+    /// The same slots, whose servers a Redis Cluster tells, and moves.
     Cluster,
 }
 

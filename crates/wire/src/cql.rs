@@ -19,6 +19,7 @@ mod frame;
 mod metadata;
 mod value;
 
+pub use crate::reply::ReplyLimits;
 use std::sync::Arc;
 
 use crate::http1::Decoded;
@@ -28,19 +29,6 @@ pub use metadata::{Columns, Prepared};
 pub use value::{Type, WrongValue};
 
 use self::frame::Bytes;
-
-/// How large a reply may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReplyLimits {
-    /// Bytes of what it is made into, kept or only counted, and of its frame.
-    pub body_bytes: usize,
-}
-
-impl Default for ReplyLimits {
-    fn default() -> Self {
-        ReplyLimits { body_bytes: 16 << 20 }
-    }
-}
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -37,6 +37,7 @@ pub mod http1;
 pub mod json;
 pub mod memcached;
 pub mod postgres;
+mod reply;
 pub mod resp;
 pub mod rpc;
 pub mod websocket;

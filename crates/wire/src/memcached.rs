@@ -18,24 +18,12 @@
 
 use crate::http1::Decoded;
 use crate::json;
+pub use crate::reply::ReplyLimits;
 
 /// The longest line of a reply.
 pub const MAX_LINE_BYTES: usize = 8 << 10;
 /// The longest key.
 pub const MAX_KEY_BYTES: usize = 250;
-
-/// How large a reply may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReplyLimits {
-    /// Bytes of what it is made into, kept or only counted.
-    pub body_bytes: usize,
-}
-
-impl Default for ReplyLimits {
-    fn default() -> Self {
-        ReplyLimits { body_bytes: 16 << 20 }
-    }
-}
 
 /// What may come as the reply to a command. Errors may come to each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

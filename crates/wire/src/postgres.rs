@@ -19,25 +19,13 @@
 mod messages;
 mod rows;
 
+pub use crate::reply::ReplyLimits;
 use std::sync::Arc;
 
 use crate::http1::Decoded;
 
 pub use messages::{Authentication, Message, Messages, error_words, write};
 pub use rows::Columns;
-
-/// How large a reply may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReplyLimits {
-    /// Bytes of what it is made into, kept or only counted, and of each message.
-    pub body_bytes: usize,
-}
-
-impl Default for ReplyLimits {
-    fn default() -> Self {
-        ReplyLimits { body_bytes: 16 << 20 }
-    }
-}
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -20,24 +20,12 @@
 
 use crate::http1::Decoded;
 use crate::json;
+pub use crate::reply::ReplyLimits;
 
 /// The longest line: a length, a number, a simple string or an error.
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 /// How deep arrays and maps may lie in each other.
 pub const MAX_DEPTH: usize = 32;
-
-/// How large a reply may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReplyLimits {
-    /// Bytes of what it is made into, kept or only counted.
-    pub body_bytes: usize,
-}
-
-impl Default for ReplyLimits {
-    fn default() -> Self {
-        ReplyLimits { body_bytes: 16 << 20 }
-    }
-}
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
