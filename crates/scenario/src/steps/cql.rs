@@ -16,6 +16,7 @@ static ALONE: Alone = Alone {
     server: "Cassandra",
     requests: "statements of CQL",
     step: "cql: …",
+    is_read_back: false,
 };
 
 pub(super) static KIND: StepKind = StepKind {

@@ -20,6 +20,7 @@ static ALONE: Alone = Alone {
     server: "memcached",
     requests: "commands of memcached",
     step: "memcached: […]",
+    is_read_back: false,
 };
 
 /// What stands behind a command's name.

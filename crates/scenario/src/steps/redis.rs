@@ -1,6 +1,7 @@
 //! Commands of Redis, and what cannot stand beside them.
 
 use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Alone};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
@@ -8,14 +9,19 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::{Duration, Template, Whole as Number};
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key, required};
-use crate::plan::{Ask, RedisCommand, SystemOrigin, Wait};
+use crate::plan::{Ask, RedisCommand, Wait};
 use crate::reader::Reader;
-use crate::store_facts::store_facts;
 use crate::template::Encoding;
 use crate::yaml::Node;
 
-/// What the URL of such a server begins with; with TLS each second.
-const SCHEMES: [&str; 4] = ["redis", "rediss", "redis-cluster", "rediss-cluster"];
+static ALONE: Alone = Alone {
+    schemes: &["redis", "rediss", "redis-cluster", "rediss-cluster"],
+    is_ask: |ask| matches!(ask, Ask::Redis(_)),
+    server: "Redis",
+    requests: "commands of Redis",
+    step: "redis: […]",
+    is_read_back: true,
+};
 
 /// How long replicas are waited for where nothing is said.
 const WAIT_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
@@ -124,64 +130,21 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
     }
 }
 
-/// Reports what does not fit together: commands and another server, another step and this server.
+/// Reports what does not fit together; of Redis also how it is read back.
 fn check_beside(whole: &Whole<'_>) {
-    let Whole { root, requests, system, reader } = *whole;
-    let first_redis = requests.first(|ask| matches!(ask, Ask::Redis(_)));
-    let get = |first: &str, second: &str| root.get(first)?.entry(second);
-    let is_redis = match &system.origin {
-        SystemOrigin::Url(url) => {
-            let is_store = store_facts(url).next().is_some();
-            is_url(url) || is_store && whole.scheme().is_none_or(|scheme| SCHEMES.contains(&scheme))
-        }
-        // the command line may name it
-        SystemOrigin::Unknown => first_redis.is_some(),
-        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,
-    };
-    if let Some(position) = first_redis.filter(|_| !is_redis) {
-        let message = "commands of Redis go to a system with a url that begins with redis:// or rediss://, or to a `store`";
-        reader.sink.error_at(position, message.to_owned());
-    }
-    let verify = |key: &str| root.get("verify").and_then(|verify| verify.entry(key));
-    if let Some((_, store)) = verify("store").filter(|(_, store)| store.text() == Some("redis") && !is_redis)
-    {
+    let is_redis = beside::check(whole, &ALONE);
+    let Whole { root, reader, .. } = *whole;
+    let Some((key, verify)) = root.entry("verify") else { return };
+    let store = verify.entry("store").filter(|(_, store)| store.text() == Some("redis"));
+    if let Some((_, store)) = store.filter(|_| !is_redis) {
         reader.sink.error(store, "only a Redis that is itself driven is read back so; use \"contents\"");
     }
     if !is_redis {
         return;
     }
-    if let Some((key, _)) = verify("contents") {
+    if let Some((key, _)) = verify.entry("contents") {
         reader.sink.error(key, "a server of Redis is read back with `store: redis`");
-    }
-    if let Some(position) = requests.first(|ask| !matches!(ask, Ask::Redis(_))) {
-        let message =
-            "this server speaks Redis' protocol; all steps that send something to it are `redis: […]`";
-        reader.sink.error_at(position, message.to_owned());
-    }
-    for (first, second, message) in [
-        ("defaults", "headers", "commands have no headers"),
-        ("limits", "streams", "`limits: pipeline` says how many commands a connection carries at once"),
-        ("system", "http", "a server of Redis speaks no HTTP"),
-        ("system", "rpc", "a server of Redis takes no remote calls"),
-        ("system", "health", "a server of Redis has no path; it is asked with PING"),
-    ] {
-        if let Some((key, _)) = get(first, second) {
-            reader.sink.error(key, message);
-        }
-    }
-    if let Some((key, value)) = get("limits", "keep alive")
-        && reader.bool(value) == Some(false)
-    {
-        reader.sink.error(key, "connections to Redis stay open");
-    }
-    if let Some((key, verify)) = root.entry("verify")
-        && verify.get("store").is_none()
-    {
+    } else if verify.get("store").is_none() {
         reader.sink.error(key, "what Redis holds is not read back over HTTP; leave this out");
     }
-}
-
-/// Whether a URL is that of a server that speaks Redis' protocol.
-fn is_url(text: &str) -> bool {
-    text.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme))
 }

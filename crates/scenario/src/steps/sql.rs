@@ -16,6 +16,7 @@ static ALONE: Alone = Alone {
     server: "PostgreSQL",
     requests: "statements of SQL",
     step: "sql: …",
+    is_read_back: false,
 };
 
 /// Statements after which a connection is another one than it was, or whose replies are no rows.
