@@ -39,6 +39,7 @@ export interface Variant {
   stores: Record<string, StoreFigures>;
   system_rss_bytes_max: number | null;
   driver_cpu_us_per_request: number;
+  driver_cpu_share: number;
   curve: PercentilePoint[];
   /** Pages of its runs, beside this one. */
   pages: string[];
@@ -121,7 +122,7 @@ export function readComparison(source: string): Comparison | null {
           response_time_us: latencyOf(of.response_time_us),
           system_cpu_us_per_request: maybe(of.system_cpu_us_per_request), system_cpu_share: maybe(of.system_cpu_share), system_rss_bytes_max: maybe(of.system_rss_bytes_max),
           stores: Object.fromEntries(Object.entries(object(of.stores)).map(([name, store]) => [name, storeOf(object(store))])),
-          driver_cpu_us_per_request: number(of.driver_cpu_us_per_request),
+          driver_cpu_us_per_request: number(of.driver_cpu_us_per_request), driver_cpu_share: number(of.driver_cpu_share),
           curve: pointsOf(of.curve), pages: list(of.pages).map(text),
         };
       }),

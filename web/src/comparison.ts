@@ -1,6 +1,6 @@
 /** The page of several scenarios that are held against each other. */
 
-import type { Comparison, Part, Ratio, Ratios, Variant } from './compared';
+import type { Comparison, Part, Ratio, Ratios, StoreFigures, Variant } from './compared';
 import { el, svg, type Child } from './dom';
 import { cores, count, digits, duration, NOTHING, plural, quantity, rate, share, size } from './format';
 import { within } from './head';
@@ -9,7 +9,7 @@ import { curveOf, percentileCurves } from './percentiles';
 import { themeButton } from './theme';
 import type { Latency, Status } from './run';
 
-/** Colours of what is compared, in its order. */
+/** Colours of what is compared, in its order; they come again where there are more. */
 const COLOURS = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'];
 
 export function comparisonPage(it: Comparison): HTMLElement[] {
@@ -25,7 +25,7 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
     el('main', { id: 'main' },
       el('section', {},
         it.description && el('p', { class: 'lead' }, it.description.trim()),
-        it.left_out.length > 0 && el('p', { class: 'note' }, `Left out: ${it.left_out.join('; ')}`),
+        it.left_out.map((why) => el('p', { class: 'note' }, `Left out: ${why}`)),
         it.stopped && el('p', { class: 'bad-text' }, `▲ Stopped early: ${it.stopped}`)),
       it.parts.map((part) => section(part, it)),
       el('section', { class: 'definitions', 'aria-labelledby': 'words' },
@@ -46,7 +46,7 @@ function section(part: Part, it: Comparison): HTMLElement {
     'equal-rate': `Each at ${it.equal_rate_per_s === null ? 'the same rate' : rate(it.equal_rate_per_s)}`,
     'own-rate': `Each at ${share(it.own_rate ?? 1)} of that`,
   }[part.load];
-  return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), table(part), curves(part),
+  return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), part.variants.length > VARIANTS_BESIDE ? overview(part) : table(part), curves(part),
     part.operations && comparedOperations(part.operations, part.variants.map((it) => it.name), COLOURS), verdicts(part));
 }
 
@@ -85,21 +85,48 @@ const time = (it: Variant, key: keyof Latency): number | null => it.response_tim
 /** Ratios have columns of their own beside so many variants at most; of more they stand below the figures. */
 const VARIANTS_BESIDE_RATIOS = 3;
 
+/** Of more than so many variants each has a line, its verdict first. */
+const VARIANTS_BESIDE = 7;
+
+function overview(part: Part): HTMLElement {
+  const stores = (it: Variant): StoreFigures[] => Object.values(it.stores);
+  const sum = (it: Variant, own: number | null, of: (store: StoreFigures) => number): number => stores(it).reduce((all, store) => all + of(store), own ?? 0);
+  const columns: [string, (it: Variant) => string][] = [
+    ['Answered', (it) => rate(it.answered_per_s)],
+    ...(['p50', 'p99', 'p999', 'max'] as const).map((key, index): [string, (it: Variant) => string] => [['Median', 'p99', 'p99.9', 'Longest'][index] ?? key, (it) => {
+      const value = time(it, key);
+      return value === null ? NOTHING : duration(value);
+    }]),
+    ['Store: cores', (it) => cores(sum(it, it.system_cpu_share, (store) => store.cpu_share))],
+    ['Driver: cores', (it) => cores(it.driver_cpu_share)],
+    ['Memory, most', (it) => size(sum(it, it.system_rss_bytes_max, (store) => store.rss_bytes_max))],
+  ];
+  return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'A line for each' },
+    el('table', { class: 'labels' },
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }), el('th', { scope: 'col' }, 'Verdict'),
+        columns.map(([name]) => el('th', { scope: 'col', class: 'number' }, name)), el('th', { scope: 'col', class: 'number' }, 'No good answer'))),
+      el('tbody', {}, part.variants.map((it) => el('tr', {}, el('th', { scope: 'row' }, it.name),
+        el('td', {}, el('span', { class: it.status === 'pass' ? 'good-text' : 'bad-text' }, WORDS[it.status])),
+        columns.map(([, show]) => el('td', { class: 'number' }, show(it))),
+        el('td', { class: 'number' }, it.failed === 0 ? 'none' : el('span', { class: 'bad-text' }, `▲ ${share(it.failed / Math.max(1, it.due))}`)))))));
+}
+
 function table(part: Part): HTMLElement {
   const own = part.variants.length <= VARIANTS_BESIDE_RATIOS ? part.ratios : [];
   const below = (name: string): Ratios | undefined => (own.length > 0 ? undefined : part.ratios.find((it) => it.variant === name));
   const head = [
-    ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, el('i', { class: 'swatch', style: `--swatch:var(--${COLOURS[index] ?? 'c0'})` }), ' ', it.name)),
+    ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, el('i', { class: 'swatch', style: `--swatch:var(--${COLOURS[index % COLOURS.length] ?? 'c0'})` }), ' ', it.name)),
     ...own.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`, it.no_claim && el('span', { class: 'sub' }, `no claim: ${it.no_claim}`))),
   ];
-  const rows = [...ROWS, ...rowsOfStores(part)].map(({ name, of, show, ratio }) => {
+  const told = ({ of }: Row): boolean => part.variants.some((it) => of(it) !== null);
+  const rows = [...ROWS.filter((row) => told(row) || row.name.startsWith('Response')), ...rowsOfStores(part)].map(({ name, of, show, ratio }) => {
     const values = part.variants.map(of);
     const most = Math.max(...values.map((value) => value ?? 0));
     return el('tr', {}, el('th', { scope: 'row' }, name),
       values.map((value, index) => el('td', { class: 'number' },
         value === null ? el('span', { title: name.startsWith('Response') ? 'not reached' : 'not watched' }, NOTHING) : show(value),
         inCell(ratio, below(part.variants[index]?.name ?? '')),
-        value !== null && most > 0 && el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${((value / most) * 100).toFixed(1)}%;background:var(--${COLOURS[index] ?? 'c0'})` })))),
+        value !== null && most > 0 && el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${((value / most) * 100).toFixed(1)}%;background:var(--${COLOURS[index % COLOURS.length] ?? 'c0'})` })))),
       own.map((ratios) => el('td', { class: 'number' }, ratio ? shown(ratio(ratios), !ratios.no_claim) : '')));
   });
   const failures = el('tr', {}, el('th', { scope: 'row' }, 'No good answer'),
@@ -127,7 +154,7 @@ function inCell(ratio: Row['ratio'], ratios: Ratios | undefined): Child {
 function curves(part: Part): Child {
   const words = part.variants.map((it) => `${it.name}: ${within('50\u202f%', it.response_time_us.p50)}, ${within('99\u202f%', it.response_time_us.p99)}`).join('; ');
   return percentileCurves(part.variants.map((it, index) => ({
-    label: it.name, colour: COLOURS[index] ?? 'c0', ...curveOf(it.curve, Math.max(0, it.due - it.failed)),
+    label: it.name, colour: COLOURS[index % COLOURS.length] ?? 'c0', ...curveOf(it.curve, Math.max(0, it.due - it.failed)),
   })), 'Response time', `Percentile curves of the response time. ${words}. Arrow keys move the cursor.`);
 }
 
