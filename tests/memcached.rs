@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{run, tidemark};
+use common::{report, run, tidemark};
 
 /// Longest wait for the server.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -197,10 +197,7 @@ fn misses_refusals_errors_and_what_cannot_be_said_are_told_apart() {
             memcached.port
         );
         let (_, result) = run(folder.path(), &text);
-        let report = tidemark().current_dir(folder.path()).args(["run", "s.yaml", "--out", "run"]).output();
-        let report = String::from_utf8_lossy(&report.expect("it runs").stdout).into_owned();
-        fs::remove_dir_all(folder.path().join("run")).expect("a run directory");
-        (result["errors"].clone(), report)
+        (result["errors"].clone(), report(folder.path()))
     };
     assert_eq!(outcome("{memcached: [get, none]}").0, serde_json::json!({}));
     let (errors, told) = outcome("{memcached: [add, text, y]}");
@@ -241,7 +238,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         (system, "{memcached: [get, k], extract: {a: {cookie: b}}}", "has no cookies"),
         (system, "{GET: /}", "the server is memcached"),
         ("{url: 'http://127.0.0.1'}", "{memcached: [get, k]}", "begins with memcached:// or memcacheds://"),
-        ("{url: 'redis://127.0.0.1'}", "{memcached: [get, k]}", "speaks Redis' protocol"),
+        ("{url: 'redis://127.0.0.1'}", "{memcached: [get, k]}", "the server is Redis"),
         ("{url: 'memcached://a:b@127.0.0.1'}", "{memcached: [mn]}", "authentication is not spoken"),
     ] {
         let text =
