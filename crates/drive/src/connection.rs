@@ -80,7 +80,7 @@ pub(crate) struct Pool {
     sockets: usize,
     /// Free and open when they were given back, the next to be taken on top: of those that share a socket the first, so
     /// that no socket carries two requests while another one carries none, and among these by choice either that which
-    /// was taken least recently or the first made. (That which has been free longest would leave a slow one out of every
+    /// was taken least recently or the first made; or where sockets are to be filled, of the first of them. (That which has been free longest would leave a slow one out of every
     /// second round, and the slow part of a system would be asked less often than the others.)
     ///
     /// In turn, or in the order in which they were made, thousands are used again and again in about the same order, as
@@ -121,7 +121,7 @@ impl Pool {
     /// A connection for a user that begins: in turn, each brings one of its own, as far as there may be more.
     pub fn take_for_new_user(&mut self, now_ns: u64) -> Option<u32> {
         let new = match self.choose {
-            Choose::InTurn => self.new_below(self.most),
+            Choose::InTurn | Choose::Fill => self.new_below(self.most),
             Choose::FirstFree => None,
         };
         new.or_else(|| self.take(now_ns))
@@ -177,11 +177,12 @@ impl Pool {
         freed.session = None;
         match freed.state {
             ConnectionState::Open => {
-                let order = match self.choose {
-                    Choose::InTurn => freed.turn,
-                    Choose::FirstFree => connection.into(),
+                let sockets = self.sockets as u32;
+                let (rank, order) = match self.choose {
+                    Choose::InTurn => (connection / sockets, freed.turn),
+                    Choose::FirstFree => (connection / sockets, connection.into()),
+                    Choose::Fill => (connection % sockets, connection.into()),
                 };
-                let rank = connection / self.sockets as u32;
                 self.free_open.push(Reverse((rank, order, connection)));
             }
             ConnectionState::Closed | ConnectionState::Connecting => self.free_closed.push_back(connection),
@@ -256,6 +257,16 @@ mod tests {
         take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
         [2, 0, 3, 1].into_iter().for_each(|index| pool.give(index));
         assert_eq!(take(&mut pool, 4), [0, 1, 2, 3], "places 0 and 2 share a socket, 1 and 3 the other");
+    }
+
+    #[test]
+    fn where_sockets_are_filled_the_first_with_a_free_place_is_taken() {
+        let mut pool = Pool::new(6, 2, Choose::Fill);
+        take(&mut pool, 6).into_iter().for_each(|index| pool.get(index as usize).made());
+        (0..6).for_each(|index| pool.give(index));
+        assert_eq!(take(&mut pool, 4), [0, 2, 4, 1], "places 0, 2 and 4 share a socket");
+        pool.give(2);
+        assert_eq!(take(&mut pool, 3), [2, 3, 5]);
     }
 
     #[test]

@@ -478,7 +478,7 @@ fn bounds(plan: &Plan, thread: usize, threads: usize) -> Bounds {
 fn makes_ahead(plan: &Plan) -> bool {
     let limits = &plan.limits;
     let arrives = plan.load.streams().iter().any(|stream| !stream.model.is_closed());
-    arrives && limits.connections_named && limits.keep_alive && limits.choose == Choose::InTurn
+    arrives && limits.connections_named && limits.keep_alive && limits.choose != Choose::FirstFree
 }
 
 /// How long the load's begin waits for connections that are made ahead: where there is no warm-up in which they are.

@@ -211,8 +211,9 @@ fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) ->
 
 /// Which of the free connections a session takes.
 fn choose(node: &Node, reader: &Reader<'_>) -> Option<Choose> {
-    match reader.word(node, &["in turn", "first free"])? {
+    match reader.word(node, &["in turn", "first free", "fill"])? {
         "first free" => Some(Choose::FirstFree),
+        "fill" => Some(Choose::Fill),
         _ => Some(Choose::InTurn),
     }
 }

@@ -72,7 +72,11 @@ fn sessions_in_flight_are_limited_where_they_arrive() {
     assert_eq!((usual.choose, usual.connections_named, usual.waiting), (Choose::InTurn, false, None));
     let said = limits("{connections: 9, choose: first free, waiting: 5}");
     assert_eq!((said.choose, said.connections_named, said.waiting), (Choose::FirstFree, true, Some(5)));
-    assert!(told("{rate: 1/s, hold: 1s}\nlimits: {choose: last}").contains("not one of in turn, first free"));
+    assert_eq!(limits("{choose: fill, pipeline: 4}").choose, Choose::Fill);
+    assert!(
+        told("{rate: 1/s, hold: 1s}\nlimits: {choose: last}")
+            .contains("not one of in turn, first free, fill")
+    );
     assert!(told("{rate: 1/s, hold: 1s}\nlimits: {at limit: drop}").contains("needs a limit beside it"));
 }
 

@@ -6,6 +6,7 @@
 //! | --- | --- | --- | --- |
 //! | closed | the busiest driving thread was on a CPU | more than 95 % of the time | it had nothing left to give: answers lay in its sockets, and what it measured is its own queue |
 //! | closed | a driving thread was on a CPU or waited for one | more than 95 % of the time | the same, where others took its core: a starved thread is at a small share of a CPU and yet never idle |
+//! | open, and less than 99 % of what was offered had a good answer | the busiest driving thread was on a CPU, or waited for one | more than 95 % of the time | it may have sent and read no faster: what waited for a connection waited for the driver to read the answers of others |
 //! | any | a driving thread was not there at all: stopped, suspended | more than 10 % of the time | nothing was sent or read then, which the rate has lost; users of a closed load have no due time that would show it, and who is stopped waits for no core |
 //! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the good answers' response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported |
 //! | open | 99th percentile of late reading | the same | answers had come and were not read |
@@ -22,13 +23,15 @@
 //! Lag is the time from when a request was due to its first byte sent where only the driver was in the way, of requests
 //! that were due within the window, whenever they left. The fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
 
-use tidemark_record::summary::{Busy, Summary};
+use tidemark_record::summary::{Busy, Driver, Summary};
 use tidemark_scenario::plan::Load;
 
 use super::duration_text;
 
 /// A driving thread that is on a CPU for a larger share of the time is the limit.
 const THREAD_SHARE_MAX: f64 = 0.95;
+/// An open load of which less had a good answer fell behind.
+const FELL_BEHIND_BELOW: f64 = 0.99;
 /// A driving thread that was not there for a larger share of the time makes the rate wrong by as much.
 const ABSENT_SHARE_MAX: f64 = 0.10;
 /// Lag up to this share of the response time is accepted.
@@ -53,7 +56,8 @@ pub fn limits(summary: &Summary, load: &Load, spin: bool) -> Vec<String> {
     let who = who_had_the_cores(&driver.busiest, driver.steal_share);
     let is_open = load.streams().iter().any(|stream| !stream.model.is_closed());
     let is_closed = load.streams().iter().any(|stream| stream.model.is_closed());
-    let judged_by_cpu = is_closed && !spin;
+    let fell_behind = summary.achieved_per_s < FELL_BEHIND_BELOW * summary.offered_per_s;
+    let judged_by_cpu = (is_closed || fell_behind) && !spin;
     if driver.absent_s > ABSENT_SHARE_MAX * summary.measured_s {
         limits.push(format!(
             "the driver itself was suspended for {} while {} were measured: it was stopped, or its machine was suspended; \
@@ -120,6 +124,12 @@ pub fn limits(summary: &Summary, load: &Load, spin: bool) -> Vec<String> {
     limits
 }
 
+/// Whether a driving thread had nothing left to give.
+pub(super) fn never_idle(driver: &Driver) -> bool {
+    let wanted = driver.wanted_share.unwrap_or(0.0);
+    driver.busiest_thread_share.max(wanted) > THREAD_SHARE_MAX
+}
+
 /// Who else used the machine during the window.
 fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
     let mut who: Vec<String> =
@@ -133,7 +143,7 @@ fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_record::summary::{Driver, Latency};
+    use tidemark_record::summary::Latency;
     use tidemark_record::{Totals, summarize};
     use tidemark_scenario::plan::{LoadModel, Spacing};
 
@@ -161,6 +171,16 @@ mod tests {
         // who keeps a schedule uses its core for it, and is judged by how late it is
         assert!(told(OPEN, |s| s.driver.busiest_thread_share = 1.0).is_empty());
         assert!(told(OPEN, |s| s.driver.wanted_share = Some(1.0)).is_empty());
+        // but for one that fell behind
+        let behind = |achieved_per_s, wanted| {
+            move |s: &mut Summary| {
+                (s.offered_per_s, s.achieved_per_s) = (100.0, achieved_per_s);
+                s.driver.wanted_share = Some(wanted);
+            }
+        };
+        assert!(told(OPEN, behind(98.0, 0.96))[0].contains("never idle"));
+        assert!(told(OPEN, behind(98.0, 0.95)).is_empty());
+        assert!(told(OPEN, behind(99.0, 1.0)).is_empty());
         let mut busy = summarize(&Totals::new(&[]), std::path::Path::new("x"));
         busy.driver.busiest_thread_share = 1.0;
         assert!(limits(&busy, &crate::test_plan::plan(CLOSED).load, true).is_empty(), "it spins");

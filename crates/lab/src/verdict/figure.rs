@@ -6,6 +6,8 @@ use tidemark_record::summary::Driver;
 use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
 use tidemark_scenario::plan::{Metric, Objective};
 
+use super::driver::never_idle;
+
 /// Fewer failures of a label, all of it, may be chance.
 const FAILURES_OF_A_LABEL: u64 = 10;
 /// A request that had no answer for so many times as long as the driver can have held it up is not its doing.
@@ -39,9 +41,12 @@ impl<'a> Measured<'a> {
     /// Of what was counted, by a driver that fared so; `is_closed`: whether users wait for answers.
     pub fn new(totals: &'a Totals, driver: &Driver, is_closed: bool) -> Self {
         let limited = !driver.limits.is_empty();
+        // what waits for a connection waits for it, too, however punctual it is with the others
+        let is_starved = limited && !is_closed && never_idle(driver);
         let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99);
         let unread_us = match read_lag_us {
             _ if !limited => 0.0,
+            _ if is_starved => f64::INFINITY,
             None => f64::INFINITY,
             // a sample: most answers are not known by themselves
             Some(us) if is_closed => us as f64,
@@ -50,6 +55,7 @@ impl<'a> Measured<'a> {
         let longest_us = |times: Option<u64>| times.map_or(f64::INFINITY, |us| us as f64);
         let hold_up_us = match limited {
             false => 0.0,
+            true if is_starved => f64::INFINITY,
             true => {
                 let read = driver.read_lag_us.as_ref().and_then(|read| read.max);
                 // where nothing came nothing can have lain unread

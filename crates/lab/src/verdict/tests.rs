@@ -82,6 +82,27 @@ fn a_percentile_is_of_all_that_was_due() {
 }
 
 #[test]
+fn drops_of_a_driver_that_was_never_idle_decide_nothing_in_an_open_load() {
+    let ran = Ran { ended: &[ok(3_000_000, 30)], dropped: 970, limits: &["never idle"], ..RAN };
+    let judged = |share, ran: &Ran<'_>| {
+        let plan = plan(OPEN, &["p99 < 50ms"]);
+        let totals = totals(&plan, ran);
+        let mut summary = summarize(&totals, Path::new("x"));
+        summary.driver.limits = ran.limits.iter().map(|limit| (*limit).to_owned()).collect();
+        summary.driver.wanted_share = Some(share);
+        summary.driver.lag_us.max = Some(10_000);
+        summary.driver.read_lag_us =
+            Some(Latency { p99: Some(1_000), max: Some(10_000), ..Latency::default() });
+        judge(&evidence(&plan, &totals, &summary)).0.status
+    };
+    assert_eq!(judged(0.97, &ran), Status::Invalid);
+    assert_eq!(judged(0.94, &ran), Status::Fail, "it had some time left");
+    // what the server said itself is no doing of the driver
+    let refused = Ran { ended: &[ok(3_000_000, 10), (Outcome::Status, 1_000, 20)], ..ran };
+    assert_eq!(judged(0.97, &refused), Status::Fail);
+}
+
+#[test]
 fn each_kind_of_failure_fails_a_run_without_objectives() {
     for outcome in Outcome::ALL.into_iter().filter(|outcome| outcome.is_error()) {
         for model in [OPEN, CLOSED] {

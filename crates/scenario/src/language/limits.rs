@@ -17,8 +17,9 @@ pub(super) static LIMITS: Record = Record {
         ),
         key(
             "choose",
-            Scalar(Word(&["in turn", "first free"])),
-            "Which free connection a session takes: `in turn` (default), or of those that are open the `first free`.",
+            Scalar(Word(&["in turn", "first free", "fill"])),
+            "Which free connection a session takes: `in turn` (default), of those that are open the `first free`, or \
+             `fill`: the first whose pipeline has room.",
         ),
         key(
             "waiting",

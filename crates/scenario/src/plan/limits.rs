@@ -68,6 +68,9 @@ pub enum Choose {
     InTurn,
     /// The one that was made first; a further one is made only where none is free.
     FirstFree,
+    /// Of the first connection that has room for another request: its pipeline fills before another's, so that requests
+    /// which are due together leave together, as from client libraries that pipeline by themselves.
+    Fill,
 }
 
 /// The most sessions in flight.
