@@ -343,6 +343,20 @@ fn a_pattern_that_matches_nothing_and_what_an_earlier_run_left_are_told() {
     assert_eq!(output.status.code(), Some(0), "{result:#}");
 }
 
+#[test]
+fn a_store_that_is_the_system_is_pinned_as_it() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = "stores: {kv: {product: redis, durability: memory}}\nsystem: {store: kv}\n\
+                sessions: {ping: {steps: [{redis: [PING]}]}}\nload: {users: 1, hold: 500ms}\n";
+    fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
+    let output = tidemark().current_dir(&folder).args(["run", "s.yaml", "--out", "run", "--pin", "system=0"]);
+    let output = output.output().expect("tidemark runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let manifest = fs::read(folder.path().join("run/run.json")).expect("run.json");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    assert_eq!(manifest["system"]["pinned_to"], serde_json::json!([0]), "{manifest:#}");
+}
+
 /// A Redis that the run starts, killed in the midst of the load and started again.
 #[test]
 fn what_a_killed_redis_did_not_keep_is_lost_and_told() {

@@ -91,8 +91,11 @@ impl Account {
         self.system.durability = system.durability.clone();
         if system.command.is_empty() {
             // pins and settings are for what we start; nobody told this one
-            self.system.pinned_to.clear();
             self.system.settings.clear();
+            // of a store that we started the durability is known
+            if system.durability.is_none() {
+                self.system.pinned_to.clear();
+            }
         }
     }
 

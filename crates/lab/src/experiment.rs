@@ -16,7 +16,7 @@ use tidemark_drive::{DriveEnd, DriveError, PhaseTimes};
 use tidemark_record::fault;
 use tidemark_record::{Event, Manifest, RunWriter, summarize};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::SystemOrigin;
+use tidemark_scenario::plan::{Store, SystemOrigin};
 
 use self::preparing::Prepared;
 use self::reading_back::Verified;
@@ -60,7 +60,9 @@ pub fn run(
             "only the system of a URL can be connected to somewhere else; give --url with --connect-to";
         return Err(LabError::Usage(reason.into()));
     }
-    if matches!(plan.system.origin, SystemOrigin::Url(_)) && !options.pins.system.is_empty() {
+    let starts =
+        !matches!(plan.system.origin, SystemOrigin::Url(_)) || plan.stores.iter().any(Store::is_started);
+    if !starts && !options.pins.system.is_empty() {
         let reason = "--pin system=… pins what this run starts, but the system is there already; pin it where it is started";
         return Err(LabError::Usage(reason.into()));
     }
