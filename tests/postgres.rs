@@ -100,6 +100,22 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     assert!(result["statuses"]["200"].as_u64() > Some(100), "{result:#}");
 }
 
+/// A column is added under statements that are prepared: each connection fails once, and prepares them anew.
+#[test]
+fn a_table_that_is_altered_under_load_is_gone_on_with() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = "stores: {db: {product: postgres, durability: buffered}}\nsystem: {store: db}\n\
+                prepare:\n  - sql: \"CREATE TABLE t (k int)\"\n  - sql: \"INSERT INTO t VALUES (1)\"\n\
+                sessions:\n  a:\n    weight: 99\n    steps:\n      - {sql: 'SELECT * FROM t WHERE k = $1', with: [1], label: Read}\n  \
+                b:\n    steps:\n      - {sql: 'ALTER TABLE t ADD COLUMN IF NOT EXISTS more int', label: Alter}\n\
+                load: {users: 4, hold: 20s}\nlimits: {connections: 4, sessions: 2000}\n";
+    let (output, result) = run(folder.path(), text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let failed = result["errors"]["status"].as_u64().unwrap_or_default();
+    assert!((1..=4).contains(&failed), "{result:#}{told}");
+    assert!(report(folder.path()).contains("0A000: cached plan must not change result type"));
+}
+
 #[test]
 fn mistakes_are_told_when_a_scenario_is_checked() {
     let folder = tempfile::tempdir().expect("a temporary directory");
