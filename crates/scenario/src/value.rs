@@ -131,8 +131,8 @@ pub fn judge<'a>(body: &'a [u8], key: &[u8], least: u64, values: u32) -> Result<
         Ok(())
     };
     match body {
-        [] | b"[]" | b"{}" if least == 0 => return Ok(()),
-        [] | b"[]" | b"{}" => return Err(Wrong::Gone),
+        body if is_empty(body) && least == 0 => return Ok(()),
+        body if is_empty(body) => return Err(Wrong::Gone),
         [b'[' | b'{', ..] => {
             texts(body).filter(|text| memchr::memchr(b'|', text).is_some()).try_for_each(one)?;
         }
@@ -143,6 +143,11 @@ pub fn judge<'a>(body: &'a [u8], key: &[u8], least: u64, values: u32) -> Result<
         true if newest < least => Err(Wrong::Stale(newest)),
         true => Ok(()),
     }
+}
+
+/// Whether nothing is there: no byte, or JSON with nothing but nulls in it.
+fn is_empty(body: &[u8]) -> bool {
+    body.iter().all(|byte| matches!(byte, b'[' | b']' | b'{' | b'}' | b',' | b' ' | b'n' | b'u' | b'l'))
 }
 
 /// The texts of JSON as they stand between their quotes; a quote behind a backslash is a part of one.
@@ -236,6 +241,11 @@ mod tests {
         assert_eq!(judge(&one[1..], b"7", 0, 1), Err(Wrong::Broken(&one[1..])));
         assert_eq!(judge(b"", b"7", 0, 1), Ok(()), "it may not be there yet");
         assert_eq!(judge(b"", b"7", 1, 1), Err(Wrong::Gone));
+        for none in ["[]", "{}", "null", "[null]", "[null, null]", "[[],null]"] {
+            assert_eq!(judge(none.as_bytes(), b"7", 0, 2), Ok(()), "{none}");
+            assert_eq!(judge(none.as_bytes(), b"7", 1, 2), Err(Wrong::Gone), "{none}");
+        }
+        assert_eq!(judge(b"[1,2]", b"7", 0, 2), Err(Wrong::Few(0)));
         let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
         let fields = |a: &[u8], b: &[u8]| format!(r#"["f0","{}","f1","{}"]"#, text(a), text(b)).into_bytes();
         let newer = value("7", 9, 40);
