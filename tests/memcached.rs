@@ -211,6 +211,27 @@ fn misses_refusals_errors_and_what_cannot_be_said_are_told_apart() {
     assert!(told.contains("the key of get: a key has 1 to 250 bytes"), "{told}");
     let (errors, _) = outcome("{memcached: [get, 'k:${late}']}, {set: {late: 1}}, {memcached: [mn]}");
     assert_eq!(errors, serde_json::json!({"variable": 20}));
+    // memcached would refuse the line and carry the value out
+    memcached.says("set kept 0 0 1\r\nx");
+    for flags in ["-1", "99999999999999999999"] {
+        let (errors, told) = outcome(&format!(
+            "{{set: {{f: '{flags}'}}}}, {{memcached: [set, k, flush_all], flags: '${{f}}'}}, {{memcached: [get, kept]}}"
+        ));
+        assert_eq!(errors, serde_json::json!({"variable": 20}), "{told}");
+        assert!(told.contains("a number of set: this is not a whole number from 0 on"), "{told}");
+    }
+    // more flags than it takes: here, too, and then no further answer of the connection is believed
+    let flags: Vec<String> = (0..30).map(|n| format!("O{n}")).collect();
+    let flags = flags.join(", ");
+    let (errors, told) = outcome(&format!(
+        "{{memcached: [ms, k, version, {flags}]}}, {{memcached: [mn], check: {{body: MN}}}}"
+    ));
+    assert_eq!(errors, serde_json::json!({"status": 20}), "{told}");
+    assert!(memcached.says("get kept").contains("VALUE"), "nothing was flushed");
+    // a write that found nothing to write to is none
+    let (errors, told) = outcome("{memcached: [cas, none, v, 5]}, {memcached: [ms, none, v, C5]}");
+    assert_eq!(errors, serde_json::json!({"status": 40}), "{told}");
+    assert!(told.contains("not stored: NOT_FOUND") && told.contains("not stored: NF"), "{told}");
     let large = format!("{{memcached: [set, large, '{}']}}", "x".repeat((1 << 20) + 1));
     let (errors, told) = outcome(&large);
     assert_eq!(errors, serde_json::json!({"status": 20}));

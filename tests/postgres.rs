@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{report, run, tidemark};
+use common::{project, report, run, tidemark};
 
 const SESSION: &str = r#"
 stores: {db: {product: postgres, durability: buffered}}
@@ -98,6 +98,46 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     let (_, result) = run(folder.path(), &killed);
     assert!(result["errors"]["connect"].as_u64() > Some(0), "{result:#}");
     assert!(result["statuses"]["200"].as_u64() > Some(100), "{result:#}");
+}
+
+/// A column is added under statements that are prepared: each connection fails once, and prepares them anew.
+#[test]
+fn a_table_that_is_altered_under_load_is_gone_on_with() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = "stores: {db: {product: postgres, durability: buffered}}\nsystem: {store: db}\n\
+                prepare:\n  - sql: \"CREATE TABLE t (k int)\"\n  - sql: \"INSERT INTO t VALUES (1)\"\n\
+                sessions:\n  a:\n    weight: 99\n    steps:\n      - {sql: 'SELECT * FROM t WHERE k = $1', with: [1], label: Read}\n  \
+                b:\n    steps:\n      - {sql: 'ALTER TABLE t ADD COLUMN IF NOT EXISTS more int', label: Alter}\n\
+                load: {users: 4, hold: 20s}\nlimits: {connections: 4, sessions: 2000}\n";
+    let (output, result) = run(folder.path(), text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let failed = result["errors"]["status"].as_u64().unwrap_or_default();
+    assert!((1..=4).contains(&failed), "{result:#}{told}");
+    assert!(report(folder.path()).contains("0A000: cached plan must not change result type"));
+}
+
+/// As YCSB on PostgreSQL inserts: one of which nobody knew whether it took place is inserted again.
+#[test]
+fn a_record_of_ycsb_can_be_inserted_twice() {
+    let scenario = fs::read_to_string(project().join("scenarios/ycsb-postgres.yaml")).expect("the scenario");
+    let after = |begin: &str| {
+        let line = scenario.lines().find_map(|line| line.split_once(begin)).expect(begin);
+        line.1.to_owned()
+    };
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let (create, insert) = (after("- sql: CREATE"), after("- sql: &insert "));
+    let values = |version: u32| format!("[user1{}]", format!(", v{version}").repeat(10));
+    let text = format!(
+        "stores: {{db: {{product: postgres, durability: buffered}}}}\nsystem: {{store: db}}\nprepare:\n  - sql: CREATE{create}\n\
+         sessions:\n  a:\n    steps:\n      - {{sql: '{insert}', with: {}, check: {{body: INSERT 0 1}}}}\n      - {{sql: '{insert}', \
+         with: {}, check: {{body: INSERT 0 1}}}}\n      - {{sql: 'SELECT field0, field9 FROM usertable', check: {{body: \
+         '[{{\"field0\":\"v2\",\"field9\":\"v2\"}}]'}}}}\nload: {{users: 1, hold: 20s}}\nlimits: {{sessions: 3}}\nobjectives: [errors = 0]\n",
+        values(1),
+        values(2)
+    );
+    let (output, result) = run(folder.path(), &text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(result["verdict"]["status"], "pass", "{result:#}{told}");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::json;
-use tidemark_wire::memcached::{Form, Kind, ReplyDecoder, ReplyError, ReplyLimits};
+use tidemark_wire::memcached::{Form, Kind, Meta, ReplyDecoder, ReplyError, ReplyLimits};
 
 const LIMITS: ReplyLimits = ReplyLimits { body_bytes: 4096 };
-const FORMS: [Form; 8] = [
+const FORMS: [Form; 16] = [
     Form::Values,
     Form::Stored,
     Form::Deleted,
@@ -14,7 +14,15 @@ const FORMS: [Form; 8] = [
     Form::Number,
     Form::Word,
     Form::Stats,
-    Form::Meta,
+    Form::Meta(Meta::Get),
+    Form::Meta(Meta::Set),
+    Form::Meta(Meta::Delete),
+    Form::Meta(Meta::Arithmetic),
+    Form::Meta(Meta::Debug),
+    Form::Meta(Meta::Noop),
+    Form::Values,
+    Form::Values,
+    Form::Stats,
 ];
 
 type Understood = Result<(usize, bool, Kind, Vec<u8>, Option<Vec<u8>>), ReplyError>;
@@ -46,7 +54,7 @@ fn understand(form: Form, keys: &[u8], bytes: &[u8], keep: bool, piece_bytes: us
 fuzz_target!(|data: &[u8]| {
     let [options, piece_bytes, bytes @ ..] = data else { return };
     let (keep, keys) = (options & 1 == 0, [&b"a"[..], b"a b", b"a b c d", b""][usize::from(options >> 1 & 3)]);
-    let form = FORMS[usize::from(options >> 3 & 7)];
+    let form = FORMS[usize::from(options >> 3 & 15)];
     let whole = understand(form, keys, bytes, keep, bytes.len().max(1));
     let pieces = understand(form, keys, bytes, keep, usize::from(*piece_bytes).max(1));
     assert_eq!(whole, pieces);

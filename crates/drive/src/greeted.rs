@@ -71,6 +71,14 @@ impl<I: Io, C: Conversation, N: Fn() -> C> GreetedIo<I, C, N> {
         if self.next.is_empty() {
             return None;
         }
+        // who asks again before it has heard is not waited for: what is said would grow without an end
+        if let Err(error) = self.inner.push(connection) {
+            return Some(Event::Failed(error));
+        }
+        if self.inner.is_sending(connection) {
+            let words = "the server asked again before it had heard the answer, when it was greeted";
+            return Some(Event::Failed(io::Error::new(ErrorKind::InvalidData, words)));
+        }
         self.inner.output(connection).extend_from_slice(&self.next);
         self.next.clear();
         self.inner.send(connection).err().map(Event::Failed)

@@ -13,7 +13,6 @@ use crate::session::Session;
 /// Makes ready what a request needs of its number. Where it is sent again, because nothing of it was taken before, a write stays
 /// what it was.
 pub(crate) fn begin(step: &KeyStep, shared: &Shared, session: &mut Session) -> Result<(), Unmet> {
-    let lacks = |reason| Unmet::Expression { text: Arc::from("number"), reason };
     let Some(keys) = shared.keys(step.keys) else { return Ok(()) };
     let begun = match step.does {
         _ if session.write.is_some() => return Ok(()),
@@ -37,6 +36,10 @@ pub(crate) fn begin(step: &KeyStep, shared: &Shared, session: &mut Session) -> R
     Ok(())
 }
 
+fn lacks(reason: &'static str) -> Unmet {
+    Unmet::Expression { text: Arc::from("number"), reason }
+}
+
 fn number(step: &KeyStep, session: &Session) -> Result<u64, Unmet> {
     match session.slots.get(usize::from(step.number)).map_or(Value::Missing, |slot| slot.value()) {
         Value::Int(number) => Ok(u64::try_from(number).unwrap_or(0)),
@@ -44,7 +47,7 @@ fn number(step: &KeyStep, session: &Session) -> Result<u64, Unmet> {
             Ok(std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0))
         }
         Value::Missing => Err(Unmet::Variable(step.number)),
-        _ => Ok(0),
+        _ => Err(lacks("it is no whole number; round(), floor() or ceil() makes it one")),
     }
 }
 

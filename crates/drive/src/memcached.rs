@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidemark_scenario::plan::{Ask, Limits, MemcachedCommand, MemcachedWord};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::memcached::{
-    Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits, is_key, is_word,
+    Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits, is_count, is_key, is_time, is_word,
 };
 
 use crate::answer::Answer;
@@ -96,7 +96,8 @@ impl Client for Memcached {
 #[derive(Debug, Clone, Copy)]
 enum Must {
     Key,
-    Number,
+    Count,
+    Time,
     Flag,
     Word,
 }
@@ -104,14 +105,12 @@ enum Must {
 impl Must {
     /// Why it is none, if so.
     fn reason(self, text: &[u8]) -> Option<&'static str> {
-        let digits = text.strip_prefix(b"-").unwrap_or(text);
         match self {
             Must::Key if !is_key(text) => {
                 Some("a key has 1 to 250 bytes, without white space and control characters")
             }
-            Must::Number if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) => {
-                Some("this is not a whole number")
-            }
+            Must::Count if !is_count(text) => Some("this is not a whole number from 0 on, of 64 bits"),
+            Must::Time if !is_time(text) => Some("this is not a whole number: seconds, or a Unix time"),
             Must::Flag if text.starts_with(b"q") => Some("the flag q leaves replies out"),
             Must::Flag | Must::Word if !is_word(text) => {
                 Some("this is not one word, without white space and control characters")
@@ -163,7 +162,8 @@ impl Command {
             written.push(b' ');
             let (template, must, what) = match word {
                 MemcachedWord::Key(key) => (key, Must::Key, "the key"),
-                MemcachedWord::Number(number) => (number, Must::Number, "a number"),
+                MemcachedWord::Count(number) => (number, Must::Count, "a number"),
+                MemcachedWord::Time(time) => (time, Must::Time, "a time"),
                 MemcachedWord::Flag(flag) => (flag, Must::Flag, "a flag"),
                 MemcachedWord::Other(word) => (word, Must::Word, "a word"),
                 MemcachedWord::Length => {
@@ -318,7 +318,7 @@ impl Codec for Replies {
     }
 
     fn keeps_open(&self) -> bool {
-        true
+        !self.0.may_be_out_of_step()
     }
 
     fn answer(&self) -> &dyn Answer {
@@ -363,6 +363,7 @@ mod tests {
     use tidemark_scenario::Expr;
     use tidemark_scenario::Shared;
     use tidemark_scenario::template::{Encoding, Part};
+    use tidemark_wire::memcached::Meta;
 
     use super::*;
 
@@ -393,10 +394,10 @@ mod tests {
 
     #[test]
     fn a_value_has_its_length_in_front_of_it() {
-        use MemcachedWord::{Key, Length, Number};
+        use MemcachedWord::{Count, Key, Length, Time};
         let set = |key, value| MemcachedCommand {
             name: "set",
-            words: vec![Key(key), Number(literal("0")), Number(literal("60")), Length],
+            words: vec![Key(key), Count(literal("0")), Time(literal("60")), Length],
             value: Some(value),
             reply: Form::Stored,
         };
@@ -409,20 +410,25 @@ mod tests {
 
     #[test]
     fn keys_are_known_and_what_cannot_be_said_is_not() {
-        use MemcachedWord::{Flag, Key, Number};
+        use MemcachedWord::{Count, Flag, Key, Time};
         let command = |name, words, reply| MemcachedCommand { name, words, value: None, reply };
-        let gat = command("gat", vec![Number(hole("")), Key(literal("a")), Key(hole("b"))], Form::Values);
+        let gat = command("gat", vec![Time(hole("")), Key(literal("a")), Key(hole("b"))], Form::Values);
         assert_eq!(written(&gat, b"9").unwrap(), ("gat 9 a b9\r\n".into(), "a b9".into()));
         for (words, text) in [
             (vec![Key(hole("k"))], &b" x"[..]),
             (vec![Key(hole("k"))], b"\r\nflush_all"),
             (vec![Key(hole(""))], b""),
             (vec![Key(hole(""))], &[b'k'; 251]),
-            (vec![Key(literal("k")), Number(hole(""))], b"noreply"),
+            (vec![Key(literal("k")), Count(hole(""))], b"noreply"),
+            // memcached would refuse the line, and take the value behind it for commands
+            (vec![Key(literal("k")), Count(hole(""))], b"-1"),
+            (vec![Key(literal("k")), Count(hole(""))], b"18446744073709551616"),
+            (vec![Key(literal("k")), Time(hole(""))], b"9223372036854775808"),
             (vec![Key(literal("k")), Flag(hole(""))], b"q"),
             (vec![Key(literal("k")), Flag(hole("O"))], b"1 q"),
         ] {
-            let unmet = written(&command("mg", words, Form::Meta), text).unwrap_err().describe(&[]);
+            let mg = command("mg", words, Form::Meta(Meta::Get));
+            let unmet = written(&mg, text).unwrap_err().describe(&[]);
             assert!(unmet.contains("of mg: "), "{unmet}");
         }
     }

@@ -175,8 +175,10 @@ impl Codec for Replies {
         })
     }
 
+    /// Where what was prepared holds no more, as a table is another one than it was, or the server has forgotten it, each further
+    /// request of the connection would fail: a new one prepares it anew.
     fn keeps_open(&self) -> bool {
-        true
+        !matches!(self.0.sqlstate(), Some(b"0A000" | b"26000"))
     }
 
     fn answer(&self) -> &dyn Answer {

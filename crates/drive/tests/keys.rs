@@ -120,3 +120,14 @@ fn an_insert_that_failed_is_done_again() {
     // a number that failed last is there only with the next insert, and others behind it may be there before
     assert!(inserted <= good && inserted + 100 >= good && inserted > 20, "{inserted} of {good}");
 }
+
+/// What is no whole number is no record that is missing.
+#[test]
+fn a_number_that_is_none_is_told_and_never_read() {
+    let steps = format!("      - set: {{number: \"${{5 / 2}}\"}}\n{READ}");
+    let mut plan = plan(&steps);
+    plan.limits.sessions = Some(20);
+    let (sum, _) = drive(&plan, newest);
+    assert_eq!(sum.outcome(Outcome::Variable), 20, "{:?}", sum.examples());
+    assert!(sum.examples()[0].detail.contains("it is no whole number"), "{:?}", sum.examples());
+}

@@ -1,9 +1,9 @@
 //! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidemark_drive::{
     Address, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream, Target, Tls,
@@ -135,29 +135,111 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
     preferred.or(addresses.first()).copied()
 }
 
-/// Makes a connection that blocks, for so long at most.
+/// Makes a connection that blocks, each time for so long at most.
 pub fn dial(address: &Address, within: Duration) -> io::Result<Box<dyn Stream>> {
-    Ok(match address {
-        Address::Tcp(address) => {
-            let stream = TcpStream::connect_timeout(address, within)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
-            Box::new(stream)
+    let socket = Socket::connect(address, within)?;
+    socket.set_timeouts(within)?;
+    Ok(Box::new(socket))
+}
+
+/// A socket of either kind.
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    fn connect(address: &Address, within: Duration) -> io::Result<Socket> {
+        Ok(match address {
+            Address::Tcp(address) => Socket::Tcp(TcpStream::connect_timeout(address, within)?),
+            Address::Unix(path) => Socket::Unix(UnixStream::connect(path)?),
+        })
+    }
+
+    fn set_timeouts(&self, within: Duration) -> io::Result<()> {
+        match self {
+            Socket::Tcp(stream) => {
+                stream.set_read_timeout(Some(within))?;
+                stream.set_write_timeout(Some(within))
+            }
+            Socket::Unix(stream) => {
+                stream.set_read_timeout(Some(within))?;
+                stream.set_write_timeout(Some(within))
+            }
         }
-        Address::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
-            Box::new(stream)
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.read(bytes),
+            Socket::Unix(stream) => stream.read(bytes),
         }
-    })
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A connection for a greeting, which is over in time however much the server says.
+struct Greeting {
+    socket: Socket,
+    until: Instant,
+}
+
+impl Greeting {
+    fn begin(address: &Address, within: Duration) -> io::Result<Greeting> {
+        let until = Instant::now() + within;
+        Ok(Greeting { socket: Socket::connect(address, within)?, until })
+    }
+
+    /// Does something with the socket in the time that is left.
+    fn in_time<R>(&mut self, with: impl FnOnce(&mut Socket) -> io::Result<R>) -> io::Result<R> {
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "the server was not ready in time");
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(late());
+        }
+        self.socket.set_timeouts(left)?;
+        with(&mut self.socket).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => late(),
+            _ => error,
+        })
+    }
+}
+
+impl Read for Greeting {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.in_time(|socket| socket.read(bytes))
+    }
+}
+
+impl Write for Greeting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.in_time(|socket| socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether somebody accepts connections there, and what became of the first words: a TLS handshake, the version of
 /// HTTP that is settled with it, or Redis' answer to a PING.
 pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io::Result<io::Result<()>> {
     let Some(spread) = target.protocol.spread().cloned() else {
-        let mut stream = dial(&target.address, within)?;
+        let mut stream = Greeting::begin(&target.address, within)?;
         return Ok(target.greet(version, &mut stream));
     };
     let is_cluster = spread.sharding == Sharding::Cluster;
@@ -169,8 +251,8 @@ pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io:
             redis.spread = Some(Spread { servers: vec![server.clone()], ..spread.clone() });
         }
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", server.name));
-        let greeted =
-            dial(&one.address, within).map(|mut stream| one.greet(version, &mut stream).map_err(named));
+        let greeted = Greeting::begin(&one.address, within)
+            .map(|mut stream| one.greet(version, &mut stream).map_err(named));
         match (is_cluster, greeted) {
             // one tells of all
             (true, Ok(Ok(()))) => {
@@ -324,6 +406,29 @@ mod tests {
         assert_eq!(choose(&[six], Resolve::Ipv4), Some(six));
         assert_eq!(choose(&[four], Resolve::Ipv6), Some(four));
         assert_eq!(choose(&[], Resolve::First), None);
+    }
+
+    #[test]
+    fn a_greeting_without_end_is_over_in_time() {
+        for (url, word) in [
+            ("postgres://h", &b"N\0\0\0\x05\0"[..]),
+            ("memcached://h", b"a"),
+            ("cql://u:p@h", b"\x84\0\0\0\x03\0\0\0\0"),
+        ] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let place = listener.local_addr().unwrap().to_string();
+            std::thread::spawn(move || {
+                let mut stream = listener.accept().unwrap().0;
+                while stream.write_all(word).is_ok() {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            });
+            let system = System { connect_to: Some(place), ..System::default() };
+            let mut target = super::target(url, &system).unwrap();
+            let error =
+                knock(&mut target, HttpVersion::One, Duration::from_millis(200)).unwrap().unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{url}: {error}");
+        }
     }
 
     #[test]

@@ -70,7 +70,10 @@ impl Keys {
             inserted: CachePadded::new(AtomicU64::new(loaded)),
             failed: Mutex::default(),
             failed_count: AtomicUsize::new(0),
-            words: (0..plan.most).map(|_| AtomicU64::new(0)).collect(),
+            // versions begin with 1, so that what was loaded has one
+            words: (0..plan.most)
+                .map(|number| AtomicU64::new(u64::from(number < loaded) << VERSION_BITS))
+                .collect(),
         }
     }
 
@@ -192,6 +195,7 @@ mod tests {
     fn what_is_inserted_is_told_without_gaps_and_a_failed_number_is_taken_again() {
         let keys = keys(5, 2);
         assert_eq!(keys.inserted(), 2);
+        assert_eq!([1, 2, 3].map(|number| keys.least(number)), [1, 1, 0], "what was loaded is there");
         let [a, b, c] = [(); 3].map(|()| keys.insert(0).unwrap());
         assert_eq!([a.number, b.number, c.number], [3, 4, 5]);
         assert!(keys.insert(0).is_none(), "there is no room");

@@ -131,11 +131,10 @@ pub fn judge<'a>(body: &'a [u8], key: &[u8], least: u64, values: u32) -> Result<
         Ok(())
     };
     match body {
-        [] | b"[]" | b"{}" if least == 0 => return Ok(()),
-        [] | b"[]" | b"{}" => return Err(Wrong::Gone),
+        body if is_empty(body) && least == 0 => return Ok(()),
+        body if is_empty(body) => return Err(Wrong::Gone),
         [b'[' | b'{', ..] => {
-            let texts = body.split(|byte| *byte == b'"').skip(1).step_by(2);
-            texts.filter(|text| memchr::memchr(b'|', text).is_some()).try_for_each(one)?;
+            texts(body).filter(|text| memchr::memchr(b'|', text).is_some()).try_for_each(one)?;
         }
         value => one(value)?,
     }
@@ -144,6 +143,29 @@ pub fn judge<'a>(body: &'a [u8], key: &[u8], least: u64, values: u32) -> Result<
         true if newest < least => Err(Wrong::Stale(newest)),
         true => Ok(()),
     }
+}
+
+/// Whether nothing is there: no byte, or JSON with nothing but nulls in it.
+fn is_empty(body: &[u8]) -> bool {
+    body.iter().all(|byte| matches!(byte, b'[' | b']' | b'{' | b'}' | b',' | b' ' | b'n' | b'u' | b'l'))
+}
+
+/// The texts of JSON as they stand between their quotes; a quote behind a backslash is a part of one.
+fn texts(mut json: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let begin = memchr::memchr(b'"', json)? + 1;
+        let mut end = begin;
+        loop {
+            end += memchr::memchr2(b'"', b'\\', json.get(end..)?)?;
+            if json[end] == b'"' {
+                break;
+            }
+            end += 2;
+        }
+        let text = &json[begin..end];
+        json = &json[end + 1..];
+        Some(text)
+    })
 }
 
 fn check_of(bytes: &[u8]) -> [u8; 8] {
@@ -219,6 +241,11 @@ mod tests {
         assert_eq!(judge(&one[1..], b"7", 0, 1), Err(Wrong::Broken(&one[1..])));
         assert_eq!(judge(b"", b"7", 0, 1), Ok(()), "it may not be there yet");
         assert_eq!(judge(b"", b"7", 1, 1), Err(Wrong::Gone));
+        for none in ["[]", "{}", "null", "[null]", "[null, null]", "[[],null]"] {
+            assert_eq!(judge(none.as_bytes(), b"7", 0, 2), Ok(()), "{none}");
+            assert_eq!(judge(none.as_bytes(), b"7", 1, 2), Err(Wrong::Gone), "{none}");
+        }
+        assert_eq!(judge(b"[1,2]", b"7", 0, 2), Err(Wrong::Few(0)));
         let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
         let fields = |a: &[u8], b: &[u8]| format!(r#"["f0","{}","f1","{}"]"#, text(a), text(b)).into_bytes();
         let newer = value("7", 9, 40);
@@ -227,5 +254,13 @@ mod tests {
         assert_eq!(judge(&fields(&one, &newer), b"7", 9, 3), Err(Wrong::Few(2)));
         assert_eq!(judge(&fields(&one, b""), b"7", 0, 2), Err(Wrong::Few(1)));
         assert!(matches!(judge(&fields(&one, &newer[2..]), b"7", 0, 2), Err(Wrong::Broken(_))));
+        // quotes and backslashes of others' texts
+        for note in [r#"say \"hi"#, r#"\""#, r"C:\\", r#"\\\""#, "ü\\n"] {
+            let body = format!(r#"[{{"note":"{note}","v":"{}"}}]"#, text(&one));
+            assert_eq!(judge(body.as_bytes(), b"7", 5, 1), Ok(()), "{body}");
+        }
+        for cut in [r#"["a"#, r#"["a\"#, r#"["a\""#, "[\""] {
+            assert_eq!(judge(cut.as_bytes(), b"7", 0, 1), Err(Wrong::Few(0)), "{cut}");
+        }
     }
 }

@@ -65,6 +65,16 @@ pub enum CqlError {
     /// The server has forgotten the statement, or has it only now.
     #[error("the statement has to be prepared anew, over another connection")]
     Unprepared,
+    /// Rows with another number of values than the statement had when it was prepared.
+    #[error(
+        "rows have other columns than were told; the statement has to be prepared anew, over another connection"
+    )]
+    Columns,
+    /// Only some of the rows.
+    #[error(
+        "the server sends only the first page of the rows, so that the others would be missed; ask for fewer with LIMIT"
+    )]
+    Pages,
     /// Types in types.
     #[error("types in a reply are nested more than {} deep", value::MAX_DEPTH)]
     TooDeep,
@@ -166,6 +176,10 @@ impl ReplyDecoder {
     }
 
     fn take(&mut self, frame: Frame<'_>) -> Result<(), CqlError> {
+        // requests have the number 0
+        if frame.stream != 0 {
+            return Err(CqlError::Unexpected(frame.opcode));
+        }
         let mut bytes = Bytes(frame.body);
         match frame.opcode {
             opcode::ERROR => {
@@ -196,7 +210,17 @@ impl ReplyDecoder {
 
     fn rows(&mut self, mut bytes: Bytes<'_>) -> Result<(), CqlError> {
         let told = metadata::of_rows(&mut bytes)?;
-        let columns = told.map(Arc::new).or_else(|| self.columns.take()).ok_or(CqlError::Malformed)?;
+        if told.has_more_pages {
+            return Err(CqlError::Pages);
+        }
+        let columns = match told.columns {
+            Some(columns) => Arc::new(columns),
+            None => self.columns.take().ok_or(CqlError::Malformed)?,
+        };
+        // a table may be another one than it was
+        if columns.len() != told.count {
+            return Err(CqlError::Columns);
+        }
         let rows = bytes.int()?;
         self.kind = if rows > 0 { Kind::Rows } else { Kind::NoRows };
         self.body.push(b'[');

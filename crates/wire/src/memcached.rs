@@ -43,7 +43,39 @@ pub enum Form {
     /// Names and values, then `END`: `stats`.
     Stats,
     /// Of a meta command.
-    Meta,
+    Meta(Meta),
+}
+
+/// Meta commands, by what they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meta {
+    /// `mg`.
+    Get,
+    /// `ms`.
+    Set,
+    /// `md`.
+    Delete,
+    /// `ma`.
+    Arithmetic,
+    /// `me`.
+    Debug,
+    /// `mn`.
+    Noop,
+}
+
+impl Meta {
+    /// What its reply may begin with, but for an error.
+    fn has(self, word: &[u8]) -> bool {
+        let words: &[&[u8]] = match self {
+            Meta::Get => &[b"VA", b"HD", b"EN"],
+            Meta::Set => &[b"HD", b"NS", b"EX", b"NF"],
+            Meta::Delete => &[b"HD", b"NF", b"EX"],
+            Meta::Arithmetic => &[b"VA", b"HD", b"NF", b"NS", b"EX"],
+            Meta::Debug => &[b"ME", b"EN"],
+            Meta::Noop => &[b"MN"],
+        };
+        words.contains(&word)
+    }
 }
 
 /// What a reply is.
@@ -54,7 +86,8 @@ pub enum Kind {
     Fine,
     /// The key is not there (`END`, `EN`, `NOT_FOUND`, `NF`); the body is empty, of several keys an array of nulls.
     Miss,
-    /// It was not stored, since something is or is not there, or has another unique number (`NOT_STORED`, `EXISTS`, `NS`, `EX`).
+    /// It was not stored, since something is or is not there, or has another unique number (`NOT_STORED`, `EXISTS`, `NS`, `EX`;
+    /// of commands that store also `NOT_FOUND`, `NF`); the body is its line.
     NotStored,
     /// An error (`ERROR`, `CLIENT_ERROR`, `SERVER_ERROR`); the body is its line.
     Error,
@@ -100,6 +133,18 @@ pub fn is_key(bytes: &[u8]) -> bool {
 /// Whether this is one word of a command's line.
 pub fn is_word(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|byte| *byte > b' ' && *byte != 0x7f)
+}
+
+/// Whether memcached takes this as a count, item's flags or unique number: digits, 64 bits. It refuses a line with any other, and
+/// takes the value behind that line for commands.
+pub fn is_count(bytes: &[u8]) -> bool {
+    is_number(bytes) && std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<u64>().is_ok())
+}
+
+/// Whether memcached takes this as a time: seconds, a Unix time, or a negative number, 64 bits.
+pub fn is_time(bytes: &[u8]) -> bool {
+    let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    is_number(digits) && std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<i64>().is_ok())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,6 +229,13 @@ impl ReplyDecoder {
         self.kind
     }
 
+    /// Whether the server may take the value that was sent behind the command's line for further commands: it refused the line, and
+    /// passes over the value only where it has understood how long that is.
+    pub fn may_be_out_of_step(&self) -> bool {
+        let sends_value = matches!(self.form, Form::Stored | Form::Meta(Meta::Set));
+        sends_value && self.kind == Kind::Error && !self.body.starts_with(b"SERVER_ERROR")
+    }
+
     /// What it holds.
     pub fn body(&self) -> &[u8] {
         &self.body
@@ -196,7 +248,7 @@ impl ReplyDecoder {
         match (self.form, name) {
             (Form::Values, "flags") => words.next(),
             (Form::Values, "cas") => words.nth(1),
-            (Form::Meta, name) if name.len() == 1 => {
+            (Form::Meta(_), name) if name.len() == 1 => {
                 words.find(|word| word[..1].eq_ignore_ascii_case(name.as_bytes())).map(|word| &word[1..])
             }
             _ => None,
@@ -317,7 +369,7 @@ impl ReplyDecoder {
                 b"RESET" | b"OK" if !self.has_value => self.end(Kind::Fine, line),
                 _ => Err(ReplyError::Line),
             },
-            Form::Meta => self.meta(word, rest, line),
+            Form::Meta(meta) if meta.has(word) => self.meta(meta, word, rest, line),
             Form::Word => match word {
                 b"VERSION" => self.end(Kind::Fine, rest),
                 b"OK" | b"RESET" => self.end(Kind::Fine, line),
@@ -325,15 +377,17 @@ impl ReplyDecoder {
             },
             Form::Number if is_number(line) => self.end(Kind::Fine, line),
             Form::Stored if matches!(line, b"STORED") => self.end(Kind::Fine, line),
-            Form::Stored if matches!(line, b"NOT_STORED" | b"EXISTS") => self.end(Kind::NotStored, line),
+            Form::Stored if matches!(line, b"NOT_STORED" | b"EXISTS" | b"NOT_FOUND") => {
+                self.end(Kind::NotStored, line)
+            }
             Form::Deleted if line == b"DELETED" => self.end(Kind::Fine, line),
             Form::Touched if line == b"TOUCHED" => self.end(Kind::Fine, line),
-            _ if line == b"NOT_FOUND" => self.done(Kind::Miss),
+            Form::Deleted | Form::Touched | Form::Number if line == b"NOT_FOUND" => self.done(Kind::Miss),
             _ => Err(ReplyError::Line),
         }
     }
 
-    fn meta(&mut self, word: &[u8], rest: &[u8], line: &[u8]) -> Result<(), ReplyError> {
+    fn meta(&mut self, meta: Meta, word: &[u8], rest: &[u8], line: &[u8]) -> Result<(), ReplyError> {
         match word {
             b"VA" => {
                 let (length_word, fields) = first_word(rest);
@@ -346,11 +400,11 @@ impl ReplyDecoder {
                 self.end(Kind::Fine, line)
             }
             b"MN" | b"ME" => self.end(Kind::Fine, line),
-            b"EN" | b"NF" => {
+            b"EN" | b"NF" if meta != Meta::Set => {
                 self.fields.extend_from_slice(rest);
                 self.done(Kind::Miss)
             }
-            b"NS" | b"EX" => {
+            b"NS" | b"EX" | b"NF" => {
                 self.fields.extend_from_slice(rest);
                 self.end(Kind::NotStored, line)
             }
@@ -407,7 +461,7 @@ impl ReplyDecoder {
     }
 
     fn end_value(&mut self) -> Result<(), ReplyError> {
-        if self.form == Form::Meta {
+        if matches!(self.form, Form::Meta(_)) {
             return self.done(Kind::Fine);
         }
         if self.is_list() {

@@ -84,6 +84,8 @@ pub struct ReplyDecoder {
     messages: Messages,
     columns: Option<Arc<Columns>>,
     has_begun: bool,
+    /// Whether the statement has ended, well or not: only then is the server's being ready the end of the reply.
+    has_ended: bool,
     kind: Kind,
     rows: u64,
     body: Vec<u8>,
@@ -103,6 +105,7 @@ impl ReplyDecoder {
             messages: Messages::new(limits.body_bytes),
             columns: None,
             has_begun: false,
+            has_ended: false,
             kind: Kind::Done,
             rows: 0,
             body: Vec::new(),
@@ -121,6 +124,7 @@ impl ReplyDecoder {
         self.kind = if columns.is_some() { Kind::NoRows } else { Kind::Done };
         self.columns = columns;
         self.has_begun = false;
+        self.has_ended = false;
         self.rows = 0;
         self.body.clear();
         self.body_bytes = 0;
@@ -193,11 +197,13 @@ impl ReplyDecoder {
         let payload = message.payload;
         match message.kind {
             // parsed, bound, closed; what is said of parameters, settings and warnings
-            b'1' | b'2' | b'3' | b't' | b'S' | b'N' | b'A' | b'n' | b'I' => {}
-            // behind an error nothing comes but the end, and rows are described once
-            b'T' | b'D' | b'C' if self.kind == Kind::Error => {
+            b'1' | b'2' | b'3' | b't' | b'S' | b'N' | b'A' | b'n' => {}
+            // behind an error or the end of the statement nothing comes but that the server is ready, and rows are described once
+            b'T' | b'D' | b'C' | b'I' if self.has_ended => {
                 return Err(PostgresError::Unexpected(message.kind));
             }
+            // an empty statement
+            b'I' => self.has_ended = true,
             b'T' if self.rows > 0 => return Err(PostgresError::Unexpected(b'T')),
             b'T' => {
                 self.columns = Some(Arc::new(Columns::read(payload)?));
@@ -208,17 +214,23 @@ impl ReplyDecoder {
                 let tag = payload.strip_suffix(&[0]).ok_or(PostgresError::Malformed)?;
                 self.tag.clear();
                 self.tag.extend_from_slice(tag);
+                self.has_ended = true;
             }
+            // also behind the end of the statement: what is looked at only when it is committed was not so
             b'E' => {
+                self.has_ended = true;
                 self.kind = Kind::Error;
                 self.body.clear();
                 self.tag.clear();
                 messages::write_error(payload, &mut self.body)?;
             }
             b'Z' => {
-                self.end()?;
                 return match payload {
-                    b"I" => Ok(true),
+                    b"I" if self.has_ended => {
+                        self.end();
+                        Ok(true)
+                    }
+                    b"I" => Err(PostgresError::Unexpected(b'Z')),
                     b"T" | b"E" => Err(PostgresError::Transaction),
                     _ => Err(PostgresError::Malformed),
                 };
@@ -246,7 +258,7 @@ impl ReplyDecoder {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), PostgresError> {
+    fn end(&mut self) {
         match self.kind {
             Kind::Error => {}
             _ if !self.keep_body => {}
@@ -254,7 +266,6 @@ impl ReplyDecoder {
             Kind::Rows => self.body.push(b']'),
             Kind::NoRows => self.body.extend_from_slice(b"[]"),
         }
-        Ok(())
     }
 }
 

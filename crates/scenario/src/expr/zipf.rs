@@ -4,6 +4,9 @@
 /// The exponent that YCSB takes.
 pub(super) const YCSB_EXPONENT: f64 = 0.99;
 
+/// No larger exponent is told from it: all draws are 1.
+const EXPONENT_MAX: f64 = 1e6;
+
 /// Whole numbers from 1 to n, each in proportion to its power with the negative exponent.
 pub(super) struct Zipf {
     n: f64,
@@ -13,7 +16,8 @@ pub(super) struct Zipf {
 impl Zipf {
     /// `n` is at least 1; an exponent below 0, or that is no number, is 0.
     pub(super) fn new(n: f64, exponent: f64) -> Self {
-        Zipf { n, exponent: exponent.max(0.0) }
+        let exponent = if exponent.is_nan() { 0.0 } else { exponent.clamp(0.0, EXPONENT_MAX) };
+        Zipf { n, exponent }
     }
 
     /// A number, by even numbers of `random` from 0 to below 1.
@@ -169,5 +173,6 @@ mod tests {
         assert!(picks.iter().any(|k| *k > 1_000_000) && picks.iter().filter(|k| **k == 1).count() > 200);
         assert_eq!(Zipf::new(1.0, 2.0).pick(|| random.f64()), 1);
         assert!(Zipf::new(9.0, f64::NAN).pick(|| 0.0) >= 1);
+        assert_eq!(Zipf::new(9.0, f64::INFINITY).pick(|| random.f64()), 1, "and it comes to an end");
     }
 }

@@ -22,8 +22,10 @@ pub struct MemcachedCommand {
 pub enum MemcachedWord {
     /// A key.
     Key(Template),
-    /// A whole number; a time may be negative.
-    Number(Template),
+    /// A whole number from 0 on.
+    Count(Template),
+    /// A time, which may be negative.
+    Time(Template),
     /// A flag of a meta command: a letter, and what belongs to it.
     Flag(Template),
     /// Any other word.

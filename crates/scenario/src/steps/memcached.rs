@@ -1,6 +1,6 @@
 //! Commands of memcached, and what cannot stand beside them.
 
-use tidemark_wire::memcached::{Form, is_key, is_word};
+use tidemark_wire::memcached::{Form, Meta, is_count, is_key, is_time, is_word};
 
 use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Alone};
@@ -62,12 +62,12 @@ static COMMANDS: [(&str, &[Takes], &str, Form); 26] = [
     ("incr", &[Key, Count], "KEY, NUMBER", Form::Number),
     ("decr", &[Key, Count], "KEY, NUMBER", Form::Number),
     ("touch", &[Key, Time], "KEY, SECONDS", Form::Touched),
-    ("mg", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
-    ("ms", &[Key, Value, Flags], "KEY, VALUE, FLAG, …", Form::Meta),
-    ("md", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
-    ("ma", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
-    ("me", &[Key, Flags], "KEY, FLAG, …", Form::Meta),
-    ("mn", &[], "", Form::Meta),
+    ("mg", &[Key, Flags], "KEY, FLAG, …", Form::Meta(Meta::Get)),
+    ("ms", &[Key, Value, Flags], "KEY, VALUE, FLAG, …", Form::Meta(Meta::Set)),
+    ("md", &[Key, Flags], "KEY, FLAG, …", Form::Meta(Meta::Delete)),
+    ("ma", &[Key, Flags], "KEY, FLAG, …", Form::Meta(Meta::Arithmetic)),
+    ("me", &[Key, Flags], "KEY, FLAG, …", Form::Meta(Meta::Debug)),
+    ("mn", &[], "", Form::Meta(Meta::Noop)),
     ("version", &[], "", Form::Word),
     ("verbosity", &[Count], "LEVEL", Form::Word),
     ("flush_all", &[MaybeCount], "SECONDS", Form::Word),
@@ -141,8 +141,12 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         }
     }
     // what is wrong with a command has been told, and the rest of the step is looked at as well
-    let command =
-        command.unwrap_or(MemcachedCommand { name: "mn", words: Vec::new(), value: None, reply: Form::Meta });
+    let command = command.unwrap_or(MemcachedCommand {
+        name: "mn",
+        words: Vec::new(),
+        value: None,
+        reply: Form::Meta(Meta::Noop),
+    });
     let plan = session.request(step, label, (Ask::Memcached(command), None), step.get("check"));
     if let Some(extract) = step.get("extract")
         && plan.extractions.iter().any(|one| matches!(one.source, Source::Cookie(_)))
@@ -198,8 +202,8 @@ fn command(session: &mut Session<'_, '_>, step: &Step<'_>, words: &[Node]) -> Op
         at = most;
         if *take == Value {
             if *reply == Form::Stored {
-                for key in ["flags", "expires"] {
-                    sent.push(MemcachedWord::Number(number(session, step.get(key), key == "expires")));
+                for (key, take) in [("flags", Count), ("expires", Time)] {
+                    sent.push(word(take, number(session, step.get(key), take)));
                 }
             }
             sent.push(MemcachedWord::Length);
@@ -220,10 +224,9 @@ fn is_refused(name: &str) -> bool {
 }
 
 /// The number of a key of the step; 0 where it is not there.
-fn number(session: &mut Session<'_, '_>, node: Option<&Node>, is_time: bool) -> Template {
+fn number(session: &mut Session<'_, '_>, node: Option<&Node>, takes: Takes) -> Template {
     let Some(node) = node else { return Template::literal("0") };
     let template = session.template(node, Encoding::Raw);
-    let takes = if is_time { Time } else { Count };
     if let Some(wrong) = template.as_literal().and_then(|text| wrong(takes, text)) {
         session.reader.sink.error(node, wrong);
     }
@@ -233,7 +236,8 @@ fn number(session: &mut Session<'_, '_>, node: Option<&Node>, is_time: bool) -> 
 fn word(takes: Takes, template: Template) -> MemcachedWord {
     match takes {
         Key | Keys => MemcachedWord::Key(template),
-        Count | Time | MaybeCount => MemcachedWord::Number(template),
+        Count | MaybeCount => MemcachedWord::Count(template),
+        Time => MemcachedWord::Time(template),
         Flags => MemcachedWord::Flag(template),
         Value | Words => MemcachedWord::Other(template),
     }
@@ -241,17 +245,12 @@ fn word(takes: Takes, template: Template) -> MemcachedWord {
 
 /// What is wrong with a word.
 fn wrong(takes: Takes, text: &[u8]) -> Option<&'static str> {
-    let digits = match takes {
-        Time => text.strip_prefix(b"-").unwrap_or(text),
-        _ => text,
-    };
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     match takes {
         Key | Keys if !is_key(text) => {
             Some("a key of memcached has 1 to 250 bytes, without white space and control characters")
         }
-        Time if !is_number => Some("this is a whole number: seconds, or a Unix time"),
-        Count | MaybeCount if !is_number => Some("this is a whole number"),
+        Time if !is_time(text) => Some("this is a whole number: seconds, or a Unix time"),
+        Count | MaybeCount if !is_count(text) => Some("this is a whole number from 0 on, of 64 bits"),
         Words | Flags if !is_word(text) => {
             Some("this is one word, without white space and control characters")
         }

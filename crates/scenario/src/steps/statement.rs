@@ -62,10 +62,10 @@ fn check_cookies(session: &Session<'_, '_>, step: &Step<'_>, plan: &RequestPlan)
     }
 }
 
-/// The first word, past white space and comments.
+/// The first word, past white space, comments and opening parentheses.
 fn first_word(mut text: &str) -> Option<&str> {
     loop {
-        text = text.trim_start();
+        text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
         let behind = match text.strip_prefix("--") {
             Some(comment) => comment.split_once('\n').map(|(_, behind)| behind),
             None => match text.strip_prefix("/*") {
@@ -88,6 +88,7 @@ mod tests {
             ("  select 1", Some("select")),
             ("-- why\n/* and */ INSERT INTO t", Some("INSERT")),
             ("BEGIN;", Some("BEGIN")),
+            ("( (select 1) union (select 2))", Some("select")),
             ("-- nothing", None),
             ("", None),
         ] {

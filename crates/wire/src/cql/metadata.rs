@@ -15,6 +15,11 @@ const NO_METADATA: i32 = 4;
 pub struct Columns(Vec<(Box<[u8]>, Type)>);
 
 impl Columns {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Appends a row.
     pub(super) fn write_row(&self, bytes: &mut Bytes<'_>, out: &mut Vec<u8>) -> Result<(), CqlError> {
         out.push(b'{');
@@ -60,28 +65,40 @@ impl Prepared {
             bytes.short()?;
         }
         let values = columns(&mut bytes, flags, count)?.into_iter().map(|(_, kind)| kind).collect();
-        let columns = of_rows(&mut bytes)?.filter(|columns| !columns.0.is_empty());
+        let columns = of_rows(&mut bytes)?.columns.filter(|columns| !columns.0.is_empty());
         Ok(Prepared { id, values, columns })
     }
 }
 
-/// The columns of rows; none where they are not told.
-pub(super) fn of_rows(bytes: &mut Bytes<'_>) -> Result<Option<Columns>, CqlError> {
-    let (flags, count) = (bytes.int()?, bytes.int()?);
-    if flags & HAS_MORE_PAGES != 0 {
+/// What is told of rows.
+pub(super) struct Rows {
+    /// How many columns they have.
+    pub count: usize,
+    /// Which; none where they are not told.
+    pub columns: Option<Columns>,
+    /// Whether these are not all of them.
+    pub has_more_pages: bool,
+}
+
+/// What stands before rows.
+pub(super) fn of_rows(bytes: &mut Bytes<'_>) -> Result<Rows, CqlError> {
+    let (flags, told) = (bytes.int()?, bytes.int()?);
+    let count = usize::try_from(told).map_err(|_| CqlError::Malformed)?;
+    let has_more_pages = flags & HAS_MORE_PAGES != 0;
+    if has_more_pages {
         bytes.bytes()?;
     }
     if flags & NO_METADATA != 0 {
-        return Ok(None);
+        return Ok(Rows { count, columns: None, has_more_pages });
     }
-    let read = columns(bytes, flags, count)?;
     let keyed = |(name, kind): (&[u8], Type)| {
         let mut key = Vec::new();
         json::write_string(name, &mut key);
         key.push(b':');
         (key.into_boxed_slice(), kind)
     };
-    Ok(Some(Columns(read.into_iter().map(keyed).collect())))
+    let columns = Columns(columns(bytes, flags, told)?.into_iter().map(keyed).collect());
+    Ok(Rows { count, columns: Some(columns), has_more_pages })
 }
 
 fn columns<'a>(bytes: &mut Bytes<'a>, flags: i32, count: i32) -> Result<Vec<(&'a [u8], Type)>, CqlError> {

@@ -34,6 +34,11 @@ fn row(values: &[Option<&[u8]>]) -> Vec<u8> {
     bytes
 }
 
+fn one_text() -> Option<Columns> {
+    let prepared = [&int(4)[..], &string("id"), &int(4), &int(0), &int(0), &told(&[("t", TEXT)])].concat();
+    Prepared::read(&prepared).unwrap().columns
+}
+
 type Understood = Result<(usize, bool, Kind, String), CqlError>;
 
 fn in_pieces(columns: Option<Columns>, bytes: &[u8], keep: bool, piece_bytes: usize) -> Understood {
@@ -86,7 +91,7 @@ fn each_reply_becomes_what_a_person_expects() {
             Some(&map),
             Some(&[127, 0, 0, 1]),
         ]),
-        &row(&[None, None, None, Some(&f64::NAN.to_be_bytes()), None, Some(b""), None, None, None]),
+        &row(&[None, None, Some(b""), Some(&f64::NAN.to_be_bytes()), None, Some(b""), None, None, None]),
     ]
     .concat();
     let body = "[{\"t\":\"a\\\"\\n\",\"i\":-5,\"b\":true,\"d\":1.5,\"u\":\"00010203-0405-0607-0809-0a0b0c0d0e0f\",\"x\":\"0xff00\",\
@@ -145,6 +150,19 @@ fn what_is_no_reply_is_an_error_that_says_why() {
         (b"\x84\0\0\0\x08\xff\0\0\0".to_vec(), CqlError::Malformed),
     ] {
         assert_eq!(in_pieces(None, &bytes, true, bytes.len()), Err(expected), "{bytes:?}");
+    }
+    let answers_another = [&[0x84, 0, 0, 5, opcode::RESULT][..], &int(4), &int(1)].concat();
+    assert_eq!(in_pieces(None, &answers_another, true, 4), Err(CqlError::Unexpected(opcode::RESULT)));
+    // flags, number of columns, and where more of the rows are
+    let first_page = [&int(2)[..], &int(6), &int(1), &int(1), b"p", &int(1), &row(&[Some(b"x")])].concat();
+    assert_eq!(in_pieces(one_text(), &frame(0, opcode::RESULT, &first_page), true, 4), Err(CqlError::Pages));
+    // two of the table's columns where there was one, which nobody told of
+    let altered = [&int(2)[..], &int(4), &int(2), &int(1), &row(&[Some(b"x"), Some(b"y")])].concat();
+    let altered_rows = [&int(2)[..], &int(4), &int(2), &int(2), &row(&[Some(&b"x"[..]); 4])].concat();
+    let altered_none = [&int(2)[..], &int(4), &int(2), &int(0)].concat();
+    for altered in [altered, altered_rows, altered_none] {
+        let altered = frame(0, opcode::RESULT, &altered);
+        assert_eq!(in_pieces(one_text(), &altered, true, 4), Err(CqlError::Columns));
     }
     let deep = [&[0, 0x20].repeat(20)[..], INT].concat();
     let rows = frame(0, opcode::RESULT, &[&int(2)[..], &told(&[("l", &deep)]), &int(0)].concat());

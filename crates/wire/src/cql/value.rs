@@ -166,15 +166,17 @@ impl Type {
         let wrong = CqlError::Malformed;
         match self {
             Type::Text => json::write_string(value, out),
+            // an empty value of a type that has none
+            Type::Boolean | Type::Integer(_) | Type::Float | Type::Double | Type::Uuid | Type::Inet
+                if value.is_empty() =>
+            {
+                out.extend_from_slice(b"null");
+            }
             Type::Boolean => out.extend_from_slice(match value {
                 [0] => b"false",
                 [_] => b"true",
                 _ => return Err(wrong),
             }),
-            // an empty value of a type that has none
-            Type::Integer(_) | Type::Float | Type::Double | Type::Uuid | Type::Inet if value.is_empty() => {
-                out.extend_from_slice(b"null");
-            }
             Type::Integer(bytes) => {
                 if value.len() != *bytes {
                     return Err(wrong);

@@ -23,7 +23,7 @@ fn each_reply_becomes_what_a_person_expects() {
         (Form::Stored, "", "STORED\r\n", Kind::Fine, "STORED"),
         (Form::Stored, "", "NOT_STORED\r\n", Kind::NotStored, "NOT_STORED"),
         (Form::Stored, "", "EXISTS\r\n", Kind::NotStored, "EXISTS"),
-        (Form::Stored, "", "NOT_FOUND\r\n", Kind::Miss, ""),
+        (Form::Stored, "", "NOT_FOUND\r\n", Kind::NotStored, "NOT_FOUND"),
         (Form::Stored, "", "SERVER_ERROR too large\r\n", Kind::Error, "SERVER_ERROR too large"),
         (Form::Deleted, "", "DELETED\r\n", Kind::Fine, "DELETED"),
         (Form::Deleted, "", "NOT_FOUND\r\n", Kind::Miss, ""),
@@ -35,13 +35,15 @@ fn each_reply_becomes_what_a_person_expects() {
         (Form::Word, "", "ERROR\r\n", Kind::Error, "ERROR"),
         (Form::Stats, "", "STAT pid 1\r\nSTAT v a b\r\nEND\r\n", Kind::Fine, r#"{"pid":"1","v":"a b"}"#),
         (Form::Stats, "", "END\r\n", Kind::Fine, "{}"),
-        (Form::Meta, "", "VA 2 t-1 W\r\nhi\r\n", Kind::Fine, "hi"),
-        (Form::Meta, "", "HD f30 s4\r\n", Kind::Fine, "HD f30 s4"),
-        (Form::Meta, "", "EN\r\n", Kind::Miss, ""),
-        (Form::Meta, "", "NF\r\n", Kind::Miss, ""),
-        (Form::Meta, "", "NS\r\n", Kind::NotStored, "NS"),
-        (Form::Meta, "", "EX\r\n", Kind::NotStored, "EX"),
-        (Form::Meta, "", "MN\r\n", Kind::Fine, "MN"),
+        (Form::Meta(Meta::Get), "", "VA 2 t-1 W\r\nhi\r\n", Kind::Fine, "hi"),
+        (Form::Meta(Meta::Set), "", "HD f30 s4\r\n", Kind::Fine, "HD f30 s4"),
+        (Form::Meta(Meta::Get), "", "EN\r\n", Kind::Miss, ""),
+        (Form::Meta(Meta::Delete), "", "NF\r\n", Kind::Miss, ""),
+        (Form::Meta(Meta::Set), "", "NF c7\r\n", Kind::NotStored, "NF c7"),
+        (Form::Meta(Meta::Arithmetic), "", "NF\r\n", Kind::Miss, ""),
+        (Form::Meta(Meta::Set), "", "NS\r\n", Kind::NotStored, "NS"),
+        (Form::Meta(Meta::Set), "", "EX\r\n", Kind::NotStored, "EX"),
+        (Form::Meta(Meta::Noop), "", "MN\r\n", Kind::Fine, "MN"),
     ] {
         assert_eq!(decoded(form, keys, input), Ok((kind, body.to_owned())), "{input:?}");
     }
@@ -59,16 +61,26 @@ fn what_is_no_reply_to_the_command_is_an_error_that_says_why() {
         (Form::Stored, "", "DELETED\r\n", ReplyError::Line),
         (Form::Stored, "", "END\r\n", ReplyError::Line),
         (Form::Number, "", "-1\r\n", ReplyError::Line),
-        (Form::Meta, "", "VA x\r\n", ReplyError::Number),
-        (Form::Meta, "", "HTTP/1.1 400\r\n", ReplyError::Line),
+        (Form::Values, "k", "NOT_FOUND\r\n", ReplyError::Line),
+        (Form::Word, "", "NOT_FOUND\r\n", ReplyError::Line),
+        // what another meta command is answered
+        (Form::Meta(Meta::Set), "", "VA 1\r\nx\r\n", ReplyError::Line),
+        (Form::Meta(Meta::Set), "", "EN\r\n", ReplyError::Line),
+        (Form::Meta(Meta::Set), "", "MN\r\n", ReplyError::Line),
+        (Form::Meta(Meta::Get), "", "NS\r\n", ReplyError::Line),
+        (Form::Meta(Meta::Delete), "", "EN\r\n", ReplyError::Line),
+        (Form::Meta(Meta::Noop), "", "HD\r\n", ReplyError::Line),
+        (Form::Meta(Meta::Debug), "", "HD\r\n", ReplyError::Line),
+        (Form::Meta(Meta::Get), "", "VA x\r\n", ReplyError::Number),
+        (Form::Meta(Meta::Get), "", "HTTP/1.1 400\r\n", ReplyError::Line),
         (Form::Word, "", "OK\n", ReplyError::End),
         (Form::Word, "", "\r\n", ReplyError::Line),
-        (Form::Meta, "", "VA 99999999999999999999 \r\n", ReplyError::Number),
+        (Form::Meta(Meta::Get), "", "VA 99999999999999999999 \r\n", ReplyError::Number),
     ] {
         assert_eq!(decoded(form, keys, input), Err(expected), "{input:?}");
     }
     let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 3 });
-    decoder.start(Form::Meta, b"", false);
+    decoder.start(Form::Meta(Meta::Get), b"", false);
     assert_eq!(decoder.decode(b"VA 4\r\n"), Err(ReplyError::TooLarge { limit_bytes: 3 }));
     decoder.start(Form::Word, b"", true);
     assert_eq!(decoder.decode(&[b'x'; MAX_LINE_BYTES + 1]), Err(ReplyError::LineTooLong));
@@ -81,7 +93,7 @@ fn what_stands_beside_a_value_is_found_by_its_name() {
     decoder.decode(b"VALUE k 7 1 99\r\nx\r\nEND\r\n").unwrap();
     assert_eq!((decoder.field("flags"), decoder.field("cas")), (Some(&b"7"[..]), Some(&b"99"[..])));
     assert_eq!(decoder.field("t"), None);
-    decoder.start(Form::Meta, b"", true);
+    decoder.start(Form::Meta(Meta::Get), b"", true);
     decoder.decode(b"VA 1 t-1 W c5\r\nx\r\n").unwrap();
     assert_eq!((decoder.field("t"), decoder.field("w")), (Some(&b"-1"[..]), Some(&b""[..])));
     assert_eq!((decoder.field("c"), decoder.field("s")), (Some(&b"5"[..]), None));
@@ -91,10 +103,45 @@ fn what_stands_beside_a_value_is_found_by_its_name() {
 }
 
 #[test]
+fn behind_a_line_that_was_refused_the_value_may_be_taken_for_commands() {
+    for (form, reply, may_be) in [
+        (Form::Stored, "CLIENT_ERROR bad command line format\r\n", true),
+        (Form::Meta(Meta::Set), "ERROR\r\n", true),
+        (Form::Stored, "SERVER_ERROR object too large for cache\r\n", false),
+        (Form::Stored, "NOT_STORED\r\n", false),
+        (Form::Number, "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n", false),
+    ] {
+        let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+        decoder.start(form, b"", false);
+        assert!(decoder.decode(reply.as_bytes()).unwrap().complete);
+        assert_eq!(decoder.may_be_out_of_step(), may_be, "{reply}");
+    }
+}
+
+#[test]
 fn a_key_is_what_memcached_takes() {
     assert!(is_key(b"k:1") && is_key(&[b'k'; 250]) && is_key("ü".as_bytes()));
     for wrong in [&b""[..], b"a b", b"a\r\n", b"\x7f", &[b'k'; 251]] {
         assert!(!is_key(wrong));
+    }
+}
+
+#[test]
+fn numbers_are_those_that_memcached_takes() {
+    for (text, count, time) in [
+        ("0", true, true),
+        ("18446744073709551615", true, false),
+        ("9223372036854775807", true, true),
+        ("18446744073709551616", false, false),
+        ("-1", false, true),
+        ("-9223372036854775809", false, false),
+        ("+1", false, false),
+        ("--1", false, false),
+        ("", false, false),
+        ("-", false, false),
+        ("1 0", false, false),
+    ] {
+        assert_eq!((is_count(text.as_bytes()), is_time(text.as_bytes())), (count, time), "{text}");
     }
 }
 
@@ -108,7 +155,9 @@ fn form() -> impl Strategy<Value = Form> {
             Form::Number,
             Form::Word,
             Form::Stats,
-            Form::Meta,
+            Form::Meta(Meta::Get),
+            Form::Meta(Meta::Set),
+            Form::Meta(Meta::Arithmetic),
         ][..],
     )
 }

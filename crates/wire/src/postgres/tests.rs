@@ -81,12 +81,16 @@ fn each_reply_becomes_what_a_person_expects() {
     ]
     .concat();
     let error = [message(b'E', b"SERROR\0C42P01\0Mno relation\0\0"), ready()].concat();
+    let uncommitted =
+        [message(b'C', b"INSERT 0 1\0"), message(b'E', b"SERROR\0C23503\0Mno key\0\0"), ready()].concat();
     for (columns, bytes, kind, body) in [
         (Some(columns), rows, Kind::Rows, body),
         (Some(columns), none.clone(), Kind::NoRows, "[]"),
         (None, none, Kind::Done, "SELECT 0"),
         (None, inline, Kind::Rows, r#"[{"v":"x"}]"#),
         (Some(columns), error, Kind::Error, "42P01: no relation"),
+        (None, uncommitted, Kind::Error, "23503: no key"),
+        (None, [message(b'I', b""), ready()].concat(), Kind::Done, ""),
     ] {
         for piece in [1, 3, bytes.len()] {
             let (taken, complete, is, text, _) = in_pieces(columns, &bytes, piece).unwrap();
@@ -107,6 +111,19 @@ fn what_is_no_reply_is_an_error_that_says_why() {
         (b"C\0\0\0\x03".to_vec(), PostgresError::Malformed),
         (b"C\x7f\0\0\x03".to_vec(), PostgresError::TooLarge { limit_bytes: 256 }),
         (message(b'T', b"\0\x01a"), PostgresError::Malformed),
+        // nobody said that the statement is done
+        (ready(), PostgresError::Unexpected(b'Z')),
+        ([message(b'2', b""), ready()].concat(), PostgresError::Unexpected(b'Z')),
+        (
+            [message(b'T', &described(&[("v", 25)])), row(&[Some("x")]), ready()].concat(),
+            PostgresError::Unexpected(b'Z'),
+        ),
+        // done already
+        (message(b'C', b"INSERT 0 1\0").repeat(2), PostgresError::Unexpected(b'C')),
+        (
+            [message(b'C', b"SELECT 0\0"), message(b'T', &described(&[("v", 25)]))].concat(),
+            PostgresError::Unexpected(b'T'),
+        ),
     ] {
         assert_eq!(in_pieces(None, &bytes, bytes.len()), Err(expected), "{bytes:?}");
     }
