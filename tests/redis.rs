@@ -349,8 +349,11 @@ fn a_store_that_is_the_system_is_pinned_as_it() {
     let text = "stores: {kv: {product: redis, durability: memory}}\nsystem: {store: kv}\n\
                 sessions: {ping: {steps: [{redis: [PING]}]}}\nload: {users: 1, hold: 500ms}\n";
     fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
-    let output = tidemark().current_dir(&folder).args(["run", "s.yaml", "--out", "run", "--pin", "system=0"]);
-    let output = output.output().expect("tidemark runs");
+    let output = tidemark()
+        .current_dir(&folder)
+        .args(["run", "s.yaml", "--out", "run", "--pin", "system=0"])
+        .output()
+        .expect("tidemark runs");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let manifest = fs::read(folder.path().join("run/run.json")).expect("run.json");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
