@@ -81,7 +81,9 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     let steps = "{sql: 'SELECT * FROM missing', label: a}, {sql: 'SELECT $1::int AS n', with: [1, 2], label: b}, \
                  {sql: 'SELECT $1::int AS n', with: [x], label: c}, {sql: 'SELECT $1::text AS n', with: ['${late}'], label: d}, \
                  {sql: 'SELECT 1 AS n', check: {body: '[{\"n\":1}]'}, label: e}, {set: {late: 1}}";
-    let (_, result) = run(folder.path(), &scenario(steps, "limits: {sessions: 10}"));
+    // of one user, so that each kind of error is among the first examples
+    let text = scenario(steps, "limits: {sessions: 10}").replace("users: 2", "users: 1");
+    let (_, result) = run(folder.path(), &text);
     assert_eq!(result["errors"], serde_json::json!({"status": 30, "variable": 10}), "{result:#}");
     let told = report(folder.path());
     for words in ["a: an error: 42P01: relation", "c: an error: 22P02: invalid input syntax for type integer"]
