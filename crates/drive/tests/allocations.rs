@@ -164,13 +164,13 @@ fn called() -> Plan {
 
 fn over_http2(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
+    options.targets[0].protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
     options
 }
 
 fn speaking_redis(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = Protocol::Redis(Redis::default());
+    options.targets[0].protocol = Protocol::Redis(Redis::default());
     options
 }
 
@@ -181,13 +181,13 @@ fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
     let spread = Spread::new(servers.into(), Sharding::Slots);
     let mut redis = Redis::default();
     redis.spread = Some(spread);
-    options.target.protocol = Protocol::Redis(redis);
+    options.targets[0].protocol = Protocol::Redis(redis);
     options
 }
 
 fn speaking(protocol: Protocol, address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = protocol;
+    options.targets[0].protocol = protocol;
     options
 }
 

@@ -98,7 +98,7 @@ fn trusting(identity: &Identity) -> TlsSettings {
 
 fn run(plan: Plan, address: SocketAddr, settings: &TlsSettings) -> Sum {
     let mut options = options(address, 1);
-    options.target.tls = Some(Tls::new(settings, NAME).unwrap());
+    options.targets[0].tls = Some(Tls::new(settings, NAME).unwrap());
     finish(begin(plan, options))
 }
 

@@ -85,6 +85,8 @@ pub struct Totals {
     /// Writes entered in the ledger, of the whole run; none where it keeps none.
     pub entered: Option<Entered>,
     labels: Vec<String>,
+    /// Names of the targets that requests went to, where there are several, and the labels of each.
+    targets: Vec<(String, Vec<usize>)>,
     looks: Vec<(String, Vec<Look>)>,
     /// What stores said of themselves.
     pub(crate) figures: FigureTotals,
@@ -131,9 +133,23 @@ impl Totals {
             statuses: Default::default(),
             entered: None,
             labels: labels.to_owned(),
+            targets: Vec::new(),
             looks: Vec::new(),
             figures: FigureTotals::default(),
         }
+    }
+
+    /// Requests go to these targets: a label's to the one of this index. Figures are kept apart where there are several.
+    pub(crate) fn set_targets(&mut self, names: &[String], of_labels: &[usize]) {
+        let labels = |target: usize| (0..of_labels.len()).filter(move |label| of_labels[*label] == target);
+        let each = names.iter().enumerate().map(|(target, name)| (name.clone(), labels(target).collect()));
+        self.targets = if names.len() > 1 { each.collect() } else { Vec::new() };
+    }
+
+    /// The target that a label's requests went to; empty where there is only one.
+    fn target_of(&self, label: usize) -> &str {
+        let of_label = self.targets.iter().find(|(_, labels)| labels.contains(&label));
+        of_label.map_or("", |(name, _)| name)
     }
 
     /// The figures of one label, or of all of them.
