@@ -353,7 +353,10 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 timers: Timers::default(),
                 recorder,
                 pools: pools(&places, &plan.limits),
-                ahead: allotments.iter().map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 })).collect(),
+                ahead: allotments
+                    .iter()
+                    .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
+                    .collect(),
                 bounds: bounds(&plan, index, threads),
                 random,
                 ledger_seed: options.ledger_seed,

@@ -48,7 +48,8 @@ impl Room {
     /// For `wanted` connections to an address, of `all` together; the limit of open files is raised as far as it may be.
     pub fn make(wanted: usize, all: usize, address: &Address) -> Room {
         let files = machine::raise_open_files(all);
-        let files = if files < all { (files as u128 * wanted as u128 / all as u128) as usize } else { wanted };
+        let files =
+            if files < all { (files as u128 * wanted as u128 / all as u128) as usize } else { wanted };
         let (ports, sources) = match address {
             Address::Tcp(address) => ports(wanted, address.ip(), machine::local_ports()),
             Address::Unix(_) => (wanted, 1),

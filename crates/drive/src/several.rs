@@ -37,7 +37,13 @@ pub(crate) fn plan_of(plan: &Plan, target: usize) -> Plan {
     let goes_there = |request: &&RequestPlan| usize::from(request.target) == target;
     Plan {
         labels: plan.labels.clone(),
-        requests: plan.requests.iter().filter(goes_there).cloned().map(|one| RequestPlan { target: 0, ..one }).collect(),
+        requests: plan
+            .requests
+            .iter()
+            .filter(goes_there)
+            .cloned()
+            .map(|one| RequestPlan { target: 0, ..one })
+            .collect(),
         limits: plan.limits.clone(),
         ..Plan::new(&plan.name, plan.load.clone())
     }

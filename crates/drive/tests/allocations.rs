@@ -151,6 +151,17 @@ fn entered() -> Plan {
     plan
 }
 
+/// Requests of HTTP with a cookie, and commands to a cache beside it.
+fn mixed() -> Plan {
+    let text = "system: {url: 'http://127.0.0.1'}\ntargets: {cache: {url: 'redis://127.0.0.1'}}\nsessions:\n  a:\n    steps:\n      \
+                - GET: /login\n      - redis: [SET, \"k:${random(0, 99)}\", v]\n        check: {body: OK}\n      \
+                - GET: /item\n        check: {body: {contains: is there}}\n      - redis: [GET, k]\n        extract: {got: body}\n        \
+                check: {that: got == 77}\nload: {users: 8, hold: 1s}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
 /// Calls of several steps, many at once on each of two connections. In the warm-up there are more of them at once than
 /// afterwards: so no frame or buffer has to grow then.
 fn called() -> Plan {
@@ -403,6 +414,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("CQL", statements("cql://a", "cql: SELECT n FROM t WHERE k = ?")),
             ("messages", messages()),
             ("events", events()),
+            ("targets", mixed()),
             ("streams", streamed()),
             ("varying streams", streamed_varying()),
         ];
@@ -417,6 +429,11 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "CQL" => speaking(Protocol::Cassandra(Cassandra::default()), cassandra),
                 "messages" => options(of_messages, 1),
                 "events" => options(of_events, 1),
+                "targets" => {
+                    let mut options = options(server.address, 1);
+                    options.targets.extend(speaking_redis(of_commands).targets);
+                    options
+                }
                 "streams" | "varying streams" => over_http2(streams),
                 _ => options(server.address, 1),
             };

@@ -105,7 +105,8 @@ impl Account {
     pub fn targets(&mut self, plan: &Plan, others: &[Running]) {
         for (target, found) in plan.targets.iter().zip(others) {
             self.notes.extend(
-                target::remark(&found.url, &found.target.address).map(|note| format!("{}: {note}", target.name)),
+                target::remark(&found.url, &found.target.address)
+                    .map(|note| format!("{}: {note}", target.name)),
             );
             self.targets.push(Target {
                 name: target.name.clone(),

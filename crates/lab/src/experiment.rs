@@ -52,7 +52,9 @@ pub fn run(
     let cores = pin::available_cores();
     options.pins.check(&cores).map_err(LabError::Usage)?;
     let targets = plan.targets.len() + 1;
-    machine::raise_open_files_limit(plan.limits.connections.max(plan.load.most_users()).saturating_mul(targets));
+    machine::raise_open_files_limit(
+        plan.limits.connections.max(plan.load.most_users()).saturating_mul(targets),
+    );
     if let Some(url) = &options.url {
         plan.system.origin = SystemOrigin::Url(url.clone());
     }

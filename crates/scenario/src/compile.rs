@@ -24,10 +24,10 @@ use std::path::Path;
 pub(crate) use self::define::split_each;
 pub(crate) use self::load::window;
 pub(crate) use self::rates::are_few;
-pub(crate) use self::targets::split_origin;
 use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use self::targets::Aim;
+pub(crate) use self::targets::split_origin;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
     Ask, AtLimit, Choose, Crowd, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit,

@@ -46,8 +46,7 @@ impl Allotment {
     pub fn place(&self, thread: usize) -> Place<'_> {
         let connections = self.shares[thread];
         // Of several servers, each has room for its own; not all of them may be in use.
-        let sockets =
-            self.target.protocol.spread().map_or(connections, |s| s.room() * s.each(connections));
+        let sockets = self.target.protocol.spread().map_or(connections, |s| s.room() * s.each(connections));
         Place { target: &self.target, plan: &self.plan, sockets, depth: self.depth, connections }
     }
 }

@@ -8,8 +8,8 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    Ask, Crowd, Fault as PlannedFault, HttpVersion, Product, RPC_PATH, RequestPlan, System,
-    SystemOrigin, Target,
+    Ask, Crowd, Fault as PlannedFault, HttpVersion, Product, RPC_PATH, RequestPlan, System, SystemOrigin,
+    Target,
 };
 
 use super::{Experiment, Record, driven, written};
@@ -219,9 +219,8 @@ impl Experiment {
             Ok(found)
         };
         let named = |(index, target): (usize, &Target)| {
-            find((index, target)).map_err(|error: LabError| {
-                error.in_words(|text| format!("target {}: {text}", target.name))
-            })
+            find((index, target))
+                .map_err(|error: LabError| error.in_words(|text| format!("target {}: {text}", target.name)))
         };
         self.plan.targets.iter().enumerate().map(named).collect()
     }

@@ -64,7 +64,10 @@ fn target(totals: &Totals, name: &str, labels: &[usize]) -> Target {
         target: name.to_owned(),
         requests: of.requests(),
         share: ratio(of.requests() as f64, totals.all.requests() as f64),
-        achieved_per_s: ratio(of.good_in_window as f64, totals.window.map_or(0.0, |window| window.length_s())),
+        achieved_per_s: ratio(
+            of.good_in_window as f64,
+            totals.window.map_or(0.0, |window| window.length_s()),
+        ),
         errors: of.errors_by_kind(),
         response_time_us: of.response_times().latency(),
         service_time_us: of.service_times().latency(),

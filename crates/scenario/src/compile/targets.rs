@@ -41,14 +41,17 @@ pub(crate) fn split_origin(target: &mut Template) -> Result<Option<String>, &'st
     let end = match rest.find(['/', '?']) {
         Some(end) => end,
         None if parts > 1 => {
-            return Err("scheme and host of a URL are known before the load, so that no variable stands in them; \
-                        name each host under `targets`, and let `choose` or `when` choose among steps with `at`");
+            return Err(
+                "scheme and host of a URL are known before the load, so that no variable stands in them; \
+                        name each host under `targets`, and let `choose` or `when` choose among steps with `at`",
+            );
         }
         None => rest.len(),
     };
     // what is special in a path is not in a host
     let host = percent_encoding::percent_decode_str(&rest[..end]).decode_utf8_lossy().into_owned();
-    let path = if rest[end..].starts_with('/') { rest[end..].to_owned() } else { format!("/{}", &rest[end..]) };
+    let path =
+        if rest[end..].starts_with('/') { rest[end..].to_owned() } else { format!("/{}", &rest[end..]) };
     *first = path.into_bytes().into_boxed_slice();
     Ok(Some(format!("{plain}://{host}")))
 }
@@ -237,7 +240,11 @@ fn by_origin(
         reader.sink.error_at(position, message);
         return None;
     }
-    let at = System { origin: SystemOrigin::Url(url.to_owned()), ready_within: system::READY_WITHIN, ..System::default() };
+    let at = System {
+        origin: SystemOrigin::Url(url.to_owned()),
+        ready_within: system::READY_WITHIN,
+        ..System::default()
+    };
     targets.push(Target { name: url.to_owned(), at });
     Some(targets.len())
 }

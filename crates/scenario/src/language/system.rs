@@ -23,11 +23,8 @@ const HTTP: Key = key(
     "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.",
 );
 
-const RPC: Key = key(
-    "rpc",
-    Scalar(Text),
-    "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.",
-);
+const RPC: Key =
+    key("rpc", Scalar(Text), "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.");
 
 pub(super) static SYSTEM: Record = Record {
     what: "a system",
@@ -78,7 +75,11 @@ pub(super) static TARGET: Record = Record {
     about: "A server that runs already, or a store of the run, to which requests go beside the system.",
     verbs: &[],
     keys: &[
-        key("url", Scalar(Text), "Where it is, as the `url` of a system; what paths begin with goes in front of all."),
+        key(
+            "url",
+            Scalar(Text),
+            "Where it is, as the `url` of a system; what paths begin with goes in front of all.",
+        ),
         key("store", Scalar(Text), "Name of a store under `stores`."),
         RESOLVE,
         CONNECT_TO,

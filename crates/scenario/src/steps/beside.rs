@@ -47,11 +47,10 @@ pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
         return false;
     }
     if let Some(position) = requests.first(|ask| !(spoken.is_ask)(ask)) {
-        let message =
-            format!(
-                "the server is {server}; all steps that send something to it are `{}`, others go to one of `targets`",
-                spoken.step
-            );
+        let message = format!(
+            "the server is {server}; all steps that send something to it are `{}`, others go to one of `targets`",
+            spoken.step
+        );
         reader.sink.error_at(position, message);
     }
     for (first, second, message) in [

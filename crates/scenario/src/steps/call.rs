@@ -2,7 +2,7 @@
 
 use tidemark_wire::rpc::NAME_BYTES_MAX;
 
-use super::answer::{CHECK, EXTRACT, AT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
@@ -21,7 +21,8 @@ pub(super) static KIND: StepKind = StepKind {
         about: "Calls a method over a WebSocket that many sessions share, and waits for its answer (docs/rpc.md).",
         verbs: &[key("CALL", Scalar(Text), "The method: `service.method`.")],
         keys: &[
-            LABEL, AT,
+            LABEL,
+            AT,
             key(
                 "args",
                 Tree,

@@ -1,6 +1,6 @@
 //! Statements of CQL, and what cannot stand beside them.
 
-use super::answer::{CHECK, EXTRACT, AT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind, statement};
@@ -31,7 +31,8 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         keys: &[
             statement::WITH,
-            LABEL, AT,
+            LABEL,
+            AT,
             INSERT,
             WRITE,
             READ,

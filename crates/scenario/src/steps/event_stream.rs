@@ -23,7 +23,8 @@ fn check_beside(whole: &Whole<'_>) {
         let message = "a scenario has WebSockets or event streams, not both; make two of it";
         whole.reader.sink.error_at(position, message.to_owned());
     }
-    if let Some(position) = whole.requests.first(is_stream).filter(|_| whole.system.http == HttpVersion::Two) {
+    if let Some(position) = whole.requests.first(is_stream).filter(|_| whole.system.http == HttpVersion::Two)
+    {
         let message = "event streams go over HTTP/1.1 only; leave out `http: 2`";
         whole.reader.sink.error_at(position, message.to_owned());
     }

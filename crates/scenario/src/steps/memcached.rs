@@ -2,7 +2,7 @@
 
 use tidemark_wire::memcached::{Form, Meta, is_count, is_key, is_time, is_word};
 
-use super::answer::{CHECK, EXTRACT, AT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind};
@@ -88,7 +88,8 @@ pub(super) static KIND: StepKind = StepKind {
             "The command and its words, without lengths: `[get, \"k:${n}\"]`, `[set, KEY, VALUE]`, `[mg, KEY, v, t]`.",
         )],
         keys: &[
-            LABEL, AT,
+            LABEL,
+            AT,
             key(
                 "flags",
                 Scalar(TemplateText),

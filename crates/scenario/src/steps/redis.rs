@@ -1,6 +1,6 @@
 //! Commands of Redis, and what cannot stand beside them.
 
-use super::answer::{CHECK, EXTRACT, AT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
@@ -52,7 +52,8 @@ pub(super) static KIND: StepKind = StepKind {
             "The command and its arguments: `[SET, \"k:${n}\", \"${value}\"]`.",
         )],
         keys: &[
-            LABEL, AT,
+            LABEL,
+            AT,
             LEDGER,
             INSERT,
             WRITE,

@@ -1,6 +1,6 @@
 //! Requests of HTTP.
 
-use super::answer::{CHECK, EXTRACT, AT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
@@ -37,7 +37,8 @@ pub(super) static KIND: StepKind = StepKind {
             method("OPTIONS"),
         ],
         keys: &[
-            LABEL, AT,
+            LABEL,
+            AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
@@ -74,7 +75,11 @@ pub(super) const QUERY: Key =
     key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded.");
 
 const fn method(name: &'static str) -> Key {
-    key(name, Scalar(Template), "Path of the request, begun with a slash, or a URL whose scheme and host do not vary.")
+    key(
+        name,
+        Scalar(Template),
+        "Path of the request, begun with a slash, or a URL whose scheme and host do not vary.",
+    )
 }
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {

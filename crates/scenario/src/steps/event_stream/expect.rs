@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Check, EventStreamStep, Source};
-use crate::steps::answer::{EXTRACT, AT, LABEL, TEST, THAT, TIMEOUT};
+use crate::steps::answer::{AT, EXTRACT, LABEL, TEST, THAT, TIMEOUT};
 use crate::steps::{Step, StepKind};
 
 pub(in crate::steps) static KIND: StepKind = StepKind {

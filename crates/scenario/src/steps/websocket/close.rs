@@ -21,7 +21,8 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         about: "Closes the session's WebSocket and waits until the other side has closed it, too.",
         verbs: &[key("ws close", Scalar(Whole(1000)), "The close code; 1000 is a normal end.")],
         keys: &[
-            LABEL, AT,
+            LABEL,
+            AT,
             key("reason", Scalar(Template), "Words for the other side, up to 123 bytes."),
             TIMEOUT,
         ],
