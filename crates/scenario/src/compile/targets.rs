@@ -107,7 +107,8 @@ pub(super) fn assign(
             Aim::Named(name, position) => by_name(root, targets, requests, index, &name, position, reader),
             Aim::Origin(url, position) => by_origin(system, targets, requests, index, &url, position, reader),
         };
-        requests.plans[index].target = u16::try_from(at.unwrap_or_default()).unwrap_or_default();
+        // what is wrong has been told, and is no matter of the system's
+        requests.plans[index].target = at.and_then(|at| u16::try_from(at).ok()).unwrap_or(u16::MAX);
     }
     check_each(targets, requests, reader);
     let is_used = |target: usize| requests.plans.iter().any(|plan| usize::from(plan.target) == target + 1);
@@ -119,7 +120,7 @@ pub(super) fn assign(
     }
 }
 
-/// A request goes to the system where that takes it, else to the only target that does.
+/// A request goes to the system where that takes it, else to the only target that does. None where a mistake is told.
 fn open(
     root: &Node,
     system: &System,
@@ -143,9 +144,9 @@ fn open(
         (_, wanted) => wanted.is_none(),
     };
     match taking[..] {
-        _ if system_takes => None,
+        _ if system_takes => Some(0),
         // that nobody takes it is told where its kind is looked at
-        [] => None,
+        [] => Some(0),
         [(target, _)] => Some(target + 1),
         _ => {
             let names: Vec<&str> = taking.iter().map(|(_, target)| target.name.as_str()).collect();
@@ -171,7 +172,7 @@ fn by_name(
     reader: &Reader<'_>,
 ) -> Option<usize> {
     if name == SYSTEM_TARGET {
-        return None;
+        return Some(0);
     }
     let Some(at) = targets.iter().position(|target| target.name == name) else {
         let hint = did_you_mean(name, targets.iter().map(|target| target.name.as_str()));
@@ -179,6 +180,10 @@ fn by_name(
             true => format!(
                 "there is no target \"{name}\"; say under `targets` where it is: `targets: {{{name}: {{url: …}}}}`"
             ),
+            false if hint.is_empty() => {
+                let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+                format!("there is no target \"{name}\"; there is {}", names.join(", "))
+            }
             false => format!("there is no target \"{name}\"{hint}"),
         };
         reader.sink.error_at(position, message);
