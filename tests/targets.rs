@@ -188,7 +188,8 @@ fn one_that_goes_down_fails_alone_and_the_verdict_names_it() {
     assert_eq!(side["errors"]["connect"], side["requests"], "{result}");
     let system = of(&result, "targets", "target", "system");
     assert_eq!(system["errors"], serde_json::json!({}), "{result}");
-    assert_eq!(system["requests"].as_u64(), side["requests"].as_u64().map(|side| 2 * side));
+    let counted = |of: &Value| of["requests"].as_u64().expect("a count");
+    assert!(counted(system) >= 2 * counted(side) - 2 && counted(side) > 30, "others go on: {result}");
     assert!(result["verdict"]["reasons"].to_string().contains("Side errors < 1%"), "{result}");
 }
 

@@ -327,6 +327,35 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_a_target_are_those_of_its_labels_together() {
+        let mut totals = Totals::new(&["a".into(), "b".into(), "c".into()]);
+        let mut one = interval(0, 0, 2);
+        one.in_window = true;
+        one.series = vec![
+            series(0, Outcome::Ok, true, &[(1_000, 30)]),
+            series(1, Outcome::Ok, true, &[(2_000, 8)]),
+            series(2, Outcome::Ok, true, &[(3_000, 10)]),
+            series(2, Outcome::Connect, true, &[(10, 2)]),
+        ];
+        totals.add_interval(&one);
+        assert!(summarize(&totals, Path::new("x")).targets.is_empty(), "of one target nothing is told apart");
+        totals.set_targets(&["system".into()], &[0, 0, 0]);
+        assert!(summarize(&totals, Path::new("x")).targets.is_empty());
+        totals.set_targets(&["system".into(), "cache".into()], &[0, 1, 1]);
+        let summary = summarize(&totals, Path::new("x"));
+        let told = |index: usize| {
+            let of = &summary.targets[index];
+            (of.target.as_str(), of.requests, of.share, of.achieved_per_s, of.errors.get("connect").copied())
+        };
+        assert_eq!(told(0), ("system", 30, 0.6, 15.0, None));
+        assert_eq!(told(1), ("cache", 20, 0.4, 9.0, Some(2)));
+        assert_eq!(summary.targets[1].response_time_us.p50, summary.steps[2].response_time_us.p50);
+        assert_eq!(summary.targets[1].response_time_us.p99, None, "two of twenty failed");
+        let of_steps: Vec<&str> = summary.steps.iter().map(|step| step.target.as_str()).collect();
+        assert_eq!(of_steps, ["system", "cache", "cache"]);
+    }
+
+    #[test]
     fn achieved_counts_what_ended_in_the_window_and_requests_what_was_due_in_it() {
         let mut totals = Totals::new(&["a".into(), "b".into()]);
         // Warm-up: nothing of it counts.

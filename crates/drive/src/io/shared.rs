@@ -143,3 +143,119 @@ impl<I: Io> Io for PartIo<I> {
         self.common.borrow().io.traffic()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// A back end whose news are told beforehand, and that keeps what is asked of it.
+    #[derive(Default)]
+    struct Told {
+        news: VecDeque<(usize, Event)>,
+        outputs: Vec<Vec<u8>>,
+        sent: Vec<(usize, Vec<u8>)>,
+        waited: Vec<Option<Duration>>,
+    }
+
+    impl Io for Told {
+        fn point(&mut self, _: usize, _: SocketAddr) {}
+        fn open(&mut self, connection: usize) -> io::Result<()> {
+            self.news.push_back((connection, Event::Opened));
+            Ok(())
+        }
+        fn output(&mut self, connection: usize) -> &mut Vec<u8> {
+            self.outputs.resize_with(self.outputs.len().max(connection + 1), Vec::new);
+            self.outputs[connection].clear();
+            &mut self.outputs[connection]
+        }
+        fn send(&mut self, connection: usize) -> io::Result<()> {
+            self.sent.push((connection, self.outputs[connection].clone()));
+            Ok(())
+        }
+        fn is_sending(&self, _: usize) -> bool {
+            false
+        }
+        fn close(&mut self, _: usize) {}
+        fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+            self.waited.push(at_most);
+            Ok(())
+        }
+        fn next(&mut self) -> Option<(usize, Event)> {
+            self.news.pop_front()
+        }
+        fn received(&self) -> &[u8] {
+            b"came"
+        }
+        fn traffic(&self) -> (u64, u64) {
+            (1, 2)
+        }
+    }
+
+    fn received() -> Event {
+        Event::Received { closing: false }
+    }
+
+    fn of(found: Option<(usize, Event)>) -> Option<(usize, &'static str)> {
+        let (socket, event) = found?;
+        Some((socket, if matches!(event, Event::Opened) { "opened" } else { "received" }))
+    }
+
+    #[test]
+    fn each_part_is_told_of_its_own_sockets_in_its_own_numbers() {
+        let shared = SharedIo::new(Told::default());
+        let (mut one, mut two) = (shared.part(0..2), shared.part(2..5));
+        two.open(1).unwrap();
+        one.open(1).unwrap();
+        assert_eq!((of(one.next()), shared.pending()), (None, Some(3)), "of another's first");
+        assert_eq!((of(two.next()), of(two.next())), (Some((1, "opened")), None));
+        assert_eq!((of(one.next()), of(one.next()), shared.pending()), (Some((1, "opened")), None, None));
+        for (part, socket, text) in [(&mut one, 0, "a"), (&mut two, 0, "b"), (&mut one, 0, "c")] {
+            part.output(socket).extend_from_slice(text.as_bytes());
+            part.send(socket).unwrap();
+        }
+        let sent = [(0, "a"), (2, "b"), (0, "c")].map(|(socket, text)| (socket, text.as_bytes().to_vec()));
+        assert_eq!(shared.0.borrow().sent(), sent);
+    }
+
+    impl Common<Told> {
+        fn sent(&self) -> &[(usize, Vec<u8>)] {
+            &self.io.sent
+        }
+    }
+
+    #[test]
+    fn what_came_stays_the_parts_own_and_nothing_follows_a_close() {
+        let shared = SharedIo::new(Told::default());
+        let (mut one, mut two) = (shared.part(0..1), shared.part(1..2));
+        shared.0.borrow_mut().io.news.extend([(1, received()), (1, received()), (0, received())]);
+        assert_eq!(of(two.next()), Some((0, "received")));
+        assert_eq!((two.received(), one.received()), (&b"came"[..], &b""[..]));
+        assert_eq!((of(one.next()), shared.pending()), (None, Some(1)));
+        two.close(0);
+        assert_eq!((shared.pending(), of(two.next())), (None, None), "it is closed");
+        assert_eq!(of(one.next()), Some((0, "received")));
+    }
+
+    #[test]
+    fn one_wait_is_for_all_and_as_short_as_any_part_wants() {
+        let shared = SharedIo::new(Told::default());
+        let (mut one, mut two) = (shared.part(0..1), shared.part(1..2));
+        let ms = |ms| Some(Duration::from_millis(ms));
+        for (at_most, asked, waits) in
+            [(ms(9), [None, ms(5)], ms(5)), (None, [None, None], None), (None, [ms(0), None], ms(0))]
+        {
+            shared.ask(at_most);
+            one.wait(asked[0]).unwrap();
+            two.wait(asked[1]).unwrap();
+            shared.wait().unwrap();
+            assert_eq!(shared.0.borrow().io.waited.last(), Some(&waits));
+        }
+        shared.0.borrow_mut().io.news.push_back((1, received()));
+        assert_eq!(of(one.next()), None);
+        let before = shared.0.borrow().io.waited.len();
+        shared.wait().unwrap();
+        assert_eq!(shared.0.borrow().io.waited.len(), before, "nobody has taken the news yet");
+    }
+}
