@@ -211,10 +211,13 @@ mod tests {
         assert_eq!((of(one.next()), shared.pending()), (None, Some(3)), "of another's first");
         assert_eq!((of(two.next()), of(two.next())), (Some((1, "opened")), None));
         assert_eq!((of(one.next()), of(one.next()), shared.pending()), (Some((1, "opened")), None, None));
-        for (part, socket, text) in [(&mut one, 0, "a"), (&mut two, 0, "b"), (&mut one, 0, "c")] {
-            part.output(socket).extend_from_slice(text.as_bytes());
-            part.send(socket).unwrap();
-        }
+        let send = |part: &mut PartIo<Told>, text: &str| {
+            part.output(0).extend_from_slice(text.as_bytes());
+            part.send(0).unwrap();
+        };
+        send(&mut one, "a");
+        send(&mut two, "b");
+        send(&mut one, "c");
         let sent = [(0, "a"), (2, "b"), (0, "c")].map(|(socket, text)| (socket, text.as_bytes().to_vec()));
         assert_eq!(shared.0.borrow().sent(), sent);
     }
