@@ -204,6 +204,8 @@ export interface Summary {
   response_time_less_lag_us: Latency;
   good: Good;
   steps: Step[];
+  /** By target, whose name is the label; none where all requests went to one. */
+  targets: Step[];
   processes: ProcessSummary[];
   driver: Driver;
   faults: Fault[];
@@ -545,6 +547,7 @@ function readSummary(value: unknown): Summary {
     }),
     response_time_us, service_time_us, response_time_less_lag_us: latencyOf(it.response_time_less_lag_us),
     good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us), steps: list(it.steps).map(readStep),
+    targets: list(it.targets).map((entry) => ({ ...readStep(entry), label: text(object(entry).target) })),
     processes: list(it.processes).map((entry) => {
       const process = object(entry);
       return {

@@ -157,6 +157,18 @@ export function labelTable(run: RunPage): HTMLElement | null {
       el('table', { class: 'labels' }, caption, el('thead', {}, el('tr', {}, headers)), body, foot)));
 }
 
+/** The figures of each target, where requests went to several. */
+export function targetTable(run: RunPage): Child {
+  const { targets } = run.manifest.summary;
+  if (targets.length === 0) return null;
+  const number = true;
+  return table('Figures by target', [{ name: 'Target' }, { name: 'Count', number }, { name: 'Share', number }, { name: 'Rate', number }, { name: 'Median', number }, { name: 'p99', number }, { name: 'Failed', number }],
+    targets.map((of) => [
+      of.label, count(of.requests), share(of.share), rate(of.achieved_per_s), time(of.response_time_us.p50, of.requests), time(of.response_time_us.p99, of.requests),
+      errorsOf(of) === 0 ? '0' : el('span', { class: 'bad-text' }, count(errorsOf(of))),
+    ]));
+}
+
 /** A small picture of a series, on a logarithmic height: its form, not its values. */
 function sparkline(series: Series): Child {
   const [width, height] = [96, 20];

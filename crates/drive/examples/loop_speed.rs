@@ -179,6 +179,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
         labels: vec!["GET /".into()],
         requests: vec![RequestPlan {
             label: 0,
+            target: 0,
             ask: Ask::Http(HttpRequest {
                 method: "GET".into(),
                 target: Template::literal("/"),
@@ -218,18 +219,18 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         io: io.trim_end_matches("+spin").parse()?,
         spin: io.ends_with("+spin"),
         timestamps: Timestamps::Read,
-        target: Target {
+        targets: vec![Target {
             address: Address::Tcp(address.parse()?),
             authority: address.to_owned(),
             base_path: String::new(),
             tls: secure.then(|| Tls::new(&settings, "localhost")).transpose()?,
             protocol: Protocol::Http1,
-        },
+        }],
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };
     if plan.called().next().is_some() {
-        options.target.greet_calls("/rpc", plan.called(), &mut TcpStream::connect(address)?)?;
+        options.targets[0].greet_calls("/rpc", plan.called(), &mut TcpStream::connect(address)?)?;
     }
     let kept = std::env::temp_dir().join(format!("tidemark-loop-speed-{}", std::process::id()));
     let mut ledger = plan.entered().next().is_some().then(|| LedgerWriter::create(&kept)).transpose()?;

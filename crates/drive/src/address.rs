@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
@@ -50,7 +51,7 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    /// To this address, from so many of the loopback's.
+    /// To this address, from so many of the loopback's where that is where it goes.
     pub fn new(address: &Address, sources: usize) -> Self {
         let (address, is_unix) = match address {
             Address::Tcp(address) => (Ok((*address).into()), false),
@@ -70,10 +71,26 @@ impl Dialer {
 
     /// From now on a connection of this number, which is not being made, goes there.
     pub fn point(&mut self, connection: usize, address: SocketAddr) {
+        self.point_to(connection, address.into());
+    }
+
+    /// Connections of these numbers go there.
+    ///
+    /// # Errors
+    /// The kernel has no form for it.
+    pub fn point_all(&mut self, connections: Range<usize>, address: &Address) -> io::Result<()> {
+        let address = match address {
+            Address::Tcp(address) => (*address).into(),
+            Address::Unix(path) => SockAddr::unix(path)?,
+        };
+        connections.for_each(|connection| self.point_to(connection, address.clone()));
+        Ok(())
+    }
+
+    fn point_to(&mut self, connection: usize, address: SockAddr) {
         if self.elsewhere.len() <= connection {
             self.elsewhere.resize(connection + 1, None);
         }
-        let address = SockAddr::from(address);
         let known = self.others.iter().position(|other| **other == address);
         self.elsewhere[connection] = Some(known.unwrap_or_else(|| {
             self.others.push(Box::new(address));
@@ -86,7 +103,7 @@ impl Dialer {
     }
 
     fn goes_to_unix(&self, connection: usize) -> bool {
-        self.is_unix && self.elsewhere(connection).is_none()
+        self.elsewhere(connection).map_or(self.is_unix, SockAddr::is_unix)
     }
 
     /// The source of the next socket, where it is not the system that chooses.
@@ -125,7 +142,9 @@ impl Dialer {
         if !is_unix {
             socket.set_tcp_nodelay(true)?;
         }
-        if let Some(source) = self.source() {
+        let is_near =
+            address.as_socket().is_some_and(|to| matches!(to.ip(), IpAddr::V4(to) if to.is_loopback()));
+        if let Some(source) = is_near.then(|| self.source()).flatten() {
             socket.bind(&source.into())?;
         }
         Ok(socket)

@@ -3,6 +3,7 @@
 use crate::connection::ConnectionState;
 use crate::exchange::Placed;
 use crate::fault::Fault;
+use crate::request::Prepared;
 use crate::session::SessionState;
 use crate::thread::Thread;
 use crate::timers::Alarm;
@@ -12,7 +13,7 @@ impl Thread<'_> {
     pub fn connect(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
         match self.transport.open(c) {
             Ok(()) => {
-                self.pool.get(c).state = ConnectionState::Connecting;
+                self.pools.get(c).state = ConnectionState::Connecting;
                 let session = &mut self.flow.sessions[s];
                 session.state = SessionState::Connecting;
                 let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
@@ -21,7 +22,7 @@ impl Thread<'_> {
             }
             Err(error) => {
                 self.close(c);
-                self.pool.get(c).refused(now_ns);
+                self.pools.get(c).refused(now_ns);
                 Placed::Failed(Fault::Connect(error))
             }
         }
@@ -29,26 +30,28 @@ impl Thread<'_> {
 
     /// A connection is open.
     pub fn made(&mut self, c: usize) {
-        self.pool.get(c).made();
+        self.pools.get(c).made();
         if self.transport.is_first(c) {
-            self.flow.open += 1;
+            let target = self.pools.target_of(c);
+            self.flow.open[target] += 1;
             self.recorder.connected();
         }
     }
 
     /// Hands a connection on to who waits longest, or back to the pool.
     pub fn release(&mut self, connection: u32, now_ns: u64) {
-        match self.flow.queue.grant(connection, &mut self.flow.sessions, now_ns) {
-            Some(next) => self.pool.get(connection as usize).session = Some(next),
-            None => self.pool.give(connection),
+        let target = self.pools.target_of(connection as usize);
+        match self.flow.queue.grant(connection, target, &mut self.flow.sessions, now_ns) {
+            Some(next) => self.pools.get(connection as usize).session = Some(next),
+            None => self.pools.give(connection),
         }
     }
 
     /// Closes the connection that a session holds; it keeps the right to make it again.
     pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
         if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
-            if self.pool.get(c).state == ConnectionState::Connecting {
-                self.pool.get(c).refused(now_ns);
+            if self.pools.get(c).state == ConnectionState::Connecting {
+                self.pools.get(c).refused(now_ns);
             }
             self.close(c);
         }
@@ -56,9 +59,10 @@ impl Thread<'_> {
 
     /// Closes a connection.
     pub fn close(&mut self, c: usize) {
-        let connection = self.pool.get(c);
+        let target = self.pools.target_of(c);
+        let connection = self.pools.to(target).get(c);
         if connection.state == ConnectionState::Open && self.transport.is_first(c) {
-            self.flow.open -= 1;
+            self.flow.open[target] -= 1;
         }
         connection.state = ConnectionState::Closed;
         connection.exchanging = false;
@@ -67,36 +71,55 @@ impl Thread<'_> {
 
     /// Begins to make what is to be there before it is needed and is not, and gives up what takes too long.
     pub fn make_ahead(&mut self, now_ns: u64) {
-        if !self.ahead.is_wanted() || self.flow.draining {
-            return;
+        for target in 0..self.ahead.len() {
+            if self.ahead[target].is_wanted() && !self.flow.draining {
+                self.make_ahead_to(target, now_ns);
+            }
         }
-        while let Some(c) = self.ahead.overdue(now_ns) {
+    }
+
+    fn make_ahead_to(&mut self, target: usize, now_ns: u64) {
+        while let Some(c) = self.ahead[target].overdue(now_ns) {
             self.not_made(c, &Fault::ConnectTimeout, now_ns);
         }
-        while let Some(c) = self.ahead.next(&mut self.pool, now_ns) {
+        while let Some(c) = self.ahead[target].next(self.pools.to(target), now_ns) {
             match self.transport.open(c) {
                 Ok(()) => {
-                    self.pool.get(c).state = ConnectionState::Connecting;
-                    self.ahead.began(c, now_ns.saturating_add(self.bounds.connect_timeout_ns));
+                    self.pools.get(c).state = ConnectionState::Connecting;
+                    self.ahead[target].began(c, now_ns.saturating_add(self.bounds.connect_timeout_ns));
                 }
                 Err(error) => return self.not_made(c, &Fault::Connect(error), now_ns),
             }
         }
     }
 
+    /// One that was begun ahead is made, or could not be.
+    fn over_ahead(&mut self, c: usize) {
+        let target = self.pools.target_of(c);
+        if let Some(ahead) = self.ahead.get_mut(target) {
+            ahead.over(c);
+        }
+    }
+
+    /// The first label of those that go to a target.
+    fn label_to(&self, target: usize) -> u16 {
+        let goes_there = |request: &&Prepared| usize::from(request.target) == target;
+        self.prepared.iter().filter(goes_there).map(|request| request.label).min().unwrap_or(0)
+    }
+
     /// One is there, for whoever needs it first.
     pub fn made_ahead(&mut self, c: usize, now_ns: u64) {
-        self.ahead.over(c);
+        self.over_ahead(c);
         self.made(c);
         self.release(c as u32, now_ns);
     }
 
     /// One could not be made. No request has failed by that: it is an example, and tried again later.
     pub fn not_made(&mut self, c: usize, fault: &Fault, now_ns: u64) {
-        self.ahead.over(c);
+        self.over_ahead(c);
         self.close(c);
-        self.pool.get(c).refused(now_ns);
-        let (label, outcome) = (0, fault.outcome());
+        self.pools.get(c).refused(now_ns);
+        let (label, outcome) = (self.label_to(self.pools.target_of(c)), fault.outcome());
         if self.recorder.wants_example(label, outcome) {
             let detail = format!("{fault} (a connection that was to be there before it was needed)");
             self.recorder.example(now_ns, label, outcome, detail);

@@ -70,9 +70,15 @@ impl Connection {
     }
 }
 
-/// All connections of a thread, at most as many as its share.
+/// The connections of a thread to one target, at most as many as its share.
 #[derive(Debug)]
 pub(crate) struct Pool {
+    /// Number of the first; all have numbers of the thread.
+    first: u32,
+    /// Whether a connection is as good as another, so that a session may give one back before it ends.
+    pub lends: bool,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
     connections: Vec<Connection>,
     most: usize,
     choose: Choose,
@@ -98,6 +104,9 @@ impl Pool {
     /// For at most `most` connections over so many sockets.
     pub fn new(most: usize, sockets: usize, choose: Choose) -> Self {
         Pool {
+            first: 0,
+            lends: true,
+            keep_alive: true,
             connections: Vec::new(),
             most,
             choose,
@@ -110,7 +119,7 @@ impl Pool {
 
     /// A connection by its number.
     pub fn get(&mut self, connection: usize) -> &mut Connection {
-        &mut self.connections[connection]
+        &mut self.connections[connection - self.first as usize]
     }
 
     /// How many there may be.
@@ -133,13 +142,13 @@ impl Pool {
             return None;
         }
         self.connections.push(Connection::new());
-        Some(self.connections.len() as u32 - 1)
+        Some(self.first + self.connections.len() as u32 - 1)
     }
 
     /// The free connection that has been closed longest, if it may be tried.
     pub fn take_closed(&mut self, now_ns: u64) -> Option<u32> {
         let front = *self.free_closed.front()?;
-        if self.connections[front as usize].retry_ns > now_ns {
+        if self.get(front as usize).retry_ns > now_ns {
             return None;
         }
         self.free_closed.pop_front()
@@ -152,13 +161,14 @@ impl Pool {
         let free = open.or_else(|| self.take_closed(now_ns)).or_else(|| self.new_below(self.most));
         let taken = free.or_else(|| self.free_closed.pop_front())?;
         self.turn += 1;
-        self.connections[taken as usize].turn = self.turn;
+        let turn = self.turn;
+        self.get(taken as usize).turn = turn;
         Some(taken)
     }
 
     fn take_open(&mut self) -> Option<u32> {
         while let Some(Reverse((.., index))) = self.free_open.pop() {
-            if self.connections[index as usize].state == ConnectionState::Open {
+            if self.get(index as usize).state == ConnectionState::Open {
                 return Some(index);
             }
             // The peer closed it while nobody held it.
@@ -169,7 +179,7 @@ impl Pool {
 
     /// Gives a connection back.
     pub fn give(&mut self, connection: u32) {
-        let freed = &mut self.connections[connection as usize];
+        let freed = &mut self.connections[(connection - self.first) as usize];
         debug_assert!(
             !freed.exchanging && freed.state != ConnectionState::Connecting,
             "only idle connections are given back"
@@ -177,16 +187,60 @@ impl Pool {
         freed.session = None;
         match freed.state {
             ConnectionState::Open => {
-                let sockets = self.sockets as u32;
+                let (own, sockets) = (connection - self.first, self.sockets as u32);
                 let (rank, order) = match self.choose {
-                    Choose::InTurn => (connection / sockets, freed.turn),
-                    Choose::FirstFree => (connection / sockets, connection.into()),
-                    Choose::Fill => (connection % sockets, connection.into()),
+                    Choose::InTurn => (own / sockets, freed.turn),
+                    Choose::FirstFree => (own / sockets, connection.into()),
+                    Choose::Fill => (own % sockets, connection.into()),
                 };
                 self.free_open.push(Reverse((rank, order, connection)));
             }
             ConnectionState::Closed | ConnectionState::Connecting => self.free_closed.push_back(connection),
         }
+    }
+}
+
+/// The pools of a thread, one for each target: a full one keeps nobody from another target.
+#[derive(Debug)]
+pub(crate) struct Pools(Vec<Pool>);
+
+impl Pools {
+    /// In the order of the targets; connections are numbered through.
+    pub fn new(mut pools: Vec<Pool>) -> Self {
+        let mut first = 0;
+        for pool in &mut pools {
+            pool.first = first;
+            first += pool.most as u32;
+        }
+        Pools(pools)
+    }
+
+    /// Which target a connection goes to.
+    pub fn target_of(&self, connection: usize) -> usize {
+        // of one target nothing is looked at
+        self.0.iter().skip(1).take_while(|pool| pool.first as usize <= connection).count()
+    }
+
+    /// A connection by its number.
+    pub fn get(&mut self, connection: usize) -> &mut Connection {
+        let target = self.target_of(connection);
+        self.0[target].get(connection)
+    }
+
+    /// The connections to a target.
+    pub fn to(&mut self, target: usize) -> &mut Pool {
+        &mut self.0[target]
+    }
+
+    /// How many connections there may be.
+    pub fn most(&self) -> usize {
+        self.0.iter().map(Pool::most).sum()
+    }
+
+    /// Gives a connection back.
+    pub fn give(&mut self, connection: u32) {
+        let target = self.target_of(connection as usize);
+        self.0[target].give(connection);
     }
 }
 
@@ -312,5 +366,20 @@ mod tests {
         assert_eq!(pool.take(0), Some(1), "a new one before one that must wait");
         assert_eq!(pool.take(0), Some(0));
         assert_eq!(pool.take(0), None);
+    }
+
+    #[test]
+    fn a_full_pool_keeps_nobody_from_another_target() {
+        let pool = |most| Pool::new(most, most, Choose::InTurn);
+        let mut pools = Pools::new(vec![pool(2), pool(1), pool(3)]);
+        assert_eq!(take(pools.to(0), 5), [0, 1]);
+        assert_eq!(take(pools.to(2), 5), [3, 4, 5]);
+        assert_eq!(take(pools.to(1), 5), [2]);
+        assert_eq!([0, 1, 2, 3, 5].map(|connection| pools.target_of(connection)), [0, 0, 1, 2, 2]);
+        pools.get(4).made();
+        pools.give(2);
+        pools.give(4);
+        assert_eq!((pools.to(0).take(0), pools.to(2).take(0), pools.to(1).take(0)), (None, Some(4), Some(2)));
+        assert_eq!(pools.most(), 6);
     }
 }

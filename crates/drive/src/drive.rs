@@ -1,5 +1,6 @@
 //! Starting, stopping and ending a drive.
 
+mod allotment;
 mod check;
 
 use std::sync::Arc;
@@ -12,24 +13,23 @@ use tidemark_scenario::plan::{Choose, Limits, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::DriveOptions;
-use crate::address::Dialer;
 use crate::ahead::Ahead;
 use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
-use crate::connection::Pool;
 use crate::error::{DriveError, OnceError};
 use crate::io::{Handshakes, Io, IoChoice, Poller, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
-use crate::room::{Bound, Room};
+use crate::room::Bound;
 use crate::session::Weights;
-use crate::spread::Spread;
+use crate::several::Place;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
-use crate::transport::{EventCounts, Redirects, Setup};
+use crate::transport::{EventCounts, Redirects};
 use crate::waiting::{most_slots, most_waiting};
+use allotment::{Allotment, allot, dialer, plans, pools, single, transport};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -277,42 +277,22 @@ impl Drop for Drive {
 /// been made then.
 pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
     check(&plan, &options)?;
-    let users = plan.load.most_users();
-    let spread = options.target.protocol.spread();
-    let depth = options.target.protocol.depth(&plan.limits);
-    // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
-    let carriers = users.div_ceil(depth);
-    let fits = carriers <= plan.limits.connections;
-    let carriers = carriers.min(plan.limits.connections);
-    let wanted = plan.limits.connections.max(options.threads);
-    let room = Room::make(wanted, &options.target.address);
-    if carriers > room.connections {
-        let Room { connections: room, bound, .. } = room;
-        return Err(DriveError::Room { users, needed: carriers, room, bound });
-    }
-    let connections = wanted.min(room.connections.max(options.threads));
-
+    let allotments = allot(&plan, &options)?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let mut parts = Vec::with_capacity(options.threads);
-    let shares: Vec<usize> = (0..options.threads)
-        .map(|thread| {
-            let share_of = |total| share(total, thread, options.threads);
-            // Where several users share a connection, a thread has one for its last few, too.
-            let share = share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 });
-            spread.map_or(share, |spread| spread.share(share))
-        })
-        .collect();
-    let allowed: usize = shares.iter().sum();
+    let shares: Vec<usize> =
+        (0..options.threads).map(|thread| allotments.iter().map(|to| to.shares[thread]).sum()).collect();
     let (io, pollers) = Poller::all(options.io, &shares).map_err(no_poller(options.io))?;
-    for (poller, share) in pollers.into_iter().zip(shares) {
-        parts.push((poller, share, Prepared::all(&plan)));
+    for poller in pollers {
+        parts.push((poller, Prepared::all(&plan)));
     }
     let control = Arc::new(Control::default());
     let wakers = parts.iter().map(|(poller, ..)| poller.waker()).collect();
     let stopper = Stopper { control: control.clone(), wakers };
     let (sink, intervals) = sync_channel(UNTAKEN_INTERVALS * options.threads);
     let ahead = makes_ahead(&plan);
-    let begin_ns = clock.now_ns() + START_DELAY_NS + if ahead { time_ahead_ns(&plan, allowed) } else { 0 };
+    let all_ahead = allotments.iter().map(Allotment::allowed).sum();
+    let begin_ns = clock.now_ns() + START_DELAY_NS + if ahead { time_ahead_ns(&plan, all_ahead) } else { 0 };
     let (window, _) = span(&plan.load, begin_ns);
     let mut drive = Drive {
         intervals,
@@ -322,13 +302,17 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         plan: plan.clone(),
         phases: phase_times(&plan, begin_ns),
         io,
-        connections_capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
-        connections_raised_to: (allowed > plan.limits.connections).then_some(allowed),
-        connections_ahead: ahead.then_some(allowed),
-        places: (!fits).then_some((users, allowed * depth)),
+        connections_capped_to: allotments.iter().find_map(|to| to.capped_to),
+        connections_raised_to: allotments
+            .iter()
+            .map(Allotment::allowed)
+            .find(|allowed| *allowed > plan.limits.connections),
+        connections_ahead: ahead.then_some(all_ahead),
+        places: allotments.iter().find_map(|to| to.places),
     };
     let limits = Limits { waiting: Some(most_waiting(&plan)), ..plan.limits.clone() };
-    for (index, (poller, connections, prepared)) in parts.into_iter().enumerate() {
+    let allotments = Arc::new(allotments);
+    for (index, (poller, prepared)) in parts.into_iter().enumerate() {
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
         drive.back.push(back);
         let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
@@ -337,37 +321,43 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
-        let (address, threads) = (options.target.address.clone(), options.threads);
-        let target = options.target.clone();
+        let (allotments, threads) = (allotments.clone(), options.threads);
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
         // arrivals come when they come.
         let is_open = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
         let all_stamped = is_open || options.timestamps == Timestamps::Kernel;
         let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
             machine::settle_in(core);
-            // Of several servers, each has room for its own; not all of them may be in use.
-            let sockets = target.protocol.spread().map_or(connections, |s| s.room() * s.each(connections));
-            let io = match poller.into_io(Dialer::new(&address, room.sources), sockets, all_stamped) {
+            let places: Vec<Place<'_>> = allotments.iter().map(|to| to.place(index)).collect();
+            let sockets = places.iter().map(|place| place.sockets).sum();
+            let sources = allotments.iter().map(|to| to.sources).max().unwrap_or(1);
+            let io = dialer(&places, sources).and_then(|dialer| poller.into_io(dialer, sockets, all_stamped));
+            let io = match io {
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
-            let setup = Setup { plan: &plan, origin: target.origin(), sockets, depth, random: &mut random };
             let thread = Thread {
                 clock,
-                transport: target.transport(io, setup),
+                transport: transport(io, &plan, &places, &mut random),
                 control,
                 shared: &shared,
                 kinds: &plan.sessions,
                 weights: Weights::new(&plan.sessions),
-                flow: Flow { slots: most_slots(&plan.sessions), ..Flow::default() },
+                flow: Flow {
+                    slots: most_slots(&plan.sessions),
+                    open: vec![0; places.len()],
+                    ..Flow::default()
+                },
                 prepared,
                 schedule,
                 timers: Timers::default(),
                 recorder,
-                pool: Pool::new(connections * depth, connections, plan.limits.choose),
-                ahead: Ahead::new(if ahead { connections } else { 0 }),
+                pools: pools(&places, &plan.limits),
+                ahead: allotments
+                    .iter()
+                    .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
+                    .collect(),
                 bounds: bounds(&plan, index, threads),
-                keep_alive: plan.limits.keep_alive,
                 random,
                 ledger_seed: options.ledger_seed,
                 spin: options.spin,
@@ -391,12 +381,13 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
-    let sockets = options.target.protocol.spread().map_or(1, Spread::room);
+    let plans = plans(plan, &options.targets);
+    let places = single(&plans, &options.targets);
+    let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
-    let io = poller
-        .into_io(Dialer::new(&options.target.address, 1), sockets, false)
-        .map_err(no_poller(options.io))?;
-    let thread = once(plan, kind, shared, options, io)?;
+    let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
+    let io = io.map_err(no_poller(options.io))?;
+    let thread = once(plan, kind, shared, options, &places, io)?;
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {
@@ -419,6 +410,7 @@ fn once<'a>(
     kind: &'a SessionKind,
     shared: &'a Shared,
     options: &DriveOptions,
+    places: &[Place<'_>],
     io: impl Io + 'static,
 ) -> Result<Thread<'a>, DriveError> {
     check_ops(plan, kind)?;
@@ -426,11 +418,9 @@ fn once<'a>(
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
     let mut random = fastrand::Rng::with_seed(options.seed);
-    let sockets = options.target.protocol.spread().map_or(1, Spread::room);
-    let setup = Setup { plan, origin: options.target.origin(), sockets, depth: 1, random: &mut random };
     Ok(Thread {
         clock,
-        transport: options.target.transport(io, setup),
+        transport: transport(io, plan, places, &mut random),
         control: Arc::new(Control::default()),
         shared,
         kinds,
@@ -439,15 +429,14 @@ fn once<'a>(
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
         recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
-        pool: Pool::new(1, 1, plan.limits.choose),
-        ahead: Ahead::default(),
+        pools: pools(places, &plan.limits),
+        ahead: Vec::new(),
         bounds: bounds(plan, 0, 1),
-        keep_alive: plan.limits.keep_alive,
         random,
         ledger_seed: options.ledger_seed,
         spin: false,
         timestamps: Timestamps::Read,
-        flow: Flow { slots: kind.slots, ..Flow::default() },
+        flow: Flow { slots: kind.slots, open: vec![0; places.len()], ..Flow::default() },
     })
 }
 

@@ -53,6 +53,9 @@ pub enum DriveError {
         /// Index of the operation.
         op: usize,
     },
+    /// A request goes where nothing is.
+    #[error("a request goes to target {0}, which there is not")]
+    Target(u16),
     /// A WebSocket begins with a request of HTTP/1.1.
     #[error("ws steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
     WebSocketOverHttp2,

@@ -70,6 +70,7 @@ impl Thread<'_> {
             };
             match turn {
                 Turn::Request(request) => {
+                    session.turn_to(self.prepared[request as usize].target);
                     if self.passes_over(s, request) {
                         continue;
                     }
@@ -150,12 +151,16 @@ impl Thread<'_> {
             return Placed::Failed(refusal.fault);
         }
         if session.connection.is_none() {
+            let pool = self.pools.to(self.flow.sessions[s].target());
             let free = match std::mem::take(&mut self.flow.sessions[s].is_new_user) {
-                true => self.pool.take_for_new_user(now_ns),
-                false => self.pool.take(now_ns),
+                true => pool.take_for_new_user(now_ns),
+                false => pool.take(now_ns),
             };
-            let Some(connection) = free else { return self.queue_up(s) };
-            self.pool.get(connection as usize).session = Some(s as u32);
+            let Some(connection) = free else {
+                self.lend(s, now_ns);
+                return self.queue_up(s);
+            };
+            self.pools.get(connection as usize).session = Some(s as u32);
             self.flow.sessions[s].connection = Some(connection);
         }
         let placed = self.go(s, now_ns);
@@ -163,6 +168,28 @@ impl Thread<'_> {
             self.timers.set(s, Alarm::Timeout, self.flow.sessions[s].deadline_ns);
         }
         placed
+    }
+
+    /// A session that has to wait holds nothing meanwhile that others may wait for, lest they wait for each other. What
+    /// builds on what it did before stays its own: a transaction, a WebSocket.
+    fn lend(&mut self, s: usize, now_ns: u64) {
+        for target in 0..self.flow.sessions[s].elsewhere.len() {
+            let held = self.flow.sessions[s].elsewhere[target];
+            let lent = held.filter(|c| self.pools.to(target).lends && !self.transport.is_bound(*c as usize));
+            if let Some(connection) = lent {
+                self.flow.sessions[s].elsewhere[target] = None;
+                self.release(connection, now_ns);
+            }
+        }
+    }
+
+    /// A session that is over gives a connection back.
+    fn give_back(&mut self, s: usize, connection: u32, now_ns: u64) {
+        self.lose(s, connection as usize, now_ns);
+        if !self.transport.leave(connection as usize) {
+            self.close(connection as usize);
+        }
+        self.release(connection, now_ns);
     }
 
     /// Lets a session wait for a connection, if there is room.
@@ -204,7 +231,7 @@ impl Thread<'_> {
             debug_assert!(false, "a session has a connection before it goes");
             return Placed::Dropped;
         };
-        let connection = self.pool.get(c);
+        let connection = self.pools.get(c);
         match connection.state {
             ConnectionState::Open => self.transmit(s, c, now_ns),
             ConnectionState::Closed if connection.retry_ns > now_ns => {
@@ -229,11 +256,12 @@ impl Thread<'_> {
             epoch_ms: self.clock.wall_ms(now_ns),
         };
         let mut cx = environment.context(&session.slots);
-        if let Err(fault) = self.transport.write(c, session.request.into(), &mut cx, &session.jar) {
+        let jar = &session.jars[session.target()];
+        if let Err(fault) = self.transport.write(c, session.request.into(), &mut cx, jar) {
             self.withdraw(s, was_entered);
             return Placed::Failed(fault);
         }
-        let connection = self.pool.get(c);
+        let connection = self.pools.get(c);
         let sent_ns = self.clock.now_ns();
         let sent = match self.transport.send(c) {
             Ok(sent) => sent,
@@ -259,7 +287,7 @@ impl Thread<'_> {
             Sent::Whole => Some(Ok(())),
         };
         let Some(judged) = judged else { return Placed::UnderWay };
-        self.pool.get(c).exchanging = false;
+        self.pools.get(c).exchanging = false;
         if sent == Sent::Offered && !self.transport.accept(c) {
             self.close(c);
         }
@@ -271,7 +299,7 @@ impl Thread<'_> {
 
     /// Whether a request that was not taken by a connection may go over a new one: not where that was new, too.
     fn may_go_again(&mut self, c: usize) -> bool {
-        !self.pool.get(c).fresh && !self.transport.is_bound(c)
+        !self.pools.get(c).fresh && !self.transport.is_bound(c)
     }
 
     /// A session's request has left, or never will: how late that was by the driver's own doing is known.
@@ -304,13 +332,13 @@ impl Thread<'_> {
 
     /// Ends a session; true if its user begins the next one at once.
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
-        if let Some(connection) = self.flow.sessions[s].connection {
-            self.lose(s, connection as usize, now_ns);
-            self.flow.sessions[s].connection = None;
-            if !self.transport.leave(connection as usize) {
-                self.close(connection as usize);
+        if let Some(connection) = self.flow.sessions[s].connection.take() {
+            self.give_back(s, connection, now_ns);
+        }
+        for target in 0..self.flow.sessions[s].elsewhere.len() {
+            if let Some(connection) = self.flow.sessions[s].elsewhere[target].take() {
+                self.give_back(s, connection, now_ns);
             }
-            self.release(connection, now_ns);
         }
         self.timers.clear(s, Alarm::Timeout);
         let session = &mut self.flow.sessions[s];
@@ -433,7 +461,7 @@ impl Thread<'_> {
     /// Something happened on a connection.
     pub fn on_event(&mut self, c: usize, event: Event) {
         let now_ns = self.clock.now_ns();
-        let connection = self.pool.get(c);
+        let connection = self.pools.get(c);
         let session = connection.session.map(|s| s as usize);
         match (event, session) {
             (Event::Opened, Some(s)) => {

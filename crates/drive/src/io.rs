@@ -8,6 +8,7 @@
 pub(crate) mod epoll;
 pub(crate) mod pipeline;
 pub(crate) mod portable;
+pub(crate) mod shared;
 #[cfg(target_os = "linux")]
 pub(crate) mod stamps;
 mod system;

@@ -54,15 +54,15 @@ impl Thread<'_> {
 
     /// The answer is whole.
     pub fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
-        self.pool.get(c).fresh = false;
+        self.pools.get(c).fresh = false;
         let end_ns = self.read(s, now_ns);
         let session = &mut self.flow.sessions[s];
         let is_bound = self.transport.is_bound(c);
-        let mut keep = keeps_open && (self.keep_alive || is_bound);
+        let mut keep = keeps_open && (self.pools.to(self.pools.target_of(c)).keep_alive || is_bound);
         let mut judged = Ok(());
         if end_ns <= session.deadline_ns {
             let answer = self.transport.answer(c);
-            answer.keep_cookies(&mut session.jar);
+            answer.keep_cookies(session.jar());
             self.recorder.answered(answer.status(), session.due_ns);
             let mut environment = Environment {
                 shared: self.shared,
@@ -88,7 +88,7 @@ impl Thread<'_> {
         let is_late = end_ns > session.deadline_ns;
         if !is_late {
             let answer = self.transport.answer(c);
-            answer.keep_cookies(&mut session.jar);
+            answer.keep_cookies(session.jar());
             self.recorder.answered(answer.status(), session.due_ns);
         }
         self.close(c);
@@ -110,7 +110,7 @@ impl Thread<'_> {
     /// A request has its answer, or needs none. Sockets have their turn before alarms: it came in all the same when its
     /// time was over, and then a connection that is bound to it is not gone on with.
     pub fn conclude(&mut self, s: usize, c: usize, judged: Result<(), Flaw>, end_ns: u64) {
-        self.pool.get(c).exchanging = false;
+        self.pools.get(c).exchanging = false;
         let is_late = end_ns > self.flow.sessions[s].deadline_ns;
         if is_late && self.transport.is_bound(c) {
             self.close(c);

@@ -35,13 +35,13 @@
 //!     io: IoChoice::Auto,
 //!     spin: false,
 //!     timestamps: Timestamps::Read,
-//!     target: Target {
+//!     targets: vec![Target {
 //!         address: Address::Tcp("127.0.0.1:9080".parse()?),
 //!         authority: "localhost:9080".into(),
 //!         base_path: String::new(),
 //!         tls: None,
 //!         protocol: Protocol::Http1,
-//!     },
+//!     }],
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
 //! };
@@ -91,6 +91,7 @@ mod room;
 mod rpc;
 mod run_queue;
 mod session;
+mod several;
 mod spread;
 mod stream_fault;
 mod target;
@@ -143,8 +144,8 @@ pub struct DriveOptions {
     pub spin: bool,
     /// Until when response times count.
     pub timestamps: Timestamps,
-    /// Where to.
-    pub target: Target,
+    /// Where to, by the plan's numbers: the system, and behind it the plan's other targets.
+    pub targets: Vec<Target>,
     /// The run's zero on the monotonic clock, shared with whoever watches.
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.

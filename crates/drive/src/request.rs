@@ -11,6 +11,8 @@ use crate::clock::nanoseconds;
 pub(crate) struct Prepared {
     /// Index into the plan's labels.
     pub label: u16,
+    /// Where it goes.
+    pub target: u16,
     /// Longest time from due to the last byte.
     pub timeout_ns: u64,
     /// Whether it is a step with what a connection is bound to: a WebSocket, an event stream.
@@ -32,6 +34,7 @@ impl Prepared {
     fn new(request: &RequestPlan) -> Self {
         Prepared {
             label: request.label,
+            target: request.target,
             timeout_ns: nanoseconds(request.timeout),
             is_of_binding: matches!(request.ask, Ask::WebSocket(_) | Ask::EventStream(_)),
             probe: Probe::new(request),

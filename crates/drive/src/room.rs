@@ -45,9 +45,11 @@ impl std::fmt::Display for Bound {
 }
 
 impl Room {
-    /// For `wanted` connections to an address; the limit of open files is raised as far as it may be.
-    pub fn make(wanted: usize, address: &Address) -> Room {
-        let files = machine::raise_open_files(wanted);
+    /// For `wanted` connections to an address, of `all` together; the limit of open files is raised as far as it may be.
+    pub fn make(wanted: usize, all: usize, address: &Address) -> Room {
+        let files = machine::raise_open_files(all);
+        let files =
+            if files < all { (files as u128 * wanted as u128 / all as u128) as usize } else { wanted };
         let (ports, sources) = match address {
             Address::Tcp(address) => ports(wanted, address.ip(), machine::local_ports()),
             Address::Unix(_) => (wanted, 1),
@@ -91,9 +93,10 @@ mod tests {
 
     #[test]
     fn room_is_no_more_than_what_is_wanted() {
-        let room = Room::make(10, &Address::Unix("/x".into()));
+        let room = Room::make(10, 10, &Address::Unix("/x".into()));
         assert_eq!((room.connections, room.sources), (10, 1));
-        let room = Room::make(usize::MAX / 2, &Address::Tcp("[::1]:9".parse().unwrap()));
+        let most = usize::MAX / 2;
+        let room = Room::make(most, most, &Address::Tcp("[::1]:9".parse().unwrap()));
         assert!(room.connections < usize::MAX / 2, "{room:?}");
     }
 }

@@ -74,10 +74,14 @@ pub(crate) struct Session {
     pub slots: Vec<Slot>,
     /// The rows that it holds.
     pub rows: HeldRows,
-    /// Its cookies.
-    pub jar: Jar,
-    /// The connection that it holds.
+    /// Its cookies, by the target that set them; no other is sent them.
+    pub jars: Vec<Jar>,
+    /// The connection to its request's target that it holds.
     pub connection: Option<u32>,
+    /// Those to other targets, by target; empty where there are none.
+    pub elsewhere: Vec<Option<u32>>,
+    /// The target of its request.
+    target: u16,
     /// Its request: index into the plan's.
     pub request: u16,
     /// The number under which its request's write is entered in the ledger, once it is.
@@ -136,12 +140,41 @@ impl Session {
         }
         self.slots.iter_mut().for_each(Slot::clear);
         if !(keep_cookies && kind.keep_cookies) {
-            self.jar.clear();
+            self.jars.iter_mut().for_each(Jar::clear);
         }
+    }
+
+    /// The target of its request.
+    pub fn target(&self) -> usize {
+        self.target.into()
+    }
+
+    /// Its next request goes there: the connection that it holds to that target is the one that it has now.
+    pub fn turn_to(&mut self, target: u16) {
+        if target == self.target {
+            return;
+        }
+        let most = usize::from(target.max(self.target));
+        if self.elsewhere.len() <= most {
+            self.elsewhere.resize(most + 1, None);
+        }
+        self.elsewhere[usize::from(self.target)] = self.connection.take();
+        self.connection = self.elsewhere[usize::from(target)].take();
+        self.target = target;
+    }
+
+    /// The cookies that its request's target has set.
+    pub fn jar(&mut self) -> &mut Jar {
+        let target = self.target();
+        if self.jars.len() <= target {
+            self.jars.resize_with(target + 1, Jar::default);
+        }
+        &mut self.jars[target]
     }
 
     /// A request falls due, and the driver has turned to it.
     pub fn fall_due(&mut self, request: u16, now_ns: u64) {
+        self.jar();
         self.request = request;
         self.ready_ns = self.ready_ns.max(self.due_ns);
         self.late_ns = match std::mem::take(&mut self.is_users_first) {
@@ -275,6 +308,25 @@ mod tests {
         let mut session = Session { due_ns: 100, ready_ns: 120, ..Session::default() };
         session.fall_due(0, 130);
         assert_eq!(session.lag_ns(130), 10);
+    }
+
+    #[test]
+    fn connections_and_cookies_are_those_of_the_target() {
+        let mut session = Session { connection: Some(3), ..Session::default() };
+        session.jar().take(b"a=1");
+        session.turn_to(0);
+        assert!(session.elsewhere.is_empty(), "of one target nothing is kept apart");
+        session.turn_to(2);
+        assert_eq!((session.connection, session.target()), (None, 2));
+        assert!(session.jar().is_empty(), "another host's cookies");
+        session.connection = Some(8);
+        session.turn_to(0);
+        assert_eq!(session.connection, Some(3));
+        assert!(!session.jar().is_empty());
+        session.turn_to(2);
+        assert_eq!((session.connection, &session.elsewhere[..]), (Some(8), &[Some(3), None, None][..]));
+        session.begin(0, &kind(vec![Op::End]), 1, false);
+        assert!(session.jars.iter().all(Jar::is_empty));
     }
 
     fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {

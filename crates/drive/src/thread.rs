@@ -16,7 +16,7 @@ use crate::ahead::Ahead;
 use crate::answer::Scratch;
 use crate::arrivals::{Arrival, Due, Origin, Schedule};
 use crate::clock::{Clock, MILLISECOND_NS};
-use crate::connection::Pool;
+use crate::connection::Pools;
 use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
@@ -118,16 +118,16 @@ pub(crate) struct Thread<'a> {
     pub schedule: Schedule,
     pub timers: Timers,
     pub recorder: Recorder,
-    pub pool: Pool,
+    /// Connections, by target.
+    pub pools: Pools,
     pub bounds: Bounds,
-    /// Whether a connection carries more than one request.
-    pub keep_alive: bool,
     pub random: fastrand::Rng,
     pub ledger_seed: u64,
     /// Whether it never sleeps.
     pub spin: bool,
     pub timestamps: Timestamps,
-    pub ahead: Ahead,
+    /// What is made ahead, by target.
+    pub ahead: Vec<Ahead>,
     pub flow: Flow,
 }
 
@@ -142,8 +142,8 @@ pub(crate) struct Flow {
     pub queue: Queue,
     /// Variables of the kind that has most.
     pub slots: usize,
-    /// Open connections.
-    pub open: u64,
+    /// Open connections, by target.
+    pub open: Vec<u64>,
     /// Whether nothing new begins any more.
     pub draining: bool,
     /// Turns that were ended because the session did nothing but compute.
@@ -205,7 +205,7 @@ impl Thread<'_> {
         end.lost_intervals = self.recorder.lost();
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.spent_turns = self.flow.spent_turns;
-        end.handshakes = self.transport.sockets().handshakes();
+        end.handshakes = self.transport.handshakes();
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
@@ -328,7 +328,7 @@ impl Thread<'_> {
     /// Every session holds a connection, waits for one, or thinks before its first request; the last two together
     /// are bounded like those that wait.
     fn most_sessions(&self) -> usize {
-        self.pool.most() + self.bounds.waiting
+        self.pools.most() + self.bounds.waiting
     }
 
     /// Goes on with sessions that were given the connection that they waited for.
@@ -371,7 +371,7 @@ impl Thread<'_> {
         Gauges {
             waiting: self.flow.queue.len() as u64,
             unbegun: self.schedule.waiting(),
-            connections: self.transport.connections(self.flow.open),
+            connections: self.transport.connections(&self.flow.open),
             traffic: self.transport.sockets().traffic(),
         }
     }

@@ -13,7 +13,7 @@ use tidemark_scenario::{Context, Plan};
 use crate::answer::Answer;
 use crate::error::DriveError;
 use crate::fault::Fault;
-use crate::io::Io;
+use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
 use crate::spread::Spread;
 
@@ -119,7 +119,7 @@ impl std::ops::AddAssign for Redirects {
     }
 }
 
-/// Carries the requests of one thread to one address, over connections that have numbers.
+/// Carries the requests of one thread over connections that have numbers: to one target, or to [several](crate::several).
 pub(crate) trait Transport {
     /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
     fn open(&mut self, connection: usize) -> io::Result<()>;
@@ -154,9 +154,13 @@ pub(crate) trait Transport {
     fn socket_of(&self, connection: usize) -> usize;
     /// The back end below, for what it counts and when bytes came.
     fn sockets(&self) -> &dyn Io;
-    /// How many sockets are open, where `opened` have been opened and not closed.
-    fn connections(&self, opened: u64) -> u64 {
-        opened
+    /// Handshakes so far, where there are any.
+    fn handshakes(&self) -> Handshakes {
+        self.sockets().handshakes()
+    }
+    /// How many sockets are open, where `opened` have been opened and not closed, by target.
+    fn connections(&self, opened: &[u64]) -> u64 {
+        opened.iter().sum()
     }
     /// How often a request had to wait here, because the server takes fewer at once than was thought.
     fn held(&self) -> u64 {

@@ -34,8 +34,8 @@ pub(crate) fn most_slots(kinds: &[SessionKind]) -> usize {
 /// Sessions that wait for a connection, the longest in front.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// With the ticket of their waiting; some may have left.
-    line: VecDeque<(u32, u32)>,
+    /// Those who wait for a connection to each target, with the ticket of their waiting; some may have left.
+    lines: Vec<VecDeque<(u32, u32)>>,
     /// How many really wait.
     waiting: usize,
     /// Those that were given a connection, and go on in this turn.
@@ -54,7 +54,11 @@ impl Queue {
             return false;
         }
         sessions[s].state = SessionState::Waiting;
-        self.line.push_back((s as u32, sessions[s].ticket));
+        let target = sessions[s].target();
+        if self.lines.len() <= target {
+            self.lines.resize_with(target + 1, VecDeque::new);
+        }
+        self.lines[target].push_back((s as u32, sessions[s].ticket));
         self.waiting += 1;
         true
     }
@@ -64,19 +68,26 @@ impl Queue {
         debug_assert!(sessions[s].state == SessionState::Waiting && self.waiting > 0);
         sessions[s].ticket = sessions[s].ticket.wrapping_add(1);
         self.waiting -= 1;
+        let line = &mut self.lines[sessions[s].target()];
         let has_left = |(s, ticket): &(u32, u32)| sessions[*s as usize].ticket != *ticket;
         // Time-outs come mostly in the order of the queue: who has left stands in front.
-        while self.line.front().is_some_and(has_left) {
-            self.line.pop_front();
+        while line.front().is_some_and(has_left) {
+            line.pop_front();
         }
-        if self.line.len() > 2 * self.waiting + LEFT_IN_LINE {
-            self.line.retain(|one| !has_left(one));
+        if line.len() > 2 * self.waiting + LEFT_IN_LINE {
+            line.retain(|one| !has_left(one));
         }
     }
 
-    /// Gives a connection to the session that waits longest.
-    pub fn grant(&mut self, connection: u32, sessions: &mut [Session], now_ns: u64) -> Option<u32> {
-        while let Some((next, ticket)) = self.line.pop_front() {
+    /// Gives a connection to a target to the session that waits longest for one.
+    pub fn grant(
+        &mut self,
+        connection: u32,
+        target: usize,
+        sessions: &mut [Session],
+        now_ns: u64,
+    ) -> Option<u32> {
+        while let Some((next, ticket)) = self.lines.get_mut(target)?.pop_front() {
             let session = &mut sessions[next as usize];
             if session.ticket == ticket && session.state == SessionState::Waiting {
                 session.ticket = ticket.wrapping_add(1);
@@ -112,7 +123,7 @@ mod tests {
         queue.leave(0, &mut sessions);
         sessions[0].state = SessionState::Thinking;
         assert!(queue.join(2, &mut sessions, 2));
-        assert_eq!([(); 3].map(|()| queue.grant(7, &mut sessions, 0)), [Some(1), Some(2), None]);
+        assert_eq!([(); 3].map(|()| queue.grant(7, 0, &mut sessions, 0)), [Some(1), Some(2), None]);
         assert_eq!((queue.len(), queue.next_granted(), sessions[1].connection), (0, Some(1), Some(7)));
         // one that never is in front leaves again and again
         assert!(queue.join(0, &mut sessions, 2));
@@ -120,7 +131,19 @@ mod tests {
             assert!(queue.join(1, &mut sessions, 2));
             queue.leave(1, &mut sessions);
         }
-        assert!(queue.line.len() <= LEFT_IN_LINE + 3, "{}", queue.line.len());
+        assert!(queue.lines[0].len() <= LEFT_IN_LINE + 3, "{}", queue.lines[0].len());
+    }
+
+    #[test]
+    fn each_target_has_a_line_of_its_own() {
+        let mut sessions: Vec<Session> = (0..3).map(|_| Session::default()).collect();
+        let mut queue = Queue::default();
+        sessions[1].turn_to(1);
+        assert!((0..3).all(|s| queue.join(s, &mut sessions, 3)), "all count together");
+        assert_eq!(queue.grant(9, 1, &mut sessions, 0), Some(1));
+        assert_eq!([(); 3].map(|()| queue.grant(9, 1, &mut sessions, 0)), [None; 3]);
+        assert_eq!((queue.grant(7, 0, &mut sessions, 0), queue.len()), (Some(0), 1));
+        assert_eq!(queue.grant(7, 2, &mut sessions, 0), None, "nobody ever waited for that");
     }
 
     #[test]

@@ -151,6 +151,17 @@ fn entered() -> Plan {
     plan
 }
 
+/// Requests of HTTP with a cookie, and commands to a cache beside it.
+fn mixed() -> Plan {
+    let text = "system: {url: 'http://127.0.0.1'}\ntargets: {cache: {url: 'redis://127.0.0.1'}}\nsessions:\n  a:\n    steps:\n      \
+                - GET: /login\n      - redis: [SET, \"k:${random(0, 99)}\", v]\n        check: {body: OK}\n      \
+                - GET: /item\n        check: {body: {contains: is there}}\n      - redis: [GET, k]\n        extract: {got: body}\n        \
+                check: {that: got == 77}\nload: {users: 8, hold: 1s}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
 /// Calls of several steps, many at once on each of two connections. In the warm-up there are more of them at once than
 /// afterwards: so no frame or buffer has to grow then.
 fn called() -> Plan {
@@ -164,13 +175,13 @@ fn called() -> Plan {
 
 fn over_http2(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
+    options.targets[0].protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
     options
 }
 
 fn speaking_redis(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = Protocol::Redis(Redis::default());
+    options.targets[0].protocol = Protocol::Redis(Redis::default());
     options
 }
 
@@ -181,13 +192,13 @@ fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
     let spread = Spread::new(servers.into(), Sharding::Slots);
     let mut redis = Redis::default();
     redis.spread = Some(spread);
-    options.target.protocol = Protocol::Redis(redis);
+    options.targets[0].protocol = Protocol::Redis(redis);
     options
 }
 
 fn speaking(protocol: Protocol, address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = protocol;
+    options.targets[0].protocol = protocol;
     options
 }
 
@@ -403,6 +414,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("CQL", statements("cql://a", "cql: SELECT n FROM t WHERE k = ?")),
             ("messages", messages()),
             ("events", events()),
+            ("targets", mixed()),
             ("streams", streamed()),
             ("varying streams", streamed_varying()),
         ];
@@ -417,6 +429,11 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "CQL" => speaking(Protocol::Cassandra(Cassandra::default()), cassandra),
                 "messages" => options(of_messages, 1),
                 "events" => options(of_events, 1),
+                "targets" => {
+                    let mut options = options(server.address, 1);
+                    options.targets.extend(speaking_redis(of_commands).targets);
+                    options
+                }
                 "streams" | "varying streams" => over_http2(streams),
                 _ => options(server.address, 1),
             };

@@ -364,7 +364,7 @@ fn over_http2_there_are_none() {
     let plan = plan("- sse connect: /bytewise", TEN);
     let (server, _) = server();
     let mut options = options(server.address, 1);
-    options.target.protocol = Protocol::Http2(Http2 { most_streams: 10 });
+    options.targets[0].protocol = Protocol::Http2(Http2 { most_streams: 10 });
     let shared = tidemark_scenario::Shared::new(plan.counters, plan.feeders.clone());
     let refused = tidemark_drive::start(plan.into(), shared.into(), options).map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains("sse steps need HTTP/1.1"), "{refused}");

@@ -31,7 +31,7 @@ fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
 
 fn speaking(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
+    options.targets[0].protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
     options
 }
 
@@ -42,10 +42,10 @@ fn run(plan: Plan, address: SocketAddr) -> Sum {
 /// Greets the server and drives it as it wants.
 fn run_secured(plan: Plan, address: SocketAddr, identity: &Identity, version: HttpVersion) -> Sum {
     let mut options = options(address, 1);
-    options.target.tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
+    options.targets[0].tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
     let mut stream = TcpStream::connect(address).unwrap();
-    options.target.greet(version, &mut stream).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(matches!(options.target.protocol, Protocol::Http2(_)), version != HttpVersion::One);
+    options.targets[0].greet(version, &mut stream).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(matches!(options.targets[0].protocol, Protocol::Http2(_)), version != HttpVersion::One);
     finish(begin(plan, options))
 }
 
@@ -214,8 +214,8 @@ fn what_it_takes_is_known_from_its_greeting() {
     let server = Http2Server::start(behaviour).unwrap();
     let mut options = options(server.address(), 1);
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    options.target.greet(HttpVersion::Two, &mut stream).unwrap();
-    assert_eq!(options.target.protocol, Protocol::Http2(Http2 { most_streams: 3 }));
+    options.targets[0].greet(HttpVersion::Two, &mut stream).unwrap();
+    assert_eq!(options.targets[0].protocol, Protocol::Http2(Http2 { most_streams: 3 }));
     let sum = finish(begin(plan(ONE_GET, 60, "users: 6", "connections: 1, streams: 6"), options));
     assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
     // Its one connection carries three of the six users at once; one more greeted.
@@ -335,7 +335,7 @@ fn answering(bytes: &'static [u8]) -> SocketAddr {
 fn what_does_not_speak_it_is_told_and_counted() {
     let old: SocketAddr = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     let mut stream = TcpStream::connect(old).unwrap();
-    let error = options(old, 1).target.greet(HttpVersion::Two, &mut stream).unwrap_err().to_string();
+    let error = options(old, 1).targets[0].greet(HttpVersion::Two, &mut stream).unwrap_err().to_string();
     assert!(error.contains("HTTP/1.1"), "{error}");
     let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 5"), old);
     assert_eq!(outcomes(&sum), [(Outcome::Protocol, 5)], "{}", details(&sum));

@@ -25,7 +25,7 @@ fn drive(
     told: impl Fn(&str, &Written) -> Option<String> + Send + Sync + 'static,
 ) -> (Sum, Shared) {
     let mut options = options(records::server(|| {}, told), 2);
-    options.target.protocol = Protocol::Redis(Redis::default());
+    options.targets[0].protocol = Protocol::Redis(Redis::default());
     let shared = std::sync::Arc::new(Shared::of(plan));
     let sum = support::finish(start(plan.clone().into(), shared.clone(), options).unwrap());
     (sum, std::sync::Arc::into_inner(shared).expect("the threads have ended"))

@@ -188,7 +188,7 @@ fn pipelined_writes_keep_their_own_entries() {
 
 fn http2(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
+    options.targets[0].protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
     options
 }
 

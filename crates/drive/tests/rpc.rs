@@ -94,7 +94,7 @@ fn the_server_is_not_sent_more_than_it_takes() {
     let plan = plan(ONE_CALL, 400, "users: 20", "connections: 1, streams: 20");
     let mut options = calling(server.address, None, &plan);
     // as if it had said more when it was asked: what it says to each connection holds
-    let Protocol::Calls(known) = &mut options.target.protocol else { panic!("it takes calls") };
+    let Protocol::Calls(known) = &mut options.targets[0].protocol else { panic!("it takes calls") };
     known.most_calls = 20;
     let sum = finish(begin(plan, options));
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
@@ -107,7 +107,7 @@ fn what_it_takes_is_known_from_its_greeting() {
     let server = server(Offered { in_flight_max: 3, ..offered() }, well);
     let plan = plan(ONE_CALL, 60, "users: 6", "connections: 1, streams: 6");
     let options = calling(server.address, None, &plan);
-    let Protocol::Calls(known) = &options.target.protocol else { panic!("it takes calls") };
+    let Protocol::Calls(known) = &options.targets[0].protocol else { panic!("it takes calls") };
     assert_eq!(known.most_calls, 3);
     let sum = finish(begin(plan, options));
     assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
@@ -290,7 +290,7 @@ fn what_takes_no_calls_is_told_before_and_during_the_load() {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let mut options = options(address, 1);
-        let greeted = options.target.greet_calls("/rpc", methods.iter().copied(), &mut stream);
+        let greeted = options.targets[0].greet_calls("/rpc", methods.iter().copied(), &mut stream);
         greeted.map_err(|error| error.to_string())
     };
     let server = server(offered(), well);
@@ -306,7 +306,7 @@ fn what_takes_no_calls_is_told_before_and_during_the_load() {
     for (address, words) in [(rest, "404"), (ended, "closed")] {
         let plan = plan(ONE_CALL, 5, "users: 5", "connections: 1, streams: 5");
         let mut options = calling(server.address, None, &plan);
-        options.target.address = address.into();
+        options.targets[0].address = address.into();
         let sum = finish(begin(plan, options));
         assert_eq!(outcomes(&sum), [(Outcome::Connect, 5)], "{}", details(&sum));
         assert!(details(&sum).contains(words), "{words}: {}", details(&sum));
@@ -316,7 +316,7 @@ fn what_takes_no_calls_is_told_before_and_during_the_load() {
     let mut options = calling(server.address, None, &plan);
     let older = Offered { methods: vec![METHODS[0].into()], ..offered() };
     let older = support::calls::server(older, well);
-    options.target.address = older.address.into();
+    options.targets[0].address = older.address.into();
     let sum = finish(begin(plan, options));
     assert!(details(&sum).contains("no method trade.price"), "{}", details(&sum));
     assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (5, 5), "{}", details(&sum));

@@ -184,7 +184,7 @@ fn base_path_and_host_are_the_targets() {
         answer(stream, if right { "200 OK" } else { "400 Bad Request" }, "", &request.head)
     });
     let mut options = options(server.address, 1);
-    options.target.base_path = "/app/v1".into();
+    options.targets[0].base_path = "/app/v1".into();
     let sum = finish(begin(plan(vec![get(0, "/x")], OPEN, vec![phase(100, 100.0)]), options));
     assert_eq!(sum.outcome(Outcome::Ok), 10, "{:?}", sum.examples());
 }

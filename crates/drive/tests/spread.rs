@@ -53,7 +53,7 @@ fn cluster(servers: &[(String, SocketAddr)], parts: u16) -> DriveOptions {
     let parts = (0..parts).map(|part| (part * each, end(part), part)).collect();
     let mut redis = Redis::default();
     redis.spread = Some(Spread { servers: all.collect(), sharding: Sharding::Cluster, parts });
-    options.target.protocol = Protocol::Redis(redis);
+    options.targets[0].protocol = Protocol::Redis(redis);
     options
 }
 

@@ -98,7 +98,7 @@ fn trusting(identity: &Identity) -> TlsSettings {
 
 fn run(plan: Plan, address: SocketAddr, settings: &TlsSettings) -> Sum {
     let mut options = options(address, 1);
-    options.target.tls = Some(Tls::new(settings, NAME).unwrap());
+    options.targets[0].tls = Some(Tls::new(settings, NAME).unwrap());
     finish(begin(plan, options))
 }
 
@@ -199,7 +199,7 @@ fn a_greeting_tells_what_a_drive_would_meet() {
     let (identity, other) = (identity_13(), identity_13());
     let address = serve(&identity, ANSWER, 0, Then::Keep);
     let greet = |settings: &TlsSettings, version: HttpVersion, address: SocketAddr| {
-        let mut target = options(address, 1).target;
+        let mut target = options(address, 1).targets.remove(0);
         target.tls = Some(Tls::new(settings, NAME).unwrap());
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();

@@ -391,7 +391,7 @@ fn over_tls() {
     plan.limits.sessions = Some(10);
     let labels = plan.labels.clone();
     let mut options = options(server.address, 1);
-    options.target.tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
+    options.targets[0].tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
     let sum = finish(begin(plan, options));
     for label in &labels {
         assert_eq!(outcomes(&labels, &sum, label), [(Outcome::Ok, 10)], "{label}: {:?}", sum.examples());

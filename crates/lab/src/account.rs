@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Rpc, Timestamps};
-use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System};
+use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
@@ -35,6 +35,7 @@ pub struct Account {
     seed: u64,
     started_at: String,
     system: System,
+    targets: Vec<Target>,
     stores: Vec<Store>,
     /// Whether any certificate was good enough.
     unchecked: bool,
@@ -58,12 +59,13 @@ impl Account {
             git_revision: machine::git_revision(&folder),
             seed,
             started_at: String::new(),
-            unchecked: plan.system.tls.insecure,
+            unchecked: plan.system.tls.insecure || plan.targets.iter().any(|target| target.at.tls.insecure),
             timestamps: options.timestamps,
             spin: options.spin,
             driver_io: String::new(),
             streams: plan.limits.streams,
             arrives: plan.limits.keep_alive && plan.load.streams().iter().any(|one| !one.model.is_closed()),
+            targets: Vec::new(),
             stores: Vec::new(),
             system: System {
                 settings: plan.system.settings.clone(),
@@ -96,6 +98,22 @@ impl Account {
             if system.durability.is_none() {
                 self.system.pinned_to.clear();
             }
+        }
+    }
+
+    /// The other targets as they stand ready.
+    pub fn targets(&mut self, plan: &Plan, others: &[Running]) {
+        for (target, found) in plan.targets.iter().zip(others) {
+            self.notes.extend(
+                target::remark(&found.url, &found.target.address)
+                    .map(|note| format!("{}: {note}", target.name)),
+            );
+            self.targets.push(Target {
+                name: target.name.clone(),
+                url: found.url.clone(),
+                address: found.target.address.to_string(),
+                protocol: found.target.protocol.name().into(),
+            });
         }
     }
 
@@ -316,6 +334,7 @@ impl Account {
         manifest.git_revision = self.git_revision;
         manifest.machine = self.machine;
         manifest.system = self.system;
+        manifest.targets = self.targets;
         manifest.stores = self.stores;
         manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();

@@ -51,7 +51,10 @@ pub fn run(
         .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
     let cores = pin::available_cores();
     options.pins.check(&cores).map_err(LabError::Usage)?;
-    machine::raise_open_files_limit(plan.limits.connections.max(plan.load.most_users()));
+    let targets = plan.targets.len() + 1;
+    machine::raise_open_files_limit(
+        plan.limits.connections.max(plan.load.most_users()).saturating_mul(targets),
+    );
     if let Some(url) = &options.url {
         plan.system.origin = SystemOrigin::Url(url.clone());
     }
@@ -130,6 +133,7 @@ impl Experiment {
         let account = Account::begin(&self.options, plan, self.seed);
         let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
+        writer.targets(&plan.target_names(), &plan.targets_of_labels());
         let plan_of_mask = Arc::clone(plan);
         writer.mask(Arc::new(move |text| plan_of_mask.secrets.masked(text)));
         let runs_dir = Path::new(tidemark_record::RUNS_DIR);
@@ -151,9 +155,10 @@ impl Experiment {
         // dropped from the last to the first
         let Prepared { environment, ready, shared, injectors, targets } = prepared;
         let plan = &self.plan;
-        let options = self.drive_options(&environment.system);
+        let options = self.drive_options(&environment.system, &environment.others);
         let epoch = options.epoch;
         record.account.started(options.wall_epoch, &environment.system);
+        record.account.targets(plan, &environment.others);
         record.writer.anchor(options.wall_epoch);
         for (at, text) in ready {
             let at_us = -i64::try_from(epoch.saturating_duration_since(at).as_micros()).unwrap_or(i64::MAX);

@@ -77,6 +77,14 @@ impl Running {
         }
     }
 
+    /// Finds one that is there already.
+    pub fn find(system: &System, stop_request: &dyn Fn() -> StopRequest) -> Result<Running, LabError> {
+        match &system.origin {
+            SystemOrigin::Url(url) => find(url, system, stop_request),
+            _ => Err(LabError::Usage("a target has a url, or is a store of the run".into())),
+        }
+    }
+
     /// Asks for its greeting where it takes calls, and whether it has these methods.
     pub fn greet_calls<'m>(
         &mut self,

@@ -69,6 +69,19 @@ pub struct System {
     pub pinned_to: Vec<usize>,
 }
 
+/// Where requests went beside the system.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// What the scenario calls it.
+    pub name: String,
+    /// Where it was driven.
+    pub url: String,
+    /// The one address that connections were made to.
+    pub address: String,
+    /// What was spoken there: `HTTP/1.1`, `Redis (RESP2)`.
+    pub protocol: String,
+}
+
 /// A store that was started for the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Store {
@@ -145,6 +158,9 @@ pub struct Manifest {
     pub machine: Machine,
     /// What was driven.
     pub system: System,
+    /// Where requests went beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
     /// Stores that were started for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<Store>,
@@ -193,6 +209,7 @@ impl Manifest {
             git_revision: None,
             machine: Machine::default(),
             system: System::default(),
+            targets: Vec::new(),
             stores: Vec::new(),
             load: String::new(),
             driver_pinned_to: Vec::new(),

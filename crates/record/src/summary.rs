@@ -58,6 +58,9 @@ pub struct Failure {
 pub struct Step {
     /// The step's label.
     pub label: String,
+    /// The target that its requests went to; absent where there is only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
     /// Requests that were due in the measured window and ended.
     pub requests: u64,
     /// Of all requests, 0 to 1.
@@ -72,6 +75,27 @@ pub struct Step {
     pub service_time_us: Latency,
     /// The good answers by themselves.
     #[serde(default)]
+    pub good: Good,
+}
+
+/// One target's share of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Target {
+    /// What the scenario calls it; `system` for the system.
+    pub target: String,
+    /// Requests that were due in the measured window and ended.
+    pub requests: u64,
+    /// Of all requests, 0 to 1.
+    pub share: f64,
+    /// Good answers per second of the measured window.
+    pub achieved_per_s: f64,
+    /// Failures by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Response time of all requests that were due.
+    pub response_time_us: Latency,
+    /// Service time of the same.
+    pub service_time_us: Latency,
+    /// The good answers by themselves.
     pub good: Good,
 }
 
@@ -333,6 +357,9 @@ pub struct Summary {
     pub good: Good,
     /// By label, in the scenario's order.
     pub steps: Vec<Step>,
+    /// By target, the system first; absent where all requests went to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
     /// CPU and memory by process.
     pub processes: Vec<Process>,
     /// The driver's look at itself.

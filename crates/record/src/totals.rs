@@ -85,6 +85,8 @@ pub struct Totals {
     /// Writes entered in the ledger, of the whole run; none where it keeps none.
     pub entered: Option<Entered>,
     labels: Vec<String>,
+    /// Names of the targets that requests went to, where there are several, and the labels of each.
+    targets: Vec<(String, Vec<usize>)>,
     looks: Vec<(String, Vec<Look>)>,
     /// What stores said of themselves.
     pub(crate) figures: FigureTotals,
@@ -131,9 +133,23 @@ impl Totals {
             statuses: Default::default(),
             entered: None,
             labels: labels.to_owned(),
+            targets: Vec::new(),
             looks: Vec::new(),
             figures: FigureTotals::default(),
         }
+    }
+
+    /// Requests go to these targets: a label's to the one of this index. Figures are kept apart where there are several.
+    pub(crate) fn set_targets(&mut self, names: &[String], of_labels: &[usize]) {
+        let labels = |target: usize| (0..of_labels.len()).filter(move |label| of_labels[*label] == target);
+        let each = names.iter().enumerate().map(|(target, name)| (name.clone(), labels(target).collect()));
+        self.targets = if names.len() > 1 { each.collect() } else { Vec::new() };
+    }
+
+    /// The target that a label's requests went to; empty where there is only one.
+    fn target_of(&self, label: usize) -> &str {
+        let of_label = self.targets.iter().find(|(_, labels)| labels.contains(&label));
+        of_label.map_or("", |(name, _)| name)
     }
 
     /// The figures of one label, or of all of them.
@@ -308,6 +324,35 @@ mod tests {
             steal_share: cpu_share / 10.0,
             ..Sample::default()
         }
+    }
+
+    #[test]
+    fn figures_of_a_target_are_those_of_its_labels_together() {
+        let mut totals = Totals::new(&["a".into(), "b".into(), "c".into()]);
+        let mut one = interval(0, 0, 2);
+        one.in_window = true;
+        one.series = vec![
+            series(0, Outcome::Ok, true, &[(1_000, 30)]),
+            series(1, Outcome::Ok, true, &[(2_000, 8)]),
+            series(2, Outcome::Ok, true, &[(3_000, 10)]),
+            series(2, Outcome::Connect, true, &[(10, 2)]),
+        ];
+        totals.add_interval(&one);
+        assert!(summarize(&totals, Path::new("x")).targets.is_empty(), "of one target nothing is told apart");
+        totals.set_targets(&["system".into()], &[0, 0, 0]);
+        assert!(summarize(&totals, Path::new("x")).targets.is_empty());
+        totals.set_targets(&["system".into(), "cache".into()], &[0, 1, 1]);
+        let summary = summarize(&totals, Path::new("x"));
+        let told = |index: usize| {
+            let of = &summary.targets[index];
+            (of.target.as_str(), of.requests, of.share, of.achieved_per_s, of.errors.get("connect").copied())
+        };
+        assert_eq!(told(0), ("system", 30, 0.6, 15.0, None));
+        assert_eq!(told(1), ("cache", 20, 0.4, 9.0, Some(2)));
+        assert_eq!(summary.targets[1].response_time_us.p50, summary.steps[2].response_time_us.p50);
+        assert_eq!(summary.targets[1].response_time_us.p99, None, "two of twenty failed");
+        let of_steps: Vec<&str> = summary.steps.iter().map(|step| step.target.as_str()).collect();
+        assert_eq!(of_steps, ["system", "cache", "cache"]);
     }
 
     #[test]

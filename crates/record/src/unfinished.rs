@@ -39,6 +39,12 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     fs::create_dir(&rebuilt).map_err(io_error("create", &rebuilt))?;
     let mut writer = RunWriter::create(&rebuilt, &manifest.labels, &scenario)?;
     writer.threads(threads);
+    let begun = &manifest.summary;
+    let names: Vec<String> = begun.targets.iter().map(|of| of.target.clone()).collect();
+    let target_of =
+        |label: &String| begun.steps.iter().find(|step| step.label == *label).map_or("", |step| &step.target);
+    let index = |label| names.iter().position(|name| name == target_of(label)).unwrap_or(0);
+    writer.targets(&names, &manifest.labels.iter().map(index).collect::<Vec<_>>());
     let anchor = anchor_s.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
     let anchor = anchor.map(|since| std::time::UNIX_EPOCH + since);
     // before the run began there is nothing that operations are about

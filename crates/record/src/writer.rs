@@ -71,6 +71,12 @@ impl<'s> RunWriter<'s> {
         })
     }
 
+    /// Requests go to these targets: a label's to the one of this index. Where there are several, the summary has them apart.
+    pub fn targets(&mut self, names: &[String], of_labels: &[usize]) -> &mut Self {
+        self.totals.set_targets(names, of_labels);
+        self
+    }
+
     /// From now on this sink is told, too, after those before it.
     pub fn add_sink(&mut self, sink: impl Sink + 's) -> &mut Self {
         self.sinks.push(Box::new(sink));

@@ -25,6 +25,7 @@ pub fn summary(run: &Run) -> String {
     verdict(&mut out, manifest);
     figures(&mut out, &manifest.summary);
     objectives(&mut out, manifest);
+    targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
     errors(&mut out, manifest);
     faults(&mut out, &manifest.summary);
@@ -181,6 +182,30 @@ fn labels(out: &mut String, summary: &Summary) {
         );
     }
     left_out(out, summary.steps.len());
+}
+
+fn targets(out: &mut String, summary: &Summary) {
+    if summary.targets.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n| target | count | share | per s | p50 | p99 | failed |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for of in summary.targets.iter().take(ROWS_MAX) {
+        let times = [of.response_time_us.p50, of.response_time_us.p99];
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            plain(&of.target),
+            count(of.requests),
+            percent(of.share),
+            three_digits(of.achieved_per_s),
+            times.map(|us| time(us.map(|us| us as f64))).join(" | "),
+            count(of.errors.values().sum()),
+        );
+    }
+    left_out(out, summary.targets.len());
 }
 
 fn left_out(out: &mut String, rows: usize) {

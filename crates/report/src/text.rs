@@ -52,6 +52,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     what_ran(&mut text, manifest);
     throughput(&mut text, &manifest.summary);
     latency(&mut text, &manifest.summary);
+    targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
@@ -239,6 +240,10 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         (false, false) => format!("{} at {}", system.name, system.url),
     };
     text.named("system", &[&name, &pinned("", &system.pinned_to)]);
+    for target in &manifest.targets {
+        let at = if target.name == target.url { "" } else { &target.url };
+        text.named("beside it", &[&target.name, at, &target.protocol]);
+    }
     if let Some(durability) = &system.durability {
         let sync = system.sync_latency.as_ref().map(|sync| {
             let [p50, p99, max] = [sync.p50_us, sync.p99_us, sync.max_us].map(|us| duration(us as f64));
@@ -343,6 +348,27 @@ pub(crate) fn not_reached(summary: &Summary) -> Option<String> {
 /// A duration, or a dash where it was not reached.
 pub(crate) fn time(us: Option<f64>) -> String {
     us.map_or_else(|| "-".into(), duration)
+}
+
+fn targets(text: &mut Text, summary: &Summary) {
+    if summary.targets.is_empty() {
+        return;
+    }
+    text.heading("By target");
+    let mut table = Table::new(&["", "count", "share", "per s", "p50", "p99", "failed"]);
+    for of in &summary.targets {
+        let times = [of.response_time_us.p50, of.response_time_us.p99];
+        let mut row = vec![
+            clean(&of.target),
+            text.count(of.requests),
+            percent(of.share),
+            rate(text, of.achieved_per_s),
+        ];
+        row.extend(times.map(|us| time(us.map(|us| us as f64))));
+        row.push(text.count(of.errors.values().sum()));
+        table.row(row);
+    }
+    text.table(&table);
 }
 
 fn labels(text: &mut Text, summary: &Summary) {

@@ -15,6 +15,7 @@ mod requests;
 mod scope;
 mod store;
 mod system;
+mod targets;
 mod text;
 mod verify;
 
@@ -25,15 +26,16 @@ pub(crate) use self::load::window;
 pub(crate) use self::rates::are_few;
 use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
+use self::targets::Aim;
+pub(crate) use self::targets::split_origin;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
     Ask, AtLimit, Choose, Crowd, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit,
-    Store, System, SystemOrigin,
+    Store, System,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;
 use crate::steps::{self, STEPS};
-use crate::store_facts::store_facts;
 use crate::yaml::{Node, Position};
 
 /// Most users who prepare.
@@ -73,9 +75,19 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     verify::warn_of_unentered(root, &requests, &objectives, reader);
     let limits = limits(root.get("limits"), &load, binds, reader);
     let mut system = system.unwrap_or_default();
-    steps::check_beside(&Whole { root, requests: &requests, system: &system, reader });
+    let mut targets = targets::read(root, base, reader);
+    targets::assign(root, &system, &mut targets, &mut requests, reader);
+    let kinds = sessions.iter().chain(&prepare);
+    for (kind, uses) in kinds.zip(&requests.uses) {
+        steps::bound::check_paths(&kind.ops, &requests.plans, uses, reader.sink);
+    }
+    let is_alone = targets.is_empty();
+    steps::check_beside(&Whole { root, requests: &requests, system: &system, reader, is_alone });
     let stores = store::read(root.get("stores"), reader);
     stores.tell(root.get("system"), &mut system, reader);
+    for (_, node) in root.get("targets").map(Node::entries).unwrap_or_default() {
+        stores.tell(Some(node), &mut System::default(), reader);
+    }
     stores.check_faults(root.get("faults"), reader);
     let stores = stores.wanted;
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
@@ -100,6 +112,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         verify,
         objectives,
         system,
+        targets,
         stores,
         faults,
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
@@ -262,16 +275,14 @@ pub(crate) struct Whole<'a> {
     pub(crate) requests: &'a Requests,
     pub(crate) system: &'a System,
     pub(crate) reader: &'a Reader<'a>,
+    /// Whether nothing is driven beside the system.
+    pub(crate) is_alone: bool,
 }
 
 impl Whole<'_> {
     /// What the URL of the system begins with; where that is a store, what its product's does.
     pub(crate) fn scheme(&self) -> Option<&str> {
-        let SystemOrigin::Url(url) = &self.system.origin else { return None };
-        match store_facts(url).next() {
-            Some(fact) => store::scheme(self.root.get("stores"), fact.store),
-            None => url.split_once("://").map(|(scheme, _)| scheme),
-        }
+        targets::scheme(self.root, self.system)
     }
 }
 
@@ -286,6 +297,10 @@ pub(crate) struct Session<'a, 's> {
     pub(crate) reachable: bool,
     /// The operations that use the connection, and where they stand.
     connection_uses: Vec<(usize, Position)>,
+    /// The origin that the step's absolute URL names, if it has one.
+    pub(crate) origin: Option<String>,
+    /// Where the last WebSocket or event stream before this step was opened.
+    bound_at: Aim,
     /// Jumps to the session's end, to be filled in when it is known.
     pub(crate) to_end: Vec<usize>,
 }
@@ -301,6 +316,8 @@ impl<'a, 's> Session<'a, 's> {
             ops: Vec::new(),
             reachable: true,
             connection_uses: Vec::new(),
+            origin: None,
+            bound_at: Aim::Open,
             to_end: Vec::new(),
         }
     }
@@ -314,7 +331,7 @@ impl<'a, 's> Session<'a, 's> {
             self.ops[jump] = Op::Jump(end);
         }
         self.ops.push(Op::End);
-        steps::bound::check_paths(&self.ops, &self.requests.plans, &self.connection_uses, self.reader.sink);
+        self.requests.uses.push(self.connection_uses);
         if self.scope.is_too_large() {
             self.reader.sink.error(steps, "this session has too many variables and loops");
         }

@@ -33,6 +33,11 @@ pub(crate) static SCENARIO: Record = Record {
         ),
         key("system", Of(&system::SYSTEM), "What is driven, and how it is started."),
         key(
+            "targets",
+            Map(Keys::Name("targets"), &Of(&system::TARGET)),
+            "Where requests go beside the system, by name; a step says so with `at`.",
+        ),
+        key(
             "stores",
             store::STORES,
             "Stores by name, started before the system and stopped after it, or only reached.",

@@ -76,6 +76,8 @@ pub struct Plan {
     pub objectives: Vec<Objective>,
     /// What is started before, or only driven.
     pub system: System,
+    /// Where requests go beside the system.
+    pub targets: Vec<Target>,
     /// Stores that are started before the system, and stopped after it.
     pub stores: Vec<Store>,
     /// What is broken on purpose, in order of time.
@@ -109,6 +111,7 @@ impl Plan {
             verify: None,
             objectives: Vec::new(),
             system: System::default(),
+            targets: Vec::new(),
             stores: Vec::new(),
             faults: Vec::new(),
             seed: None,
@@ -126,14 +129,41 @@ impl Plan {
         })
     }
 
-    /// Whether the requests are remote calls: all are, or none is.
-    pub fn has_calls(&self) -> bool {
-        self.requests.iter().any(RequestPlan::is_call)
+    /// The requests that go to a target; 0 is the system.
+    pub fn requests_to(&self, target: usize) -> impl Iterator<Item = &RequestPlan> {
+        self.requests.iter().filter(move |request| usize::from(request.target) == target)
     }
 
-    /// The methods that are called, `service.method`; some more than once.
+    /// Whether the requests to a target are remote calls: all are, or none is.
+    pub fn has_calls_to(&self, target: usize) -> bool {
+        self.requests_to(target).any(RequestPlan::is_call)
+    }
+
+    /// The methods that are called there, `service.method`; some more than once.
+    pub fn called_at(&self, target: usize) -> impl Iterator<Item = &str> {
+        self.requests_to(target).filter_map(RequestPlan::called)
+    }
+
+    /// Names of all targets, the system first.
+    pub fn target_names(&self) -> Vec<String> {
+        let named = self.targets.iter().map(|target| target.name.clone());
+        std::iter::once(SYSTEM_TARGET.to_owned()).chain(named).collect()
+    }
+
+    /// The target of each label's requests.
+    pub fn targets_of_labels(&self) -> Vec<usize> {
+        let of = |label: usize| self.requests.iter().find(|request| usize::from(request.label) == label);
+        (0..self.labels.len()).map(|label| of(label).map_or(0, |request| request.target.into())).collect()
+    }
+
+    /// Whether the requests to the system are remote calls.
+    pub fn has_calls(&self) -> bool {
+        self.has_calls_to(0)
+    }
+
+    /// The methods that are called at the system.
     pub fn called(&self) -> impl Iterator<Item = &str> {
-        self.requests.iter().filter_map(RequestPlan::called)
+        self.called_at(0)
     }
 
     /// Whether any session, or what prepares them, has a step over a WebSocket.
@@ -261,6 +291,8 @@ pub enum Op {
 pub struct RequestPlan {
     /// Index into [`Plan::labels`].
     pub label: u16,
+    /// Where it goes: 0 is the system, what follows are [`Plan::targets`].
+    pub target: u16,
     /// What is sent.
     pub ask: Ask,
     /// How its write is entered in the ledger, if it is.
@@ -401,6 +433,18 @@ pub enum TextTest {
     /// It matches.
     Matches(regex::bytes::Regex),
 }
+
+/// Something that runs already, to which requests go beside the system.
+#[derive(Debug, Clone, Default)]
+pub struct Target {
+    /// What the scenario calls it; the origin (`http://host:port`) of one that is named by absolute URLs only.
+    pub name: String,
+    /// Where it is, and how it is spoken with: a [`SystemOrigin::Url`].
+    pub at: System,
+}
+
+/// What the system is called where it stands beside other targets.
+pub const SYSTEM_TARGET: &str = "system";
 
 /// What is driven.
 #[derive(Debug, Clone, Default)]

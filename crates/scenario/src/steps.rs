@@ -25,8 +25,11 @@ pub(crate) mod think;
 mod websocket;
 mod when;
 
+pub(crate) use beside::Spoken;
+
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};
+use crate::plan::Ask;
 use crate::source::step::Reading;
 use crate::yaml::Node;
 
@@ -57,6 +60,9 @@ static KINDS: &[&StepKind] = &[
     &event_stream::close::KIND,
 ];
 
+/// The protocols that are not HTTP.
+static SPOKEN: &[&Spoken] = &[&redis::SPOKEN, &memcached::SPOKEN, &sql::SPOKEN, &cql::SPOKEN];
+
 /// A list of steps.
 pub(crate) static STEPS: Shape = Shape::List(&Shape::Step, 1);
 
@@ -81,7 +87,7 @@ pub(crate) struct Step<'n> {
     pub(crate) node: &'n Node,
     /// The key that says what it does, and what stands there.
     pub(crate) verb: &'n Node,
-    value: &'n Node,
+    pub(crate) value: &'n Node,
 }
 
 /// All kinds of steps.
@@ -99,6 +105,16 @@ pub(crate) fn reading(verb: &str) -> Option<&'static Reading> {
 pub(crate) fn keys(step: &Node) -> impl Iterator<Item = &'static Key> {
     let kind = Step::of(step).map(|step| step.kind);
     kind.into_iter().chain(kinds()).flat_map(|kind| kind.record.all_keys())
+}
+
+/// What is spoken where URLs begin so; none is HTTP.
+pub(crate) fn spoken_at(scheme: &str) -> Option<&'static Spoken> {
+    SPOKEN.iter().copied().find(|spoken| spoken.schemes.contains(&scheme))
+}
+
+/// What a request is spoken with; none is HTTP.
+pub(crate) fn spoken_by(ask: &Ask) -> Option<&'static Spoken> {
+    SPOKEN.iter().copied().find(|spoken| (spoken.is_ask)(ask))
 }
 
 /// Whether this key of a step maps names of the author's to values.

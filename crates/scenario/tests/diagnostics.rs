@@ -116,8 +116,8 @@ fn values_of_the_wrong_kind_are_told() {
         ("/login", "login", "9:15: a path begins with a slash"),
         (
             "/login",
-            "http://x/login",
-            "9:15: this is a path, not a URL; the system's address stands under system: url",
+            "http://me:mine@x/login",
+            "9:15: \"http://***@x\" cannot be driven: it may hold only a host, a port and the beginning of the path",
         ),
         (
             "X-Token: ",

@@ -18,5 +18,6 @@ mod source;
 mod source_any;
 mod stores;
 mod support;
+mod targets;
 mod verify;
 mod websocket;

@@ -28,6 +28,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         .collect();
     let request = RequestPlan {
         label: 0,
+        target: 0,
         ask: crate::testing::get("/"),
         ledger: None,
         key: None,

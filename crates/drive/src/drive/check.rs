@@ -3,6 +3,7 @@
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Curve, Op, Phase, SessionKind};
 
+use super::allotment::plans;
 use crate::DriveOptions;
 use crate::arrivals::{MOST_PIECES, pieces_of};
 use crate::error::{DriveError, MOST_THREADS};
@@ -26,7 +27,14 @@ pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveErro
         return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
     }
     plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))?;
-    options.target.protocol.check(plan)
+    if options.targets.is_empty() {
+        return Err(DriveError::Nothing("target"));
+    }
+    if let Some(request) = plan.requests.iter().find(|one| usize::from(one.target) >= options.targets.len()) {
+        return Err(DriveError::Target(request.target));
+    }
+    let plans = plans(plan, &options.targets);
+    plans.iter().zip(&options.targets).try_for_each(|(plan, target)| target.protocol.check(plan))
 }
 
 fn check_phase(phase: &Phase) -> Result<(), DriveError> {

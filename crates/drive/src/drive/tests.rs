@@ -6,6 +6,7 @@ use tidemark_record::{ErrorExample, Outcome};
 use tidemark_scenario::plan::RequestPlan;
 
 use super::*;
+use crate::address::Dialer;
 use crate::io::Event;
 use crate::testing;
 use crate::{Address, Target};
@@ -70,6 +71,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
     });
     let plan = testing::plan(vec![RequestPlan {
         label: 0,
+        target: 0,
         ask: testing::get("/"),
         ledger: None,
         key: None,
@@ -86,14 +88,16 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         io: IoChoice::Portable,
         spin: false,
         timestamps: Timestamps::Read,
-        target,
+        targets: vec![target],
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };
     let shared = Shared::new(0, Vec::new());
     let io = Poller::new(options.io, 1).unwrap().into_io(Dialer::new(&address, 1), 1, false).unwrap();
     let late = Late { inner: io, has_sent: false, held_up };
-    let thread = once(&plan, &plan.sessions[0], &shared, &options, late).unwrap();
+    let plans = plans(&plan, &options.targets);
+    let places = single(&plans, &options.targets);
+    let thread = once(&plan, &plan.sessions[0], &shared, &options, &places, late).unwrap();
     let (_, recorder) = thread.run();
     recorder.first_failure().cloned()
 }

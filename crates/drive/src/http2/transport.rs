@@ -134,7 +134,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
         self.streams[s].link.map_or(0, |link| link as usize)
     }
 
-    fn connections(&self, _: u64) -> u64 {
+    fn connections(&self, _: &[u64]) -> u64 {
         self.open
     }
 

@@ -111,6 +111,7 @@ mod tests {
         let arguments = Template::literal(arguments);
         RequestPlan {
             label: 0,
+            target: 0,
             ask: Ask::Call(plan::Call { method: method.into(), deadline_ms, arguments }),
             ledger: None,
             key: None,

@@ -127,7 +127,7 @@ impl<I: Io + 'static> Transport for CallStreams<I> {
         &self.inner
     }
 
-    fn connections(&self, _: u64) -> u64 {
+    fn connections(&self, _: &[u64]) -> u64 {
         self.open
     }
 

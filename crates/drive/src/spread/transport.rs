@@ -778,7 +778,7 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         &self.inner.io
     }
 
-    fn connections(&self, _: u64) -> u64 {
+    fn connections(&self, _: &[u64]) -> u64 {
         self.open
     }
 

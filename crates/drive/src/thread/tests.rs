@@ -9,6 +9,7 @@ use tidemark_scenario::plan::{Curve, Limits, Load, LoadModel, Op, Phase, Request
 use super::*;
 use crate::arrivals::span;
 use crate::clock::nanoseconds;
+use crate::connection::Pool;
 use crate::io::{Event, Io};
 use crate::testing;
 use crate::transport::Setup;
@@ -100,6 +101,7 @@ fn driven(spin: bool) -> Counts {
     };
     let request = RequestPlan {
         label: 0,
+        target: 0,
         ask: testing::get("/"),
         ledger: None,
         key: None,
@@ -132,15 +134,14 @@ fn driven(spin: bool) -> Counts {
         schedule: Schedule::new(&plan.load, &plan.limits, 0, 0, 1, &mut random),
         timers: Timers::default(),
         recorder: Recorder::new(0, 1, 0, window, None),
-        pool: Pool::new(200, 200, plan.limits.choose),
+        pools: Pools::new(vec![Pool::new(200, 200, plan.limits.choose)]),
         bounds: Bounds { waiting: 1_000, connect_timeout_ns: u64::MAX, drain_ns: 0 },
-        keep_alive: true,
         random,
         ledger_seed: 0,
         spin,
         timestamps: Timestamps::Read,
-        ahead: Ahead::default(),
-        flow: Flow { slots: 1, ..Flow::default() },
+        ahead: Vec::new(),
+        flow: Flow { slots: 1, open: vec![0], ..Flow::default() },
     };
     while thread.clock.now_ns() < thread.schedule.end_ns() {
         thread.turn(thread.clock.now_ns(), u64::MAX).unwrap();

@@ -173,9 +173,9 @@ pub fn well(call: &Call<'_>, writer: &mut AnswerWriter, frame: &mut Vec<u8>) -> 
 /// To call this server, which is asked first what it takes.
 pub fn calling(address: SocketAddr, tls: Option<Tls>, plan: &Plan) -> DriveOptions {
     let mut options = options(address, 1);
-    options.target.tls = tls;
+    options.targets[0].tls = tls;
     let mut stream = TcpStream::connect(address).unwrap();
-    let greeted = options.target.greet_calls("/rpc", plan.called(), &mut stream);
+    let greeted = options.targets[0].greet_calls("/rpc", plan.called(), &mut stream);
     greeted.unwrap_or_else(|error| panic!("{error}"));
     options
 }

@@ -170,6 +170,7 @@ fn receive(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, Vec<u
 pub fn get(label: u16, target: &str) -> RequestPlan {
     RequestPlan {
         label,
+        target: 0,
         ask: Ask::Http(HttpRequest {
             method: "GET".into(),
             target: Template::literal(target),
@@ -241,13 +242,13 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
         io: std::env::var("TIDEMARK_TEST_IO").map_or(IoChoice::Auto, |name| name.parse().unwrap()),
         spin: false,
         timestamps: Timestamps::Read,
-        target: Target {
+        targets: vec![Target {
             address: address.into(),
             authority: "test.local".into(),
             base_path: String::new(),
             tls: None,
             protocol: Protocol::Http1,
-        },
+        }],
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     }

@@ -7,7 +7,10 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
-use tidemark_scenario::plan::{Crowd, Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
+use tidemark_scenario::plan::{
+    Ask, Crowd, Fault as PlannedFault, HttpVersion, Product, RPC_PATH, RequestPlan, System, SystemOrigin,
+    Target,
+};
 
 use super::{Experiment, Record, driven, written};
 use crate::disk::Disks;
@@ -40,6 +43,8 @@ pub struct Environment {
     /// The sync latency of the disk under the system's data before the load.
     pub synced_before: Option<SyncProbe>,
     pub system: Running,
+    /// What runs already beside it, to which requests go: the plan's targets.
+    pub others: Vec<Running>,
     /// Where it tells of its operations.
     pub operations: Operations,
     pub stores: Stores,
@@ -87,6 +92,7 @@ impl Experiment {
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &disks)?;
         ready.push((Instant::now(), format!("{} after {:.2?}", system.url, begin.elapsed())));
+        let others = self.find_targets(&stores)?;
         let mut monitor = Monitor::new();
         record.account.notes.extend(monitor.note());
         monitor.follow(SYSTEM, system.process_id());
@@ -122,11 +128,11 @@ impl Experiment {
 
         let synced_before = self.probe(&system, &stores, progress)?;
         let shared = Arc::new(Shared::of(plan));
-        if let Some(part) = self.prepare_data(&mut system, &shared, progress)? {
+        if let Some(part) = self.prepare_data(&mut system, &others, &shared, progress)? {
             record.writer.add_to_ledger(&part, 0).map_err(written)?;
         }
         let environment =
-            Environment { monitor, recipe, synced_before, system, operations, stores, _disks: disks };
+            Environment { monitor, recipe, synced_before, system, others, operations, stores, _disks: disks };
         Ok(Prepared { targets, injectors, ready, shared, environment })
     }
 
@@ -177,11 +183,7 @@ impl Experiment {
             comes_back: self.plan.faults.iter().any(|fault| fault.kind.ends_processes()),
         };
         let mut system = self.plan.system.clone();
-        let has_websockets = self.plan.has_websockets() || self.plan.has_calls();
-        if system.http == HttpVersion::Auto && has_websockets {
-            // A WebSocket begins with a request of HTTP/1.1.
-            system.http = HttpVersion::One;
-        }
+        self.settle_http(&mut system, 0);
         stores.resolve(&mut system);
         let mut running = Running::start(&system, &setup, &|| self.stop_request())?;
         if self.plan.has_calls() {
@@ -192,6 +194,35 @@ impl Experiment {
             running.durability = Some(durability.to_owned());
         }
         Ok(running)
+    }
+
+    /// Settles what is left to the server where only one version of HTTP will do.
+    fn settle_http(&self, system: &mut System, target: usize) {
+        // A WebSocket begins with a request of HTTP/1.1.
+        let begins = |request: &RequestPlan| matches!(request.ask, Ask::WebSocket(_) | Ask::Call(_));
+        if system.http == HttpVersion::Auto && self.plan.requests_to(target).any(begins) {
+            system.http = HttpVersion::One;
+        }
+    }
+
+    /// Finds what requests go to beside the system, and begins to speak with it.
+    fn find_targets(&self, stores: &Stores) -> Result<Vec<Running>, LabError> {
+        let find = |(index, target): (usize, &Target)| {
+            let mut at = target.at.clone();
+            self.settle_http(&mut at, index + 1);
+            stores.resolve(&mut at);
+            let mut found = Running::find(&at, &|| self.stop_request())?;
+            if self.plan.has_calls_to(index + 1) {
+                let path = at.rpc.as_deref().unwrap_or(RPC_PATH);
+                found.greet_calls(path, self.plan.called_at(index + 1))?;
+            }
+            Ok(found)
+        };
+        let named = |(index, target): (usize, &Target)| {
+            find((index, target))
+                .map_err(|error: LabError| error.in_words(|text| format!("target {}: {text}", target.name)))
+        };
+        self.plan.targets.iter().enumerate().map(named).collect()
     }
 
     fn has_link_faults(&self, name: &str) -> bool {
@@ -221,7 +252,7 @@ impl Experiment {
         Ok(Some(Arc::new(link)))
     }
 
-    pub(super) fn drive_options(&self, system: &Running) -> DriveOptions {
+    pub(super) fn drive_options(&self, system: &Running, others: &[Running]) -> DriveOptions {
         DriveOptions {
             threads: self.threads,
             cores: self.options.pins.driver.clone(),
@@ -230,7 +261,7 @@ impl Experiment {
             io: self.options.io,
             spin: self.options.spin,
             timestamps: self.options.timestamps,
-            target: system.target.clone(),
+            targets: std::iter::once(system).chain(others).map(|one| one.target.clone()).collect(),
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
         }
@@ -265,12 +296,13 @@ impl Experiment {
     fn prepare_data(
         &self,
         system: &mut Running,
+        others: &[Running],
         shared: &Arc<Shared>,
         progress: &Watcher<'_>,
     ) -> Result<Option<Part>, LabError> {
         let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };
         progress.tell(Progress::Preparing);
-        let options = self.drive_options(system);
+        let options = self.drive_options(system, others);
         if self.plan.prepare_by != Crowd::default() {
             return self.load(&kind, Arc::clone(shared), options, progress).map(|()| None);
         }

@@ -101,6 +101,23 @@ impl LabelTotals {
         }
     }
 
+    /// Adds another label's.
+    pub(super) fn add_label(&mut self, other: &LabelTotals) {
+        for (count, more) in self.measured.iter_mut().zip(other.measured) {
+            *count += more;
+        }
+        self.dropped += other.dropped;
+        self.ended += other.ended;
+        self.good_in_window += other.good_in_window;
+        self.good_after_window += other.good_after_window;
+        merge(&mut self.response_time_us, &other.response_time_us);
+        merge(&mut self.response_time_less_lag_us, &other.response_time_less_lag_us);
+        merge(&mut self.service_time_us, &other.service_time_us);
+        for (outcome, times) in &other.known_after_us {
+            merge(self.known_after_us.entry(*outcome).or_insert_with(new_merged), times);
+        }
+    }
+
     pub(super) fn errors_by_kind(&self) -> BTreeMap<String, u64> {
         let kinds = Outcome::ALL.iter().filter(|kind| kind.is_error());
         let counts = kinds.map(|&kind| (kind.name().to_owned(), self.measured[kind as usize]));

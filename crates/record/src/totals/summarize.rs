@@ -6,15 +6,16 @@ use super::{LabelTotals, ThreadTotals, Totals};
 use crate::HISTOGRAM_HIGH_US;
 use crate::distribution::{Distribution, latency};
 use crate::histogram::Merged;
-use crate::summary::{Driver, LATE_US, LagClass, Status, Step, Summary, Verdict, ratio};
+use crate::summary::{Driver, LATE_US, LagClass, Status, Step, Summary, Target, Verdict, ratio};
 
 /// Puts a run's figures into the object that `--json` prints. The verdict is `pass` without reasons: whoever knows
 /// the objectives holds the figures against them.
 pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
     let measured_s = totals.window.map_or(0.0, |window| window.length_s());
     let requests = totals.all.requests();
-    let step = |(label, of): (&String, &LabelTotals)| Step {
+    let step = |(index, (label, of)): (usize, (&String, &LabelTotals))| Step {
         label: label.clone(),
+        target: totals.target_of(index).to_owned(),
         requests: of.requests(),
         share: ratio(of.requests() as f64, requests as f64),
         achieved_per_s: ratio(of.good_in_window as f64, measured_s),
@@ -42,7 +43,8 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         )
         .latency(),
         good: totals.all.good(),
-        steps: totals.labels.iter().zip(&totals.by_label).map(step).collect(),
+        steps: totals.labels.iter().zip(&totals.by_label).enumerate().map(step).collect(),
+        targets: totals.targets.iter().map(|(name, labels)| target(totals, name, labels)).collect(),
         processes: totals.processes(),
         driver: driver(totals),
         ledger: None,
@@ -51,6 +53,25 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         stores_figures: totals.figures.summary(),
         run_dir: run_dir.display().to_string(),
         steady_state: None,
+    }
+}
+
+/// The figures of a target: those of its labels together.
+fn target(totals: &Totals, name: &str, labels: &[usize]) -> Target {
+    let mut of = LabelTotals::default();
+    labels.iter().filter_map(|label| totals.by_label.get(*label)).for_each(|label| of.add_label(label));
+    Target {
+        target: name.to_owned(),
+        requests: of.requests(),
+        share: ratio(of.requests() as f64, totals.all.requests() as f64),
+        achieved_per_s: ratio(
+            of.good_in_window as f64,
+            totals.window.map_or(0.0, |window| window.length_s()),
+        ),
+        errors: of.errors_by_kind(),
+        response_time_us: of.response_times().latency(),
+        service_time_us: of.service_times().latency(),
+        good: of.good(),
     }
 }
 

@@ -30,6 +30,39 @@ fn beyond(text: &str, known: &str) -> String {
 }
 
 #[test]
+fn targets_stand_apart_where_there_are_several() {
+    let mut run = sample();
+    let before = summary(&run, PLAIN);
+    let latency = Latency { p50: Some(760), p99: Some(1_900), ..Latency::default() };
+    let of = |name: &str, requests, kind: &str, failed| tidemark_record::summary::Target {
+        target: name.into(),
+        requests,
+        share: requests as f64 / 200.0,
+        achieved_per_s: requests as f64 / 3.0,
+        errors: [(kind.to_owned(), failed)].into(),
+        response_time_us: latency,
+        ..Default::default()
+    };
+    run.manifest.summary.targets =
+        vec![of("system", 150, "status", 0), of("http://a.test", 50, "connect", 7)];
+    run.manifest.targets = vec![tidemark_record::manifest::Target {
+        name: "http://a.test".into(),
+        url: "http://a.test".into(),
+        protocol: "HTTP/1.1".into(),
+        ..Default::default()
+    }];
+    insta::assert_snapshot!(beyond(&summary(&run, PLAIN), &before), @r"
+    |  beside it      http://a.test · HTTP/1.1
+    |By target
+    |                 count share per s   p50    p99 failed
+    |  system           150   75%  50.0 760µs 1.90ms      0
+    |  http://a.test     50   25%  16.7 760µs 1.90ms      7
+    ");
+    let page = crate::markdown::summary(&run);
+    assert!(page.contains("| target | count |") && page.contains("760µs | 1.90ms | 7 |"), "{page}");
+}
+
+#[test]
 fn eighty_columns() {
     insta::assert_snapshot!(summary(&sample(), PLAIN), @r#"
     FAIL  errors < 0.01% missed: 5.88%

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Session;
-use crate::plan::{Ask, LedgerPlan, Op, RequestPlan};
+use super::targets::Aim;
+use crate::plan::{Ask, LedgerPlan, Op, RequestPlan, SYSTEM_TARGET};
 use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::steps::Step;
@@ -24,7 +25,11 @@ pub(crate) struct Requests {
     pub(super) labels: Vec<Label>,
     pub(super) plans: Vec<RequestPlan>,
     /// Where each stands.
-    places: Vec<Position>,
+    pub(super) places: Vec<Position>,
+    /// Where each is to go.
+    pub(super) aims: Vec<Aim>,
+    /// Of each session, its requests: the operation, and where it stands.
+    pub(super) uses: Vec<Vec<(usize, Position)>>,
     pub(crate) default_headers: Vec<(Node, Node)>,
     default_timeout: Duration,
 }
@@ -36,13 +41,21 @@ impl Requests {
             labels: Vec::new(),
             plans: Vec::new(),
             places: Vec::new(),
+            aims: Vec::new(),
+            uses: Vec::new(),
             default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
             default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
         }
     }
 
-    /// Where the first request stands that is such a one.
+    /// Where the first request stands that goes to the system and is such a one.
     pub(crate) fn first(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
+        let at = self.plans.iter().position(|plan| plan.target == 0 && is_one(&plan.ask))?;
+        self.places.get(at).copied()
+    }
+
+    /// Where the first request stands that is such a one, wherever it goes.
+    pub(crate) fn first_anywhere(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
         let at = self.plans.iter().position(|plan| is_one(&plan.ask))?;
         self.places.get(at).copied()
     }
@@ -93,7 +106,13 @@ impl Session<'_, '_> {
     ) -> Option<u16> {
         let label = match step.get("label") {
             Some(node) => self.label(node),
-            None => self.requests.add_label(words(), at, self.reachable),
+            None => {
+                let words = match step.get("at").and_then(Node::text) {
+                    Some(target) if target != SYSTEM_TARGET => format!("{target} {}", words()),
+                    _ => words(),
+                };
+                self.requests.add_label(words, at, self.reachable)
+            }
         };
         if label.is_none() {
             self.reader.sink.error(step.node, "this scenario has too many labels");
@@ -119,6 +138,7 @@ impl Session<'_, '_> {
         checks.extend(of_key.flatten());
         RequestPlan {
             label,
+            target: 0,
             ask,
             ledger,
             key,
@@ -128,11 +148,33 @@ impl Session<'_, '_> {
         }
     }
 
+    /// Where a step's request is to go. What is about a WebSocket, or an event stream, goes where that was opened.
+    fn aim(&mut self, step: &Step<'_>, ask: &Ask) -> Aim {
+        let origin = self.origin.take();
+        let named = step.node.entry("at").and_then(|(key, node)| Some((key, self.reader.text(node)?)));
+        let aim = match (origin, named) {
+            (Some(_), Some((key, _))) => {
+                self.reader.sink.error(key, "an absolute URL says where it goes; leave one of the two out");
+                Aim::Open
+            }
+            (Some(url), None) => Aim::Origin(url, step.value.position),
+            (None, Some((key, name))) => Aim::Named(name, key.position),
+            (None, None) if ask.is_within_binding() => self.bound_at.clone(),
+            (None, None) => Aim::Open,
+        };
+        if matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_)) && !ask.is_within_binding() {
+            self.bound_at = aim.clone();
+        }
+        aim
+    }
+
     /// Adds a request, and the operation that it is done with.
     pub(crate) fn push_request(&mut self, step: &Step<'_>, plan: RequestPlan) {
         let Ok(index) = u16::try_from(self.requests.plans.len()) else {
             return self.reader.sink.error(step.node, "this scenario has too many requests");
         };
+        let aim = self.aim(step, &plan.ask);
+        self.requests.aims.push(aim);
         self.requests.plans.push(plan);
         self.requests.places.push(step.node.position);
         self.connection_uses.push((self.ops.len(), step.node.position));

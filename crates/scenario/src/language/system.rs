@@ -2,8 +2,29 @@
 
 use crate::grammar::Scalar::{Bool, Duration, Text, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
-use crate::grammar::{Keys, Record, Rule, key};
+use crate::grammar::{Key, Keys, Record, Rule, key};
 use crate::plan::{HttpVersion, Resolve};
+
+const RESOLVE: Key = key(
+    "resolve",
+    Scalar(Word(&Resolve::WORDS)),
+    "Which address of the URL's host is driven, looked up once: `ipv4` (default) and `ipv6` prefer one kind.",
+);
+
+const CONNECT_TO: Key = key(
+    "connect to",
+    Scalar(Text),
+    "Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.",
+);
+
+const HTTP: Key = key(
+    "http",
+    Scalar(Word(&HttpVersion::WORDS)),
+    "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.",
+);
+
+const RPC: Key =
+    key("rpc", Scalar(Text), "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.");
 
 pub(super) static SYSTEM: Record = Record {
     what: "a system",
@@ -39,29 +60,34 @@ pub(super) static SYSTEM: Record = Record {
         ),
         key("health", Scalar(Text), "Path that answers 200 when the system is ready; `/health` by default."),
         key("ready within", Scalar(Duration), "Longest time until it is; 60s by default."),
-        key(
-            "resolve",
-            Scalar(Word(&Resolve::WORDS)),
-            "Which address of the URL's host is driven, looked up once: `ipv4` (default) and `ipv6` prefer one kind.",
-        ),
-        key(
-            "connect to",
-            Scalar(Text),
-            "Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.",
-        ),
+        RESOLVE,
+        CONNECT_TO,
         key("tls", Of(&TLS), "Options of TLS for an `https` URL."),
-        key(
-            "http",
-            Scalar(Word(&HttpVersion::WORDS)),
-            "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.",
-        ),
-        key(
-            "rpc",
-            Scalar(Text),
-            "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.",
-        ),
+        HTTP,
+        RPC,
     ],
     rule: Rule::OneOf(&["serve", "command", "url", "store"]),
+};
+
+pub(super) static TARGET: Record = Record {
+    what: "a target",
+    schema: "target",
+    about: "A server that runs already, or a store of the run, to which requests go beside the system.",
+    verbs: &[],
+    keys: &[
+        key(
+            "url",
+            Scalar(Text),
+            "Where it is, as the `url` of a system; what paths begin with goes in front of all.",
+        ),
+        key("store", Scalar(Text), "Name of a store under `stores`."),
+        RESOLVE,
+        CONNECT_TO,
+        key("tls", Of(&TLS), "Options of TLS for an `https` URL."),
+        HTTP,
+        RPC,
+    ],
+    rule: Rule::OneOf(&["url", "store"]),
 };
 
 static TLS: Record = Record {

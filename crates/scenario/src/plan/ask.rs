@@ -27,6 +27,27 @@ pub enum Ask {
     Cql(Statement),
 }
 
+impl Ask {
+    /// The request of HTTP, if it is one or begins with one.
+    pub fn http_mut(&mut self) -> Option<&mut HttpRequest> {
+        match self {
+            Ask::Http(request)
+            | Ask::WebSocket(WebSocketStep::Connect { request, .. })
+            | Ask::EventStream(EventStreamStep::Connect(request)) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// Whether it is about a WebSocket or an event stream that there is.
+    pub fn is_within_binding(&self) -> bool {
+        match self {
+            Ask::WebSocket(step) => !matches!(step, WebSocketStep::Connect { .. }),
+            Ask::EventStream(step) => !matches!(step, EventStreamStep::Connect(_)),
+            _ => false,
+        }
+    }
+}
+
 /// A command of Redis.
 #[derive(Debug, Clone, Default)]
 pub struct RedisCommand {

@@ -11,6 +11,11 @@ use crate::yaml::{Node, one_or_many};
 
 pub(super) const LABEL: Key =
     key("label", Scalar(Text), "Name in the report; requests with the same one are counted together.");
+pub(super) const AT: Key = key(
+    "at",
+    Scalar(Text),
+    "Name of the target that it goes to, one of `targets`; `system` is the system, where it goes otherwise.",
+);
 pub(super) const TIMEOUT: Key = key("timeout", Scalar(Duration), "Longest time for the answer.");
 pub(super) const EXTRACT: Key =
     key("extract", Map(Keys::Variable, &SOURCE), "What is kept of the answer, by variable.");

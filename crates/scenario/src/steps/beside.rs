@@ -1,18 +1,18 @@
-//! What cannot stand beside the steps of a protocol that is not HTTP.
+//! Protocols that are not HTTP: their servers' URLs, and what cannot go to the same server as their steps.
 
 use crate::compile::Whole;
 use crate::plan::{Ask, SystemOrigin};
 
 /// A protocol, in the words that mistakes are told with.
-pub(super) struct Alone {
+pub(crate) struct Spoken {
     /// What the URLs of its servers begin with.
-    pub(super) schemes: &'static [&'static str],
+    pub(crate) schemes: &'static [&'static str],
     /// Whether a request is one of its.
-    pub(super) is_ask: fn(&Ask) -> bool,
+    pub(crate) is_ask: fn(&Ask) -> bool,
     /// Its server: `memcached`.
-    pub(super) server: &'static str,
+    pub(crate) server: &'static str,
     /// Its requests: `commands of memcached`.
-    pub(super) requests: &'static str,
+    pub(crate) requests: &'static str,
     /// Its step: `memcached: […]`.
     pub(super) step: &'static str,
     /// Whether `verify` can read its server back.
@@ -21,12 +21,12 @@ pub(super) struct Alone {
 
 /// Reports what does not fit together: requests and another server, another step and this server. Whether it is one of the
 /// protocol.
-pub(super) fn check(whole: &Whole<'_>, alone: &Alone) -> bool {
-    let Whole { root, requests, system, reader } = *whole;
-    let first = requests.first(alone.is_ask);
+pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
+    let Whole { root, requests, system, reader, is_alone } = *whole;
+    let first = requests.first(spoken.is_ask);
     let is_such = match &system.origin {
         SystemOrigin::Url(_) => match whole.scheme() {
-            Some(scheme) => alone.schemes.contains(&scheme),
+            Some(scheme) => spoken.schemes.contains(&scheme),
             // of a store that there is not, which is told already
             None => first.is_some(),
         },
@@ -34,11 +34,11 @@ pub(super) fn check(whole: &Whole<'_>, alone: &Alone) -> bool {
         SystemOrigin::Unknown => first.is_some(),
         SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,
     };
-    let Alone { server, requests: what, .. } = alone;
+    let Spoken { server, requests: what, .. } = spoken;
     if let Some(position) = first.filter(|_| !is_such) {
-        let schemes: Vec<String> = alone.schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+        let schemes: Vec<String> = spoken.schemes.iter().map(|scheme| format!("{scheme}://")).collect();
         let message = format!(
-            "{what} go to a system with a url that begins with {}, or to a `store`",
+            "{what} go to a system with a url that begins with {}, or to a `store`; beside another system, to one of `targets`",
             schemes.join(" or ")
         );
         reader.sink.error_at(position, message);
@@ -46,9 +46,11 @@ pub(super) fn check(whole: &Whole<'_>, alone: &Alone) -> bool {
     if !is_such {
         return false;
     }
-    if let Some(position) = requests.first(|ask| !(alone.is_ask)(ask)) {
-        let message =
-            format!("the server is {server}; all steps that send something to it are `{}`", alone.step);
+    if let Some(position) = requests.first(|ask| !(spoken.is_ask)(ask)) {
+        let message = format!(
+            "the server is {server}; all steps that send something to it are `{}`, others go to one of `targets`",
+            spoken.step
+        );
         reader.sink.error_at(position, message);
     }
     for (first, second, message) in [
@@ -62,16 +64,20 @@ pub(super) fn check(whole: &Whole<'_>, alone: &Alone) -> bool {
         ("system", "rpc", format!("{server} takes no remote calls")),
         ("system", "health", format!("{server} has no path; it is asked by its own protocol")),
     ] {
-        if let Some((key, _)) = root.get(first).and_then(|node| node.entry(second)) {
+        // beside other targets these may be about them
+        let is_about_it = is_alone || first == "system";
+        let entry = root.get(first).and_then(|node| node.entry(second));
+        if let Some((key, _)) = entry.filter(|_| is_about_it) {
             reader.sink.error(key, message);
         }
     }
     if let Some((key, value)) = root.get("limits").and_then(|node| node.entry("keep alive"))
+        && is_alone
         && reader.bool(value) == Some(false)
     {
         reader.sink.error(key, format!("connections to {server} stay open"));
     }
-    if let Some((key, _)) = root.entry("verify").filter(|_| !alone.is_read_back) {
+    if let Some((key, _)) = root.entry("verify").filter(|_| !spoken.is_read_back) {
         reader.sink.error(key, format!("what {server} holds is not read back; leave this out"));
     }
     true

@@ -31,7 +31,29 @@ static EVENT_STREAM: Binding = Binding { one: "an event stream", begin: "sse con
 /// Reports steps that cannot be right on any way that leads to them: a message without a WebSocket, a request or
 /// another connect while the connection is one; and the same of event streams.
 pub(crate) fn check_paths(ops: &[Op], requests: &[RequestPlan], uses: &[(usize, Position)], sink: &Sink<'_>) {
-    let steps: Vec<Option<(Use, &Binding)>> = ops.iter().map(|op| use_of(op, requests)).collect();
+    let target_of = |at: usize| match ops.get(at) {
+        Some(Op::Request(request)) => requests.get(usize::from(*request)).map(|plan| plan.target),
+        _ => None,
+    };
+    let mut targets: Vec<u16> = uses.iter().filter_map(|(at, _)| target_of(*at)).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for target in targets {
+        let there: Vec<_> = uses.iter().filter(|(at, _)| target_of(*at) == Some(target)).copied().collect();
+        check_paths_to(target, ops, requests, &there, sink);
+    }
+}
+
+/// The same of the connection to one target.
+fn check_paths_to(
+    target: u16,
+    ops: &[Op],
+    requests: &[RequestPlan],
+    uses: &[(usize, Position)],
+    sink: &Sink<'_>,
+) {
+    let own = |op: &Op| use_of(op, requests, target);
+    let steps: Vec<Option<(Use, &Binding)>> = ops.iter().map(own).collect();
     // Of two kinds in one scenario a mistake is told where they stand beside each other.
     let Some((_, bound_to)) = steps.iter().find_map(|step| *step) else { return };
     let Binding { one, begin, end } = bound_to;
@@ -54,9 +76,10 @@ pub(crate) fn check_paths(ops: &[Op], requests: &[RequestPlan], uses: &[(usize, 
 }
 
 /// What an operation does with what the connection is bound to.
-fn use_of(op: &Op, requests: &[RequestPlan]) -> Option<(Use, &'static Binding)> {
+fn use_of(op: &Op, requests: &[RequestPlan], target: u16) -> Option<(Use, &'static Binding)> {
     let Op::Request(request) = op else { return None };
-    let step = match &requests.get(usize::from(*request))?.ask {
+    let plan = requests.get(usize::from(*request)).filter(|plan| plan.target == target)?;
+    let step = match &plan.ask {
         Ask::WebSocket(step) => {
             let what = match step {
                 WebSocketStep::Connect { .. } => Use::Begin,

@@ -2,7 +2,7 @@
 
 use tidemark_wire::rpc::NAME_BYTES_MAX;
 
-use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
@@ -22,6 +22,7 @@ pub(super) static KIND: StepKind = StepKind {
         verbs: &[key("CALL", Scalar(Text), "The method: `service.method`.")],
         keys: &[
             LABEL,
+            AT,
             key(
                 "args",
                 Tree,
@@ -90,7 +91,7 @@ fn arguments(session: &mut Session<'_, '_>, node: Option<&Node>) -> Template {
 }
 
 fn check_beside(whole: &Whole<'_>) {
-    let Whole { root, requests, system, reader } = *whole;
+    let Whole { root, requests, system, reader, is_alone } = *whole;
     let get = |first: &str, second: &str| root.get(first)?.entry(second);
     let Some(place_of_call) = requests.first(|ask| matches!(ask, Ask::Call(_))) else {
         if let Some((key, _)) = get("system", "rpc") {
@@ -106,14 +107,15 @@ fn check_beside(whole: &Whole<'_>) {
         );
         reader.sink.error_at(position, message);
     }
-    if let Some((key, _)) = get("defaults", "headers") {
+    if let Some((key, _)) = get("defaults", "headers").filter(|_| is_alone) {
         reader.sink.error(key, "calls have no headers");
     }
-    if let Some((key, _)) = get("limits", "pipeline") {
+    if let Some((key, _)) = get("limits", "pipeline").filter(|_| is_alone) {
         let message = "calls are not pipelined; `streams` says how many a connection carries at once";
         reader.sink.error(key, message);
     }
     if let Some((key, value)) = get("limits", "keep alive")
+        && is_alone
         && reader.bool(value) == Some(false)
     {
         reader.sink.error(key, "calls share connections, which stay open");

@@ -1,7 +1,7 @@
 //! Statements of CQL, and what cannot stand beside them.
 
-use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
-use super::beside::{self, Alone};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind, statement};
 use crate::compile::{Session, Whole};
@@ -10,7 +10,7 @@ use crate::grammar::Shape::{Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
 use crate::plan::Ask;
 
-static ALONE: Alone = Alone {
+pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["cql"],
     is_ask: |ask| matches!(ask, Ask::Cql(_)),
     server: "Cassandra",
@@ -32,6 +32,7 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[
             statement::WITH,
             LABEL,
+            AT,
             INSERT,
             WRITE,
             READ,
@@ -63,7 +64,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 }
 
 fn check_beside(whole: &Whole<'_>) {
-    beside::check(whole, &ALONE);
+    beside::check(whole, &SPOKEN);
     let is_such = whole.scheme() == Some("cql");
     if let Some((key, _)) =
         whole.root.get("limits").and_then(|limits| limits.entry("pipeline")).filter(|_| is_such)

@@ -17,12 +17,14 @@ fn with(session: &mut Session<'_, '_>, step: &Step<'_>, action: EventStreamStep)
 
 /// Event streams stand beside requests only.
 fn check_beside(whole: &Whole<'_>) {
-    let Some(position) = whole.requests.first(|ask| matches!(ask, Ask::EventStream(_))) else { return };
-    if whole.requests.first(|ask| matches!(ask, Ask::WebSocket(_))).is_some() {
+    let is_stream = |ask: &Ask| matches!(ask, Ask::EventStream(_));
+    let Some(position) = whole.requests.first_anywhere(is_stream) else { return };
+    if whole.requests.first_anywhere(|ask| matches!(ask, Ask::WebSocket(_))).is_some() {
         let message = "a scenario has WebSockets or event streams, not both; make two of it";
         whole.reader.sink.error_at(position, message.to_owned());
     }
-    if whole.system.http == HttpVersion::Two {
+    if let Some(position) = whole.requests.first(is_stream).filter(|_| whole.system.http == HttpVersion::Two)
+    {
         let message = "event streams go over HTTP/1.1 only; leave out `http: 2`";
         whole.reader.sink.error_at(position, message.to_owned());
     }

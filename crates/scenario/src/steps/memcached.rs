@@ -2,8 +2,8 @@
 
 use tidemark_wire::memcached::{Form, Meta, is_count, is_key, is_time, is_word};
 
-use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
-use super::beside::{self, Alone};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
@@ -14,7 +14,7 @@ use crate::plan::{Ask, MemcachedCommand, MemcachedWord, Source};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
 
-static ALONE: Alone = Alone {
+pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["memcached", "memcacheds"],
     is_ask: |ask| matches!(ask, Ask::Memcached(_)),
     server: "memcached",
@@ -89,6 +89,7 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         keys: &[
             LABEL,
+            AT,
             key(
                 "flags",
                 Scalar(TemplateText),
@@ -125,7 +126,7 @@ pub(super) static KIND: StepKind = StepKind {
 };
 
 fn check_beside(whole: &Whole<'_>) {
-    beside::check(whole, &ALONE);
+    beside::check(whole, &SPOKEN);
 }
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {

@@ -1,7 +1,7 @@
 //! Commands of Redis, and what cannot stand beside them.
 
-use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
-use super::beside::{self, Alone};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
@@ -14,7 +14,7 @@ use crate::reader::Reader;
 use crate::template::Encoding;
 use crate::yaml::Node;
 
-static ALONE: Alone = Alone {
+pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["redis", "rediss", "redis-cluster", "rediss-cluster"],
     is_ask: |ask| matches!(ask, Ask::Redis(_)),
     server: "Redis",
@@ -53,6 +53,7 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         keys: &[
             LABEL,
+            AT,
             LEDGER,
             INSERT,
             WRITE,
@@ -132,7 +133,7 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
 
 /// Reports what does not fit together; of Redis also how it is read back.
 fn check_beside(whole: &Whole<'_>) {
-    let is_redis = beside::check(whole, &ALONE);
+    let is_redis = beside::check(whole, &SPOKEN);
     let Whole { root, reader, .. } = *whole;
     let Some((key, verify)) = root.entry("verify") else { return };
     let store = verify.entry("store").filter(|(_, store)| store.text() == Some("redis"));

@@ -1,10 +1,10 @@
 //! Requests of HTTP.
 
-use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
-use crate::compile::Session;
+use crate::compile::{Session, split_origin};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, key};
@@ -38,6 +38,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         keys: &[
             LABEL,
+            AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
@@ -74,7 +75,11 @@ pub(super) const QUERY: Key =
     key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded.");
 
 const fn method(name: &'static str) -> Key {
-    key(name, Scalar(Template), "Path of the request, begun with a slash.")
+    key(
+        name,
+        Scalar(Template),
+        "Path of the request, begun with a slash, or a URL whose scheme and host do not vary.",
+    )
 }
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
@@ -93,6 +98,13 @@ impl Session<'_, '_> {
     /// A request without a body.
     pub(super) fn http(&mut self, step: &Step<'_>, method: &str, content_type: Option<&str>) -> HttpRequest {
         let mut target = self.path(step.value);
+        match split_origin(&mut target) {
+            Ok(origin) => self.origin = origin,
+            Err(message) => {
+                self.reader.sink.error(step.value, message);
+                return HttpRequest::default();
+            }
+        }
         self.check_path(step.value, &target);
         let mut has_query =
             target.parts.iter().any(|part| matches!(part, Part::Literal(l) if l.contains(&b'?')));

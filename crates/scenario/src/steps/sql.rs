@@ -1,7 +1,7 @@
 //! Statements of SQL, and what cannot stand beside them.
 
-use super::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
-use super::beside::{self, Alone};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::{Step, StepKind, statement};
 use crate::compile::{Session, Whole};
@@ -10,7 +10,7 @@ use crate::grammar::Shape::{Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
 use crate::plan::Ask;
 
-static ALONE: Alone = Alone {
+pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["postgres", "postgresql"],
     is_ask: |ask| matches!(ask, Ask::Sql(_)),
     server: "PostgreSQL",
@@ -56,6 +56,7 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[
             statement::WITH,
             LABEL,
+            AT,
             INSERT,
             WRITE,
             READ,
@@ -85,5 +86,5 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 }
 
 fn check_beside(whole: &Whole<'_>) {
-    beside::check(whole, &ALONE);
+    beside::check(whole, &SPOKEN);
 }

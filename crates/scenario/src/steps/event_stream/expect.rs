@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Check, EventStreamStep, Source};
-use crate::steps::answer::{EXTRACT, LABEL, TEST, THAT, TIMEOUT};
+use crate::steps::answer::{AT, EXTRACT, LABEL, TEST, THAT, TIMEOUT};
 use crate::steps::{Step, StepKind};
 
 pub(in crate::steps) static KIND: StepKind = StepKind {
@@ -19,7 +19,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             Either(&[Scalar(Word(&["any"])), Of(&EXPECTED_EVENT)]),
             "What must hold of it.",
         )],
-        keys: &[LABEL, TIMEOUT, EXTRACT],
+        keys: &[LABEL, AT, TIMEOUT, EXTRACT],
         rule: Rule::Free,
     },
     source: None,

@@ -6,7 +6,7 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Ask, HttpRequest, WebSocketStep};
 use crate::reader::Reader;
-use crate::steps::answer::{CHECK, EXTRACT, LABEL, TIMEOUT};
+use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use crate::steps::request::QUERY;
 use crate::steps::{Step, StepKind};
 use crate::template;
@@ -30,6 +30,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         verbs: &[key("ws connect", Scalar(Template), "Path that is asked for, begun with a slash.")],
         keys: &[
             LABEL,
+            AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the handshake."),
             key(

@@ -1,0 +1,199 @@
+//! Sessions whose requests go to several targets.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustls::{ServerConnection, StreamOwned};
+use support::frames;
+use support::identity::{Identity, NAME, identity_13};
+use support::{Nobody, Server, Sum, answer, begin, finish, get, kind, options, phase, plan, whole_sessions};
+use tidemark_drive::{Address, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
+use tidemark_record::Outcome;
+use tidemark_scenario::plan::{Ask, LoadModel, Op, RedisCommand, RequestPlan, Spacing};
+use tidemark_scenario::{Plan, Shared, Template};
+
+/// What a server was asked: which path, with which cookie, for which host.
+type Asked = Arc<Mutex<BTreeSet<(String, String)>>>;
+
+/// Answers everything, and gives a cookie of its own with it.
+fn giving(cookie: &'static str) -> (Server, Asked) {
+    let asked = Asked::default();
+    let seen = asked.clone();
+    let server = Server::start(move |request, stream| {
+        let sent = request.head.lines().find_map(|line| line.strip_prefix("Cookie: "));
+        let sent = sent.unwrap_or_default().to_owned();
+        seen.lock().unwrap().insert((request.target().to_owned(), sent));
+        answer(stream, "200 OK", &format!("Set-Cookie: {cookie}=1\r\n"), "hello")
+    });
+    (server, asked)
+}
+
+fn at(target: u16, mut request: RequestPlan) -> RequestPlan {
+    request.target = target;
+    request
+}
+
+fn beside(mut options: DriveOptions, address: SocketAddr) -> DriveOptions {
+    let target = Target { address: Address::Tcp(address), ..options.targets[0].clone() };
+    options.targets.push(Target { authority: "other.local".into(), ..target });
+    options
+}
+
+/// Answers over TLS.
+fn secured(identity: &Identity) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let config = identity.config.clone();
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let mut stream = StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), socket);
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+                    let requests = buffer[..bytes].windows(4).filter(|four| four == b"\r\n\r\n").count();
+                    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+                    if stream.write_all(&answer.repeat(requests)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+fn answers(sum: &Sum, label: u16, outcome: Outcome) -> u64 {
+    sum.count(|of, came, _| of == label && came == outcome)
+}
+
+#[test]
+fn each_target_has_its_requests_its_connections_and_its_cookies() {
+    let ((one, of_one), (two, of_two)) = (giving("a"), giving("b"));
+    let requests = vec![get(0, "/one"), at(1, get(1, "/two")), get(2, "/one"), at(1, get(3, "/two"))];
+    for threads in [1, 2] {
+        of_one.lock().unwrap().clear();
+        of_two.lock().unwrap().clear();
+        let options = beside(options(one.address, threads), two.address);
+        let sum = finish(begin(whole_sessions(requests.clone(), 40), options));
+        assert_eq!((sum.ended(), sum.outcome(Outcome::Ok)), (160, 160));
+        let asked =
+            |path: &str, cookies: [&str; 2]| cookies.map(|sent| (path.to_owned(), sent.to_owned())).into();
+        assert_eq!(
+            *of_one.lock().unwrap(),
+            asked("/one", ["", "a=1"]),
+            "a cookie of its own, and no other's"
+        );
+        assert_eq!(*of_two.lock().unwrap(), asked("/two", ["", "b=1"]));
+    }
+}
+
+#[test]
+fn requests_of_other_protocols_go_where_those_are_spoken() {
+    let (server, _) = giving("a");
+    let redis = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = redis.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in redis.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+                    // one array for each command
+                    let commands = buffer[..bytes].iter().filter(|byte| **byte == b'*').count();
+                    if socket.write_all(&b"+PONG\r\n".repeat(commands)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let streams = frames::server("hello", || ());
+    let identity = identity_13();
+    let secured = secured(&identity);
+    let command = RedisCommand { words: vec![Template::literal("PING")], wait: None };
+    let ping = RequestPlan { ask: Ask::Redis(command), ..get(1, "/") };
+    let requests = vec![get(0, "/"), at(1, ping), at(2, get(2, "/a")), at(3, get(3, "/a")), get(4, "/")];
+    for pipeline in [1, 3] {
+        let mut options = beside(beside(beside(options(server.address, 1), address), streams), secured);
+        options.targets[1].protocol = Protocol::Redis(Redis::default());
+        options.targets[2].protocol = Protocol::Http2(Http2 { most_streams: 2 });
+        options.targets[3].tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
+        let mut plan = whole_sessions(requests.clone(), 40);
+        plan.limits.pipeline = pipeline;
+        let sum = finish(begin(plan, options));
+        assert_eq!(sum.outcome(Outcome::Ok), 200, "{:?}", sum.examples());
+        assert!(sum.end.handshakes.full > 0);
+    }
+}
+
+#[test]
+fn a_target_that_is_down_fails_alone() {
+    let (server, _) = giving("a");
+    let nobody = Nobody::taken();
+    let options = beside(options(server.address, 1), nobody.address());
+    let sum = finish(begin(whole_sessions(vec![get(0, "/"), at(1, get(1, "/")), get(2, "/")], 30), options));
+    let outcomes =
+        [0, 1, 2].map(|label| (answers(&sum, label, Outcome::Ok), answers(&sum, label, Outcome::Connect)));
+    assert_eq!(outcomes, [(30, 0), (0, 30), (30, 0)]);
+}
+
+/// A session kind for each list of requests.
+fn kinds(requests: Vec<RequestPlan>, kinds: &[&[u16]]) -> Plan {
+    let mut plan = plan(requests, LoadModel::Open(Spacing::Constant), vec![phase(1_000, 200.0)]);
+    let ops = |requests: &&[u16]| requests.iter().copied().map(Op::Request).chain([Op::End]).collect();
+    plan.sessions = kinds.iter().map(|requests| kind(ops(requests))).collect();
+    plan.limits.drain = Duration::from_millis(100);
+    plan
+}
+
+#[test]
+fn a_target_whose_connections_are_all_taken_keeps_nobody_from_another() {
+    let (server, _) = giving("a");
+    // accepts, and never answers
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut plan = kinds(vec![get(0, "/"), at(1, get(1, "/"))], &[&[0], &[1]]);
+    plan.limits.connections = 2;
+    let options = beside(options(server.address, 1), silent.local_addr().unwrap());
+    let sum = finish(begin(plan, options));
+    assert_eq!(answers(&sum, 1, Outcome::Ok), 0);
+    let good = answers(&sum, 0, Outcome::Ok);
+    assert!(good > 50, "of about 100: {good}");
+    assert_eq!(good, sum.count(|label, _, _| label == 0), "all of them");
+}
+
+/// Sessions that take connections in opposite orders would wait for each other if they held what they have.
+#[test]
+fn sessions_that_wait_hold_nothing_that_others_wait_for() {
+    let ((one, _), (two, _)) = (giving("a"), giving("b"));
+    let requests = vec![get(0, "/"), at(1, get(1, "/"))];
+    let mut plan = kinds(requests, &[&[0, 1, 0, 1], &[1, 0, 1, 0]]);
+    plan.limits.connections = 1;
+    plan.limits.drain = Duration::from_secs(20);
+    let sum = finish(begin(plan, beside(options(one.address, 1), two.address)));
+    assert_eq!(sum.outcome(Outcome::Ok), sum.ended(), "{:?}", sum.examples());
+    assert!(sum.ended() >= 600, "{}", sum.ended());
+}
+
+#[test]
+fn what_prepares_goes_to_its_targets_too() {
+    let ((one, of_one), (two, of_two)) = (giving("a"), giving("b"));
+    let plan = plan(vec![get(0, "/one"), at(1, get(1, "/two"))], LoadModel::Closed, Vec::new());
+    let options = beside(options(one.address, 1), two.address);
+    run_once(&plan, &plan.sessions[0], &Shared::of(&plan), &options).unwrap();
+    let paths =
+        |asked: &Asked| asked.lock().unwrap().iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+    assert_eq!((paths(&of_one), paths(&of_two)), (vec!["/one".to_owned()], vec!["/two".to_owned()]));
+}
+
+#[test]
+fn connections_are_made_ahead_to_each() {
+    let ((one, _), (two, _)) = (giving("a"), giving("b"));
+    let mut plan = kinds(vec![get(0, "/"), at(1, get(1, "/"))], &[&[0, 1]]);
+    (plan.limits.connections, plan.limits.connections_named) = (10, true);
+    let sum = finish(begin(plan, beside(options(one.address, 1), two.address)));
+    assert_eq!((sum.end.connections_ahead, sum.connects(), sum.end.connections_used), (Some(20), 20, 20));
+}
