@@ -40,7 +40,7 @@ fn targets_stand_apart_where_there_are_several() {
         share: requests as f64 / 200.0,
         achieved_per_s: requests as f64 / 3.0,
         errors: [(kind.to_owned(), failed)].into(),
-        response_time_us: latency,
+        response_time_us: latency.clone(),
         ..Default::default()
     };
     run.manifest.summary.targets =
