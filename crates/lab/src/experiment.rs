@@ -205,7 +205,9 @@ impl Experiment {
         summary.maintenance = maintenance;
         writer.find_bumps(&mut summary.maintenance, &summary.faults);
         summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
-        let gone = load.system_ended.clone().or_else(|| load.silence.reason());
+        // a driver without a core heard nothing either
+        let silence = || load.silence.reason().filter(|_| !verdict::was_starved(&summary.driver));
+        let gone = load.system_ended.clone().or_else(silence);
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.limits = verdict::limits(&summary, &plan.load, self.options.spin);
         let (mut verdict, mut objectives) = verdict::judge(&verdict::Evidence {

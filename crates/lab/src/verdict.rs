@@ -23,7 +23,7 @@
 mod driver;
 mod figure;
 
-pub use driver::limits;
+pub use driver::{limits, was_starved};
 
 use std::time::Duration;
 

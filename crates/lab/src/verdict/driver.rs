@@ -7,6 +7,7 @@
 //! | closed | the busiest driving thread was on a CPU | more than 95 % of the time | it had nothing left to give: answers lay in its sockets, and what it measured is its own queue |
 //! | closed | a driving thread was on a CPU or waited for one | more than 95 % of the time | the same, where others took its core: a starved thread is at a small share of a CPU and yet never idle |
 //! | open, and less than 99 % of what was offered had a good answer | the busiest driving thread was on a CPU, or waited for one | more than 95 % of the time | it may have sent and read no faster: what waited for a connection waited for the driver to read the answers of others |
+//! | the same | the driving threads waited for a core | more than half of the time | the same |
 //! | any | a driving thread was not there at all: stopped, suspended | more than 10 % of the time | nothing was sent or read then, which the rate has lost; users of a closed load have no due time that would show it, and who is stopped waits for no core |
 //! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the good answers' response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported |
 //! | open | 99th percentile of late reading | the same | answers had come and were not read |
@@ -39,6 +40,8 @@ const LAG_SHARE_MAX: f64 = 0.10;
 /// Closed model: waits for a core up to this share of the response time are accepted; an answer that comes at any
 /// moment of such a wait lies unread for half of it.
 const CORE_WAIT_SHARE_MAX: f64 = 0.20;
+/// A driver that waited for a core for a larger share of the time may have made whatever fell behind.
+const STARVED_SHARE: f64 = 0.5;
 /// Shorter windows are not judged by waits for a core, seconds.
 const WAITS_OVER_S: f64 = 0.2;
 /// Open model: a 99th percentile of the lag up to this is accepted always, microseconds.
@@ -79,6 +82,17 @@ pub fn limits(summary: &Summary, load: &Load, spin: bool) -> Vec<String> {
             "one of its threads was never idle: it was on a CPU or waited for one for {:.0} % of the time{who}; give it \
              cores of its own (--pin) or more --threads",
             wanted * 100.0
+        ));
+    }
+    if let Some(waited) = driver.waited_share.filter(|waited| *waited > STARVED_SHARE)
+        && fell_behind
+        && is_open
+        && is_long
+        && limits.is_empty()
+    {
+        limits.push(format!(
+            "its threads waited for a core for {:.0} % of the time{who}; give it cores of its own (--pin)",
+            waited * 100.0
         ));
     }
     // Where some kinds arrive at a rate and others are users, the stricter bound.
@@ -124,10 +138,15 @@ pub fn limits(summary: &Summary, load: &Load, spin: bool) -> Vec<String> {
     limits
 }
 
-/// Whether a driving thread had nothing left to give.
-pub(super) fn never_idle(driver: &Driver) -> bool {
+/// Whether the driver had nothing left to give: a thread was never idle, or it had no core for most of the time.
+pub(super) fn had_nothing_left(driver: &Driver) -> bool {
     let wanted = driver.wanted_share.unwrap_or(0.0);
-    driver.busiest_thread_share.max(wanted) > THREAD_SHARE_MAX
+    driver.busiest_thread_share.max(wanted) > THREAD_SHARE_MAX || was_starved(driver)
+}
+
+/// Whether the driver had no core for most of the time, while it wanted one.
+pub fn was_starved(driver: &Driver) -> bool {
+    driver.waited_share.unwrap_or(0.0) > STARVED_SHARE
 }
 
 /// Who else used the machine during the window.
@@ -181,6 +200,14 @@ mod tests {
         assert!(told(OPEN, behind(98.0, 0.96))[0].contains("never idle"));
         assert!(told(OPEN, behind(98.0, 0.95)).is_empty());
         assert!(told(OPEN, behind(99.0, 1.0)).is_empty());
+        let starved = |waited| {
+            move |s: &mut Summary| {
+                behind(98.0, 0.9)(s);
+                s.driver.waited_share = Some(waited);
+            }
+        };
+        assert!(told(OPEN, starved(0.51))[0].contains("waited for a core for 51 %"));
+        assert!(told(OPEN, starved(0.5)).is_empty());
         let mut busy = summarize(&Totals::new(&[]), std::path::Path::new("x"));
         busy.driver.busiest_thread_share = 1.0;
         assert!(limits(&busy, &crate::test_plan::plan(CLOSED).load, true).is_empty(), "it spins");

@@ -6,7 +6,7 @@ use tidemark_record::summary::Driver;
 use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
 use tidemark_scenario::plan::{Metric, Objective};
 
-use super::driver::never_idle;
+use super::driver::had_nothing_left;
 
 /// Fewer failures of a label, all of it, may be chance.
 const FAILURES_OF_A_LABEL: u64 = 10;
@@ -42,7 +42,7 @@ impl<'a> Measured<'a> {
     pub fn new(totals: &'a Totals, driver: &Driver, is_closed: bool) -> Self {
         let limited = !driver.limits.is_empty();
         // what waits for a connection waits for it, too, however punctual it is with the others
-        let is_starved = limited && !is_closed && never_idle(driver);
+        let is_starved = limited && !is_closed && had_nothing_left(driver);
         let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99);
         let unread_us = match read_lag_us {
             _ if !limited => 0.0,
