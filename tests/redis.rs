@@ -358,6 +358,20 @@ fn a_store_that_is_the_system_is_pinned_as_it() {
     let manifest = fs::read(folder.path().join("run/run.json")).expect("run.json");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     assert_eq!(manifest["system"]["pinned_to"], serde_json::json!([0]), "{manifest:#}");
+
+    // another in its place: it is not started
+    let redis = Redis::start(&[]);
+    let url = format!("redis://127.0.0.1:{}", redis.port);
+    let output = tidemark()
+        .current_dir(&folder)
+        .args(["run", "s.yaml", "--out", "elsewhere", "--url", &url])
+        .output()
+        .expect("tidemark runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let manifest = fs::read(folder.path().join("elsewhere/run.json")).expect("run.json");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    assert!(manifest["stores"].as_array().is_none_or(Vec::is_empty), "{manifest:#}");
+    assert!(!folder.path().join("elsewhere/stores").exists());
 }
 
 /// A Redis that the run starts, killed in the midst of the load and started again.

@@ -97,6 +97,11 @@ describe('the table of dips', () => {
     });
   });
 
+  it('calls nothing lasting that was back all the time', () => {
+    const shown = cells(one({ dip: { ...DIP, depth: 0.0016, length_s: null, recovery_s: null } }));
+    expect(shown).toMatchObject({ length: 'never below 90\u202f%', lasting: false });
+  });
+
   it('says plainly what did not come back', () => {
     const shown = cells(one({ healed_us: null, ready_us: null, dip: { ...DIP, length_s: null, recovery_s: null } }));
     expect(shown).toMatchObject({ until: 'not put right', length: 'not back within 20\u202fs', lasting: true, recovery: '–' });

@@ -123,11 +123,13 @@ export function cells(it: Fault): Cells {
 
 function dipCells(dip: Dip): Omit<Cells, 'at' | 'until' | 'started'> {
   const felt = dip.depth >= NO_DIP;
+  // one that is not over though it never was 10 % deep: too few seconds of it were seen
+  const lasting = dip.length_s === null && dip.depth > 0.1;
   return {
     depth: felt ? share(dip.depth) : 'no dip',
     rates: felt ? `${rate(dip.lowest_per_s)} of ${rate(dip.before_per_s)}` : `of ${rate(dip.before_per_s)}`,
-    length: dip.length_s === null ? `not back within ${round(dip.seen_s)}` : round(dip.length_s),
-    lasting: dip.length_s === null,
+    length: dip.length_s !== null ? round(dip.length_s) : lasting ? `not back within ${round(dip.seen_s)}` : 'never below 90\u202f%',
+    lasting,
     recovery: dip.recovery_s === null ? NOTHING : round(dip.recovery_s),
     errors: count(dip.errors), dropped: count(dip.dropped), backlog: count(dip.backlog_max),
   };

@@ -56,7 +56,7 @@ pub fn run(
         plan.limits.connections.max(plan.load.most_users()).saturating_mul(targets),
     );
     if let Some(url) = &options.url {
-        plan.system.origin = SystemOrigin::Url(url.clone());
+        plan.drive_instead(url);
     }
     if plan.system.connect_to.is_some() && !matches!(plan.system.origin, SystemOrigin::Url(_)) {
         let reason =

@@ -1,6 +1,6 @@
 //! What was broken on purpose, and the dips that it made, as rows of a table.
 
-use tidemark_record::fault::{Dip, Fault};
+use tidemark_record::fault::{Dip, Fault, RECOVERED_SHARE};
 use tidemark_record::summary::Summary;
 
 use crate::units::{count, percent, three_digits, trim_zeros};
@@ -27,7 +27,11 @@ fn row(fault: &Fault) -> [String; 8] {
         at,
         format!("{}/s", three_digits(dip.before_per_s)),
         lowest(&dip),
-        dip.length_s.map_or_else(|| format!("not in {}", seconds(dip.seen_s)), seconds),
+        match dip.length_s {
+            Some(length_s) => seconds(length_s),
+            None if was_never_below(&dip) => "always".into(),
+            None => format!("not in {}", seconds(dip.seen_s)),
+        },
         dip.recovery_s.map_or_else(none, seconds),
         count(dip.errors + dip.dropped),
         count(dip.backlog_max),
@@ -52,6 +56,7 @@ pub fn parts(fault: &Fault) -> Vec<String> {
         ),
     });
     parts.push(match (dip.length_s, dip.recovery_s) {
+        (None, _) if was_never_below(&dip) => format!("never below 90% in {}", seconds(dip.seen_s)),
         (None, _) => format!("not back within {}", seconds(dip.seen_s)),
         (Some(_), _) if dip.depth < NO_DIP => String::new(),
         (Some(length_s), Some(recovery_s)) => {
@@ -68,6 +73,11 @@ pub fn parts(fault: &Fault) -> Vec<String> {
     }
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+/// Whether it was back all the time, though too few seconds of it were seen to say so.
+fn was_never_below(dip: &Dip) -> bool {
+    dip.depth < 1.0 - RECOVERED_SHARE
 }
 
 fn lowest(dip: &Dip) -> String {
@@ -125,15 +135,16 @@ mod tests {
             "50 at most under way",
         ];
         assert_eq!(parts(&fault), words);
-        let never_back = Dip { length_s: None, recovery_s: None, depth: 0.0, ..dip };
-        let row_of = row(&Fault { dip: Some(never_back), ..fault.clone() });
-        assert_eq!(
-            (row_of[3].as_str(), row_of[4].as_str(), row_of[5].as_str()),
-            ("no dip", "not in 20s", "-")
+        let never_back = Dip { length_s: None, recovery_s: None, ..dip };
+        assert!(
+            parts(&Fault { dip: Some(never_back), ..fault.clone() }).contains(&"not back within 20s".into())
         );
+        let never_back = Dip { depth: 0.0, ..never_back };
+        let row_of = row(&Fault { dip: Some(never_back), ..fault.clone() });
+        assert_eq!((row_of[3].as_str(), row_of[4].as_str(), row_of[5].as_str()), ("no dip", "always", "-"));
         assert_eq!(
             parts(&Fault { dip: Some(never_back), ..fault.clone() })[1..3],
-            ["no dip", "not back within 20s"]
+            ["no dip", "never below 90% in 20s"]
         );
         let down = Fault { kind: "kill".into(), dip: None, ..fault.clone() };
         assert_eq!(parts(&down), ["at 12s", "not ready again by the end of the load"]);

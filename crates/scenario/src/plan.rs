@@ -10,6 +10,7 @@ use tidemark_wire::json;
 
 use crate::expr::Expr;
 use crate::secrets::Secrets;
+use crate::store_facts::store_facts;
 use crate::template::Template;
 
 mod ask;
@@ -142,6 +143,24 @@ impl Plan {
     /// The methods that are called there, `service.method`; some more than once.
     pub fn called_at(&self, target: usize) -> impl Iterator<Item = &str> {
         self.requests_to(target).filter_map(RequestPlan::called)
+    }
+
+    /// Drives what runs at this URL in place of the system. A store that was the system and is nothing else is not
+    /// started.
+    pub fn drive_instead(&mut self, url: &str) {
+        let before = std::mem::replace(&mut self.system.origin, SystemOrigin::Url(url.to_owned()));
+        let SystemOrigin::Url(before) = before else { return };
+        let targets = &self.targets;
+        let is_named = |name: &str| {
+            let is_target = targets.iter().any(|target| match &target.at.origin {
+                SystemOrigin::Url(url) => store_facts(url).any(|fact| fact.store == name),
+                _ => false,
+            });
+            is_target || self.faults.iter().any(|fault| fault.is_about(name))
+        };
+        let driven: Vec<&str> =
+            store_facts(&before).map(|fact| fact.store).filter(|name| !is_named(name)).collect();
+        self.stores.retain(|store| !driven.contains(&store.name.as_str()));
     }
 
     /// Names of all targets, the system first.
