@@ -6,12 +6,12 @@
 //! answer has [its time](WITHIN). What a product is asked and what that means is a module beside this, by the scheme of
 //! its URLs, and a line in [`product::ALL`].
 
+mod endpoint;
 mod memcached;
-mod place;
 mod product;
 mod redis;
+mod tracker;
 mod watcher;
-mod work;
 
 use std::io;
 use std::sync::Arc;
@@ -22,9 +22,8 @@ use std::time::{Duration, Instant};
 use tidemark_record::fault::Fault;
 use tidemark_record::{Event, Maintenance, StoreLook};
 
-pub use self::place::{Place, driven, is_of, server, servers};
-pub use self::product::{Kind, Of, Said, Wire};
-pub use self::redis::command;
+pub use self::endpoint::{Connection, Endpoint, driven, endpoint, endpoints, is_of};
+pub use self::product::{MaintenanceKind, Scope, Stats};
 use self::watcher::{News, Watcher, What};
 use crate::faults::Over;
 
@@ -74,7 +73,7 @@ impl Figures {
     ///
     /// # Errors
     /// Where no thread can be started.
-    pub fn begin(places: &[Place], epoch: Instant) -> io::Result<Figures> {
+    pub fn begin(endpoints: &[Endpoint], epoch: Instant) -> io::Result<Figures> {
         let (sender, told) = channel();
         let mut figures = Figures {
             told,
@@ -85,17 +84,17 @@ impl Figures {
             not_kept: 0,
             notes: Vec::new(),
         };
-        if let Some(more) = places.len().checked_sub(SERVERS_MAX).filter(|more| *more > 0) {
+        if let Some(more) = endpoints.len().checked_sub(SERVERS_MAX).filter(|more| *more > 0) {
             figures.notes.push(format!(
                 "of {} servers of stores, {more} were not asked for their own figures: {SERVERS_MAX} at most",
-                places.len()
+                endpoints.len()
             ));
         }
-        for (index, place) in places.iter().take(SERVERS_MAX).enumerate() {
-            let name = place.name.clone();
+        for (index, endpoint) in endpoints.iter().take(SERVERS_MAX).enumerate() {
+            let name = endpoint.name.clone();
             figures.stores.push(Store { name, failed: 0, first_failure: None });
             let over = Arc::clone(&figures.over);
-            let watcher = Watcher::new(index, place.clone(), epoch, over, sender.clone());
+            let watcher = Watcher::new(index, endpoint.clone(), epoch, over, sender.clone());
             let thread = std::thread::Builder::new().name("figures".into());
             figures.threads.push(thread.spawn(move || watcher.watch())?);
         }
@@ -176,7 +175,7 @@ impl Figures {
             for one in &mut all {
                 let until_us = fault.healed_us.unwrap_or(u64::MAX);
                 let is_of_it = one.kind == fault.kind
-                    && place::is_of(&one.store, &fault.target)
+                    && is_of(&one.store, &fault.target)
                     && one.fault.is_none()
                     && (begin_us..=until_us).contains(&(one.begin_us + SEEN_AFTER_US).min(until_us))
                     && one.begin_us <= until_us

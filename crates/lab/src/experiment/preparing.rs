@@ -111,13 +111,13 @@ impl Experiment {
             )
         }));
         let of_system = link.map(|link| (SYSTEM.to_owned(), link));
-        let mut places = stores.places();
+        let mut endpoints = stores.endpoints();
         match &told.origin {
-            SystemOrigin::Url(url) if !stores.has_url(url) => places.extend(figures::driven(url, &told)),
+            SystemOrigin::Url(url) if !stores.has_url(url) => endpoints.extend(figures::driven(url, &told)),
             _ => {}
         }
         let links = of_system.into_iter().chain(stores.links()).collect();
-        let injectors = Injectors { links, disks: disks.clone(), places };
+        let injectors = Injectors { links, disks: disks.clone(), endpoints };
         Faults::check(&plan.faults, &targets, &injectors)?;
 
         let synced_before = self.probe(&system, &stores, progress)?;

@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::{News, Over};
-use crate::figures::{Kind, Of, Place, Said, Wire};
+use crate::figures::{Connection, Endpoint, MaintenanceKind, Scope, Stats};
 
 /// How often a store is asked whether it is done.
 const ASK_EVERY: Duration = Duration::from_millis(50);
@@ -12,19 +12,19 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 const BUSY: [&str; 3] = ["in progress", "child process is active", "already"];
 
 /// Asks all of these at once, and tells when the first has begun and when the last is done.
-pub fn carry_out(places: &[Place], word: &str, over: &Over, tell: &(dyn Fn(Instant, News) + Sync)) {
+pub fn carry_out(endpoints: &[Endpoint], word: &str, over: &Over, tell: &(dyn Fn(Instant, News) + Sync)) {
     let began = std::sync::Once::new();
     let began = |at: Instant| began.call_once(|| tell(at, News::Began));
-    let ask = |place: &Place| -> io::Result<bool> {
-        let kind = place.product.kinds().iter().find(|kind| kind.word == word);
+    let ask = |endpoint: &Endpoint| -> io::Result<bool> {
+        let kind = endpoint.product.maintenance().iter().find(|kind| kind.word == word);
         let kind = kind.ok_or_else(|| io::Error::other(format!("it has no {word}")))?;
-        place.speak(|wire| until_done(place, kind, wire, over, &began))
+        endpoint.speak(|connection| until_done(connection, kind, over, &began))
     };
     let asked: Vec<(&str, io::Result<bool>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = places.iter().map(|place| (place, scope.spawn(|| ask(place)))).collect();
-        let joined = threads.into_iter().map(|(place, thread)| {
+        let threads: Vec<_> = endpoints.iter().map(|endpoint| (endpoint, scope.spawn(|| ask(endpoint)))).collect();
+        let joined = threads.into_iter().map(|(endpoint, thread)| {
             let asked = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (place.name.as_str(), asked)
+            (endpoint.name.as_str(), asked)
         });
         joined.collect()
     });
@@ -43,17 +43,16 @@ pub fn carry_out(places: &[Place], word: &str, over: &Over, tell: &(dyn Fn(Insta
 
 /// False if all is over before it is done.
 fn until_done(
-    place: &Place,
-    kind: &Kind,
-    wire: &mut Wire<'_>,
+    connection: &mut Connection<'_>,
+    kind: &MaintenanceKind,
     over: &Over,
     began: &dyn Fn(Instant),
 ) -> io::Result<bool> {
-    let counted = |said: &Said| kind.counted.iter().find_map(|name| said.text(name)).map(str::to_owned);
-    let is_set = |said: &Said, name: &str| said.number(name).is_some_and(|number| number > 0.0);
-    let mut before = counted(&place.product.ask(wire, Of::Kinds)?);
+    let counted = |stats: &Stats| kind.counted.iter().find_map(|name| stats.text(name)).map(str::to_owned);
+    let is_set = |stats: &Stats, name: &str| stats.number(name).is_some_and(|number| number > 0.0);
+    let mut before = counted(&connection.ask(Scope::Maintenance)?);
     let mut at = Instant::now();
-    while let Err(error) = crate::figures::command(wire, kind.command) {
+    while let Err(error) = connection.command(kind.command) {
         let busy =
             error.kind() == io::ErrorKind::Other && BUSY.iter().any(|of| error.to_string().contains(of));
         if !busy {
@@ -62,17 +61,17 @@ fn until_done(
         if !over.wait_until(Instant::now() + ASK_EVERY) {
             return Ok(false);
         }
-        before = counted(&place.product.ask(wire, Of::Kinds)?);
+        before = counted(&connection.ask(Scope::Maintenance)?);
         at = Instant::now();
     }
     began(at);
     let mut seen = false;
     loop {
-        let said = place.product.ask(wire, Of::Kinds)?;
-        let is_on = is_set(&said, kind.under_way);
-        seen |= is_on || counted(&said) != before;
-        if seen && !is_on && !is_set(&said, kind.scheduled) {
-            return match said.text(kind.status) {
+        let stats = connection.ask(Scope::Maintenance)?;
+        let is_on = is_set(&stats, kind.under_way);
+        seen |= is_on || counted(&stats) != before;
+        if seen && !is_on && !is_set(&stats, kind.scheduled) {
+            return match stats.text(kind.status) {
                 Some("ok") | None => Ok(true),
                 Some(status) => Err(io::Error::other(format!("it says \"{status}\" of it"))),
             };

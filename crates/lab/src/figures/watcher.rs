@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::place::Place;
-use super::product::{How, Of, Said, Wire};
-use super::work::{Begun, Ended, Shown, Work};
+use super::endpoint::{Connection, Endpoint};
+use super::product::{Figure, FigureKind, Scope, Stats};
+use super::tracker::{Begun, Change, Ended, Tracker};
 use crate::faults::Over;
 use crate::timetable::microseconds;
 
@@ -44,7 +44,7 @@ pub enum What {
 /// Asks one server until all is over.
 pub struct Watcher {
     index: usize,
-    place: Place,
+    endpoint: Endpoint,
     epoch: Instant,
     over: Arc<Over>,
     sender: Sender<News>,
@@ -53,22 +53,22 @@ pub struct Watcher {
 /// What is known of the server.
 #[derive(Debug, Default)]
 pub struct Known {
-    work: Vec<Work>,
+    trackers: Vec<Tracker>,
     /// Counters of the look before, and when that was.
     counters: HashMap<&'static str, (u64, f64)>,
     process: Option<String>,
 }
 
 impl Watcher {
-    pub fn new(index: usize, place: Place, epoch: Instant, over: Arc<Over>, sender: Sender<News>) -> Watcher {
-        Watcher { index, place, epoch, over, sender }
+    pub fn new(index: usize, endpoint: Endpoint, epoch: Instant, over: Arc<Over>, sender: Sender<News>) -> Watcher {
+        Watcher { index, endpoint, epoch, over, sender }
     }
 
     pub fn watch(&self) {
         let mut known = Known::default();
-        known.work.extend(self.place.product.kinds().iter().map(Work::new));
+        known.trackers.extend(self.endpoint.product.maintenance().iter().map(Tracker::new));
         while !self.over.is_over() {
-            let asked = self.place.speak(|wire| self.ask(wire, &mut known));
+            let asked = self.endpoint.speak(|connection| self.ask(connection, &mut known));
             if let Err(error) = asked {
                 self.tell(self.now_us(), What::Failed(reason(&error)));
             }
@@ -77,30 +77,30 @@ impl Watcher {
     }
 
     /// Asks over one connection until all is over.
-    fn ask(&self, wire: &mut Wire<'_>, known: &mut Known) -> io::Result<()> {
-        let product = self.place.product;
+    fn ask(&self, connection: &mut Connection<'_>, known: &mut Known) -> io::Result<()> {
+        let product = self.endpoint.product;
         let mut fully_at = Instant::now();
         while !self.over.is_over() {
-            let of = if Instant::now() >= fully_at { Of::All } else { Of::Kinds };
-            if of == Of::All || !product.kinds().is_empty() {
-                let said = product.ask(wire, of)?;
+            let scope = if Instant::now() >= fully_at { Scope::All } else { Scope::Maintenance };
+            if scope == Scope::All || !product.maintenance().is_empty() {
+                let stats = connection.ask(scope)?;
                 let at_us = self.now_us();
-                if of == Of::All {
-                    self.is_same(at_us, &said, known);
-                    let figures = self.figures(at_us, &said, known);
+                if scope == Scope::All {
+                    self.is_same(at_us, &stats, known);
+                    let figures = self.figures(at_us, &stats, known);
                     self.tell(at_us, What::Figures(figures));
                 }
-                for index in 0..known.work.len() {
-                    let fork = product.kinds()[index].fork;
-                    let mut ask_fork = || product.ask(wire, Of::All).ok()?.count(fork);
-                    let shown = known.work[index].look(at_us, &said, &mut ask_fork);
-                    shown.into_iter().for_each(|shown| self.show(shown));
+                for index in 0..known.trackers.len() {
+                    let fork = product.maintenance()[index].fork;
+                    let mut ask_fork = || connection.ask(Scope::All).ok()?.count(fork);
+                    let changes = known.trackers[index].look(at_us, &stats, &mut ask_fork);
+                    changes.into_iter().for_each(|change| self.tell_change(change));
                 }
             }
-            if of == Of::All {
+            if scope == Scope::All {
                 fully_at = self.next(FULLY_EVERY);
             }
-            let next = if product.kinds().is_empty() { fully_at } else { self.next(BRIEFLY_EVERY) };
+            let next = if product.maintenance().is_empty() { fully_at } else { self.next(BRIEFLY_EVERY) };
             self.over.wait_until(next.min(fully_at));
         }
         Ok(())
@@ -118,23 +118,23 @@ impl Watcher {
     }
 
     /// Forgets all counters where another process answers.
-    fn is_same(&self, at_us: u64, said: &Said, known: &mut Known) {
-        let process = PROCESS.iter().find_map(|name| said.text(name)).map(str::to_owned);
+    fn is_same(&self, at_us: u64, stats: &Stats, known: &mut Known) {
+        let process = PROCESS.iter().find_map(|name| stats.text(name)).map(str::to_owned);
         if known.process.is_some() && known.process != process {
             known.counters.clear();
-            let shown: Vec<Shown> = known.work.iter_mut().filter_map(|work| work.forget(at_us)).collect();
-            shown.into_iter().for_each(|shown| self.show(shown));
+            let changes: Vec<Change> = known.trackers.iter_mut().filter_map(|tracker| tracker.forget(at_us)).collect();
+            changes.into_iter().for_each(|change| self.tell_change(change));
         }
         known.process = process;
     }
 
-    fn figures(&self, at_us: u64, said: &Said, known: &mut Known) -> Vec<(String, f64)> {
-        let figure = |figure: &super::product::Figure| {
-            let value = match figure.how {
-                How::Now => said.number(figure.of)?,
-                How::Is(word) => f64::from(u8::from(said.text(figure.of)? == word)),
-                How::PerSecond => {
-                    let now = said.number(figure.of)?;
+    fn figures(&self, at_us: u64, stats: &Stats, known: &mut Known) -> Vec<(String, f64)> {
+        let figure = |figure: &Figure| {
+            let value = match figure.kind {
+                FigureKind::Gauge => stats.number(figure.field)?,
+                FigureKind::Is(word) => f64::from(u8::from(stats.text(figure.field)? == word)),
+                FigureKind::Rate => {
+                    let now = stats.number(figure.field)?;
                     let (before_us, before) = known.counters.insert(figure.name, (at_us, now))?;
                     let s = at_us.checked_sub(before_us).filter(|us| *us > 0)? as f64 / 1e6;
                     // one that fell began anew
@@ -143,13 +143,13 @@ impl Watcher {
             };
             Some((figure.name.to_owned(), value))
         };
-        self.place.product.figures().iter().filter_map(figure).collect()
+        self.endpoint.product.figures().iter().filter_map(figure).collect()
     }
 
-    fn show(&self, shown: Shown) {
-        match shown {
-            Shown::Began(at_us, begun) => self.tell(at_us, What::Began(begun)),
-            Shown::Ended(at_us, ended) => self.tell(at_us, What::Ended(ended)),
+    fn tell_change(&self, change: Change) {
+        match change {
+            Change::Began(at_us, begun) => self.tell(at_us, What::Began(begun)),
+            Change::Ended(at_us, ended) => self.tell(at_us, What::Ended(ended)),
         }
     }
 

@@ -1,11 +1,11 @@
 //! When a server begins and ends what it does beside its work, by what it says of itself.
 
-use super::product::{Kind, Said};
+use super::product::{MaintenanceKind, Stats};
 
 /// It has begun.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Begun {
-    /// [`Kind::word`].
+    /// [`MaintenanceKind::word`].
     pub kind: &'static str,
     /// How long the server stood still to fork, microseconds.
     pub fork_us: Option<u64>,
@@ -16,7 +16,7 @@ pub struct Begun {
 /// It is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
-    /// [`Kind::word`].
+    /// [`MaintenanceKind::word`].
     pub kind: &'static str,
     /// Size of what it made smaller, bytes.
     pub size_bytes: Option<u64>,
@@ -28,25 +28,25 @@ pub struct Ended {
     pub went_away: bool,
 }
 
-/// What a look has shown.
+/// What a look has found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shown {
+pub enum Change {
     /// It has begun, at a moment, microseconds since the run did.
     Began(u64, Begun),
     /// It is over.
     Ended(u64, Ended),
 }
 
-/// Follows one kind of it.
+/// Follows one kind of maintenance of one server.
 #[derive(Debug)]
-pub struct Work {
-    kind: &'static Kind,
+pub struct Tracker {
+    kind: &'static MaintenanceKind,
     before: Option<Before>,
     /// Whether it is under way, and the begin was told.
     under_way: bool,
 }
 
-/// What the last look said.
+/// What the last look stats.
 #[derive(Debug)]
 struct Before {
     at_us: u64,
@@ -54,34 +54,34 @@ struct Before {
     size_bytes: Option<u64>,
 }
 
-impl Work {
+impl Tracker {
     /// Nothing is known yet.
-    pub fn new(kind: &'static Kind) -> Work {
-        Work { kind, before: None, under_way: false }
+    pub fn new(kind: &'static MaintenanceKind) -> Tracker {
+        Tracker { kind, before: None, under_way: false }
     }
 
-    /// Takes what a look says. `fork`: asks how long the last fork took, where that is not said with it.
-    pub fn look(&mut self, at_us: u64, said: &Said, fork: &mut dyn FnMut() -> Option<u64>) -> Vec<Shown> {
+    /// Takes what a look found. `fork`: asks how long the last fork took, where that is not said with it.
+    pub fn look(&mut self, at_us: u64, stats: &Stats, fork: &mut dyn FnMut() -> Option<u64>) -> Vec<Change> {
         let kind = self.kind;
         // a server that knows nothing of it
-        let Some(now) = said.number(kind.under_way).map(|number| number > 0.0) else { return Vec::new() };
-        let counted = kind.counted.iter().find_map(|name| said.text(name)).map(str::to_owned);
-        let size_bytes = said.count(kind.size);
+        let Some(now) = stats.number(kind.under_way).map(|number| number > 0.0) else { return Vec::new() };
+        let counted = kind.counted.iter().find_map(|name| stats.text(name)).map(str::to_owned);
+        let size_bytes = stats.count(kind.size);
         let before = self.before.replace(Before { at_us, counted: counted.clone(), size_bytes });
         let is_another = before.as_ref().is_some_and(|before| before.counted != counted);
         let began = |at_us, size_bytes, fork: &mut dyn FnMut() -> Option<u64>| {
-            let fork_us = said.count(kind.fork).or_else(fork);
-            Shown::Began(at_us, Begun { kind: kind.word, fork_us, size_bytes })
+            let fork_us = stats.count(kind.fork).or_else(fork);
+            Change::Began(at_us, Begun { kind: kind.word, fork_us, size_bytes })
         };
         let ended = || {
-            let error = said.text(kind.status).filter(|status| *status != "ok");
+            let error = stats.text(kind.status).filter(|status| *status != "ok");
             let error = error.map(|status| format!("the store says \"{status}\""));
-            let copied_bytes = said.count(kind.copied);
-            Shown::Ended(at_us, Ended { kind: kind.word, size_bytes, copied_bytes, error, went_away: false })
+            let copied_bytes = stats.count(kind.copied);
+            Change::Ended(at_us, Ended { kind: kind.word, size_bytes, copied_bytes, error, went_away: false })
         };
         let before_us = before.as_ref().map_or(at_us, |before| before.at_us);
         let size_before = before.and_then(|before| before.size_bytes).or(size_bytes);
-        let shown = match (self.under_way, now) {
+        let changes = match (self.under_way, now) {
             (false, true) => vec![began(at_us, size_before, fork)],
             (true, false) => vec![ended()],
             // between two looks
@@ -90,11 +90,11 @@ impl Work {
             _ => Vec::new(),
         };
         self.under_way = now;
-        shown
+        changes
     }
 
     /// Another process answers in the server's place.
-    pub fn forget(&mut self, at_us: u64) -> Option<Shown> {
+    pub fn forget(&mut self, at_us: u64) -> Option<Change> {
         self.before = None;
         let ended = Ended {
             kind: self.kind.word,
@@ -103,6 +103,6 @@ impl Work {
             error: Some("the store went away".into()),
             went_away: true,
         };
-        std::mem::take(&mut self.under_way).then_some(Shown::Ended(at_us, ended))
+        std::mem::take(&mut self.under_way).then_some(Change::Ended(at_us, ended))
     }
 }
