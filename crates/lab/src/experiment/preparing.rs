@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
-use tidemark_scenario::plan::{Crowd, Fault as PlannedFault, HttpVersion, Product, RPC_PATH, SystemOrigin};
+use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Preparation, Product, RPC_PATH, SystemOrigin};
 
 use super::{Experiment, Record, driven, written};
 use crate::disk::Disks;
@@ -271,7 +271,7 @@ impl Experiment {
         let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };
         progress.tell(Progress::Preparing);
         let options = self.drive_options(system);
-        if self.plan.prepare_by != Crowd::default() {
+        if self.plan.preparation != Preparation::default() {
             return self.load(&kind, Arc::clone(shared), options, progress).map(|()| None);
         }
         let shared = Arc::clone(shared);
