@@ -80,10 +80,7 @@ fn a_store_that_lies_is_found_out() {
         |_, written| Some(written[2][..59].to_owned()),
         &["wrong: version 3 of", "is incomplete or corrupted"],
     );
-    said(
-        |_, written| Some(format!("{}{}", &written[1][..30], &written[2][30..])),
-        &["wrong: version 2 of"],
-    );
+    said(|_, written| Some(format!("{}{}", &written[1][..30], &written[2][30..])), &["wrong: version 2 of"]);
     said(|_, _| Some("something else".to_owned()), &["wrong: not written by this run"]);
     let mut other = Vec::new();
     assert!(tidemark_scenario::value::write(b"0", 7, 60, &mut other));

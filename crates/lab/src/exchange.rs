@@ -36,7 +36,10 @@ pub fn read(stream: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<
     loop {
         match stream.read(buffer) {
             Ok(0) => {
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, "it closed the connection within an answer"));
+                return Err(io::Error::new(
+                    ErrorKind::UnexpectedEof,
+                    "it closed the connection within an answer",
+                ));
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             other => return other,

@@ -317,7 +317,9 @@ fn find(started: &[Handle], target: &str) -> Vec<Handle> {
 
 /// The servers that a fault asks for maintenance.
 fn asked(injectors: &Injectors, fault: &Fault) -> Vec<Endpoint> {
-    let has_kind = |endpoint: &&Endpoint| endpoint.product.maintenance().iter().any(|kind| kind.word == fault.kind.word());
+    let has_kind = |endpoint: &&Endpoint| {
+        endpoint.product.maintenance().iter().any(|kind| kind.word == fault.kind.word())
+    };
     let meant = injectors.endpoints.iter().filter(|endpoint| is_of(&endpoint.name, &fault.target));
     meant.filter(has_kind).cloned().collect()
 }

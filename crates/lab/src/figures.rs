@@ -23,7 +23,7 @@ use tidemark_record::fault::Fault;
 use tidemark_record::{Event, Maintenance, StoreLook};
 
 pub use self::endpoint::{Connection, Endpoint, driven, endpoint, endpoints, is_of};
-pub use self::product::{MaintenanceKind, Scope, Stats};
+pub use self::product::{MaintenanceKind, Scope};
 use self::watcher::{News, Watcher, What};
 use crate::faults::Over;
 
@@ -125,7 +125,7 @@ impl Figures {
                         ..Maintenance::default()
                     };
                     seen.begun_us.push(at_us);
-                    seen.events.push(event(at_us, &one.kind, began(&one)));
+                    seen.events.push(event(at_us, &one.kind, began(&one, begun.was_under_way)));
                     match self.maintenance.len() < MAINTENANCE_MAX {
                         true => self.maintenance.push(one),
                         false => self.not_kept += 1,
@@ -155,7 +155,7 @@ impl Figures {
         seen
     }
 
-    /// Ends to ask, and waits for what is under way, of which each answer has its time.
+    /// Ends to ask; an answer that is waited for is given up.
     pub fn end(&mut self) -> Seen {
         self.over.end();
         for thread in self.threads.drain(..) {
@@ -223,8 +223,9 @@ fn event(at_us: u64, kind: &str, text: String) -> Event {
     Event { at_us: at_us as i64, kind: kind.into(), text }
 }
 
-fn began(one: &Maintenance) -> String {
-    let mut text = format!("{} of {} began", one.kind, one.store);
+fn began(one: &Maintenance, was_under_way: bool) -> String {
+    let how = if was_under_way { "was under way already" } else { "began" };
+    let mut text = format!("{} of {} {how}", one.kind, one.store);
     let fork = one.fork_us.map(|us| format!("fork {:.1} ms", us as f64 / 1e3));
     let size = one.size_before_bytes.map(|bytes| format!("{} in the file", size(bytes)));
     let about: Vec<String> = fork.into_iter().chain(size).collect();
@@ -257,3 +258,5 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod tests_servers;

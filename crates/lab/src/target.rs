@@ -137,17 +137,22 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
 
 /// Makes a connection that blocks, for so long at most.
 pub fn dial(address: &Address, within: Duration) -> io::Result<Box<dyn Stream>> {
+    connect(address, within, within)
+}
+
+/// Makes a connection within a time, each read and write of which blocks for so long at most.
+pub fn connect(address: &Address, within: Duration, each: Duration) -> io::Result<Box<dyn Stream>> {
     Ok(match address {
         Address::Tcp(address) => {
             let stream = TcpStream::connect_timeout(address, within)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
+            stream.set_read_timeout(Some(each))?;
+            stream.set_write_timeout(Some(each))?;
             Box::new(stream)
         }
         Address::Unix(path) => {
             let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(within))?;
-            stream.set_write_timeout(Some(within))?;
+            stream.set_read_timeout(Some(each))?;
+            stream.set_write_timeout(Some(each))?;
             Box::new(stream)
         }
     })

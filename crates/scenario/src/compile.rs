@@ -27,8 +27,8 @@ use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
-    Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind, SessionLimit,
-    Store, System, SystemOrigin,
+    Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
+    SessionLimit, Store, System, SystemOrigin,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;

@@ -98,10 +98,7 @@ impl fmt::Display for Wrong<'_> {
             Wrong::Broken(value) => match told(value) {
                 Some(Told { key, version }) => {
                     let key = String::from_utf8_lossy(key);
-                    write!(
-                        f,
-                        "wrong: version {version} of {key} is incomplete or corrupted"
-                    )
+                    write!(f, "wrong: version {version} of {key} is incomplete or corrupted")
                 }
                 None => write!(f, "wrong: not written by this run"),
             },

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
-use tidemark_scenario::plan::{Fault as PlannedFault, HttpVersion, Preparation, Product, RPC_PATH, SystemOrigin};
+use tidemark_scenario::plan::{
+    Fault as PlannedFault, HttpVersion, Preparation, Product, RPC_PATH, SystemOrigin,
+};
 
 use super::{Experiment, Record, driven, written};
 use crate::disk::Disks;

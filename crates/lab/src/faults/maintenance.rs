@@ -4,8 +4,11 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::{News, Over};
-use crate::figures::{Connection, Endpoint, MaintenanceKind, Scope, Stats};
+use crate::exchange::shown;
+use crate::figures::{Connection, Endpoint, MaintenanceKind, Scope};
 
+/// How long it may take for each answer: it gives none while it forks.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How often a store is asked whether it is done.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 /// What a store says that is at something of the kind already: it is asked again.
@@ -18,10 +21,13 @@ pub fn carry_out(endpoints: &[Endpoint], word: &str, over: &Over, tell: &(dyn Fn
     let ask = |endpoint: &Endpoint| -> io::Result<bool> {
         let kind = endpoint.product.maintenance().iter().find(|kind| kind.word == word);
         let kind = kind.ok_or_else(|| io::Error::other(format!("it has no {word}")))?;
-        endpoint.speak(|connection| until_done(connection, kind, over, &began))
+        let done =
+            endpoint.speak(ANSWER_WITHIN, over, |connection| until_done(connection, kind, over, &began));
+        if over.is_over() { done.or(Ok(false)) } else { done }
     };
     let asked: Vec<(&str, io::Result<bool>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = endpoints.iter().map(|endpoint| (endpoint, scope.spawn(|| ask(endpoint)))).collect();
+        let threads: Vec<_> =
+            endpoints.iter().map(|endpoint| (endpoint, scope.spawn(|| ask(endpoint)))).collect();
         let joined = threads.into_iter().map(|(endpoint, thread)| {
             let asked = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (endpoint.name.as_str(), asked)
@@ -30,7 +36,9 @@ pub fn carry_out(endpoints: &[Endpoint], word: &str, over: &Over, tell: &(dyn Fn
     });
     let failed = asked.iter().find_map(|(name, asked)| Some((name, asked.as_ref().err()?)));
     match failed {
-        Some((name, error)) => tell(Instant::now(), News::Failed(format!("{name}: {error}"))),
+        Some((name, error)) => {
+            tell(Instant::now(), News::Failed(format!("{name}: {}", shown(&error.to_string()))))
+        }
         None if asked.iter().all(|(_, asked)| matches!(asked, Ok(true))) => {
             let done =
                 if word == "snapshot" { "has its snapshot" } else { "has rewritten its append-only file" };
@@ -48,9 +56,7 @@ fn until_done(
     over: &Over,
     began: &dyn Fn(Instant),
 ) -> io::Result<bool> {
-    let counted = |stats: &Stats| kind.counted.iter().find_map(|name| stats.text(name)).map(str::to_owned);
-    let is_set = |stats: &Stats, name: &str| stats.number(name).is_some_and(|number| number > 0.0);
-    let mut before = counted(&connection.ask(Scope::Maintenance)?);
+    let mut before = kind.mark(&connection.ask(Scope::Maintenance)?);
     let mut at = Instant::now();
     while let Err(error) = connection.command(kind.command) {
         let busy =
@@ -61,23 +67,93 @@ fn until_done(
         if !over.wait_until(Instant::now() + ASK_EVERY) {
             return Ok(false);
         }
-        before = counted(&connection.ask(Scope::Maintenance)?);
+        before = kind.mark(&connection.ask(Scope::Maintenance)?);
         at = Instant::now();
     }
     began(at);
     let mut seen = false;
     loop {
         let stats = connection.ask(Scope::Maintenance)?;
-        let is_on = is_set(&stats, kind.under_way);
-        seen |= is_on || counted(&stats) != before;
-        if seen && !is_on && !is_set(&stats, kind.scheduled) {
-            return match stats.text(kind.status) {
-                Some("ok") | None => Ok(true),
-                Some(status) => Err(io::Error::other(format!("it says \"{status}\" of it"))),
-            };
+        let is_on = kind.is_under_way(&stats) == Some(true);
+        let is_scheduled = stats.number(kind.scheduled).is_some_and(|number| number > 0);
+        seen |= is_on || kind.mark(&stats) != before;
+        if seen && !is_on && !is_scheduled {
+            return kind.failure(&stats).map_or(Ok(true), |failure| Err(io::Error::other(failure)));
         }
         if !over.wait_until(Instant::now() + ASK_EVERY) {
             return Ok(false);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::SocketAddr;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::figures::endpoints;
+    use crate::figures::tests_servers::{bulk, server};
+    use crate::started::held;
+
+    fn news(address: SocketAddr, word: &str, over: &Over) -> Vec<String> {
+        let endpoints = endpoints("cache", &format!("redis://{address}"), &Default::default());
+        let told = Mutex::new(Vec::new());
+        carry_out(&endpoints, word, over, &|_, news| held(&told).push(format!("{news:?}")));
+        told.into_inner().unwrap()
+    }
+
+    /// It forks before it answers.
+    #[test]
+    fn a_store_that_stands_still_to_fork_is_waited_for() {
+        let asked_since = AtomicUsize::new(0);
+        let address = server(move |_, asked, stream| {
+            if asked == "BGREWRITEAOF" {
+                asked_since.store(1, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(1_500));
+                return stream.write_all(b"+Background append only file rewriting started\r\n").is_ok();
+            }
+            let at = asked_since.load(Ordering::Relaxed);
+            asked_since.store(if at == 0 { 0 } else { at + 1 }, Ordering::Relaxed);
+            let text = format!("aof_rewrite_in_progress:{}\r\n", u8::from((1..4).contains(&at)));
+            stream.write_all(&bulk(&text)).is_ok()
+        });
+        let told = news(address, "rewrite", &Over::default());
+        assert_eq!(told, ["Began", "Healed(\"has rewritten its append-only file\")"]);
+    }
+
+    /// Its counter is of those that succeeded, and it is over before anybody looks.
+    #[test]
+    fn a_snapshot_that_fails_at_once_is_not_waited_for() {
+        let asked_for = AtomicUsize::new(0);
+        let address = server(move |_, asked, stream| {
+            if asked == "BGSAVE SCHEDULE" {
+                asked_for.store(1, Ordering::Relaxed);
+                return stream.write_all(b"+Background saving started\r\n").is_ok();
+            }
+            let status = ["ok", "err"][asked_for.load(Ordering::Relaxed)];
+            let text =
+                format!("rdb_bgsave_in_progress:0\r\nrdb_saves:3\r\nrdb_last_bgsave_status:{status}\r\n");
+            stream.write_all(&bulk(&text)).is_ok()
+        });
+        let told = news(address, "snapshot", &Over::default());
+        assert_eq!(told, ["Began", "Failed(\"cache: the store says \\\"err\\\"\")"]);
+    }
+
+    #[test]
+    fn the_end_of_the_run_is_no_failure() {
+        let over = std::sync::Arc::new(Over::default());
+        let ends = std::sync::Arc::clone(&over);
+        // it answers nothing any more, once it is asked for one
+        let address = server(move |_, asked, stream| {
+            if asked == "BGREWRITEAOF" {
+                ends.end();
+                std::thread::sleep(Duration::from_secs(120));
+            }
+            stream.write_all(&bulk("aof_rewrite_in_progress:0\r\n")).is_ok()
+        });
+        assert_eq!(news(address, "rewrite", &over), [""; 0]);
     }
 }

@@ -1,15 +1,21 @@
 //! Where the servers of a run's stores are that tell figures of themselves, known by the scheme of a URL.
 
+use std::cell::Cell;
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
 
 use tidemark_drive::{Stream, Target};
 use tidemark_scenario::plan::System;
 
 use super::WITHIN;
 use super::product::{ALL, Product, Scope, Stats};
+use crate::faults::Over;
 use crate::resp;
-use crate::target::{self, target};
+use crate::target::{connect, target};
+
+/// How often it is looked whether all is over, while a server is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// One server, reached as the driver reaches it.
 #[derive(Clone)]
@@ -29,13 +35,23 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Connects, and speaks with it.
+    /// Connects, and speaks with it until all is over. It may take so long to connect, to greet, and for each whole answer.
     ///
     /// # Errors
     /// Where it cannot be reached or refuses who asks; whatever `with` returns.
-    pub fn speak<R>(&self, with: impl FnOnce(&mut Connection<'_>) -> io::Result<R>) -> io::Result<R> {
+    pub(crate) fn speak<R>(
+        &self,
+        within: Duration,
+        over: &Over,
+        with: impl FnOnce(&mut Connection<'_>) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let stream = connect(&self.target.address, WITHIN, LOOK_EVERY)?;
+        let deadline = Cell::new(Instant::now() + within);
+        let mut timed = Timed { stream, within, deadline: &deadline, over };
         let mut target = self.target.as_ref().clone();
-        target::speak(&mut target, WITHIN, |stream| with(&mut Connection { stream, product: self.product }))?
+        target.speak(&mut timed, |stream| {
+            with(&mut Connection { stream, product: self.product, within, deadline: &deadline })
+        })?
     }
 }
 
@@ -43,6 +59,8 @@ impl Endpoint {
 pub struct Connection<'s> {
     stream: &'s mut dyn Stream,
     product: &'static dyn Product,
+    within: Duration,
+    deadline: &'s Cell<Instant>,
 }
 
 impl Connection<'_> {
@@ -51,6 +69,7 @@ impl Connection<'_> {
     /// # Errors
     /// Where the connection breaks, or the answer is none.
     pub fn ask(&mut self, scope: Scope) -> io::Result<Stats> {
+        self.deadline.set(Instant::now() + self.within);
         self.product.ask(self.stream, scope)
     }
 
@@ -59,7 +78,51 @@ impl Connection<'_> {
     /// # Errors
     /// Where the server refuses ([`io::ErrorKind::Other`]), or no answer comes.
     pub fn command(&mut self, words: &[&str]) -> io::Result<String> {
+        self.deadline.set(Instant::now() + self.within);
         resp::Connection::new(&mut *self.stream).demand(words)
+    }
+}
+
+/// A stream of which each read and write ends at a deadline, and soon after all is over.
+struct Timed<'t> {
+    stream: Box<dyn Stream>,
+    within: Duration,
+    deadline: &'t Cell<Instant>,
+    over: &'t Over,
+}
+
+impl Timed<'_> {
+    fn attempt(&mut self, mut with: impl FnMut(&mut dyn Stream) -> io::Result<usize>) -> io::Result<usize> {
+        loop {
+            if self.over.is_over() {
+                return Err(io::Error::other("the run ended first"));
+            }
+            if Instant::now() >= self.deadline.get() {
+                let words = format!("no answer within {} s", self.within.as_secs());
+                return Err(io::Error::new(ErrorKind::TimedOut, words));
+            }
+            match with(&mut *self.stream) {
+                // its own time-out is shorter
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.attempt(|stream| stream.read(buffer))
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(|stream| stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 

@@ -7,6 +7,7 @@ use std::io;
 use tidemark_drive::Stream;
 
 use super::{memcached, redis};
+use crate::exchange::shown;
 
 /// All products.
 pub static ALL: &[&dyn Product] = &[&redis::Redis, &memcached::Memcached];
@@ -85,6 +86,25 @@ pub struct MaintenanceKind {
     pub fork: &'static str,
 }
 
+impl MaintenanceKind {
+    /// Whether it is under way; none where the server does not tell.
+    pub fn is_under_way(&self, stats: &Stats) -> Option<bool> {
+        stats.number(self.under_way).map(|number| number > 0)
+    }
+
+    /// What is another value once it has been under way, also where it failed at once.
+    pub fn mark(&self, stats: &Stats) -> [Option<String>; 2] {
+        let counted = self.counted.iter().find_map(|name| stats.text(name));
+        [counted, stats.text(self.status)].map(|text| text.map(str::to_owned))
+    }
+
+    /// Why the last one failed, if so.
+    pub fn failure(&self, stats: &Stats) -> Option<String> {
+        let status = stats.text(self.status).filter(|status| *status != "ok")?;
+        Some(format!("the store says \"{}\"", shown(status)))
+    }
+}
+
 /// What a server reports of itself: texts by their names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats(HashMap<String, String>);
@@ -95,13 +115,8 @@ impl Stats {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A number by its name.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        self.text(name)?.parse().ok().filter(|number: &f64| number.is_finite())
-    }
-
-    /// A count or size by its name.
-    pub fn count(&self, name: &str) -> Option<u64> {
+    /// A count or size by its name; whatever else stands there is none.
+    pub fn number(&self, name: &str) -> Option<u64> {
         self.text(name)?.parse().ok()
     }
 }

@@ -11,6 +11,8 @@ pub struct Begun {
     pub fork_us: Option<u64>,
     /// Size of what it makes smaller, bytes.
     pub size_bytes: Option<u64>,
+    /// Whether it had begun before the server was first looked at.
+    pub was_under_way: bool,
 }
 
 /// It is over.
@@ -46,11 +48,11 @@ pub struct Tracker {
     under_way: bool,
 }
 
-/// What the last look stats.
+/// What the last look found.
 #[derive(Debug)]
 struct Before {
     at_us: u64,
-    counted: Option<String>,
+    mark: [Option<String>; 2],
     size_bytes: Option<u64>,
 }
 
@@ -60,33 +62,34 @@ impl Tracker {
         Tracker { kind, before: None, under_way: false }
     }
 
-    /// Takes what a look found. `fork`: asks how long the last fork took, where that is not said with it.
+    /// Takes what a look found. `fork`: asks how long the last fork took, where that is not told with it.
     pub fn look(&mut self, at_us: u64, stats: &Stats, fork: &mut dyn FnMut() -> Option<u64>) -> Vec<Change> {
         let kind = self.kind;
         // a server that knows nothing of it
-        let Some(now) = stats.number(kind.under_way).map(|number| number > 0.0) else { return Vec::new() };
-        let counted = kind.counted.iter().find_map(|name| stats.text(name)).map(str::to_owned);
-        let size_bytes = stats.count(kind.size);
-        let before = self.before.replace(Before { at_us, counted: counted.clone(), size_bytes });
-        let is_another = before.as_ref().is_some_and(|before| before.counted != counted);
-        let began = |at_us, size_bytes, fork: &mut dyn FnMut() -> Option<u64>| {
-            let fork_us = stats.count(kind.fork).or_else(fork);
-            Change::Began(at_us, Begun { kind: kind.word, fork_us, size_bytes })
+        let Some(now) = kind.is_under_way(stats) else { return Vec::new() };
+        let (mark, size_bytes) = (kind.mark(stats), stats.number(kind.size));
+        let before = self.before.replace(Before { at_us, mark: mark.clone(), size_bytes });
+        let is_another = before.as_ref().is_some_and(|before| before.mark != mark);
+        let mut began = |before: Option<Before>, is_over: bool| {
+            let fork_us = stats.number(kind.fork).or_else(&mut *fork);
+            let was_under_way = before.is_none();
+            let (from_us, size_bytes) =
+                before.map_or((at_us, None), |before| (before.at_us, before.size_bytes));
+            // a store answers nothing while it forks
+            let forked_us = at_us.saturating_sub(fork_us.unwrap_or(0));
+            let begin_us = if is_over { from_us } else { forked_us.max(from_us) };
+            Change::Began(begin_us, Begun { kind: kind.word, fork_us, size_bytes, was_under_way })
         };
         let ended = || {
-            let error = stats.text(kind.status).filter(|status| *status != "ok");
-            let error = error.map(|status| format!("the store says \"{status}\""));
-            let copied_bytes = stats.count(kind.copied);
+            let (error, copied_bytes) = (kind.failure(stats), stats.number(kind.copied));
             Change::Ended(at_us, Ended { kind: kind.word, size_bytes, copied_bytes, error, went_away: false })
         };
-        let before_us = before.as_ref().map_or(at_us, |before| before.at_us);
-        let size_before = before.and_then(|before| before.size_bytes).or(size_bytes);
         let changes = match (self.under_way, now) {
-            (false, true) => vec![began(at_us, size_before, fork)],
+            (false, true) => vec![began(before, false)],
             (true, false) => vec![ended()],
             // between two looks
-            (false, false) if is_another => vec![began(before_us, size_before, fork), ended()],
-            (true, true) if is_another => vec![ended(), began(at_us, size_before, fork)],
+            (false, false) if is_another => vec![began(before, true), ended()],
+            (true, true) if is_another => vec![ended(), began(before, false)],
             _ => Vec::new(),
         };
         self.under_way = now;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use super::WITHIN;
 use super::endpoint::{Connection, Endpoint};
 use super::product::{Figure, FigureKind, Scope, Stats};
 use super::tracker::{Begun, Change, Ended, Tracker};
+use crate::exchange::{no_answer, shown};
 use crate::faults::Over;
 use crate::timetable::microseconds;
 
@@ -16,10 +18,8 @@ use crate::timetable::microseconds;
 const BRIEFLY_EVERY: Duration = Duration::from_millis(100);
 /// How often it is asked for everything.
 const FULLY_EVERY: Duration = Duration::from_secs(1);
-/// How long after a failure it is asked again.
-const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// What tells a process of a server from the one before.
-const PROCESS: [&str; 2] = ["run_id", "pid"];
+const PROCESS: &str = "run_id";
 
 /// What a thread has to tell.
 #[derive(Debug)]
@@ -54,13 +54,19 @@ pub struct Watcher {
 #[derive(Debug, Default)]
 pub struct Known {
     trackers: Vec<Tracker>,
-    /// Counters of the look before, and when that was.
-    counters: HashMap<&'static str, (u64, f64)>,
+    /// Counters of the look before over the same connection, and when that was.
+    counters: HashMap<&'static str, (u64, u64)>,
     process: Option<String>,
 }
 
 impl Watcher {
-    pub fn new(index: usize, endpoint: Endpoint, epoch: Instant, over: Arc<Over>, sender: Sender<News>) -> Watcher {
+    pub fn new(
+        index: usize,
+        endpoint: Endpoint,
+        epoch: Instant,
+        over: Arc<Over>,
+        sender: Sender<News>,
+    ) -> Watcher {
         Watcher { index, endpoint, epoch, over, sender }
     }
 
@@ -68,82 +74,93 @@ impl Watcher {
         let mut known = Known::default();
         known.trackers.extend(self.endpoint.product.maintenance().iter().map(Tracker::new));
         while !self.over.is_over() {
-            let asked = self.endpoint.speak(|connection| self.ask(connection, &mut known));
-            if let Err(error) = asked {
-                self.tell(self.now_us(), What::Failed(reason(&error)));
+            let asked =
+                self.endpoint.speak(WITHIN, &self.over, |connection| self.ask(connection, &mut known));
+            if let Err(error) = asked
+                && !self.over.is_over()
+            {
+                self.tell(self.now_us(), What::Failed(shown(&error.to_string())));
             }
-            self.over.wait_until(Instant::now() + AGAIN_AFTER);
+            self.over.wait_until(self.next(FULLY_EVERY));
         }
     }
 
     /// Asks over one connection until all is over.
     fn ask(&self, connection: &mut Connection<'_>, known: &mut Known) -> io::Result<()> {
-        let product = self.endpoint.product;
+        let kinds = self.endpoint.product.maintenance();
+        // who answers a new connection may count anew
+        known.counters.clear();
         let mut fully_at = Instant::now();
         while !self.over.is_over() {
             let scope = if Instant::now() >= fully_at { Scope::All } else { Scope::Maintenance };
-            if scope == Scope::All || !product.maintenance().is_empty() {
-                let stats = connection.ask(scope)?;
-                let at_us = self.now_us();
-                if scope == Scope::All {
-                    self.is_same(at_us, &stats, known);
-                    let figures = self.figures(at_us, &stats, known);
-                    self.tell(at_us, What::Figures(figures));
-                }
-                for index in 0..known.trackers.len() {
-                    let fork = product.maintenance()[index].fork;
-                    let mut ask_fork = || connection.ask(Scope::All).ok()?.count(fork);
-                    let changes = known.trackers[index].look(at_us, &stats, &mut ask_fork);
-                    changes.into_iter().for_each(|change| self.tell_change(change));
-                }
-            }
+            let stats = connection.ask(scope)?;
+            let at_us = self.now_us();
             if scope == Scope::All {
+                self.take_figures(at_us, &stats, known)?;
                 fully_at = self.next(FULLY_EVERY);
             }
-            let next = if product.maintenance().is_empty() { fully_at } else { self.next(BRIEFLY_EVERY) };
+            let mut failed = None;
+            for (kind, tracker) in kinds.iter().zip(&mut known.trackers) {
+                let mut fork = || match connection.ask(Scope::All) {
+                    Ok(stats) => stats.number(kind.fork),
+                    Err(error) => {
+                        failed = Some(error);
+                        None
+                    }
+                };
+                let changes = tracker.look(at_us, &stats, &mut fork);
+                changes.into_iter().for_each(|change| self.tell_change(change));
+                // its answer may still come, and would be taken for the next
+                if let Some(error) = failed.take() {
+                    return Err(error);
+                }
+            }
+            let next = if kinds.is_empty() { fully_at } else { self.next(BRIEFLY_EVERY) };
             self.over.wait_until(next.min(fully_at));
         }
         Ok(())
     }
 
-    /// The next moment that is a multiple of a time since the run began.
+    /// The next moment that is a multiple of a time since the run began, and at least half that time away: over less,
+    /// delays would count for much.
     fn next(&self, every: Duration) -> Instant {
-        let now_us = self.now_us();
         let every_us = microseconds(every);
-        self.epoch + Duration::from_micros((now_us / every_us + 1) * every_us)
+        self.epoch + Duration::from_micros(((self.now_us() + every_us / 2) / every_us + 1) * every_us)
     }
 
     fn now_us(&self) -> u64 {
         microseconds(self.epoch.elapsed())
     }
 
-    /// Forgets all counters where another process answers.
-    fn is_same(&self, at_us: u64, stats: &Stats, known: &mut Known) {
-        let process = PROCESS.iter().find_map(|name| stats.text(name)).map(str::to_owned);
-        if known.process.is_some() && known.process != process {
-            known.counters.clear();
-            let changes: Vec<Change> = known.trackers.iter_mut().filter_map(|tracker| tracker.forget(at_us)).collect();
-            changes.into_iter().for_each(|change| self.tell_change(change));
+    fn take_figures(&self, at_us: u64, stats: &Stats, known: &mut Known) -> io::Result<()> {
+        let figures = self.endpoint.product.figures();
+        if !figures.iter().any(|figure| stats.text(figure.field).is_some()) {
+            return Err(no_answer("it has none of the figures that are asked for"));
         }
-        known.process = process;
-    }
-
-    fn figures(&self, at_us: u64, stats: &Stats, known: &mut Known) -> Vec<(String, f64)> {
+        if let Some(process) = stats.text(PROCESS).map(str::to_owned) {
+            if known.process.as_ref().is_some_and(|known| *known != process) {
+                let ended = known.trackers.iter_mut().filter_map(|tracker| tracker.forget(at_us));
+                ended.for_each(|change| self.tell_change(change));
+            }
+            known.process = Some(process);
+        }
         let figure = |figure: &Figure| {
             let value = match figure.kind {
-                FigureKind::Gauge => stats.number(figure.field)?,
+                FigureKind::Gauge => stats.number(figure.field)? as f64,
                 FigureKind::Is(word) => f64::from(u8::from(stats.text(figure.field)? == word)),
                 FigureKind::Rate => {
                     let now = stats.number(figure.field)?;
                     let (before_us, before) = known.counters.insert(figure.name, (at_us, now))?;
                     let s = at_us.checked_sub(before_us).filter(|us| *us > 0)? as f64 / 1e6;
-                    // one that fell began anew
-                    (now >= before).then_some((now - before) / s)?
+                    // one that fell was set back
+                    now.checked_sub(before)? as f64 / s
                 }
             };
             Some((figure.name.to_owned(), value))
         };
-        self.endpoint.product.figures().iter().filter_map(figure).collect()
+        let figures = figures.iter().filter_map(figure).collect();
+        self.tell(at_us, What::Figures(figures));
+        Ok(())
     }
 
     fn tell_change(&self, change: Change) {
@@ -156,16 +173,5 @@ impl Watcher {
     fn tell(&self, at_us: u64, what: What) {
         // nobody listens only where the run is over
         let _ = self.sender.send(News { index: self.index, at_us, what });
-    }
-}
-
-/// What the operating system calls a time-out means nothing to a person.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("no answer within {} s", super::WITHIN.as_secs())
-        }
-        io::ErrorKind::UnexpectedEof => "it closed the connection".into(),
-        _ => error.to_string(),
     }
 }

@@ -100,7 +100,10 @@ fn memory_mib(store: &Store) -> u64 {
 /// The number of the process that answers there.
 fn process(address: SocketAddr) -> io::Result<u32> {
     let stats = stats(&mut dial(address)?)?;
-    stats.get("pid").and_then(|id| id.parse().ok()).ok_or_else(|| io::Error::other("it does not tell its process"))
+    stats
+        .get("pid")
+        .and_then(|id| id.parse().ok())
+        .ok_or_else(|| io::Error::other("it does not tell its process"))
 }
 
 #[cfg(test)]
@@ -153,7 +156,9 @@ mod tests {
             answer
         };
         assert!(ask(b"STAT pid 17\r\nEND\r\n", 17).is_ok());
-        assert!(matches!(ask(b"STAT pid 18\r\nSTAT x y z\r\nEND\r\n", 17), Err(NotReady::Another(name)) if name == "process 18"));
+        assert!(
+            matches!(ask(b"STAT pid 18\r\nSTAT x y z\r\nEND\r\n", 17), Err(NotReady::Another(name)) if name == "process 18")
+        );
         assert!(matches!(ask(b"ERROR\r\n", 17), Err(NotReady::Yet(_))));
         assert!(matches!(ask(b"", 17), Err(NotReady::Yet(_))));
     }

@@ -84,8 +84,8 @@ fn set(servers: &[(String, SocketAddr)], key: &str, value: &str) -> SocketAddr {
     let begin = Instant::now();
     let (password, mut place) = servers[0].clone();
     loop {
-        let answer = redis::connect(place, &password)
-            .and_then(|mut connection| connection.ask(&["SET", key, value]));
+        let answer =
+            redis::connect(place, &password).and_then(|mut connection| connection.ask(&["SET", key, value]));
         match answer {
             Ok(Ok(_)) => return place,
             Ok(Err(moved)) if moved.starts_with("MOVED ") => {
