@@ -153,6 +153,7 @@ fn what_is_set_is_read_back_over_every_way() {
         let (output, result) = run(folder.path(), &text);
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(result["verdict"]["status"], "pass", "{system}: {result:#}{told}");
+        assert!(!result["notes"].to_string().contains("could not be asked"), "{system}: {result:#}");
     }
     let said = memcached.says("get hits");
     assert!(said.contains("\r\n600\r\n"), "{said}");
@@ -175,14 +176,16 @@ fn it_is_driven_over_tls() {
     let memcached = Memcached::start(&["-Z", "-o", &files]);
     let text = format!(
         "system: {{url: memcacheds://localhost:{}, tls: {{ca: {}}}}}\nsessions: {{a: {{steps: [{{memcached: [set, k, v]}}, \
-         {{memcached: [get, k], check: {{body: v}}}}]}}}}\nload: {{users: 4, hold: 1s}}\nlimits: {{pipeline: 2, sessions: \
-         50}}\nobjectives: [errors = 0]\n",
+         {{memcached: [get, k], check: {{body: v}}}}]}}}}\nload: {{users: 4, hold: 2s}}\nlimits: {{pipeline: 2}}\n\
+         objectives: [errors = 0]\n",
         memcached.port,
         certificate.display()
     );
     let (output, result) = run(folder.path(), &text);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(result["verdict"]["status"], "pass", "{result:#}{told}");
+    let figures = &result["stores_figures"][0]["figures"];
+    assert!(figures["curr_connections"]["max"].as_f64() > Some(4.0), "{result:#}");
 }
 
 #[test]

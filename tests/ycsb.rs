@@ -118,9 +118,9 @@ fn a_record_that_somebody_else_changes_is_told() {
 "#;
     for (change, words) in [
         ("value(number, 1, 64)", "stale: version 1, but version 2 or a later one was acknowledged"),
-        ("value(number + 1, 2, 64)", "wrong: it is the value of"),
+        ("value(number + 1, 2, 64)", "wrong: the value of key"),
         ("slice(value(number, 2, 64), 0, 60)", "torn, cut off or changed"),
-        ("'mine'", "wrong: no value of this run's making"),
+        ("'mine'", "wrong: not written by this run"),
     ] {
         let text = format!(
             r#"

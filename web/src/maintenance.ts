@@ -49,7 +49,7 @@ export function maintenanceTable(all: readonly Maintenance[]): Child {
   if (all.length === 0) return null;
   const columns = ['At', 'Fork', 'Throughput', 'p99 before', 'p99 at most', 'p99 raised for'];
   return [
-    el('p', { class: 'lead' }, 'When stores rewrote their append-only files or took snapshots, by their own account, and what the load felt of it: requests that succeeded each second until they were back at 90\u202f% of before for three seconds, and the highest 99th percentile of a second, which is raised while it is more than 1.5 times that of the ten seconds before.'),
+    el('p', { class: 'lead' }, 'When stores rewrote their append-only files or took snapshots, by their own account, and what the load felt of it: requests that succeeded each second until they were back at 90\u202f% of before for three seconds and at least while the store was at it, and the highest 99th percentile of a second, which is raised while it is more than 1.5 times that of the ten seconds before.'),
     table('Rewrites and snapshots', [{ name: '' }, ...columns.map((name) => ({ name, number: true }))], all.slice(0, ROWS_MAX).map(row), 'faults'),
     all.length > ROWS_MAX && el('p', { class: 'note' }, `${all.length - ROWS_MAX} more are not shown.`),
   ];

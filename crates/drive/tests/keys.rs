@@ -75,21 +75,18 @@ fn a_store_that_lies_is_found_out() {
         |_, written| written.get(1).cloned(),
         &["stale: version 2, but version 3 or a later one was acknowledged"],
     );
-    said(|_, _| None, &["gone: nothing is there, but version 3 or a later one was acknowledged"]);
+    said(|_, _| None, &["gone: no value, but version 3 or a later one was acknowledged"]);
     said(
         |_, written| Some(written[2][..59].to_owned()),
-        &["wrong: what is said to be version 3", "torn, cut off or changed"],
+        &["wrong: version 3 of", "is incomplete or corrupted"],
     );
-    said(
-        |_, written| Some(format!("{}{}", &written[1][..30], &written[2][30..])),
-        &["wrong: what is said to be version 2"],
-    );
-    said(|_, _| Some("something else".to_owned()), &["wrong: no value of this run's making"]);
+    said(|_, written| Some(format!("{}{}", &written[1][..30], &written[2][30..])), &["wrong: version 2 of"]);
+    said(|_, _| Some("something else".to_owned()), &["wrong: not written by this run"]);
     let mut other = Vec::new();
     assert!(tidemark_scenario::value::write(b"0", 7, 60, &mut other));
     let other = String::from_utf8(other).unwrap();
     let found = lies(move |_, _| Some(other.clone()));
-    assert!(found.iter().all(|text| text.contains("wrong: it is the value of 0")), "{found:?}");
+    assert!(found.iter().all(|text| text.contains("wrong: the value of key 0")), "{found:?}");
 }
 
 #[test]

@@ -169,7 +169,7 @@ impl Experiment {
         let drive = tidemark_drive::start(Arc::clone(plan), shared, options).map_err(not_begun)?;
         self.begun(record, drive.phases())?;
         let window_us = window_start_us(drive.phases());
-        let figures = Figures::begin(&injectors.places, epoch).map_err(driven)?;
+        let figures = Figures::begin(&injectors.endpoints, epoch).map_err(driven)?;
         let faults = Faults::begin(&plan.faults, targets, injectors, epoch, window_us).map_err(driven)?;
         Ok(Started { drive, faults, figures, epoch, environment })
     }

@@ -20,7 +20,7 @@ use tidemark_scenario::plan::{Fault, FaultKind};
 
 use crate::disk::{Disk, Disks};
 use crate::error::LabError;
-use crate::figures::{Place, is_of};
+use crate::figures::{Endpoint, is_of};
 use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
 use crate::process::Patience;
@@ -86,7 +86,7 @@ pub struct Injectors {
     /// Where faults fill disks.
     pub disks: Arc<Disks>,
     /// Servers of stores that can be asked for maintenance.
-    pub(crate) places: Vec<Place>,
+    pub(crate) endpoints: Vec<Endpoint>,
 }
 
 /// The faults of a run, on their way.
@@ -316,9 +316,11 @@ fn find(started: &[Handle], target: &str) -> Vec<Handle> {
 }
 
 /// The servers that a fault asks for maintenance.
-fn asked(injectors: &Injectors, fault: &Fault) -> Vec<Place> {
-    let has_kind = |place: &&Place| place.product.kinds().iter().any(|kind| kind.word == fault.kind.word());
-    let meant = injectors.places.iter().filter(|place| is_of(&place.name, &fault.target));
+fn asked(injectors: &Injectors, fault: &Fault) -> Vec<Endpoint> {
+    let has_kind = |endpoint: &&Endpoint| {
+        endpoint.product.maintenance().iter().any(|kind| kind.word == fault.kind.word())
+    };
+    let meant = injectors.endpoints.iter().filter(|endpoint| is_of(&endpoint.name, &fault.target));
     meant.filter(has_kind).cloned().collect()
 }
 
@@ -363,8 +365,8 @@ impl Breaker {
                 FaultKind::Slow { .. } | FaultKind::Cut { .. } => self.impair(fault, &tell),
                 FaultKind::Fill { .. } => self.fill(fault, &tell),
                 FaultKind::Rewrite | FaultKind::Snapshot => {
-                    let places = asked(&self.injectors, fault);
-                    maintenance::carry_out(&places, fault.kind.word(), &self.over, &tell);
+                    let endpoints = asked(&self.injectors, fault);
+                    maintenance::carry_out(&endpoints, fault.kind.word(), &self.over, &tell);
                 }
             }
         }

@@ -6,12 +6,12 @@
 //! answer has [its time](WITHIN). What a product is asked and what that means is a module beside this, by the scheme of
 //! its URLs, and a line in [`product::ALL`].
 
+mod endpoint;
 mod memcached;
-mod place;
 mod product;
 mod redis;
+mod tracker;
 mod watcher;
-mod work;
 
 use std::io;
 use std::sync::Arc;
@@ -22,9 +22,8 @@ use std::time::{Duration, Instant};
 use tidemark_record::fault::Fault;
 use tidemark_record::{Event, Maintenance, StoreLook};
 
-pub use self::place::{Place, driven, is_of, server, servers};
-pub use self::product::{Kind, Of, Said, Wire};
-pub use self::redis::command;
+pub use self::endpoint::{Connection, Endpoint, driven, endpoint, endpoints, is_of};
+pub use self::product::{MaintenanceKind, Scope};
 use self::watcher::{News, Watcher, What};
 use crate::faults::Over;
 
@@ -74,7 +73,7 @@ impl Figures {
     ///
     /// # Errors
     /// Where no thread can be started.
-    pub fn begin(places: &[Place], epoch: Instant) -> io::Result<Figures> {
+    pub fn begin(endpoints: &[Endpoint], epoch: Instant) -> io::Result<Figures> {
         let (sender, told) = channel();
         let mut figures = Figures {
             told,
@@ -85,17 +84,17 @@ impl Figures {
             not_kept: 0,
             notes: Vec::new(),
         };
-        if let Some(more) = places.len().checked_sub(SERVERS_MAX).filter(|more| *more > 0) {
+        if let Some(more) = endpoints.len().checked_sub(SERVERS_MAX).filter(|more| *more > 0) {
             figures.notes.push(format!(
                 "of {} servers of stores, {more} were not asked for their own figures: {SERVERS_MAX} at most",
-                places.len()
+                endpoints.len()
             ));
         }
-        for (index, place) in places.iter().take(SERVERS_MAX).enumerate() {
-            let name = place.name.clone();
+        for (index, endpoint) in endpoints.iter().take(SERVERS_MAX).enumerate() {
+            let name = endpoint.name.clone();
             figures.stores.push(Store { name, failed: 0, first_failure: None });
             let over = Arc::clone(&figures.over);
-            let watcher = Watcher::new(index, place.clone(), epoch, over, sender.clone());
+            let watcher = Watcher::new(index, endpoint.clone(), epoch, over, sender.clone());
             let thread = std::thread::Builder::new().name("figures".into());
             figures.threads.push(thread.spawn(move || watcher.watch())?);
         }
@@ -126,7 +125,7 @@ impl Figures {
                         ..Maintenance::default()
                     };
                     seen.begun_us.push(at_us);
-                    seen.events.push(event(at_us, &one.kind, began(&one)));
+                    seen.events.push(event(at_us, &one.kind, began(&one, begun.was_under_way)));
                     match self.maintenance.len() < MAINTENANCE_MAX {
                         true => self.maintenance.push(one),
                         false => self.not_kept += 1,
@@ -156,7 +155,7 @@ impl Figures {
         seen
     }
 
-    /// Ends to ask, and waits for what is under way, of which each answer has its time.
+    /// Ends to ask; an answer that is waited for is given up.
     pub fn end(&mut self) -> Seen {
         self.over.end();
         for thread in self.threads.drain(..) {
@@ -176,7 +175,7 @@ impl Figures {
             for one in &mut all {
                 let until_us = fault.healed_us.unwrap_or(u64::MAX);
                 let is_of_it = one.kind == fault.kind
-                    && place::is_of(&one.store, &fault.target)
+                    && is_of(&one.store, &fault.target)
                     && one.fault.is_none()
                     && (begin_us..=until_us).contains(&(one.begin_us + SEEN_AFTER_US).min(until_us))
                     && one.begin_us <= until_us
@@ -224,8 +223,9 @@ fn event(at_us: u64, kind: &str, text: String) -> Event {
     Event { at_us: at_us as i64, kind: kind.into(), text }
 }
 
-fn began(one: &Maintenance) -> String {
-    let mut text = format!("{} of {} began", one.kind, one.store);
+fn began(one: &Maintenance, was_under_way: bool) -> String {
+    let how = if was_under_way { "was under way already" } else { "began" };
+    let mut text = format!("{} of {} {how}", one.kind, one.store);
     let fork = one.fork_us.map(|us| format!("fork {:.1} ms", us as f64 / 1e3));
     let size = one.size_before_bytes.map(|bytes| format!("{} in the file", size(bytes)));
     let about: Vec<String> = fork.into_iter().chain(size).collect();
@@ -258,3 +258,5 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod tests_servers;

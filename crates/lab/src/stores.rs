@@ -42,7 +42,7 @@ use self::launcher::Fetch;
 use self::node::Node;
 use self::products::launcher;
 use crate::error::LabError;
-use crate::figures::{self, Place};
+use crate::figures::{Endpoint, endpoint, endpoints};
 use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::started::{Handle, Started as _, held, try_held};
@@ -133,14 +133,14 @@ impl Stores {
     }
 
     /// Every server that tells figures of itself: past any link, so that what slows its clients does not slow the looks.
-    pub fn places(&self) -> Vec<Place> {
-        let of = |instance: &Instance| -> Vec<Place> {
+    pub fn endpoints(&self) -> Vec<Endpoint> {
+        let of = |instance: &Instance| -> Vec<Endpoint> {
             let Some(url) = &instance.url else { return Vec::new() };
             if instance.nodes.is_empty() {
-                return figures::servers(&instance.store.name, url, &System::default());
+                return endpoints(&instance.store.name, url, &System::default());
             }
             let nodes = instance.nodes.iter().map(|node| held(node));
-            nodes.filter_map(|node| figures::server(&node.name, url, &node.listens.to_string())).collect()
+            nodes.filter_map(|node| endpoint(&node.name, url, &node.listens.to_string())).collect()
         };
         self.0.iter().flat_map(of).collect()
     }

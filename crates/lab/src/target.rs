@@ -137,8 +137,13 @@ fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
 
 /// Makes a connection that blocks, each time for so long at most.
 pub fn dial(address: &Address, within: Duration) -> io::Result<Box<dyn Stream>> {
+    connect(address, within, within)
+}
+
+/// Makes a connection within a time, each read and write of which blocks for so long at most.
+pub fn connect(address: &Address, within: Duration, each: Duration) -> io::Result<Box<dyn Stream>> {
     let socket = Socket::connect(address, within)?;
-    socket.set_timeouts(within)?;
+    socket.set_timeouts(each)?;
     Ok(Box::new(socket))
 }
 

@@ -111,7 +111,7 @@ pub fn find_dips(faults: &mut [Fault], seconds: &[Second]) {
         before = Before::of(begin_us, seconds, &earlier).or(before);
         if let Some(before) = before {
             let own = seconds.partition_point(|second| second.start_us + SECOND_US <= next_us);
-            fault.dip = dip(begin_us, fault.right_us(), before, &seconds[..own]);
+            fault.dip = dip(begin_us, fault.right_us(), 0, before, &seconds[..own]);
         }
         earlier.extend(fault.dip_us());
     }
@@ -157,13 +157,23 @@ fn bad(second: &Second) -> f64 {
     (second.errors + second.dropped) as f64
 }
 
-/// What the load felt of something that began at one moment and was put right at another.
-pub(crate) fn dip(begin_us: u64, right_us: Option<u64>, before: Before, seconds: &[Second]) -> Option<Dip> {
+/// What the load felt of something that began at one moment and was put right at another, until it was back and at least
+/// until a third.
+pub(crate) fn dip(
+    begin_us: u64,
+    right_us: Option<u64>,
+    least_us: u64,
+    before: Before,
+    seconds: &[Second],
+) -> Option<Dip> {
     let before_per_s = before.achieved_per_s;
     let first = seconds.iter().position(|second| second.start_us + SECOND_US > begin_us)?;
     let after = &seconds[first..];
     let back = |second: &Second| before.is_back(second);
-    let recovered = after.windows(RECOVERED_S).position(|seconds| seconds.iter().all(back));
+    let at_least = after.iter().take_while(|second| second.start_us < least_us).count();
+    let low = after[..at_least].iter().rposition(|second| !back(second)).map_or(0, |last| last + 1);
+    let is_back = |at: &usize| after[*at..*at + RECOVERED_S].iter().all(back);
+    let recovered = (low..(after.len() + 1).saturating_sub(RECOVERED_S)).find(is_back);
     let within = &after[..recovered.unwrap_or(after.len())];
     let lowest_per_s = within.iter().map(|second| second.achieved_per_s).fold(before_per_s, f64::min);
     let back_us = recovered.map(|index| after[index].start_us.max(begin_us));

@@ -1,7 +1,8 @@
 //! What stores did beside their work while a run went on: append-only files rewritten, snapshots taken; and what the
 //! load felt of it.
 //!
-//! The dip in throughput is found as that of a [fault](crate::fault). The bump in latency is that of the 99th percentile
+//! The dip in throughput is found as that of a [fault](crate::fault), and lasts at least until the last low second in
+//! which the store was at it. The bump in latency is that of the 99th percentile
 //! of all requests that were due. Before counts that of up to [`BEFORE_S`](crate::fault::BEFORE_S) seconds together,
 //! without those in which something earlier is felt; it lasts until the first of
 //! [`RECOVERED_S`] seconds in a row in which it is at most [`RAISED`] times that. Nothing after
@@ -108,7 +109,7 @@ pub(crate) fn find(all: &mut [Maintenance], faults: &[Fault], seconds: &[Second]
         before = Before::of(begin_us, seconds, &had).or(before);
         p99_before = p99_of_before(begin_us, kept, &had).or(p99_before);
         let one = &mut all[index];
-        one.dip = before.and_then(|before| dip(begin_us, one.end_us, before, own));
+        one.dip = before.and_then(|before| dip(begin_us, one.end_us, end_us, before, own));
         one.latency = p99_before.and_then(|p99_us| bump(begin_us, end_us, p99_us, own));
         earlier.push((begin_us, one.felt_us()));
     }
@@ -232,6 +233,11 @@ mod tests {
         let load = [QUIET, QUIET, QUIET, QUIET, QUIET, QUIET, (90, 900), QUIET, QUIET, QUIET];
         let bump = found(&load, vec![work(12.0, Some(16.5))], &[])[0].latency.unwrap();
         assert_eq!((bump.highest_p99_us, bump.length_s), (Some(900), Some(5.0)));
+        let late = [QUIET, QUIET, QUIET, QUIET, QUIET, QUIET, (60, 200), QUIET, QUIET, QUIET];
+        let dip = |end_s| found(&late, vec![work(12.0, end_s)], &[])[0].dip.unwrap();
+        assert_eq!((dip(Some(16.5)).depth, dip(Some(16.5)).length_s), (0.4, Some(5.0)));
+        assert_eq!((dip(None).depth, dip(None).length_s), (0.4, Some(5.0)), "it is not over");
+        assert_eq!(dip(Some(15.5)).depth, 0.0, "what comes after it is not its");
         let bump = found(&[QUIET, QUIET, (90, 900), (90, 900), QUIET], vec![work(12.0, None)], &[])[0]
             .latency
             .unwrap();

@@ -30,8 +30,8 @@ use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
-    Ask, AtLimit, Choose, Crowd, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, SessionKind, SessionLimit,
-    Store, System,
+    Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
+    SessionLimit, Store, System,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;
@@ -55,8 +55,8 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         kind.weight = 1;
         kind
     });
-    let prepare_by = root.get("prepare").map_or(Crowd::default(), |node| crowd(node, reader));
-    if prepare_by != Crowd::default()
+    let preparation = root.get("prepare").map_or(Preparation::default(), |node| preparation(node, reader));
+    if preparation != Preparation::default()
         && let Some(kind) = &prepare
         && kind.ops.iter().any(|op| matches!(op, Op::Request(at) if requests.plans.get(usize::from(*at)).is_some_and(|plan| plan.ledger.is_some())))
         && let Some(node) = root.get("prepare")
@@ -103,7 +103,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         requests: requests.plans,
         sessions,
         prepare,
-        prepare_by,
+        preparation,
         limits,
         load,
         counters: shared.counters(),
@@ -123,14 +123,14 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
 }
 
 /// By how many users `prepare` is done, and how often.
-fn crowd(node: &Node, reader: &Reader<'_>) -> Crowd {
+fn preparation(node: &Node, reader: &Reader<'_>) -> Preparation {
     let get = |key| node.get(key).and_then(|node| reader.whole(node, 1));
     let users = get("users").map_or(1, |users| usize::try_from(users).unwrap_or(usize::MAX));
     if let Some(node) = node.get("users").filter(|_| users > PREPARING_MAX) {
         reader.sink.error(node, format!("{users} is too large; at most {PREPARING_MAX}"));
     }
     let times = get("times").unwrap_or(users as u64);
-    Crowd { users: users.min(usize::try_from(times).unwrap_or(usize::MAX)), times }
+    Preparation { users: users.min(usize::try_from(times).unwrap_or(usize::MAX)), times }
 }
 
 fn stem(name: &str) -> String {

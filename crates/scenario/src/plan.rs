@@ -60,7 +60,7 @@ pub struct Plan {
     /// Done before the load; a failure here ends the run with exit status 3.
     pub prepare: Option<SessionKind>,
     /// By how many, and how often.
-    pub prepare_by: Crowd,
+    pub preparation: Preparation,
     /// How sessions come.
     pub load: Load,
     /// Number of shared counters.
@@ -103,7 +103,7 @@ impl Plan {
             requests: Vec::new(),
             sessions: Vec::new(),
             prepare: None,
-            prepare_by: Crowd::default(),
+            preparation: Preparation::default(),
             load,
             counters: 0,
             feeders: Vec::new(),
@@ -196,19 +196,19 @@ impl Plan {
     }
 }
 
-/// Who does a session before the load.
+/// By how many users a session is done before the load, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crowd {
+pub struct Preparation {
     /// How many users at once.
     pub users: usize,
     /// How often they do it, all together.
     pub times: u64,
 }
 
-impl Default for Crowd {
+impl Default for Preparation {
     /// One user, once.
     fn default() -> Self {
-        Crowd { users: 1, times: 1 }
+        Preparation { users: 1, times: 1 }
     }
 }
 

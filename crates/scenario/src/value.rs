@@ -98,17 +98,14 @@ impl fmt::Display for Wrong<'_> {
             Wrong::Broken(value) => match told(value) {
                 Some(Told { key, version }) => {
                     let key = String::from_utf8_lossy(key);
-                    write!(
-                        f,
-                        "wrong: what is said to be version {version} of {key} is torn, cut off or changed"
-                    )
+                    write!(f, "wrong: version {version} of {key} is incomplete or corrupted")
                 }
-                None => write!(f, "wrong: no value of this run's making"),
+                None => write!(f, "wrong: not written by this run"),
             },
-            Wrong::Other(key) => write!(f, "wrong: it is the value of {}", String::from_utf8_lossy(key)),
-            Wrong::Few(values) => write!(f, "wrong: {values} whole values of it"),
+            Wrong::Other(key) => write!(f, "wrong: the value of key {}", String::from_utf8_lossy(key)),
+            Wrong::Few(values) => write!(f, "wrong: {values} intact values"),
             Wrong::Stale(version) => write!(f, "stale: version {version}"),
-            Wrong::Gone => write!(f, "gone: nothing is there"),
+            Wrong::Gone => write!(f, "gone: no value"),
         }
     }
 }

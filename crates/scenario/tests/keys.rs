@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::plan::{Check, Crowd, KeyUse, KeysPlan, Op};
+use tidemark_scenario::plan::{Check, KeyUse, KeysPlan, Op, Preparation};
 use tidemark_scenario::{Diagnostics, Plan, load_text};
 
 const GOOD: &str = "\
@@ -55,7 +55,7 @@ fn numbers_are_compiled_and_what_settings_rule_out_is_left_out() {
     assert_eq!(diagnostics.to_string(), "");
     let plan = plan.expect("a plan");
     assert_eq!(plan.keys, [KeysPlan { name: "records".into(), most: 1_000, loaded: 10 }]);
-    assert_eq!(plan.prepare_by, Crowd { users: 8, times: 500 });
+    assert_eq!(plan.preparation, Preparation { users: 8, times: 500 });
     let uses: Vec<_> = plan.requests.iter().filter_map(|request| Some(request.key?.does)).collect();
     assert_eq!(uses, [KeyUse::Read, KeyUse::Write, KeyUse::Insert]);
     assert!(matches!(plan.requests[0].checks[..], [Check::Value { values: 10, .. }]));
@@ -112,5 +112,5 @@ fn mistakes_are_told() {
 #[test]
 fn a_preparation_of_one_user_stays_one() {
     let text = GOOD.replace("  users: 8\n  times: ${n}\n", "").replace("n: 500", "n: 7");
-    assert_eq!(load(&text).expect("a plan").prepare_by, Crowd::default());
+    assert_eq!(load(&text).expect("a plan").preparation, Preparation::default());
 }

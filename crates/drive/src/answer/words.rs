@@ -59,7 +59,7 @@ pub(super) fn check(
                         text(least)
                     )
                 }
-                Err(Wrong::Few(_)) => format!(", but there are to be {values}"),
+                Err(Wrong::Few(_)) => format!(", expected {values}"),
                 _ => String::new(),
             };
             let flaw = judged.err().map(|wrong| wrong.to_string()).unwrap_or_default();

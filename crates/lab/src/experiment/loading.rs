@@ -5,7 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tidemark_drive::{DriveOptions, start};
-use tidemark_scenario::plan::{Curve, Load, LoadModel, Op, Phase, SessionKind};
+use tidemark_scenario::plan::{Curve, Load, LoadModel, Op, Phase, Preparation, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
 use super::preparing::LOOK_EVERY;
@@ -74,8 +74,8 @@ impl Experiment {
 
 /// A plan that does nothing but this session, by as many users as there are to be.
 fn loading(plan: &Plan, kind: &SessionKind) -> Plan {
-    let crowd = plan.prepare_by;
-    let level = crowd.users as f64;
+    let Preparation { users, times } = plan.preparation;
+    let level = users as f64;
     let phase = Phase {
         name: "loading".into(),
         duration: LONGEST,
@@ -89,9 +89,9 @@ fn loading(plan: &Plan, kind: &SessionKind) -> Plan {
         load: Load::new(LoadModel::Closed, vec![phase]),
         ..plan.clone()
     };
-    loading.limits.sessions = Some(crowd.times);
+    loading.limits.sessions = Some(times);
     loading.limits.in_flight = None;
     let depth = loading.limits.pipeline.max(loading.limits.streams).max(1);
-    loading.limits.connections = loading.limits.connections.max(crowd.users.div_ceil(depth));
+    loading.limits.connections = loading.limits.connections.max(users.div_ceil(depth));
     loading
 }

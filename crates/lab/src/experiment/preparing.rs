@@ -8,8 +8,8 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    Ask, Crowd, Fault as PlannedFault, HttpVersion, Product, RPC_PATH, RequestPlan, System, SystemOrigin,
-    Target,
+    Ask, Fault as PlannedFault, HttpVersion, Preparation, Product, RPC_PATH, RequestPlan, System,
+    SystemOrigin, Target,
 };
 
 use super::{Experiment, Record, driven, written};
@@ -117,13 +117,13 @@ impl Experiment {
             )
         }));
         let of_system = link.map(|link| (SYSTEM.to_owned(), link));
-        let mut places = stores.places();
+        let mut endpoints = stores.endpoints();
         match &told.origin {
-            SystemOrigin::Url(url) if !stores.has_url(url) => places.extend(figures::driven(url, &told)),
+            SystemOrigin::Url(url) if !stores.has_url(url) => endpoints.extend(figures::driven(url, &told)),
             _ => {}
         }
         let links = of_system.into_iter().chain(stores.links()).collect();
-        let injectors = Injectors { links, disks: disks.clone(), places };
+        let injectors = Injectors { links, disks: disks.clone(), endpoints };
         Faults::check(&plan.faults, &targets, &injectors)?;
 
         let synced_before = self.probe(&system, &stores, progress)?;
@@ -303,7 +303,7 @@ impl Experiment {
         let Some(kind) = self.plan.prepare.clone() else { return self.go_on().map(|()| None) };
         progress.tell(Progress::Preparing);
         let options = self.drive_options(system, others);
-        if self.plan.prepare_by != Crowd::default() {
+        if self.plan.preparation != Preparation::default() {
             return self.load(&kind, Arc::clone(shared), options, progress).map(|()| None);
         }
         let shared = Arc::clone(shared);

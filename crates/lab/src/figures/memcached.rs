@@ -2,48 +2,30 @@
 
 use std::io;
 
-use super::product::{Figure, How, Of, Product, Said, Wire};
+use tidemark_drive::Stream;
+
+use super::product::{Figure, FigureKind, Product, Scope, Stats};
+use crate::memcached::stats;
 
 /// memcached.
 pub struct Memcached;
 
-/// Most lines of an answer.
-const LINES_MAX: usize = 10_000;
-
 static FIGURES: &[Figure] = &[
-    Figure { name: "get_hits_per_s", of: "get_hits", how: How::PerSecond },
-    Figure { name: "get_misses_per_s", of: "get_misses", how: How::PerSecond },
-    Figure { name: "evictions_per_s", of: "evictions", how: How::PerSecond },
-    Figure { name: "bytes", of: "bytes", how: How::Now },
-    Figure { name: "curr_items", of: "curr_items", how: How::Now },
-    Figure { name: "curr_connections", of: "curr_connections", how: How::Now },
+    Figure { name: "get_hits_per_s", field: "get_hits", kind: FigureKind::Rate },
+    Figure { name: "get_misses_per_s", field: "get_misses", kind: FigureKind::Rate },
+    Figure { name: "evictions_per_s", field: "evictions", kind: FigureKind::Rate },
+    Figure { name: "bytes", field: "bytes", kind: FigureKind::Gauge },
+    Figure { name: "curr_items", field: "curr_items", kind: FigureKind::Gauge },
+    Figure { name: "curr_connections", field: "curr_connections", kind: FigureKind::Gauge },
 ];
 
 impl Product for Memcached {
     fn schemes(&self) -> &'static [&'static str] {
-        &["memcached"]
+        &["memcached", "memcacheds"]
     }
 
-    fn port(&self) -> u16 {
-        11211
-    }
-
-    fn is_greeted(&self) -> bool {
-        false
-    }
-
-    fn ask(&self, wire: &mut Wire<'_>, _: Of) -> io::Result<Said> {
-        wire.send(b"stats\r\n")?;
-        let mut lines = String::new();
-        for _ in 0..LINES_MAX {
-            let line = wire.line()?;
-            match line.strip_prefix("STAT ") {
-                Some(stat) => lines.extend([stat, "\n"]),
-                None if line == "END" => return Ok(Said::of(&lines, ' ')),
-                None => return Err(io::Error::other(format!("it answers {line:?}"))),
-            }
-        }
-        Err(io::Error::other("it answers with more than is taken"))
+    fn ask(&self, stream: &mut dyn Stream, _: Scope) -> io::Result<Stats> {
+        stats(stream).map(Stats::from)
     }
 
     fn figures(&self) -> &'static [Figure] {

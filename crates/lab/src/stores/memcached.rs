@@ -1,7 +1,7 @@
 //! memcached: its command, which is all of its configuration. It has no name and no password, so that it is known by its
 //! process.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io;
 use std::net::SocketAddr;
 
 use rustix::process::{Resource, geteuid, getrlimit};
@@ -10,6 +10,7 @@ use tidemark_scenario::plan::Store;
 use super::installed::{Package, usual_folders};
 use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text};
 use crate::error::LabError;
+use crate::memcached::stats;
 
 const PACKAGE: Package = Package {
     title: "memcached",
@@ -17,8 +18,6 @@ const PACKAGE: Package = Package {
     how: "install it (Debian: apt-get install memcached)",
 };
 
-/// Most bytes of an answer.
-const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// Connections that it takes at once, as many as Redis does; 1024 by default.
 const CONNECTIONS: u64 = 10_000;
 /// Files that it needs beside those.
@@ -100,26 +99,17 @@ fn memory_mib(store: &Store) -> u64 {
 
 /// The number of the process that answers there.
 fn process(address: SocketAddr) -> io::Result<u32> {
-    let mut stream = dial(address)?;
-    stream.write_all(b"stats\r\n")?;
-    for line in BufReader::new(stream).take(ANSWER_BYTES_MAX).lines() {
-        let line = line?;
-        if let Some(id) = line.strip_prefix("STAT pid ").and_then(|id| id.trim().parse().ok()) {
-            return Ok(id);
-        }
-        if !line.starts_with("STAT ") {
-            return Err(io::Error::other(format!(
-                "it answers {:?}",
-                line.chars().take(80).collect::<String>()
-            )));
-        }
-    }
-    Err(io::ErrorKind::UnexpectedEof.into())
+    let stats = stats(&mut dial(address)?)?;
+    stats
+        .get("pid")
+        .and_then(|id| id.parse().ok())
+        .ok_or_else(|| io::Error::other("it does not tell its process"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read as _, Write as _};
     use std::net::{IpAddr, TcpListener};
     use tidemark_scenario::plan::Product;
 
@@ -166,7 +156,9 @@ mod tests {
             answer
         };
         assert!(ask(b"STAT pid 17\r\nEND\r\n", 17).is_ok());
-        assert!(matches!(ask(b"STAT pid 18\r\n", 17), Err(NotReady::Another(name)) if name == "process 18"));
+        assert!(
+            matches!(ask(b"STAT pid 18\r\nSTAT x y z\r\nEND\r\n", 17), Err(NotReady::Another(name)) if name == "process 18")
+        );
         assert!(matches!(ask(b"ERROR\r\n", 17), Err(NotReady::Yet(_))));
         assert!(matches!(ask(b"", 17), Err(NotReady::Yet(_))));
     }

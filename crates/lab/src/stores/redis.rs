@@ -4,26 +4,38 @@
 mod cluster;
 mod flavour;
 mod persistence;
-mod resp;
 #[cfg(test)]
 mod tests_fake;
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use tidemark_scenario::plan::Store;
 
 pub use self::flavour::{DRAGONFLY, Flavour, GARNET, KEYDB, REDIS, VALKEY};
-pub use self::resp::Connection;
 use super::installed::usual_folders;
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial};
 use crate::error::LabError;
 use crate::process::Patience;
+use crate::resp;
 
 /// Port for clients, and that of a cluster's nodes between each other, which is as far above it as they want it.
 const PORTS: [u16; 2] = [6379, 6379 + 10_000];
+
+/// A connection to a node.
+pub type Connection = resp::Connection<TcpStream>;
+
+/// Connects to a node, with the password.
+///
+/// # Errors
+/// Where nobody listens there, or the password is not taken.
+pub fn connect(address: SocketAddr, password: &str) -> io::Result<Connection> {
+    let mut connection = Connection::new(dial(address)?);
+    connection.demand(&["AUTH", password])?;
+    Ok(connection)
+}
 
 impl Launcher for Flavour {
     fn program(&self, _: &Store, _: &mut Fetch<'_>) -> Result<Program, LabError> {
@@ -66,7 +78,7 @@ impl Launcher for Flavour {
     }
 
     fn ask(&self, place: NodeAddress, identity: &Identity, all: Option<usize>) -> Result<(), NotReady> {
-        let mut connection = Connection::open(place.listens)?;
+        let mut connection = Connection::new(dial(place.listens)?);
         if connection.ask(&["INFO"])?.is_ok() {
             return Err(NotReady::Another(format!("a {} without a password", self.title())));
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tidemark_scenario::plan::{AppendOnly, Cluster, Durability, Persistence, SnapshotAfter};
 use tidemark_scenario::store_servers;
 
-use super::redis::Connection;
+use super::redis::{self, Connection};
 use super::tests_installed::{go_on, is_here, wait_until};
 use super::*;
 
@@ -37,7 +37,7 @@ fn servers(url: &str) -> Vec<(String, SocketAddr)> {
 }
 
 fn connect((password, place): &(String, SocketAddr)) -> Connection {
-    Connection::with_password(*place, password).unwrap()
+    redis::connect(*place, password).unwrap()
 }
 
 fn names(stores: &Stores) -> Vec<String> {
@@ -84,8 +84,8 @@ fn set(servers: &[(String, SocketAddr)], key: &str, value: &str) -> SocketAddr {
     let begin = Instant::now();
     let (password, mut place) = servers[0].clone();
     loop {
-        let answer = Connection::with_password(place, &password)
-            .and_then(|mut connection| connection.ask(&["SET", key, value]));
+        let answer =
+            redis::connect(place, &password).and_then(|mut connection| connection.ask(&["SET", key, value]));
         match answer {
             Ok(Ok(_)) => return place,
             Ok(Err(moved)) if moved.starts_with("MOVED ") => {
@@ -173,7 +173,7 @@ fn a_cluster_behind_links_sends_its_clients_to_these() {
     assert_eq!(stores.links().len(), 3, "all of them or none");
     let (_, link) = stores.links().remove(1);
     link.set(|condition| (condition.refused, condition.cuts) = (1.0, 1));
-    assert!(Connection::with_password(masters[1].1, &masters[1].0).is_err());
+    assert!(redis::connect(masters[1].1, &masters[1].0).is_err());
     let info = connect(&masters[0]).demand(&["CLUSTER", "INFO"]).unwrap();
     assert!(info.contains("cluster_state:ok"), "{info}");
     link.set(|condition| condition.refused = 0.0);

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use tidemark_drive::{Stream, Target};
 use tidemark_wire::json::{Path, write_text};
-use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, write_command};
+use tidemark_wire::resp::Kind;
 
 use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
 use crate::LabError;
+use crate::resp;
 use crate::target::{each_server, speak};
 
 /// About how many keys a page has.
@@ -118,9 +119,7 @@ fn scan(
     bounds: &Bounds,
     visit: &mut dyn FnMut(&[u8]),
 ) -> Result<Option<String>, Unfinished> {
-    let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: REPLY_BYTES });
-    let mut connection =
-        Connection { stream, decoder, out: Vec::new(), buffer: vec![0; 64 << 10], left: 0..0 };
+    let mut connection = Connection::with_limit(stream, REPLY_BYTES);
     let (cursor_path, keys_path) = (path("$[0]")?, path("$[1][*]")?);
     // 128 bits stand for a key
     let (mut known, hashers) = (HashSet::new(), [RandomState::new(), RandomState::new()]);
@@ -129,7 +128,7 @@ fn scan(
         let mut keys: Vec<Vec<u8>> = Vec::new();
         let page: &[&[u8]] = &[b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", PAGE.as_bytes()];
         let mut next = Vec::new();
-        connection.ask(&[page], bounds, &mut |_, _, reply| {
+        ask(&mut connection, &[page], bounds, &mut |_, _, reply| {
             texts(&cursor_path, reply, &mut |text| next = text.to_vec())?;
             texts(&keys_path, reply, &mut |key| keys.push(key.to_vec()))
         })?;
@@ -152,7 +151,7 @@ fn scan(
 /// How many keys a database has, and one of them.
 fn there_is(connection: &mut Connection<'_>, bounds: &Bounds) -> Result<String, Unfinished> {
     let mut replies = Vec::new();
-    connection.ask(&[&[b"DBSIZE"], &[b"RANDOMKEY"]], bounds, &mut |_, kind, reply| {
+    ask(connection, &[&[b"DBSIZE"], &[b"RANDOMKEY"]], bounds, &mut |_, kind, reply| {
         replies.push((kind != Kind::Null).then(|| String::from_utf8_lossy(reply).into_owned()));
         Ok(())
     })?;
@@ -174,7 +173,7 @@ fn values(
     let (each, of_streams) = (path("$[*]")?, path("$[*][1][*]")?);
     let mut commands: Vec<Vec<&[u8]>> = Vec::new();
     let mut paths = Vec::new();
-    connection.ask(&types, bounds, &mut |index, _, reply| {
+    ask(connection, &types, bounds, &mut |index, _, reply| {
         let key = keys[index].as_slice();
         let (words, path): (Vec<&[u8]>, _) = match reply {
             b"string" => (vec![b"GET", key], None),
@@ -196,7 +195,7 @@ fn values(
     })?;
     let commands: Vec<&[&[u8]]> = commands.iter().map(Vec::as_slice).collect();
     for (commands, paths) in commands.chunks(VALUES_AT_ONCE).zip(paths.chunks(VALUES_AT_ONCE)) {
-        connection.ask(commands, bounds, &mut |index, kind, reply| {
+        ask(connection, commands, bounds, &mut |index, kind, reply| {
             match (kind, paths[index]) {
                 (Kind::Null, _) => {}
                 (_, Some(path)) => texts(path, reply, visit)?,
@@ -226,49 +225,26 @@ fn texts(path: &Path, reply: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), 
 /// Takes the reply to the command of this index.
 type OnReply<'a> = dyn FnMut(usize, Kind, &[u8]) -> Result<(), Unfinished> + 'a;
 
-struct Connection<'a> {
-    stream: &'a mut dyn Stream,
-    decoder: ReplyDecoder,
-    out: Vec<u8>,
-    buffer: Vec<u8>,
-    /// What has been read and belongs to replies that are to come.
-    left: std::ops::Range<usize>,
-}
+type Connection<'a> = resp::Connection<&'a mut dyn Stream>;
 
-impl Connection<'_> {
-    /// Sends commands in one go, and hands on the reply to each.
-    fn ask(
-        &mut self,
-        commands: &[&[&[u8]]],
-        bounds: &Bounds,
-        each: &mut OnReply<'_>,
-    ) -> Result<(), Unfinished> {
-        self.out.clear();
-        commands.iter().for_each(|words| write_command(words, &mut self.out));
-        let sent = self.stream.write_all(&self.out).and_then(|()| self.stream.flush());
-        sent.map_err(|error| failed("the connection broke", error))?;
-        for index in 0..commands.len() {
-            self.decoder.start(true);
-            loop {
-                let decoded = self.decoder.decode(&self.buffer[self.left.clone()]);
-                let decoded = decoded.map_err(|error| failed("no reply", error))?;
-                self.left.start += decoded.consumed;
-                if decoded.complete {
-                    break;
-                }
-                bounds.check()?;
-                match self.stream.read(&mut self.buffer) {
-                    Ok(0) => return Err(failed("the connection broke", "it was closed within a reply")),
-                    Ok(bytes) => self.left = 0..bytes,
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => self.left = 0..0,
-                    Err(error) => return Err(failed("no reply", error)),
-                }
-            }
-            if self.decoder.kind() == Kind::Error {
-                return Err(failed("the server answered", String::from_utf8_lossy(self.decoder.body())));
-            }
-            each(index, self.decoder.kind(), self.decoder.body())?;
+/// Sends commands in one go, and hands on the reply to each.
+fn ask(
+    connection: &mut Connection<'_>,
+    commands: &[&[&[u8]]],
+    bounds: &Bounds,
+    each: &mut OnReply<'_>,
+) -> Result<(), Unfinished> {
+    connection.send(commands).map_err(|error| failed("the connection broke", error))?;
+    for index in 0..commands.len() {
+        while !connection.receive().map_err(|error| failed("no reply", error))? {
+            bounds.check()?;
         }
-        Ok(())
+        match connection.reply() {
+            (Kind::Error, words) => {
+                return Err(failed("the server answered", String::from_utf8_lossy(words)));
+            }
+            (kind, reply) => each(index, kind, reply)?,
+        }
     }
+    Ok(())
 }

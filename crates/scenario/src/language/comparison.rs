@@ -41,7 +41,7 @@ pub(crate) static COMPARISON: Record = Record {
         key(
             "own rate",
             Scalar(Share),
-            "After that each runs again at this share of what it did itself: what its latency is short of its limit.",
+            "After that each runs again at this share of its own highest rate: its latency below its limit.",
         ),
         key("rounds", Scalar(Whole(1)), "How often each runs, in turn; once by default."),
     ],

@@ -28,7 +28,7 @@ static STORE: Record = Record {
         key(
             "nodes",
             Scalar(Whole(1)),
-            "Cassandra, Kafka: how many nodes it has, 1 to 3. Redis and its kin, memcached: how many servers, 1 to 16, each with a part of the keys. One by default, three for `cluster`.",
+            "Cassandra, Kafka: how many nodes it has, 1 to 3. Stores that speak Redis' protocol, memcached: how many servers, 1 to 16, each with a part of the keys. One by default, three for `cluster`.",
         ),
         key("cluster", Scalar(Bool), "Redis, Valkey: whether its nodes, at least 3, are one Redis Cluster."),
         key("replicas", Scalar(Whole(0)), "Of a `cluster`: replicas of each node, 0 (default) to 2."),
@@ -46,7 +46,7 @@ static STORE: Record = Record {
         key(
             "memory",
             Scalar(Size),
-            "Redis and its kin, memcached: most memory for data, of each node. PostgreSQL: shared buffers. MariaDB: buffer pool. By default as the product has it.",
+            "Stores that speak Redis' protocol, memcached: most memory for data, of each node. PostgreSQL: shared buffers. MariaDB: buffer pool. By default as the product has it.",
         ),
         key(
             "durability",
@@ -74,7 +74,7 @@ static STORE: Record = Record {
     rule: Rule::AtMostOneOf(&["url", "addresses"]),
 };
 
-/// Files of Redis and its kin.
+/// Files of stores that speak Redis' protocol.
 static PERSISTENCE: Record = Record {
     what: "a persistence",
     schema: "persistence",

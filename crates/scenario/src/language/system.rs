@@ -46,7 +46,7 @@ pub(super) static SYSTEM: Record = Record {
         key(
             "store",
             Scalar(Text),
-            "Name of a store under `stores`, which is then driven itself: of Redis or its kin, a memcached, a PostgreSQL, or a Cassandra.",
+            "Name of a store under `stores`, which is then driven itself: one that speaks Redis' protocol, a memcached, a PostgreSQL, or a Cassandra.",
         ),
         key(
             "settings",

@@ -27,7 +27,7 @@ pub struct Store {
     pub memory_bytes: Option<u64>,
     /// When it acknowledges a write.
     pub durability: Durability,
-    /// How it keeps its data, beyond that; of Redis and its kin.
+    /// How it keeps its data, beyond that; of stores that speak Redis' protocol.
     pub persistence: Persistence,
     /// Longest time until all of it is ready; fetching it does not count.
     pub ready_within: Duration,
@@ -105,7 +105,7 @@ impl Store {
         self.durability == Durability::Synced
     }
 
-    /// When its append-only file is synced; of Redis and its kin.
+    /// When its append-only file is synced; of stores that speak Redis' protocol.
     pub fn append_only(&self) -> AppendOnly {
         self.persistence.append_only.unwrap_or_else(|| self.durability.into())
     }

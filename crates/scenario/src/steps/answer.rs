@@ -100,6 +100,15 @@ impl Session<'_, '_> {
         }
     }
 
+    /// Reports what looks for cookies, where an answer has none.
+    pub(super) fn check_cookieless(&self, step: &Step<'_>, plan: &RequestPlan, message: &str) {
+        if let Some(extract) = step.get("extract")
+            && plan.extractions.iter().any(|one| matches!(one.source, Source::Cookie(_)))
+        {
+            self.reader.sink.error(extract, message);
+        }
+    }
+
     pub(crate) fn extractions(&mut self, node: Option<&Node>) -> Vec<Extraction> {
         let mut extractions = Vec::new();
         for (name, node) in node.map(Node::entries).unwrap_or_default() {

@@ -10,7 +10,7 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
-use crate::plan::{Ask, MemcachedCommand, MemcachedWord, Source};
+use crate::plan::{Ask, MemcachedCommand, MemcachedWord};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
 
@@ -93,12 +93,12 @@ pub(super) static KIND: StepKind = StepKind {
             key(
                 "flags",
                 Scalar(TemplateText),
-                "Number that is kept with what `set` and its kin store; 0 by default.",
+                "Number that is kept with what `set` and the other commands that store keep; 0 by default.",
             ),
             key(
                 "expires",
                 Scalar(TemplateText),
-                "When what `set` and its kin store expires: seconds, or from 30 days on a Unix time; 0, the default, is never.",
+                "When what `set` and the other commands that store keep expires: seconds, or from 30 days on a Unix time; 0, the default, is never.",
             ),
             INSERT,
             WRITE,
@@ -149,11 +149,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         reply: Form::Meta(Meta::Noop),
     });
     let plan = session.request(step, label, (Ask::Memcached(command), None), step.get("check"));
-    if let Some(extract) = step.get("extract")
-        && plan.extractions.iter().any(|one| matches!(one.source, Source::Cookie(_)))
-    {
-        session.reader.sink.error(extract, "the reply to a command has no cookies");
-    }
+    session.check_cookieless(step, &plan, "the reply to a command has no cookies");
     session.push_request(step, plan);
 }
 

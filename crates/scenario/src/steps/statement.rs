@@ -5,7 +5,7 @@ use crate::compile::Session;
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Scalar};
 use crate::grammar::{Key, key};
-use crate::plan::{Ask, RequestPlan, Source, Statement};
+use crate::plan::{Ask, Statement};
 use crate::template::Encoding;
 use crate::yaml::Node;
 
@@ -50,16 +50,8 @@ pub(super) fn compile(
     let parameters = given.iter().map(|node| session.template(node, Encoding::Raw)).collect();
     let statement = Statement { text: text.unwrap_or_default(), parameters };
     let plan = session.request(step, label, (ask(statement), None), step.get("check"));
-    check_cookies(session, step, &plan);
+    session.check_cookieless(step, &plan, "the reply to a statement has no cookies");
     session.push_request(step, plan);
-}
-
-fn check_cookies(session: &Session<'_, '_>, step: &Step<'_>, plan: &RequestPlan) {
-    if let Some(extract) = step.get("extract")
-        && plan.extractions.iter().any(|one| matches!(one.source, Source::Cookie(_)))
-    {
-        session.reader.sink.error(extract, "the reply to a statement has no cookies");
-    }
 }
 
 /// The first word, past white space, comments and opening parentheses.

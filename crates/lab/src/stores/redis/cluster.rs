@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_scenario::plan::{Cluster, Store};
 
-use super::field;
-use super::resp::Connection;
+use super::{Connection, connect, field};
 use crate::process::Patience;
 use crate::stores::launcher::{Identity, NodeAddress};
 
@@ -42,8 +41,8 @@ pub fn join(
     patience: Patience<'_>,
 ) -> io::Result<()> {
     let begin = Instant::now();
-    let connect = |node: &NodeAddress| Connection::with_password(node.listens, &identity.password);
-    let mut connections = nodes.iter().map(connect).collect::<io::Result<Vec<_>>>()?;
+    let connections = nodes.iter().map(|node| connect(node.listens, &identity.password));
+    let mut connections = connections.collect::<io::Result<Vec<_>>>()?;
     let (masters, all) = (store.nodes, nodes.len());
     for (index, connection) in connections.iter_mut().take(masters).enumerate() {
         // each its own epoch from the beginning, or they would first have to settle that

@@ -1,4 +1,4 @@
-//! What Redis and its kin keep on disk: the lines of their configuration, and what an acknowledgement means.
+//! What stores that speak Redis' protocol keep on disk: the lines of their configuration, and what an acknowledgement means.
 
 use std::fmt::Write as _;
 

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_scenario::plan::{Durability, Product, Store};
 
-use super::resp::Connection;
-use super::{DRAGONFLY, Flavour, GARNET, KEYDB, REDIS};
+use super::{DRAGONFLY, Flavour, GARNET, KEYDB, REDIS, connect};
 use crate::child::Spec;
 use crate::started::Started as _;
 use crate::stores::launcher::{Identity, Launcher as _, NodeSetup, Program};
@@ -87,7 +86,7 @@ fn is_started(flavour: &'static Flavour, store: &Store, name: &str, script: &str
     let mut node = Node::new(spec, address, data, flavour, identity, Duration::from_secs(60));
     node.spawn().unwrap();
     node.wait(Instant::now(), Some(1), &|| true).unwrap();
-    let mut connection = Connection::with_password(address, "secret").unwrap();
+    let mut connection = connect(address, "secret").unwrap();
     for (directive, value) in said {
         let answer = connection.demand(&["CONFIG", "GET", directive]).unwrap();
         assert_eq!(answer, format!("[\"{directive}\",\"{value}\"]"));
@@ -95,7 +94,7 @@ fn is_started(flavour: &'static Flavour, store: &Store, name: &str, script: &str
     connection.demand(&["SET", "a", "1"]).unwrap();
     node.kill();
     node.restart(&|| true).unwrap();
-    let kept = Connection::with_password(address, "secret").unwrap().demand(&["GET", "a"]).unwrap();
+    let kept = connect(address, "secret").unwrap().demand(&["GET", "a"]).unwrap();
     let expected = if store.durability == Durability::Memory { "" } else { "1" };
     assert_eq!(kept, expected, "{}", flavour.remarks(store));
 }
