@@ -160,7 +160,7 @@ fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &st
     );
     let plan = load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut options = options(address, 2);
-    options.target.protocol = match scheme {
+    options.targets[0].protocol = match scheme {
         "memcached" => Protocol::Memcached(Memcached::default()),
         "postgres" => Protocol::Postgres(Postgres { password: "p".into(), ..Postgres::default() }),
         _ => Protocol::Cassandra(Cassandra { login: Some(("u".into(), "p".into())), ..Cassandra::default() }),
