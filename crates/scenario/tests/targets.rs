@@ -137,7 +137,7 @@ fn mistakes_say_what_to_do() {
             "go to \"system\" and to \"auth\"; give each target",
         ),
         ("targets: {system: {url: 'http://h'}}", "- GET: /", "\"system\" is what stands under `system`"),
-        ("targets: {a: {url: 'http://h', store: b}}", "- GET: /", "store"),
+        ("targets: {a: {url: 'http://h', store: redis}}\nstores: {redis: {}}", "- GET: /", "not both"),
         ("targets: {a: {store: b}}", "- {GET: /, at: a}", "\"b\""),
         (
             BESIDE,

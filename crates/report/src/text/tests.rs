@@ -54,9 +54,9 @@ fn targets_stand_apart_where_there_are_several() {
     insta::assert_snapshot!(beyond(&summary(&run, PLAIN), &before), @r"
     |  beside it      http://a.test · HTTP/1.1
     |By target
-    |                 count share per s   p50    p99 failed
-    |  system           150   75%  50.0 760µs 1.90ms      0
-    |  http://a.test     50   25%  16.7 760µs 1.90ms      7
+    |                  count   share   per s     p50      p99   failed
+    |  system            150   75.0%    50.0   760µs   1.90ms        0
+    |  http://a.test      50   25.0%    16.7   760µs   1.90ms        7
     ");
     let page = crate::markdown::summary(&run);
     assert!(page.contains("| target | count |") && page.contains("760µs | 1.90ms | 7 |"), "{page}");
