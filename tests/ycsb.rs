@@ -119,7 +119,7 @@ fn a_record_that_somebody_else_changes_is_told() {
     for (change, words) in [
         ("value(number, 1, 64)", "stale: version 1, but version 2 or a later one was acknowledged"),
         ("value(number + 1, 2, 64)", "wrong: the value of key"),
-        ("slice(value(number, 2, 64), 0, 60)", "torn, cut off or changed"),
+        ("slice(value(number, 2, 64), 0, 60)", "is incomplete or corrupted"),
         ("'mine'", "wrong: not written by this run"),
     ] {
         let text = format!(
