@@ -121,10 +121,12 @@ export function cells(it: Fault): Cells {
   return it.dip ? { ...begun, ...dipCells(it.dip) } : begun;
 }
 
+/** Whether it was not back: one that never was 10 % deep was, though too few seconds of it were seen to say so. */
+export const isLasting = (dip: Dip): boolean => dip.length_s === null && dip.depth >= 0.1;
+
 function dipCells(dip: Dip): Omit<Cells, 'at' | 'until' | 'started'> {
   const felt = dip.depth >= NO_DIP;
-  // one that is not over though it never was 10 % deep: too few seconds of it were seen
-  const lasting = dip.length_s === null && dip.depth > 0.1;
+  const lasting = isLasting(dip);
   return {
     depth: felt ? share(dip.depth) : 'no dip',
     rates: felt ? `${rate(dip.lowest_per_s)} of ${rate(dip.before_per_s)}` : `of ${rate(dip.before_per_s)}`,

@@ -1,7 +1,7 @@
 /** What stores did beside their work: its place on the time axis, and what the load felt of it. */
 
 import { el, type Child } from './dom';
-import { isMaintenance, NO_DIP, type Band } from './faults';
+import { isLasting, isMaintenance, NO_DIP, type Band } from './faults';
 import { atSecond, duration, NOTHING, rate, share, size, span } from './format';
 import type { Fault, Maintenance } from './run';
 import { table } from './table';
@@ -34,7 +34,7 @@ export function maintenanceCells(it: Maintenance): { at: string; took: string; f
     fork: it.fork_us === null ? NOTHING : duration(it.fork_us),
     size: it.size_before_bytes === null || it.size_after_bytes === null ? '' : `${size(it.size_before_bytes)} became ${size(it.size_after_bytes)}`,
     depth: dip === null ? NOTHING : felt ? `${share(dip.depth)} fewer` : 'no fewer',
-    length: dip === null || !felt ? '' : dip.length_s === null ? `not back within ${round(dip.seen_s)}` : `${rate(dip.lowest_per_s)} of ${rate(dip.before_per_s)}, for ${round(dip.length_s)}`,
+    length: dip === null || !felt ? '' : isLasting(dip) ? `not back within ${round(dip.seen_s)}` : dip.length_s === null ? 'never below 90\u202f%' : `${rate(dip.lowest_per_s)} of ${rate(dip.before_per_s)}, for ${round(dip.length_s)}`,
     before: latency === null ? NOTHING : duration(latency.before_p99_us),
     highest: latency === null ? NOTHING : latency.highest_p99_us === null ? 'not reached' : duration(latency.highest_p99_us),
     times: latency?.ratio == null || latency.ratio < 1.1 ? '' : `${latency.ratio >= 10 ? Math.round(latency.ratio) : latency.ratio.toFixed(1)} times as long`,

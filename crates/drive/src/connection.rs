@@ -86,8 +86,9 @@ pub(crate) struct Pool {
     sockets: usize,
     /// Free and open when they were given back, the next to be taken on top: of those that share a socket the first, so
     /// that no socket carries two requests while another one carries none, and among these by choice either that which
-    /// was taken least recently or the first made; or where sockets are to be filled, of the first of them. (That which has been free longest would leave a slow one out of every
-    /// second round, and the slow part of a system would be asked less often than the others.)
+    /// was taken least recently or the first made; or where sockets are to be filled, of the first of them. (That which
+    /// has been free longest would leave a slow one out of every second round, and the slow part of a system would be
+    /// asked less often than the others.)
     ///
     /// In turn, or in the order in which they were made, thousands are used again and again in about the same order, as
     /// users of a closed load do it. The last used on top would shuffle them whenever answers come several at once; a

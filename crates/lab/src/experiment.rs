@@ -205,17 +205,17 @@ impl Experiment {
         summary.maintenance = maintenance;
         writer.find_bumps(&mut summary.maintenance, &summary.faults);
         summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
-        // a driver without a core heard nothing either
-        let silence = || load.silence.reason().filter(|_| !verdict::was_starved(&summary.driver));
-        let gone = load.system_ended.clone().or_else(silence);
+        let silence = load.silence.reason();
         summary.driver.busiest = load.neighbours.busiest();
-        summary.driver.limits = verdict::limits(&summary, &plan.load, self.options.spin);
+        summary.driver.limits = verdict::limits(&summary, totals, &plan.load, self.options.spin);
         let (mut verdict, mut objectives) = verdict::judge(&verdict::Evidence {
             plan,
             totals,
             summary: &summary,
             undisturbed: load.undisturbed.as_ref(),
-            system_gone: gone.as_deref(),
+            system_ended: load.system_ended.as_deref(),
+            silence: silence.as_deref(),
+            spin: self.options.spin,
         });
         if let Some(unreachable) = &load.unreachable {
             unreachable.apply(&mut verdict, &mut objectives);

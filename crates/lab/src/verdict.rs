@@ -23,7 +23,7 @@
 mod driver;
 mod figure;
 
-pub use driver::{limits, was_starved};
+pub use driver::limits;
 
 use std::time::Duration;
 
@@ -45,8 +45,12 @@ pub struct Evidence<'a> {
     pub summary: &'a Summary,
     /// What was counted while no fault was felt, where there are faults.
     pub undisturbed: Option<&'a Totals>,
-    /// How the system ended or stopped answering, if it did so by itself.
-    pub system_gone: Option<&'a str>,
+    /// How the system ended, if it did so by itself.
+    pub system_ended: Option<&'a str>,
+    /// How it stopped answering, as far as the driver heard.
+    pub silence: Option<&'a str>,
+    /// Whether the driving threads never sleep.
+    pub spin: bool,
 }
 
 /// The verdict on a run, and every objective with what was measured, those that nobody asked for last.
@@ -54,11 +58,13 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let Evidence { plan, totals, summary, .. } = *evidence;
     let limits = &summary.driver.limits;
     let is_closed = plan.load.streams().iter().any(|stream| stream.model.is_closed());
-    let all = Measured::new(totals, &summary.driver, is_closed);
+    let is_starved = driver::is_starved(summary, totals, &plan.load, evidence.spin);
+    let measured = |totals| Measured::new(totals, &summary.driver, is_closed, is_starved);
+    let all = measured(totals);
     let mut results: Vec<ObjectiveResult> =
         plan.objectives.iter().map(|objective| result(objective, &all)).collect();
     let undisturbed = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0).unwrap_or(totals);
-    let undisturbed = Measured::new(undisturbed, &summary.driver, is_closed);
+    let undisturbed = measured(undisturbed);
     results.extend(defaults(plan).into_iter().map(|objective| {
         let mut of_it = result(&objective, &undisturbed);
         if evidence.undisturbed.is_some() {
@@ -71,7 +77,12 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         ObjectiveResult { default: true, ..of_it }
     }));
 
-    let mut failed: Vec<String> = evidence.system_gone.map(str::to_owned).into_iter().collect();
+    let silence = evidence.silence.filter(|_| evidence.system_ended.is_none());
+    // a driver without a core heard nothing, whoever spoke
+    let (unheard, silent) =
+        silence.into_iter().partition::<Vec<_>, _>(|_| driver::had_no_core(&summary.driver));
+    let mut failed: Vec<String> =
+        evidence.system_ended.into_iter().chain(silent).map(str::to_owned).collect();
     // what the ledger decides is known only once it was held against the store: `verify`
     let of_the_ledger =
         |text: &str| plan.objectives.iter().any(|of| of.text == text && of.metric.is_of_the_ledger());
@@ -91,7 +102,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         failed.push("no good answer came within the measured window".into());
     }
     let mut invalid = Vec::new();
-    let mut is_driver_bound = !undecided.is_empty();
+    invalid.extend(unheard.iter().map(|silence| {
+        let waited = summary.driver.waited_share.unwrap_or(0.0) * 100.0;
+        format!("driver-bound: {silence}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
+    }));
+    let mut is_driver_bound = !undecided.is_empty() || !unheard.is_empty();
     if is_empty {
         let length_s = summary.measured_s;
         let phases = plan.load.streams().into_iter().map(|stream| {

