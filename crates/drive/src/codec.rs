@@ -96,7 +96,7 @@ pub(crate) fn byte_transport<I: Io + 'static, C: Codec + 'static>(
     match setup.depth {
         1 => Box::new(ByteTransport::<I, C>::new(io, requests, body_bytes)),
         depth => {
-            let io = PipelineIo::new(io, setup.sockets, depth);
+            let io = PipelineIo::new(io, setup.sockets, depth, setup.plan.limits.batch);
             Box::new(ByteTransport::<_, C>::new(io, requests, body_bytes))
         }
     }

@@ -219,7 +219,19 @@ fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) ->
         sessions: get("sessions").and_then(|node| reader.whole(node, 1)),
         keep_alive,
         pipeline,
+        batch: get("batch").map_or(usual.batch, |node| batch(node, pipeline, reader)),
     }
+}
+
+/// How many requests leave together over a connection whose answers are to come.
+fn batch(node: &Node, pipeline: usize, reader: &Reader<'_>) -> usize {
+    let Some(batch) = reader.whole(node, 1) else { return 1 };
+    let most = pipeline as u64;
+    if batch > most {
+        let message = format!("{batch} is too large; a connection carries {most} at once (\"pipeline\")");
+        reader.sink.error(node, message);
+    }
+    batch.min(most) as usize
 }
 
 /// Which of the free connections a session takes.

@@ -3,7 +3,8 @@
 //! Each of the loop's connections is a *lane* of a pipe, which is a connection of the back end below. Requests of all
 //! lanes leave in the order in which they were sent, and the bytes that come back belong to the lane that has waited
 //! longest: it says where its answer ends ([`Io::answered`]), and what follows is the next one's. Requests that become
-//! ready in one turn leave together.
+//! ready in one turn leave together; where they are to leave in batches, those that become ready while answers are to
+//! come wait for each other as well.
 //!
 //! Lanes fill up evenly: a socket carries a second request only once every socket carries one. When a socket breaks,
 //! each lane that waits for an answer on it is told, and so is each that is idle; when a lane gives up (a time-out, bytes
@@ -55,6 +56,8 @@ struct Pipe {
     line: VecDeque<u32>,
     /// Requests that have not been handed on.
     pending: Vec<u8>,
+    /// How many those are.
+    unsent: usize,
     /// Where in `pending` the request begins that is being written.
     begun: usize,
     /// Whether it is among those that have something pending.
@@ -76,7 +79,9 @@ pub(crate) struct PipelineIo<I> {
     inner: I,
     lanes: Vec<Lane>,
     pipes: Vec<Pipe>,
-    /// Pipes with something pending.
+    /// Requests that leave together while answers are to come.
+    batch: usize,
+    /// Pipes with something pending that could leave.
     listed: Vec<usize>,
     reading: Option<Reading>,
     /// Where the last answer begins in what was received.
@@ -85,10 +90,12 @@ pub(crate) struct PipelineIo<I> {
 }
 
 impl<I: Io> PipelineIo<I> {
-    /// `depth` lanes on each of the `pipes` connections of `inner`.
-    pub fn new(inner: I, pipes: usize, depth: usize) -> Self {
+    /// `depth` lanes on each of the `pipes` connections of `inner`. A request that becomes ready while answers are to come
+    /// waits until it is one of `batch`, or all answers are there (Nagle's algorithm, of requests).
+    pub fn new(inner: I, pipes: usize, depth: usize, batch: usize) -> Self {
         PipelineIo {
             inner,
+            batch,
             lanes: vec![Lane::default(); pipes * depth],
             pipes: (0..pipes).map(|_| Pipe::default()).collect(),
             listed: Vec::new(),
@@ -121,6 +128,7 @@ impl<I: Io> PipelineIo<I> {
         let ended = &mut self.pipes[pipe];
         let before = std::mem::take(&mut ended.state);
         ended.pending.clear();
+        ended.unsent = 0;
         for lane in std::mem::take(&mut ended.line) {
             self.lanes[lane as usize].in_line = false;
             self.lanes[lane as usize].state = LaneState::Closed;
@@ -154,6 +162,21 @@ impl<I: Io> PipelineIo<I> {
         }
     }
 
+    /// Whether what is pending on a pipe waits for more of it.
+    fn gathers(&self, pipe: usize) -> bool {
+        let Pipe { unsent, line, .. } = &self.pipes[pipe];
+        *unsent < self.batch && line.len() > *unsent
+    }
+
+    /// Has what is pending on a pipe handed on before the next wait.
+    fn list(&mut self, pipe: usize) {
+        let pending = &mut self.pipes[pipe];
+        if !pending.pending.is_empty() && !pending.is_listed {
+            pending.is_listed = true;
+            self.listed.push(pipe);
+        }
+    }
+
     /// Hands on what is pending, unless what went before is still on its way out.
     fn flush(&mut self, pipe: usize) -> io::Result<()> {
         if self.pipes[pipe].pending.is_empty() {
@@ -166,6 +189,7 @@ impl<I: Io> PipelineIo<I> {
         let output = self.inner.output(pipe);
         output.clear();
         std::mem::swap(output, &mut self.pipes[pipe].pending);
+        self.pipes[pipe].unsent = 0;
         self.inner.send(pipe)
     }
 
@@ -176,14 +200,16 @@ impl<I: Io> PipelineIo<I> {
         }
     }
 
-    /// Hands on what is pending anywhere; where there is no room yet, it stays for the next time.
+    /// Hands on what is pending anywhere, unless it waits for more (an answer will see to it); where there is no room
+    /// yet, it stays for the next time.
     fn flush_all(&mut self) {
         let mut listed = std::mem::take(&mut self.listed);
-        for pipe in &listed {
-            self.flush_or_end(*pipe);
-        }
         listed.retain(|pipe| {
-            self.pipes[*pipe].is_listed = !self.pipes[*pipe].pending.is_empty();
+            let gathers = self.gathers(*pipe);
+            if !gathers {
+                self.flush_or_end(*pipe);
+            }
+            self.pipes[*pipe].is_listed = !gathers && !self.pipes[*pipe].pending.is_empty();
             self.pipes[*pipe].is_listed
         });
         debug_assert!(self.listed.is_empty(), "nothing is sent while it is flushed");
@@ -200,8 +226,9 @@ impl<I: Io> PipelineIo<I> {
             self.reading = None;
             if self.pipes[pipe].state == PipeState::Ending && self.pipes[pipe].line.is_empty() {
                 self.end(pipe, &|| Event::Ended);
-            } else {
+            } else if !self.gathers(pipe) {
                 self.flush_or_end(pipe);
+                self.list(pipe);
             }
             return None;
         }
@@ -290,20 +317,18 @@ impl<I: Io> Io for PipelineIo<I> {
             pipe.pending.truncate(pipe.begun);
             return Err(ErrorKind::NotConnected.into());
         }
+        pipe.unsent += 1;
         if pipe.line.is_empty() && pipe.begun == 0 {
             // Alone on the socket: it leaves at once, and learns at once if it cannot.
             if let Err(error) = self.flush(index) {
                 self.pipes[index].pending.clear();
+                self.pipes[index].unsent = 0;
                 return Err(error);
             }
         }
-        let pipe = &mut self.pipes[index];
-        pipe.line.push_back(lane as u32);
+        self.pipes[index].line.push_back(lane as u32);
         self.lanes[lane].in_line = true;
-        if !pipe.pending.is_empty() && !pipe.is_listed {
-            pipe.is_listed = true;
-            self.listed.push(index);
-        }
+        self.list(index);
         Ok(())
     }
 

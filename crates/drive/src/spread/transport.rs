@@ -154,7 +154,7 @@ pub(crate) fn spread_transport<I: Io + 'static, C: Keyed + 'static>(
             Box::new(SpreadTransport::new(inner, setup, spread, requests))
         }
         depth => {
-            let io = PipelineIo::new(io, setup.sockets, depth);
+            let io = PipelineIo::new(io, setup.sockets, depth, setup.plan.limits.batch);
             let inner = ByteTransport::<_, C>::new(io, Vec::new(), body_bytes);
             Box::new(SpreadTransport::new(inner, setup, spread, requests))
         }

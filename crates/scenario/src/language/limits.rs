@@ -56,6 +56,11 @@ pub(super) static LIMITS: Record = Record {
             "Requests at once on a connection, of as many sessions (HTTP/1.1 pipelining); 1 by default, at most 1024.",
         ),
         key(
+            "batch",
+            Scalar(Whole(1)),
+            "Pipelined requests that leave together over a connection whose answers are to come; 1 by default, at most \"pipeline\".",
+        ),
+        key(
             "streams",
             Scalar(Whole(1)),
             "Requests at once on a connection of HTTP/2, or calls on a WebSocket, if the server takes as many; 1 by default.",

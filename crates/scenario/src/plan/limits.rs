@@ -32,6 +32,9 @@ pub struct Limits {
     /// Requests at once on a connection, each of another session: HTTP/1.1 pipelining where it is more than 1. At most
     /// [`PIPELINE_MAX`].
     pub pipeline: usize,
+    /// Requests that leave together over a connection whose answers are to come; 1 where none waits for another.
+    /// At most [`pipeline`](Self::pipeline).
+    pub batch: usize,
     /// Requests under way at once on a connection of HTTP/2, or remote calls on a WebSocket.
     pub streams: usize,
 }
@@ -51,6 +54,7 @@ impl Default for Limits {
             sessions: None,
             keep_alive: true,
             pipeline: 1,
+            batch: 1,
             streams: 1,
         }
     }

@@ -81,7 +81,7 @@ fn one_open(depth: usize) -> PipelineIo<Scripted> {
 fn over(pipes: usize, depth: usize) -> PipelineIo<Scripted> {
     let inner =
         Scripted { outputs: vec![Vec::new(); pipes], sent: vec![Vec::new(); pipes], ..Scripted::default() };
-    PipelineIo::new(inner, pipes, depth)
+    PipelineIo::new(inner, pipes, depth, 1)
 }
 
 fn send(io: &mut PipelineIo<Scripted>, lane: usize) {
@@ -281,4 +281,50 @@ proptest! {
             prop_assert_eq!(got, &format!("answer {}", lane));
         }
     }
+}
+
+/// What left since the last time.
+fn left(io: &mut PipelineIo<Scripted>) -> String {
+    io.wait(None).unwrap();
+    String::from_utf8(std::mem::take(&mut io.inner.sent[0]).concat()).unwrap()
+}
+
+#[test]
+fn while_answers_are_to_come_requests_leave_in_batches() {
+    let mut io = one_open(4);
+    io.batch = 3;
+    send(&mut io, 0);
+    assert_eq!(left(&mut io), "<0>", "nothing is to come: it need not wait");
+    send(&mut io, 1);
+    send(&mut io, 2);
+    assert_eq!(left(&mut io), "", "two are no batch");
+    send(&mut io, 3);
+    assert_eq!(left(&mut io), "<1><2><3>");
+    receive(&mut io, b"a\nb\n", false);
+    assert_eq!(told(&mut io), ["0 has a", "1 has b"]);
+    send(&mut io, 0);
+    assert_eq!(left(&mut io), "", "two answers are to come");
+    receive(&mut io, b"c\n", false);
+    assert_eq!(told(&mut io), ["2 has c"]);
+    send(&mut io, 1);
+    assert_eq!(left(&mut io), "", "and one still is");
+    receive(&mut io, b"d\n", false);
+    assert_eq!(told(&mut io), ["3 has d"]);
+    assert_eq!(left(&mut io), "<0><1>", "that was the last");
+}
+
+#[test]
+fn what_waits_for_its_batch_fails_with_its_connection() {
+    let mut io = one_open(3);
+    io.batch = 3;
+    send(&mut io, 0);
+    send(&mut io, 1);
+    assert_eq!(left(&mut io), "<0>");
+    io.inner.events.push_back((0, Event::Ended, Vec::new()));
+    assert_eq!(told(&mut io), ["0 ended", "1 ended", "2 ended"]);
+    io.open(1).unwrap();
+    io.inner.events.push_back((0, Event::Opened, Vec::new()));
+    assert_eq!(told(&mut io), ["1 opened"]);
+    send(&mut io, 1);
+    assert_eq!(left(&mut io), "<1>", "nothing is left of the batch before");
 }
