@@ -96,7 +96,8 @@ mod tests {
 
     /// Id, begin, name, ticks.
     fn of(processes: &[(u32, u64, &str, u64)]) -> Ticks {
-        let one = |(id, began, name, ticks): &(u32, u64, &str, u64)| ((*id, *began), ((*name).to_owned(), *ticks));
+        let one =
+            |(id, began, name, ticks): &(u32, u64, &str, u64)| ((*id, *began), ((*name).to_owned(), *ticks));
         processes.iter().map(one).collect()
     }
 

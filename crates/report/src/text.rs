@@ -6,9 +6,9 @@ pub(crate) mod ledger;
 pub mod quick;
 
 use anstyle::{AnsiColor, Style as Paint};
-use tidemark_record::{Outcome, Run};
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Step, Summary};
+use tidemark_record::{Outcome, Run};
 
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};

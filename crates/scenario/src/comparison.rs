@@ -245,7 +245,8 @@ impl Reached<'_> {
         let about = format!("--set {setting}");
         match (&self.by[..], &self.said[..]) {
             ([], []) => {
-                let message = format!("neither the comparison nor a scenario in it has a setting \"{setting}\"");
+                let message =
+                    format!("neither the comparison nor a scenario in it has a setting \"{setting}\"");
                 sink.error_outside(about, message);
             }
             ([], [(_, scenario), ..]) => {
@@ -364,7 +365,8 @@ mod tests {
 
     #[test]
     fn a_setting_without_effect_is_refused_and_one_for_a_part_is_told() {
-        let both = "compare:\n  one: {scenario: a.yaml, set: {n: 3}}\n  two: {scenario: a.yaml, set: {n: 4}}\n";
+        let both =
+            "compare:\n  one: {scenario: a.yaml, set: {n: 3}}\n  two: {scenario: a.yaml, set: {n: 4}}\n";
         let error = compared(both, &[("n", "7")]).unwrap_err();
         assert!(error.starts_with("--set n: this would be of no effect"), "{error}");
         assert!(error.contains("tidemark run a.yaml --set n=…"), "{error}");

@@ -139,7 +139,9 @@ fn comment(line: &str) -> &str {
             Some(open) if c == open => quote = None,
             Some(_) => {}
             None if c == '#' && before.is_whitespace() => return line[at + 1..].trim(),
-            None if matches!(c, '"' | '\'') && matches!(before, ' ' | '[' | '{' | ',' | ':') => quote = Some(c),
+            None if matches!(c, '"' | '\'') && matches!(before, ' ' | '[' | '{' | ',' | ':') => {
+                quote = Some(c)
+            }
             None => {}
         }
         before = c;
@@ -168,7 +170,10 @@ mod tests {
             ("d", "${a * 2}", ""),
             ("e", "\"\"", ""),
         ];
-        assert_eq!(listed(text), wanted.map(|(name, default, about)| (name.into(), default.into(), about.into())));
+        assert_eq!(
+            listed(text),
+            wanted.map(|(name, default, about)| (name.into(), default.into(), about.into()))
+        );
         assert!(listed("settings: {").is_empty() && listed("name: x").is_empty());
         assert_eq!(listed("settings: {a: 1, b: 2} # both").len(), 2);
     }

@@ -188,7 +188,10 @@ mod tests {
         };
         assert_eq!(moved("10s").unwrap(), [2_000, 8_000]);
         let error = moved("4s").unwrap_err();
-        assert!(error.contains("`kill kv, restart after 1s`") && error.contains("give it 5s or more"), "{error}");
+        assert!(
+            error.contains("`kill kv, restart after 1s`") && error.contains("give it 5s or more"),
+            "{error}"
+        );
         let error = moved("1s").unwrap_err();
         assert!(error.contains("would not be over within --for 1s"), "{error}");
     }

@@ -171,7 +171,12 @@ fn a_setting_of_no_effect_is_refused_and_one_for_some_is_told() {
     };
     assert_eq!(told("users=64"), "");
     let text = told("memory=2GiB");
-    assert!(text.contains("this is for memcached, 100/0; memcached, 80/20 only. There is no such setting for Redis, "), "{text}");
+    assert!(
+        text.contains(
+            "this is for memcached, 100/0; memcached, 80/20 only. There is no such setting for Redis, "
+        ),
+        "{text}"
+    );
 }
 
 #[test]

@@ -258,19 +258,33 @@ mod tests {
         let one = part.variants[0].clone();
         let names = ["100/0", "100/0, AOF", "80/20", "80/20, AOF"];
         let names = names.iter().flat_map(|name| [format!("Redis, {name}"), format!("Redis ×2, {name}")]);
-        part.variants = names.map(|name| Figures { name, ..one.clone() }).collect();
-        part.variants[7].verdict.reasons =
-            vec!["driver-bound: it waited for a core (the busiest beside it: java 1.25 cores); give it cores".into()];
+        let named = |name| {
+            let mut variant = one.clone();
+            variant.name = name;
+            variant
+        };
+        part.variants = names.map(named).collect();
+        part.variants[7].verdict.reasons = vec![
+            "driver-bound: it waited for a core (the busiest beside it: java 1.25 cores); give it cores"
+                .into(),
+        ];
         for width in [45, 60, 80, 110] {
             let shown = summary(&compared, Style { width, colour: false, ascii: false });
             let lines = || shown.lines().filter(|line| !line.starts_with("Runs"));
             assert!(lines().all(|line| length(line) <= width), "{width}: {shown}");
             for variant in &compared.parts[0].variants {
-                let of = |line: &&str| line.trim_start().strip_prefix(variant.name.as_str()).is_some_and(|rest| rest.starts_with("  ") || rest.starts_with(" INVALID") || rest.is_empty());
+                let of = |line: &&str| {
+                    line.trim_start().strip_prefix(variant.name.as_str()).is_some_and(|rest| {
+                        rest.starts_with("  ") || rest.starts_with(" INVALID") || rest.is_empty()
+                    })
+                };
                 assert_eq!(lines().filter(of).count(), 1, "{width}, {}: {shown}", variant.name);
             }
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(flat.contains("(the busiest beside it: java 1.25 cores)") && !flat.contains("give it cores"), "{shown}");
+            assert!(
+                flat.contains("(the busiest beside it: java 1.25 cores)") && !flat.contains("give it cores"),
+                "{shown}"
+            );
         }
     }
 }

@@ -181,7 +181,8 @@ fn histogram(text: &mut Text, response: &Merged) {
     for bar in &bars {
         let (from, to) = (edge(bar.from_us), edge(bar.to_us));
         let range = format!("{from:>width$} to {to:>width$}");
-        let columns = BAR_COLUMNS.min(text.width.saturating_sub(INDENT + length(&range) + 2 + 1 + SHARE).max(1));
+        let columns =
+            BAR_COLUMNS.min(text.width.saturating_sub(INDENT + length(&range) + 2 + 1 + SHARE).max(1));
         let drawn = drawn(bar.count, most, columns, text.style.ascii);
         let share = percent(bar.count as f64 / response.len() as f64);
         let shown = pad_right(&drawn, columns);

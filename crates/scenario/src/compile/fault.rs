@@ -109,7 +109,9 @@ fn at(node: &Node, window: Option<Duration>, reader: &Reader<'_>) -> Option<(Dur
         (Moment::After(at), _) => Some((at, None)),
         (Moment::Share(share), Some(window)) => Some((window.mul_f64(share), Some(share))),
         (Moment::Share(_), None) => {
-            reader.sink.error(node, "nothing is measured of which this could be a share; give a time like 10s");
+            reader
+                .sink
+                .error(node, "nothing is measured of which this could be a share; give a time like 10s");
             None
         }
     }
