@@ -8,6 +8,7 @@ import { clock } from './format';
 import type { Series } from './run';
 import { extent, logRange, logTicks, TIME_STEPS } from './scale';
 import { axis, stand, whenStanding } from './stage';
+import { swatch } from './stroke';
 import { colour } from './theme';
 import { binName, drawMarks, drawPhaseNames, drawPhases, phaseAt, remarks, type Timeline } from './timeline';
 
@@ -270,7 +271,7 @@ const LONG_NAME = 8;
 export function legendItem(it: Pick<Line, 'label' | 'colour' | 'dash' | 'hidden'>, toggle: (show: boolean) => void): { button: HTMLElement; value: HTMLElement } {
   const value = el('span', { class: 'value' });
   const button = el('button', { type: 'button', class: it.label.length > LONG_NAME && 'wide', 'aria-pressed': String(!it.hidden), title: 'Hide or show' },
-    el('i', { class: it.dash ? 'swatch dashed' : 'swatch', style: `--swatch:var(--${it.colour})` }), it.label, value);
+    swatch(it), it.label, value);
   button.addEventListener('click', () => {
     const show = button.getAttribute('aria-pressed') !== 'true';
     button.setAttribute('aria-pressed', String(show));

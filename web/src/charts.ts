@@ -7,6 +7,7 @@ import { PERCENTILE_NAMES } from './head';
 import { PERCENTILES, type ProcessSeries, type RunPage, type Series } from './run';
 import { SIZE_STEPS, speaks } from './scale';
 import { drawAll } from './stage';
+import { strokeOf } from './stroke';
 import type { Timeline } from './timeline';
 
 /** Colours of the processes, wherever they appear. */
@@ -69,7 +70,6 @@ export function labelChart(run: RunPage, line: Timeline): Child {
   const requests = new Map(run.manifest.summary.steps.map((step) => [step.label, step.requests]));
   const order = [...run.steps].sort((a, b) => (requests.get(b.label) ?? 0) - (requests.get(a.label) ?? 0));
   const shown = new Set(order.slice(0, LABELS_SHOWN).map((step) => step.label));
-  const palette = ['c1', 'c2', ...CYCLE];
   let measure: 'p99_us' | 'p50_us' | 'achieved_per_s' = 'p99_us';
   const place = el('div');
   const chart = (): HTMLElement => {
@@ -78,8 +78,7 @@ export function labelChart(run: RunPage, line: Timeline): Child {
       title: 'Labels over time', controls,
       note: `${times ? `${measure === 'p99_us' ? '99th percentile' : 'median'} of the response time, logarithmic` : 'good answers per second'}${run.steps.length > LABELS_SHOWN ? `; the ${LABELS_SHOWN} most frequent at first` : ''}`,
       lines: run.steps.map((step, index): Line => ({
-        label: step.label, values: step[measure], colour: palette[index % palette.length] ?? 'c1', width: 1.5,
-        hidden: !shown.has(step.label), ...(index >= palette.length ? { dash: [5, 3] } : {}),
+        label: step.label, values: step[measure], ...strokeOf(index), width: 1.5, hidden: !shown.has(step.label),
       })),
       format: times ? duration : rate, tick: times ? tick.duration : tick.rate, log: times,
     });

@@ -6,11 +6,9 @@ import { cores, count, digits, duration, NOTHING, plural, quantity, rate, share,
 import { within } from './head';
 import { comparedOperations } from './operations';
 import { curveOf, percentileCurves } from './percentiles';
+import { strokeOf, swatch } from './stroke';
 import { themeButton } from './theme';
 import type { Latency, Status } from './run';
-
-/** Colours of what is compared, in its order; they come again where there are more. */
-const COLOURS = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'];
 
 export function comparisonPage(it: Comparison): HTMLElement[] {
   const rounds = Math.max(1, ...it.parts.flatMap((part) => part.variants.map((variant) => variant.rounds)));
@@ -47,7 +45,7 @@ function section(part: Part, it: Comparison): HTMLElement {
     'own-rate': `Each at ${share(it.own_rate ?? 1)} of that`,
   }[part.load];
   return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), part.variants.length > VARIANTS_BESIDE ? overview(part) : table(part), curves(part),
-    part.operations && comparedOperations(part.operations, part.variants.map((it) => it.name), COLOURS), verdicts(part));
+    part.operations && comparedOperations(part.operations, part.variants.map((it) => it.name)), verdicts(part));
 }
 
 interface Row {
@@ -105,7 +103,7 @@ function overview(part: Part): HTMLElement {
     el('table', { class: 'labels' },
       el('thead', {}, el('tr', {}, el('th', { scope: 'col' }), el('th', { scope: 'col' }, 'Verdict'),
         columns.map(([name]) => el('th', { scope: 'col', class: 'number' }, name)), el('th', { scope: 'col', class: 'number' }, 'No good answer'))),
-      el('tbody', {}, part.variants.map((it) => el('tr', {}, el('th', { scope: 'row' }, it.name),
+      el('tbody', {}, part.variants.map((it, index) => el('tr', {}, el('th', { scope: 'row' }, swatch(strokeOf(index)), ' ', it.name),
         el('td', {}, el('span', { class: it.status === 'pass' ? 'good-text' : 'bad-text' }, WORDS[it.status])),
         columns.map(([, show]) => el('td', { class: 'number' }, show(it))),
         el('td', { class: 'number' }, it.failed === 0 ? 'none' : el('span', { class: 'bad-text' }, `▲ ${share(it.failed / Math.max(1, it.due))}`)))))));
@@ -115,7 +113,7 @@ function table(part: Part): HTMLElement {
   const own = part.variants.length <= VARIANTS_BESIDE_RATIOS ? part.ratios : [];
   const below = (name: string): Ratios | undefined => (own.length > 0 ? undefined : part.ratios.find((it) => it.variant === name));
   const head = [
-    ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, el('i', { class: 'swatch', style: `--swatch:var(--${COLOURS[index % COLOURS.length] ?? 'c0'})` }), ' ', it.name)),
+    ...part.variants.map((it, index) => el('th', { scope: 'col', class: 'number' }, swatch(strokeOf(index)), ' ', it.name)),
     ...own.map((it) => el('th', { scope: 'col', class: 'number' }, `${it.variant} ÷ ${it.to}`, it.no_claim && el('span', { class: 'sub' }, `no claim: ${it.no_claim}`))),
   ];
   const told = ({ of }: Row): boolean => part.variants.some((it) => of(it) !== null);
@@ -126,7 +124,7 @@ function table(part: Part): HTMLElement {
       values.map((value, index) => el('td', { class: 'number' },
         value === null ? el('span', { title: name.startsWith('Response') ? 'not reached' : 'not watched' }, NOTHING) : show(value),
         inCell(ratio, below(part.variants[index]?.name ?? '')),
-        value !== null && most > 0 && el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${((value / most) * 100).toFixed(1)}%;background:var(--${COLOURS[index % COLOURS.length] ?? 'c0'})` })))),
+        value !== null && most > 0 && el('span', { class: 'bar', 'aria-hidden': 'true' }, el('i', { style: `width:${((value / most) * 100).toFixed(1)}%;background:var(--${strokeOf(index).colour})` })))),
       own.map((ratios) => el('td', { class: 'number' }, ratio ? shown(ratio(ratios), !ratios.no_claim) : '')));
   });
   const failures = el('tr', {}, el('th', { scope: 'row' }, 'No good answer'),
@@ -154,7 +152,7 @@ function inCell(ratio: Row['ratio'], ratios: Ratios | undefined): Child {
 function curves(part: Part): Child {
   const words = part.variants.map((it) => `${it.name}: ${within('50\u202f%', it.response_time_us.p50)}, ${within('99\u202f%', it.response_time_us.p99)}`).join('; ');
   return percentileCurves(part.variants.map((it, index) => ({
-    label: it.name, colour: COLOURS[index % COLOURS.length] ?? 'c0', ...curveOf(it.curve, Math.max(0, it.due - it.failed)),
+    label: it.name, ...strokeOf(index), ...curveOf(it.curve, Math.max(0, it.due - it.failed)),
   })), 'Response time', `Percentile curves of the response time. ${words}. Arrow keys move the cursor.`);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { atLeast, dropped, headline, passed, percentile, percentileNote, within } from './head';
+import { atLeast, dropped, headline, passed, percentile, percentileNote, served, within } from './head';
 import { readRun, type ObjectiveResult, type Summary } from './run';
 import { failureKinds } from './table';
 
@@ -57,6 +57,18 @@ describe('the tiles', () => {
     expect(dropped(summary(failing))).toBe('arrivals given up at a bound');
     expect(dropped(summary({ ...failing, dropped: 0 }))).toBe('none given up at a bound');
     expect(dropped(summary({}))).toBe('nothing was due');
+  });
+});
+
+describe('what the cost is of', () => {
+  const of = (...names: string[]) => served(names.map((name) => ({ name, cpu_s: 1, cpu_share: 0.5, rss_bytes_max: 1 })));
+  it('is the system where that was watched, also beside stores', () => {
+    expect(of('system', 'driver', 'redis').processes.map((it) => it.name)).toEqual(['system']);
+    expect(of('driver')).toEqual({ name: 'System', of: 'the system', processes: [] });
+  });
+  it('is the store where that is what is driven', () => {
+    expect(of('kv', 'driver')).toMatchObject({ name: 'Store', of: 'kv', processes: [{ name: 'kv' }] });
+    expect(of('kv.1', 'kv.2', 'driver')).toMatchObject({ name: 'Stores', of: '2 store processes' });
   });
 });
 

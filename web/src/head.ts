@@ -2,7 +2,7 @@
 
 import { el, facts, svg, type Child } from './dom';
 import { count, duration, moment, NOTHING, plural, quantity, rate, share, size, span, cores } from './format';
-import type { Latency, Manifest, ObjectiveResult, Status, Summary } from './run';
+import type { Latency, Manifest, ObjectiveResult, ProcessSummary, Status, Summary } from './run';
 import { PERCENTILES } from './run';
 
 /** How a percentile is called. */
@@ -10,6 +10,7 @@ export const PERCENTILE_NAMES = { p50: 'p50', p90: 'p90', p99: 'p99', p999: 'p99
 
 /** The process whose use is the system's cost. */
 const SYSTEM = 'system';
+const DRIVER = 'driver';
 
 const VERDICTS: Record<Status, { word: string; icon: string }> = {
   pass: { word: 'Pass', icon: 'M5 12.5l4.5 4.5L19 7.5' },
@@ -118,6 +119,14 @@ export function percentileNote(summary: Summary): string {
   return `Percentiles are of the response time of all requests that were due in the measured window.${summary.failed > 0 ? ` ${NOTHING} is not reached: ${share(failedShare(summary))} had no good answer, which is slower than every bound.` : ''}`;
 }
 
+/** What the cost is of: the system, or, where that was not watched, the stores that the run started, one of which may be what is driven. */
+export function served(processes: readonly ProcessSummary[]): { name: string; of: string; processes: ProcessSummary[] } {
+  const system = processes.filter((process) => process.name === SYSTEM);
+  const stores = processes.filter((process) => process.name !== DRIVER);
+  if (system.length > 0 || stores.length === 0) return { name: 'System', of: 'the system', processes: system };
+  return stores.length === 1 ? { name: 'Store', of: stores[0]?.name ?? 'the store', processes: stores } : { name: 'Stores', of: plural(stores.length, 'store process', 'store processes'), processes: stores };
+}
+
 interface Tile {
   name: string;
   value: string;
@@ -132,7 +141,7 @@ interface Tile {
 export function tiles(manifest: Manifest): HTMLElement {
   const { summary, machine } = manifest;
   const { ledger } = summary;
-  const system = summary.processes.filter((process) => process.name === SYSTEM);
+  const { name: who, of: whose, processes: system } = served(summary.processes);
   const cpu_s = system.reduce((sum, process) => sum + process.cpu_s, 0);
   const cpu_share = system.reduce((sum, process) => sum + process.cpu_share, 0);
   const attained = summary.offered_per_s > 0 ? summary.achieved_per_s / summary.offered_per_s : 0;
@@ -153,15 +162,15 @@ export function tiles(manifest: Manifest): HTMLElement {
     { name: 'Dropped', value: empty ? NOTHING : quantity(summary.dropped), exact: count(summary.dropped), below: dropped(summary), bad: summary.dropped > 0 },
     {
       name: 'Per CPU-second', value: cpu_s > 0 ? quantity((summary.achieved_per_s * summary.measured_s) / cpu_s) : NOTHING,
-      below: cpu_s > 0 ? 'good answers, of the system' : 'the system was not watched',
+      below: cpu_s > 0 ? `good answers, of ${whose}` : 'the system was not watched',
     },
     {
-      name: 'System CPU', value: system.length > 0 ? cores(cpu_share) : NOTHING,
-      below: system.length > 0 ? `cores in use${machine.cores > 0 ? ` of ${machine.cores}` : ''}` : 'the system was not watched',
+      name: `${who} CPU`, value: system.length > 0 ? cores(cpu_share) : NOTHING,
+      below: system.length > 0 ? `cores in use${machine.cores > 0 ? ` of ${machine.cores}` : ''}${who === 'System' ? '' : `, by ${whose}`}` : 'the system was not watched',
     },
     ledger
       ? { name: 'Writes lost', value: ledger.verified ? count(ledger.verified.lost) : NOTHING, below: ledger.verified ? `of ${quantity(ledger.acknowledged)} acknowledged` : 'not verified', bad: !ledger.verified || ledger.verified.lost > 0 }
-      : { name: 'Memory, most', value: system.length > 0 ? size(system.reduce((sum, it) => sum + it.rss_bytes_max, 0)) : NOTHING, below: 'resident, of the system' },
+      : { name: 'Memory, most', value: system.length > 0 ? size(system.reduce((sum, it) => sum + it.rss_bytes_max, 0)) : NOTHING, below: `resident, of ${whose}` },
   ];
   return el('section', { 'aria-labelledby': 'figures' },
     el('h2', { id: 'figures', class: 'quiet-heading' }, 'Key figures'),

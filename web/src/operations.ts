@@ -7,6 +7,7 @@ import { choice, el, type Child } from './dom';
 import { count, duration, NOTHING, plural, rate, tick } from './format';
 import { MEASURES, nameOf, NOTES, operationLines, operationRows, SHOWN, type Measure } from './operation-lines';
 import type { OperationFigures, RunPage } from './run';
+import { strokeOf } from './stroke';
 import { table, type Column } from './table';
 import { timeline, type Timeline } from './timeline';
 
@@ -54,12 +55,12 @@ export function operationsPart(run: RunPage, line: Timeline): Child {
 }
 
 /** The variants of a comparison beside each other, and one operation of them over time. */
-export function comparedOperations(it: ComparedOperations, variants: readonly string[], colours: readonly string[]): Child {
+export function comparedOperations(it: ComparedOperations, variants: readonly string[]): Child {
   const place = el('div');
   const line = timeline({ seconds: it.seconds, bin_s: it.bin_s, events: [], manifest: { phases: [], summary: { faults: [], maintenance: [] } } });
   const chart = (kind: ComparedKind) => timeChart(line, {
     title: nameOf(kind), note: 'p95 of the duration, since the measured window began; all rounds together; a gap where more than 5 % failed; logarithmic',
-    lines: variants.map((label, index): Line => ({ label, values: kind.p95_us[index] ?? [], colour: colours[index] ?? 'c0' })),
+    lines: variants.map((label, index): Line => ({ label, values: kind.p95_us[index] ?? [], ...strokeOf(index) })),
     format: duration, tick: tick.duration, log: true, controls: select,
   });
   const select = el('div', { class: 'controls' }, el('select', {

@@ -230,7 +230,7 @@ function definitions(): HTMLElement {
     el('h2', { id: 'words', class: 'quiet-heading' }, 'What the words mean'),
     el('p', {}, el('dfn', {}, 'Response time'), ' runs from the moment at which a request was due to the last byte of its answer, so waiting for a late driver or a busy connection counts. ',
       el('dfn', {}, 'Service time'), ' runs from the first byte sent to the last byte of the answer. ',
-      el('dfn', {}, 'Offered'), ' is what became due, ', el('dfn', {}, 'achieved'), ' the good answers. ',
+      el('dfn', {}, 'Offered'), ' is what became due, ', el('dfn', {}, 'achieved'), ' the good answers that came in the measured window; with a warm-up some are to requests that were due in it. ',
       'A ', el('dfn', {}, 'percentile'), ' is of all requests that were due in the measured window. One without a good answer (time-out, drop, broken connection, wrong status, failed check, never sent, unfinished) is slower than every bound: a percentile that falls among those is ', el('dfn', {}, 'not reached'), ' and shown as –. ',
       'Percentiles come from merged histograms with three significant digits; they are never averaged. ',
       el('dfn', {}, 'Cores'), ' of CPU: 1.00 is one core fully used.'));

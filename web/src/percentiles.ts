@@ -11,6 +11,10 @@ import { colour } from './theme';
 
 const HEIGHT = 300;
 
+/** More curves than this need more room, and one at a time to be in front. */
+const MANY = 8;
+const HEIGHT_OF_MANY = 460;
+
 /** One curve of the chart. */
 export interface Curve {
   label: string;
@@ -44,17 +48,28 @@ export function percentileCurves(curves: Curve[], title: string, words: string, 
   const ys = lines.map((it) => x.map((at) => valueAt(it.points, at)));
   const last = x.at(-1) || 1;
   const [low, high] = extent(ys, true) ?? [1, 1];
-  const { figure, host, legend, say } = frame(title, `measured window, ${of}; both axes logarithmic${ending(lines)}`, words, HEIGHT);
+  const isMany = lines.length > MANY;
+  const height = isMany ? HEIGHT_OF_MANY : HEIGHT;
+  const { figure, host, legend, say } = frame(title, `measured window, ${of}; both axes logarithmic${ending(lines)}`, words, height);
   const most = Math.max(...lines.map((it) => it.end ?? 0));
   const end = most < 100 ? share(most / 100) : 'longest';
 
   let plot: uPlot | null = null;
   const items = lines.map((it, index) => legendItem({ ...it }, (show) => plot?.setSeries(index + 1, { show })));
   legend.append(...items.map(({ button }) => button));
+  if (isMany) {
+    // the name under the pointer, or with the focus, has its curve in front
+    const front = (line: number | null) => plot?.setSeries(line, { focus: true });
+    items.forEach(({ button }, index) => {
+      for (const event of ['pointerenter', 'focus']) button.addEventListener(event, () => front(index + 1));
+      for (const event of ['pointerleave', 'blur']) button.addEventListener(event, () => front(null));
+    });
+  }
 
   whenStanding(() => {
     const made = stand(host, {
-      height: HEIGHT,
+      height,
+      focus: { alpha: 0.15 },
       legend: { show: false },
       padding: [10, 28, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, width: 1.5, fill: () => colour('surface') } },

@@ -29,6 +29,7 @@ use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
 use crate::transport::{EventCounts, Redirects};
 use crate::waiting::{most_slots, most_waiting};
+pub use allotment::Raised;
 use allotment::{Allotment, allot, dialer, plans, pools, single, transport};
 use check::{check, check_ops};
 
@@ -109,8 +110,8 @@ pub struct DriveEnd {
     /// Users, and the requests of theirs that have room at once, where that is fewer because the server takes fewer on a
     /// connection than the scenario wants.
     pub places: Option<(usize, usize)>,
-    /// Connections that were allowed, where that is more than the scenario allows: each thread has whole ones.
-    pub connections_raised_to: Option<usize>,
+    /// Connections that were allowed, where that is more than the scenario allows, and why.
+    pub connections_raised_to: Option<(usize, Raised)>,
     /// Connections that carried requests which were due in the measured window.
     pub connections_used: u64,
     /// Connections that were made before they were needed, as the scenario names their number.
@@ -155,7 +156,7 @@ pub struct Drive {
     phases: Vec<PhaseTimes>,
     io: IoChoice,
     connections_capped_to: Option<(usize, Bound)>,
-    connections_raised_to: Option<usize>,
+    connections_raised_to: Option<(usize, Raised)>,
     connections_ahead: Option<usize>,
     places: Option<(usize, usize)>,
 }
@@ -303,10 +304,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         phases: phase_times(&plan, begin_ns),
         io,
         connections_capped_to: allotments.iter().find_map(|to| to.capped_to),
-        connections_raised_to: allotments
-            .iter()
-            .map(Allotment::allowed)
-            .find(|allowed| *allowed > plan.limits.connections),
+        connections_raised_to: allotments.iter().find_map(|to| to.raised_to),
         connections_ahead: ahead.then_some(all_ahead),
         places: allotments.iter().find_map(|to| to.places),
     };

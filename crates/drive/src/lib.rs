@@ -107,7 +107,7 @@ use std::time::{Instant, SystemTime};
 
 pub use address::Address;
 pub use cassandra::Cassandra;
-pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Stopper, run_once, start};
+pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Raised, Stopper, run_once, start};
 pub use error::{DriveError, OnceError};
 pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};

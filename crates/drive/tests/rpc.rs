@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
 use support::identity::{NAME, identity_13};
 use support::{Sum, begin, finish, options};
-use tidemark_drive::{DriveOptions, Protocol, Tls};
+use tidemark_drive::{DriveOptions, Protocol, Raised, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_wire::rpc::Limits;
@@ -120,7 +120,7 @@ fn what_it_takes_is_known_from_its_greeting() {
 
 #[test]
 fn connections_beyond_what_the_scenario_says_are_told() {
-    for (threads, connections, raised) in [(1, 3, None), (2, 4, Some(4)), (3, 3, None)] {
+    for (threads, connections, raised) in [(1, 3, None), (2, 4, Some((4, Raised::Users))), (3, 3, None)] {
         let server = server(offered(), well);
         let plan = plan(ONE_CALL, 300, "users: 15", "connections: 3, streams: 5");
         let options = calling(server.address, None, &plan);

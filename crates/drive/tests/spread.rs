@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::websocket::{Socket, listen};
 use support::{Sum, finish, options};
-use tidemark_drive::{DriveError, DriveOptions, Protocol, Redis, Server, Sharding, Spread, start};
+use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Spread, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Plan, Shared, load_text};
 use tidemark_wire::resp::{ReplyDecoder, ReplyLimits};
@@ -140,6 +140,17 @@ fn what_has_no_key_goes_to_all_that_have_some_in_turn() {
     all_are_well(&drive(plan, cluster(&servers, 3)));
     let counts: Vec<usize> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();
     assert_eq!(counts, [100, 100, 100, 0], "the last is a replica");
+}
+
+#[test]
+fn each_server_has_equally_many_connections_and_more_than_asked_for_are_told_with_that_reason() {
+    for (asked, raised) in [(3, None), (4, Some((6, Raised::Servers(3))))] {
+        let servers: Vec<_> = (0..3).map(|_| named(server(|_, stream| say(stream, "+PONG\r\n")))).collect();
+        let rest = format!("load: {{users: 1, hold: 10s}}\nlimits: {{connections: {asked}, sessions: 9}}");
+        let sum = drive(plan("redis: [PING]", &rest), cluster(&servers, 3));
+        all_are_well(&sum);
+        assert_eq!(sum.end.connections_raised_to, raised);
+    }
 }
 
 /// Names are looked up before the load only; those that were found then are known.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Rpc, Timestamps};
+use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Raised, Rpc, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
@@ -227,12 +227,7 @@ impl Account {
                 "there was room for {connections} connections only: what bounds them is {bound}"
             ));
         }
-        if let Some(connections) = end.connections_raised_to {
-            self.notes.push(format!(
-                "up to {connections} connections were made, more than `limits: connections` says: each driving thread \
-                 has an equal share of the users, and whole connections for them; another number of --threads may fit"
-            ));
-        }
+        self.notes.extend(end.connections_raised_to.map(raised));
         self.notes.extend(bounds_only(summary));
         self.notes.extend(self.own_share(summary));
         self.notes.extend(connections_used(end).filter(|_| self.arrives));
@@ -343,6 +338,22 @@ impl Account {
         manifest.notes = self.notes;
         manifest
     }
+}
+
+/// That there were more connections than the scenario says, and why.
+fn raised((connections, why): (usize, Raised)) -> String {
+    let why = match why {
+        Raised::Users => {
+            "each driving thread has an equal share of the users, and whole connections for them; another number of \
+             --threads may fit"
+                .to_owned()
+        }
+        Raised::Servers(servers) => format!(
+            "each driving thread has equally many to each of the {servers} servers that have keys; a multiple of that, \
+             for each thread, fits"
+        ),
+    };
+    format!("up to {connections} connections were made, more than `limits: connections` says: {why}")
 }
 
 /// What a reader must know where the driver was held up: the verdict stands, but figures are bounds.
@@ -559,6 +570,14 @@ mod tests {
             "calls over a WebSocket at /rpc, up to 100 calls at once on each connection; 250 were wanted, but the \
              server takes no more"
         );
+    }
+
+    #[test]
+    fn more_connections_than_asked_for_are_told_with_the_reason() {
+        let users = raised((4, Raised::Users));
+        assert!(users.starts_with("up to 4 connections") && users.contains("share of the users"), "{users}");
+        let servers = raised((6, Raised::Servers(3)));
+        assert!(servers.contains("equally many to each of the 3 servers"), "{servers}");
     }
 
     #[test]

@@ -258,7 +258,7 @@ mod tests {
     fn fill(bytes: u64) -> Vec<Fault> {
         let kind = tidemark_scenario::plan::FaultKind::Fill { disk_bytes: bytes };
         let lasts = Some(std::time::Duration::from_secs(5));
-        vec![Fault { at: std::time::Duration::ZERO, target: "store".into(), kind, lasts }]
+        vec![Fault { at: std::time::Duration::ZERO, share: None, target: "store".into(), kind, lasts }]
     }
 
     /// Full until it is not, and nothing is left of it.

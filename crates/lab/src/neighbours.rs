@@ -12,8 +12,10 @@ const NAMED: usize = 3;
 /// Less than this is not worth a word, cores.
 const CORES_MIN: f64 = 0.05;
 
-/// CPU time of every process of this machine but our own, by process id: its name and clock ticks.
-type Ticks = HashMap<u32, (String, u64)>;
+/// A process: its id, and when it began, as an id is given again.
+type Process = (u32, u64);
+/// CPU time of every process of this machine but our own: its name, which may change, and clock ticks.
+type Ticks = HashMap<Process, (String, u64)>;
 
 /// Two looks at the processes of this machine: at the measured window's begin and at its end.
 #[derive(Debug, Default)]
@@ -38,20 +40,30 @@ impl Neighbours {
         let (Some((begin_us, begin)), Some((end_us, end))) = (&self.begin, &self.end) else {
             return Vec::new();
         };
-        busiest(begin, end, end_us.saturating_sub(*begin_us) as f64 / 1e6)
+        busiest(begin, end, end_us.saturating_sub(*begin_us) as f64 / 1e6, cores())
     }
 }
 
-fn busiest(begin: &Ticks, end: &Ticks, seconds: f64) -> Vec<Busy> {
+/// Cores of the machine, of which we may be allowed fewer.
+fn cores() -> usize {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let is_core = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| !rest.starts_with(' '));
+    stat.lines().filter(is_core).count().max(1)
+}
+
+/// `cores`: of the machine. Nobody used more, whatever the kernel's ticks, each counted whole, add up to.
+fn busiest(begin: &Ticks, end: &Ticks, seconds: f64, cores: usize) -> Vec<Busy> {
     let mut by_name: HashMap<&str, u64> = HashMap::new();
-    for (id, (name, now)) in end {
-        // an id that was given again to another program begins anew
-        let before =
-            begin.get(id).filter(|(was, ticks)| was == name && ticks <= now).map_or(0, |(_, ticks)| *ticks);
-        *by_name.entry(name).or_default() += now - before;
+    for (process, (name, now)) in end {
+        // one that was not there has begun since; one whose counter fell is not to be trusted
+        let before = begin.get(process).map_or(0, |(_, ticks)| *ticks);
+        *by_name.entry(name).or_default() += now.saturating_sub(before);
     }
     let per_s = rustix::param::clock_ticks_per_second() as f64 * seconds.max(f64::MIN_POSITIVE);
-    let busy = |(name, ticks): (&str, u64)| Busy { name: name.to_owned(), cores: ticks as f64 / per_s };
+    let busy = |(name, ticks): (&str, u64)| Busy {
+        name: name.to_owned(),
+        cores: (ticks as f64 / per_s).min(cores as f64),
+    };
     let mut all: Vec<Busy> = by_name.into_iter().map(busy).filter(|busy| busy.cores >= CORES_MIN).collect();
     all.sort_by(|a, b| b.cores.total_cmp(&a.cores));
     all.truncate(NAMED);
@@ -64,48 +76,77 @@ fn ticks() -> Ticks {
     let own = std::process::id();
     let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     ids.filter(|id| *id != own)
-        .filter_map(|id| Some((id, named_ticks(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)?)))
+        .filter_map(|id| process(id, &fs::read_to_string(format!("/proc/{id}/stat")).ok()?))
         .collect()
 }
 
-/// Name and CPU time of one process, without that of its children, which stand for themselves.
-fn named_ticks(stat: &str) -> Option<(String, u64)> {
+/// One process, its name and its CPU time, without that of its children, which stand for themselves. A worker of the
+/// kernel's (`kworker/0:1-events`) is called by what it does at the moment: all are one.
+fn process(id: u32, stat: &str) -> Option<(Process, (String, u64))> {
     let name = &stat[stat.find('(')? + 1..stat.rfind(')')?];
+    let name = if name.starts_with("kworker/") { "kworker" } else { name };
     let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    Some((name, proc::own_ticks(stat)?))
+    let (ticks, began) = proc::own_ticks(stat)?;
+    Some(((id, began), (name, ticks)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(processes: &[(u32, &str, u64)]) -> Ticks {
-        processes.iter().map(|(id, name, ticks)| (*id, ((*name).to_owned(), *ticks))).collect()
+    /// Id, begin, name, ticks.
+    fn of(processes: &[(u32, u64, &str, u64)]) -> Ticks {
+        let one =
+            |(id, began, name, ticks): &(u32, u64, &str, u64)| ((*id, *began), ((*name).to_owned(), *ticks));
+        processes.iter().map(one).collect()
     }
 
     #[test]
     fn programs_are_added_up_and_the_busiest_come_first() {
         let second = rustix::param::clock_ticks_per_second();
-        let begin = of(&[(1, "java", 1_000), (2, "cargo", 7), (5, "gone", 9), (6, "old", 9 * second)]);
+        let begin =
+            of(&[(1, 1, "java", 1_000), (2, 1, "cargo", 7), (5, 1, "gone", 9), (6, 1, "old", 9 * second)]);
         let end = of(&[
-            (1, "java", 1_000 + second),
-            (2, "cargo", 7 + second / 2),
-            (3, "java", second),
-            (4, "idle", 0),
+            (1, 1, "java", 1_000 + second),
+            (2, 1, "cargo", 7 + second / 2),
+            (3, 900, "java", second),
+            (4, 900, "idle", 0),
             // the same id, another program
-            (6, "new", second / 4),
+            (6, 900, "old", second / 4),
         ]);
-        let found = busiest(&begin, &end, 2.0);
+        let found = busiest(&begin, &end, 2.0, 4);
         let names: Vec<&str> = found.iter().map(|busy| busy.name.as_str()).collect();
-        assert_eq!(names, ["java", "cargo", "new"]);
+        assert_eq!(names, ["java", "cargo", "old"]);
         assert!((found[0].cores - 1.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn what_a_process_used_before_does_not_count_whatever_it_is_called_now() {
+        let second = rustix::param::clock_ticks_per_second();
+        let begin = of(&[(7, 1, "waiting", 600 * second)]);
+        let end = of(&[(7, 1, "working", 600 * second + second)]);
+        assert_eq!(busiest(&begin, &end, 2.0, 4), [Busy { name: "working".into(), cores: 0.5 }]);
+        let worker = |stat: &str| process(7, stat).unwrap();
+        let numbers = "S 2 0 0 0 -1 0 0 0 0 0 0 300 0 0 20 0 1 0 11 0 0";
+        let one = worker(&format!("7 (kworker/0:1-events) {numbers}"));
+        assert_eq!(one, worker(&format!("7 (kworker/0:1-mm_percpu_wq) {numbers}")));
+        assert_eq!(one, ((7, 11), ("kworker".into(), 300)));
+    }
+
+    #[test]
+    fn nobody_used_more_cores_than_there_are() {
+        let second = rustix::param::clock_ticks_per_second();
+        let found = busiest(&Ticks::new(), &of(&[(1, 5, "new", 9 * second)]), 1.0, 2);
+        assert_eq!(found, [Busy { name: "new".into(), cores: 2.0 }]);
+        #[cfg(target_os = "linux")]
+        assert!(cores() >= std::thread::available_parallelism().unwrap().get());
     }
 
     #[test]
     fn this_machine_tells_and_a_name_may_hold_anything() {
         let stat = "42 (a) b\n(c)) S 1 2 3 4 5 6 7 8 9 10 11 12 900 800 0 0 1 0 5 6 7";
-        assert_eq!(named_ticks(stat), Some(("a) b?(c)".to_owned(), 23)));
-        assert_eq!(named_ticks("no stat"), None);
+        assert_eq!(process(42, stat), Some(((42, 5), ("a) b?(c)".to_owned(), 23))));
+        assert_eq!(process(42, "no stat"), None);
         let mut neighbours = Neighbours::default();
         neighbours.look(0, false);
         neighbours.look(1, true);

@@ -28,11 +28,13 @@ pub fn process_stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
-/// Clock ticks of one process in user mode and in the kernel, without those of its children, from `/proc/PID/stat`.
-pub fn own_ticks(text: &str) -> Option<u64> {
-    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    Some(ticks()?.saturating_add(ticks()?))
+/// Clock ticks of one process in user mode and in the kernel, without those of its children, and when it began (ticks since
+/// the machine did), from `/proc/PID/stat`.
+pub fn own_ticks(text: &str) -> Option<(u64, u64)> {
+    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
+    // `fields[0]` is the third field of the manual page
+    let ticks = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some((ticks(14)?.saturating_add(ticks(15)?), ticks(22)?))
 }
 
 /// The number after `key` in a file of `key: number` lines, such as `/proc/PID/status` and `/proc/PID/io`.

@@ -1,5 +1,7 @@
 //! Aligned tables of text.
 
+use std::collections::HashMap;
+
 /// A table whose first column is text and whose others are numbers.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -27,7 +29,7 @@ impl Table {
         self
     }
 
-    /// Leaves columns out before names are cut.
+    /// Names are never cut: columns are left out first, and then names get lines of their own.
     pub(crate) fn whole_names(mut self) -> Table {
         self.name_min = usize::MAX;
         self
@@ -39,7 +41,8 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The lines, none longer than `width` if the numbers leave room; names are cut with `ellipsis` where needed.
+    /// The lines, none longer than `width` if the numbers leave room; names are cut with `ellipsis` where needed, or, where
+    /// that would make two the same, stand above their numbers.
     pub(crate) fn lines(&self, width: usize, ellipsis: &str) -> Vec<String> {
         let columns = self.columns(width);
         let widths: Vec<usize> = columns.iter().map(|&column| self.column_width(column)).collect();
@@ -48,24 +51,48 @@ impl Table {
         let fits = |gap: &usize| widths[0] + numbers + gap * (columns.len() - 1) <= width;
         let gap = (1..=3).rev().find(fits).unwrap_or(1);
         let name_width = widths[0].min(width.saturating_sub(numbers + gap * (columns.len() - 1)));
-        let line = |row: &Vec<String>| {
-            let mut line = pad_right(&cut(&row[0], name_width, ellipsis), name_width);
+        let line = |name: &str, row: &Vec<String>| {
+            let mut line = pad_right(name, name_width);
             for (&column, width) in columns[1..].iter().zip(&widths[1..]) {
                 line += &" ".repeat(gap + width - length(&row[column]));
                 line += &row[column];
             }
             line.trim_end().to_owned()
         };
-        self.rows.iter().map(line).collect()
+        let short: Vec<String> = self.rows.iter().map(|row| cut(&row[0], name_width, ellipsis)).collect();
+        let is_whole = name_width == widths[0];
+        if is_whole || (self.name_min < usize::MAX && self.are_told_apart(&short)) {
+            return self.rows.iter().zip(&short).map(|(row, name)| line(name, row)).collect();
+        }
+        let above = |row: &Vec<String>| {
+            let mut lines = wrap(&row[0], width);
+            lines.push(line("", row));
+            lines
+        };
+        self.rows.iter().flat_map(above).collect()
+    }
+
+    /// Whether names that differ still do so.
+    fn are_told_apart(&self, short: &[String]) -> bool {
+        let mut seen = HashMap::new();
+        self.rows.iter().zip(short).all(|(row, short)| *seen.entry(short).or_insert(&row[0]) == &row[0])
+    }
+
+    /// Whether a line holds the numbers beside names of some length.
+    pub(crate) fn fits(&self, width: usize) -> bool {
+        self.least_width(&self.columns(width)) <= width
+    }
+
+    fn least_width(&self, columns: &[usize]) -> usize {
+        let name_width = self.column_width(0).min(self.name_min);
+        name_width + columns[1..].iter().map(|&c| 1 + self.column_width(c)).sum::<usize>()
     }
 
     /// The columns that fit: all, or without some that may be left out.
     fn columns(&self, width: usize) -> Vec<usize> {
         let mut columns: Vec<usize> = (0..self.rows[0].len()).collect();
         for name in &self.dispensable {
-            let name_width = self.column_width(0).min(self.name_min);
-            let least = name_width + columns[1..].iter().map(|&c| 1 + self.column_width(c)).sum::<usize>();
-            if least <= width {
+            if self.least_width(&columns) <= width {
                 break;
             }
             columns.retain(|&column| self.rows[0][column] != *name);
@@ -157,6 +184,26 @@ mod tests {
         let narrow = table.lines(34, "…");
         assert!(!narrow[0].contains("share") && narrow[0].contains("count"), "{narrow:?}");
         assert_eq!(table.lines(20, "…")[1], "a name of so… 12.3ms");
+    }
+
+    #[test]
+    fn names_that_would_be_cut_to_the_same_stand_above_their_numbers() {
+        let mut table = Table::new(&["", "answered", "p99"]);
+        table.row(vec!["Redis, 80/20".into(), "712k/s".into(), "3.51ms".into()]);
+        table.row(vec!["Redis, 80/20, AOF".into(), "655k/s".into(), "3.77ms".into()]);
+        assert_eq!(table.lines(33, "…")[2], "Redis, 80/20, AOF   655k/s 3.77ms");
+        assert_eq!(
+            table.lines(26, "…"),
+            [
+                "           answered    p99",
+                "Redis, 80/20",
+                "             712k/s 3.51ms",
+                "Redis, 80/20, AOF",
+                "             655k/s 3.77ms",
+            ]
+        );
+        let names = table.whole_names().lines(31, "…").concat();
+        assert!(names.contains("Redis, 80/20, AOF"), "{names}");
     }
 
     #[test]

@@ -6,9 +6,9 @@ pub(crate) mod ledger;
 pub mod quick;
 
 use anstyle::{AnsiColor, Style as Paint};
-use tidemark_record::Run;
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Step, Summary};
+use tidemark_record::{Outcome, Run};
 
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
@@ -17,7 +17,7 @@ use crate::{faults, maintenance, page};
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
 /// Narrowest width that is laid out for.
-const NARROWEST: usize = 60;
+const NARROWEST: usize = 45;
 /// Widest: longer lines are hard to follow.
 const WIDEST: usize = 120;
 /// Indentation of everything under a heading.
@@ -50,7 +50,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     let manifest = &run.manifest;
     verdict(&mut text, manifest);
     what_ran(&mut text, manifest);
-    throughput(&mut text, &manifest.summary);
+    throughput(&mut text, run);
     latency(&mut text, &manifest.summary);
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
@@ -101,9 +101,16 @@ impl Text {
 
     /// A named line under a heading; its parts stay beside the name and whole where they can.
     fn named(&mut self, name: &str, parts: &[&str]) {
+        self.named_painted(name, parts, "", HEADING);
+    }
+
+    /// The same, of which `what` is painted where it is on one line.
+    fn named_painted(&mut self, name: &str, parts: &[&str], what: &str, paint: Paint) {
         let parts: Vec<String> = parts.iter().map(|part| clean(part)).collect();
+        let painted = self.paint(paint, what);
         for (i, line) in wrap_parts(&parts, " · ", self.width - INDENT - NAME).into_iter().enumerate() {
             let name = self.paint(QUIET, &pad_right(if i == 0 { name } else { "" }, NAME));
+            let line = if what.is_empty() { line } else { line.replacen(what, &painted, 1) };
             self.line(&format!("{:INDENT$}{name}{line}", ""));
         }
     }
@@ -278,46 +285,44 @@ fn pinned(who: &str, cores: &[usize]) -> String {
     }
 }
 
-fn throughput(text: &mut Text, summary: &Summary) {
+fn throughput(text: &mut Text, run: &Run) {
+    let summary = &run.manifest.summary;
     text.heading("Throughput");
     let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
-    let achieved = text.paint(HEADING, &format!("{at_least}{}/s", three_digits(summary.achieved_per_s)));
+    let achieved = format!("{at_least}{}/s", three_digits(summary.achieved_per_s));
     // those that came in the window; `good` has those that were due in it
     let came = (summary.achieved_per_s * summary.measured_s).round() as u64;
     let counted = format!("{} good answers in {}", count(came), seconds(summary.measured_s));
-    text.line(&format!(
-        "{:INDENT$}{}{achieved} · {counted}",
-        "",
-        text.paint(QUIET, &pad_right("achieved", NAME))
-    ));
+    text.named_painted("achieved", &[&achieved, &counted], &achieved, HEADING);
+    let before = run.series.iter().filter(|of| of.in_window && !of.measured && of.outcome == Outcome::Ok);
+    match before.map(|of| of.count).sum() {
+        0 => {}
+        n => text.named("", &[&format!("{} of them were due in the warm-up, and came later", count(n))]),
+    }
+    let offered = format!("{}/s", three_digits(summary.offered_per_s));
+    let due = format!("{} due", count(summary.due()));
     let dropped = match summary.dropped {
         0 => "none dropped".into(),
-        n => text.paint(BAD, &format!("{} dropped", count(n))),
+        n => format!("{} dropped", count(n)),
     };
-    let offered = format!("{}/s · {} due", three_digits(summary.offered_per_s), count(summary.due()));
-    text.line(&format!(
-        "{:INDENT$}{}{offered} · {dropped}",
-        "",
-        text.paint(QUIET, &pad_right("offered", NAME))
-    ));
-    let failed = failures(text, summary);
-    text.line(&format!("{:INDENT$}{}{failed}", "", text.paint(QUIET, &pad_right("failed", NAME))));
+    let painted = if summary.dropped > 0 { dropped.as_str() } else { "" };
+    text.named_painted("offered", &[&offered, &due, &dropped], painted, BAD);
+    failures(text, summary);
 }
 
 /// How many requests had no good answer.
-fn failures(text: &Text, summary: &Summary) -> String {
-    match summary.failed {
-        0 => text.paint(GOOD, "none"),
-        n => {
-            let share = percent(summary.failed_share());
-            text.paint(BAD, &format!("{} ({share} of what was due)", count(n)))
-        }
-    }
+fn failures(text: &mut Text, summary: &Summary) {
+    let (failed, paint) = match summary.failed {
+        0 => ("none".to_owned(), GOOD),
+        n => (format!("{} ({} of what was due)", count(n), percent(summary.failed_share())), BAD),
+    };
+    text.named_painted("failed", &[&failed], &failed, paint);
 }
 
 fn latency(text: &mut Text, summary: &Summary) {
     text.heading("Latency");
-    let mut table = Table::new(&["", "mean", "median", "p90", "p99", "p99.9", "max"]);
+    let head = ["", "mean", "median", "p90", "p99", "p99.9", "max"];
+    let mut table = Table::new(&head).dispensable(&["mean", "p99.9", "p90"]).whole_names();
     let row = |name: &str, of: &Latency| {
         let mut row = vec![name.to_owned(), time(of.mean)];
         row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
@@ -355,7 +360,8 @@ fn targets(text: &mut Text, summary: &Summary) {
         return;
     }
     text.heading("By target");
-    let mut table = Table::new(&["", "count", "share", "per s", "p50", "p99", "failed"]);
+    let head = ["", "count", "share", "per s", "p50", "p99", "failed"];
+    let mut table = Table::new(&head).dispensable(&["share", "per s"]);
     for of in &summary.targets {
         let times = [of.response_time_us.p50, of.response_time_us.p99];
         let mut row = vec![
@@ -377,7 +383,7 @@ fn labels(text: &mut Text, summary: &Summary) {
     }
     text.heading("By label");
     let head = ["", "count", "share", "per s", "p50", "p90", "p99", "p99.9", "max", "failed"];
-    let mut table = Table::new(&head).dispensable(&["share", "p99.9", "p90"]);
+    let mut table = Table::new(&head).dispensable(&["share", "p99.9", "p90", "per s", "max"]);
     for step in &summary.steps {
         table.row(label(text, step));
     }

@@ -154,7 +154,7 @@ fn read(
     let reader = Reader { sink, settings: &settings, checker };
     check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
     let mut variants = Vec::new();
-    let mut taken = vec![false; others.len()];
+    let mut reached = vec![Reached::default(); others.len()];
     let named = root.get(COMPARE).map(Node::entries).unwrap_or_default();
     if named.len() < 2 && !sink.has_errors() {
         sink.error(root.get(COMPARE).unwrap_or(root), "at least two scenarios are needed to compare");
@@ -175,10 +175,14 @@ fn read(
         };
         let known = settings::names_in(&text.text);
         let mut given: Vec<(String, String)> = Vec::new();
-        for (index, (name, value)) in others.iter().enumerate() {
-            if known.iter().any(|known| known == name) {
-                given.push((name.clone(), value.clone()));
-                taken[index] = true;
+        for ((setting, value), reached) in others.iter().zip(&mut reached) {
+            if node.get("set").is_some_and(|set| set.get(setting).is_some()) {
+                reached.said.push((name, scenario.clone()));
+            } else if known.iter().any(|known| known == setting) {
+                given.push((setting.clone(), value.clone()));
+                reached.by.push(name);
+            } else {
+                reached.without.push(name);
             }
         }
         // what the comparison says of one scenario stands: it is what makes the difference
@@ -198,10 +202,7 @@ fn read(
             variants.push(Variant { name: name.to_owned(), plan, if_installed });
         }
     }
-    for ((name, _), _) in others.iter().zip(&taken).filter(|(_, taken)| !**taken) {
-        let message = format!("neither the comparison nor a scenario in it has a setting \"{name}\"");
-        sink.error_outside(format!("--set {name}"), message);
-    }
+    others.iter().zip(&reached).for_each(|((name, _), reached)| reached.tell(name, sink));
     let equal_rate = again("equal rate", root, &variants, named.len(), &reader);
     let own_rate = again("own rate", root, &variants, named.len(), &reader);
     let rounds = rounds(root, &reader);
@@ -226,6 +227,49 @@ fn read(
         secrets,
     };
     (Some(comparison), found)
+}
+
+/// Whom a setting from outside reaches.
+#[derive(Debug, Clone, Default)]
+struct Reached<'n> {
+    by: Vec<&'n str>,
+    /// Of whom the comparison says it itself, and their scenario.
+    said: Vec<(&'n str, String)>,
+    /// Whose scenario has no such setting.
+    without: Vec<&'n str>,
+}
+
+impl Reached<'_> {
+    /// A setting without effect is refused; of one that has some on a part only, that is said.
+    fn tell(&self, setting: &str, sink: &Sink<'_>) {
+        let about = format!("--set {setting}");
+        match (&self.by[..], &self.said[..]) {
+            ([], []) => {
+                let message =
+                    format!("neither the comparison nor a scenario in it has a setting \"{setting}\"");
+                sink.error_outside(about, message);
+            }
+            ([], [(_, scenario), ..]) => {
+                let message = format!(
+                    "this would be of no effect, as the comparison says \"{setting}\" itself of all that have it; run one \
+                     scenario, `tidemark run {scenario} --set {setting}=…`, or write a comparison of your own"
+                );
+                sink.error_outside(about, message);
+            }
+            (by, said) if !said.is_empty() || !self.without.is_empty() => {
+                let mut message = format!("this is for {} only", by.join("; "));
+                if !said.is_empty() {
+                    let names: Vec<&str> = said.iter().map(|(name, _)| *name).collect();
+                    message += &format!(". The comparison says it itself of {}", names.join("; "));
+                }
+                if !self.without.is_empty() {
+                    message += &format!(". There is no such setting for {}", self.without.join("; "));
+                }
+                sink.warn_outside(about, message);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The share that stands at a key: each runs again at a rate.
@@ -260,15 +304,15 @@ fn rounds(root: &Node, reader: &Reader<'_>) -> u64 {
 }
 
 /// A scenario's text, and where its own files are looked for.
-struct Text {
-    name: String,
-    text: String,
+pub(crate) struct Text {
+    pub(crate) name: String,
+    pub(crate) text: String,
     base_dir: PathBuf,
 }
 
 impl Text {
     /// A file beside the comparison, else a shipped scenario.
-    fn find(scenario: &str, base_dir: &Path) -> Option<Text> {
+    pub(crate) fn find(scenario: &str, base_dir: &Path) -> Option<Text> {
         let path = base_dir.join(scenario);
         let shipped = || {
             let text = crate::shipped(scenario)?.to_owned();
@@ -317,6 +361,23 @@ mod tests {
         assert_eq!((comparison.name.as_str(), comparison.rounds, comparison.equal_rate), ("c", 1, None));
         assert_eq!(users(&compared(SIDES, &[("m", "5")]).unwrap()), [15, 5]);
         assert_eq!(users(&compared(SIDES, &[("n", "7")]).unwrap()), [6, 14], "what the file says stands");
+    }
+
+    #[test]
+    fn a_setting_without_effect_is_refused_and_one_for_a_part_is_told() {
+        let both =
+            "compare:\n  one: {scenario: a.yaml, set: {n: 3}}\n  two: {scenario: a.yaml, set: {n: 4}}\n";
+        let error = compared(both, &[("n", "7")]).unwrap_err();
+        assert!(error.starts_with("--set n: this would be of no effect"), "{error}");
+        assert!(error.contains("tidemark run a.yaml --set n=…"), "{error}");
+        let dir = folder();
+        let told = |setting: &str| {
+            let given = [(setting.to_owned(), "7".to_owned())];
+            let (_, told) = Checker::default().experiment_text("c.yaml", SIDES, dir.path(), &given);
+            told.to_string()
+        };
+        assert_eq!(told("n"), "--set n: warning: this is for two only. The comparison says it itself of one");
+        assert_eq!(told("m"), "");
     }
 
     #[test]

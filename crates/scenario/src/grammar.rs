@@ -60,6 +60,8 @@ pub(crate) enum Scalar {
     Share,
     /// `10s`.
     Duration,
+    /// `10s`, or `25%` of what is measured.
+    Moment,
     /// `64KiB`.
     Size,
     /// `1MiB/s`.
@@ -184,6 +186,7 @@ impl Scalar {
             Scalar::Bool => "true or false".into(),
             Scalar::Share => "a share like 25%".into(),
             Scalar::Duration => "a time like 10s".into(),
+            Scalar::Moment => "a time like 10s, or a share like 25%".into(),
             Scalar::Size => "a size like 64KiB".into(),
             Scalar::Bandwidth => "a bandwidth like 1MiB/s".into(),
             Scalar::Users => "a number of users".into(),

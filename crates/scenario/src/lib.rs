@@ -43,6 +43,7 @@ pub mod expr;
 mod grammar;
 pub mod keys;
 mod language;
+mod listed;
 mod load;
 mod objective;
 mod override_load;
@@ -68,6 +69,7 @@ pub use comparison::{Comparison, Experiment, ROUNDS_MAX, VARIANTS_MAX, Variant, 
 pub use context::{Context, Shared};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use expr::{Expr, Unmet};
+pub use listed::{Listed, ListedSetting, listed_file, listed_text};
 pub use load::{check_file, check_text, load_file, load_shipped, load_text};
 pub use override_load::OverrideError;
 pub use plan::Plan;

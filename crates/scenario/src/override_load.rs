@@ -18,13 +18,14 @@ impl Plan {
     /// Replaces the load's level and the length of its measured window.
     ///
     /// `duration` becomes the length of all measured phases together; each keeps its part of it. Lines and steps
-    /// stretch with their phase, sines and spikes keep their period, series are cut off. `rate` becomes the
+    /// stretch with their phase, sines and spikes keep their period, series are cut off. Faults that are due after a share of
+    /// it move. `rate` becomes the
     /// level in sessions per second: the highest level of the phases becomes this rate and the others follow in
     /// proportion, so that ramps stay ramps. A closed load turns into an open one with constant spacing, because a
     /// number of users has no rate; its highest number of users stays the least number of connections.
     ///
     /// # Errors
-    /// Where the rate is not above 0, or the time too short, or the load has no level to scale, or a series does not
+    /// Where the rate is not above 0, or the time too short, also for a fault to be over, or the load has no level to scale, or a series does not
     /// last so long. Where session kinds have loads of their own: for any rate, and for a time unless all are
     /// measured at the same time.
     pub fn override_load(
@@ -63,14 +64,44 @@ impl Plan {
         for phase in load.phases.iter_mut().chain(own).filter(|phase| phase.measured) {
             stretch(phase, factor)?;
         }
-        match self.faults.iter().find(|fault| fault.at >= duration) {
-            Some(fault) => Err(OverrideError(format!(
-                "`{fault}` is due {} after measuring begins, but --for leaves {}",
-                Time(fault.at),
-                Time(duration)
-            ))),
-            None => Ok(()),
+        self.move_faults(duration)
+    }
+
+    /// Faults that are due after a share of the measured window move with it, and must still fit.
+    fn move_faults(&mut self, duration: Duration) -> Result<(), OverrideError> {
+        for fault in &mut self.faults {
+            fault.at = fault.share.map_or(fault.at, |share| duration.mul_f64(share));
+            if fault.at >= duration {
+                return Err(OverrideError(format!(
+                    "`{fault}` is due {} after measuring begins, but --for leaves {}",
+                    Time(fault.at),
+                    Time(duration)
+                )));
+            }
+            if let (Some(share), Some(lasts)) = (fault.share, fault.lasts)
+                && fault.at + lasts > duration
+            {
+                // to the millisecond before it is rounded up, as 1 - 80 % is a little less than 20 %
+                let least_ms = (lasts.as_secs_f64() / (1.0 - share) * 1e3).round();
+                let least = Duration::from_secs((least_ms / 1e3).ceil() as u64);
+                return Err(OverrideError(format!(
+                    "`{fault}`, {} after measuring begins, would not be over within --for {}; give it {} or more",
+                    Time(fault.at),
+                    Time(duration),
+                    Time(least)
+                )));
+            }
         }
+        self.faults.sort_by_key(|fault| fault.at);
+        for (index, fault) in self.faults.iter().enumerate() {
+            if let Some(other) = self.faults[..index].iter().find(|other| fault.overlaps(other)) {
+                return Err(OverrideError(format!(
+                    "with --for {} `{fault}` would begin before `{other}` is over; give it longer",
+                    Time(duration)
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn override_rate(&mut self, rate: f64) -> Result<(), OverrideError> {
@@ -140,6 +171,29 @@ mod tests {
         assert!(
             plan.override_load(None, Some(Duration::ZERO)).unwrap_err().to_string().contains("too short")
         );
+    }
+
+    #[test]
+    fn faults_that_are_due_after_a_share_move_and_must_fit() {
+        let text = "system: {store: kv}\nstores: {kv: {product: redis}}\nsessions: {a: {steps: [{redis: [PING]}]}}\n\
+                    load: {users: 1, warm-up: 1s, hold: 30s}\nfaults:\n\
+                    - {at: 80%, kill: kv, restart after: 1s}\n- {at: 20%, kill: kv, restart after: 2s}\n";
+        let plan = crate::load_text("t.yaml", text, Path::new("."), &[]).unwrap();
+        let at = |plan: &Plan| plan.faults.iter().map(|fault| fault.at.as_millis()).collect::<Vec<_>>();
+        assert_eq!(at(&plan), [6_000, 24_000]);
+        let moved = |duration: &str| {
+            let mut plan = plan.clone();
+            let duration = crate::units::parse_duration(duration).unwrap();
+            plan.override_load(None, Some(duration)).map(|()| at(&plan)).map_err(|error| error.to_string())
+        };
+        assert_eq!(moved("10s").unwrap(), [2_000, 8_000]);
+        let error = moved("4s").unwrap_err();
+        assert!(
+            error.contains("`kill kv, restart after 1s`") && error.contains("give it 5s or more"),
+            "{error}"
+        );
+        let error = moved("1s").unwrap_err();
+        assert!(error.contains("would not be over within --for 1s"), "{error}");
     }
 
     #[test]

@@ -93,6 +93,15 @@ pub(crate) struct Reader<'s> {
     pub(crate) checker: Checker,
 }
 
+/// When something is due within what is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Moment {
+    /// So long after its beginning.
+    After(Duration),
+    /// After this share of it.
+    Share(f64),
+}
+
 impl Reader<'_> {
     /// The system that `serve` names. Where nobody has handed in which there are, any name is one that can do all.
     pub(crate) fn shipped(&self, name: &str) -> Option<ShippedSystem> {
@@ -110,6 +119,7 @@ impl Reader<'_> {
             Scalar::Bool => drop(self.bool(node)),
             Scalar::Share => drop(self.share(node)),
             Scalar::Duration => drop(self.duration(node)),
+            Scalar::Moment => drop(self.moment(node)),
             Scalar::Size => drop(self.size(node)),
             Scalar::Bandwidth => drop(self.bandwidth(node)),
             Scalar::Users => drop(self.users(node)),
@@ -178,6 +188,14 @@ impl Reader<'_> {
 
     pub(crate) fn duration(&self, node: &Node) -> Option<Duration> {
         self.parsed(node, units::parse_duration)
+    }
+
+    pub(crate) fn moment(&self, node: &Node) -> Option<Moment> {
+        let text = self.text(node)?;
+        match text.trim_end().ends_with('%') {
+            true => self.share(node).map(Moment::Share),
+            false => self.duration(node).map(Moment::After),
+        }
     }
 
     pub(crate) fn size(&self, node: &Node) -> Option<u64> {

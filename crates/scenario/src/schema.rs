@@ -146,6 +146,7 @@ fn scalar(kind: Scalar) -> Value {
         Scalar::Bool => json!({ "anyOf": [{ "type": "boolean" }, { "type": "string", "pattern": HOLE }] }),
         Scalar::Share => pattern(r"^\s*[0-9][0-9._]*\s*%\s*$"),
         Scalar::Duration => pattern(&format!(r"^\s*{TIME}$")),
+        Scalar::Moment => pattern(&format!(r"^\s*({TIME}|[0-9][0-9._]*\s*%\s*)$")),
         Scalar::Size => pattern(r"^\s*[0-9][0-9._]*\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)\s*$"),
         Scalar::Bandwidth => pattern(r"^\s*[0-9][0-9._]*\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)/s\s*$"),
         Scalar::Users => number_or(0, &format!(r"^\s*{COUNT}(\s+to\s+{COUNT}{STEPS})?\s*$")),

@@ -64,8 +64,17 @@ impl<'s> Sink<'s> {
 
     /// A mistake that stands in no line of the file.
     pub(crate) fn error_outside(&self, about: String, message: String) {
+        self.outside(Severity::Error, about, message);
+    }
+
+    /// The same, which the scenario can run with.
+    pub(crate) fn warn_outside(&self, about: String, message: String) {
+        self.outside(Severity::Warning, about, message);
+    }
+
+    fn outside(&self, severity: Severity, about: String, message: String) {
         self.found.borrow_mut().push(Diagnostic {
-            severity: Severity::Error,
+            severity,
             file: about,
             line: 0,
             column: 0,

@@ -1,8 +1,9 @@
 //! The URL of a system, read once for all: by the check of a scenario, and by whoever drives it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use url::Url;
+use url::{ParseError, Url};
 
 /// What the URL of a system says. Nothing is looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +103,13 @@ impl SystemUrl {
     /// Why it cannot be driven, without the URL itself.
     pub fn read(text: &str) -> Result<SystemUrl, String> {
         let (text, others) = servers(text)?;
-        let url = Url::parse(&text).map_err(|error| format!("{error}; write http://HOST:PORT"))?;
+        let url = Url::parse(&text).map_err(|error| match error {
+            ParseError::InvalidPort => NO_PORT.to_owned(),
+            _ => format!("{error}; write http://HOST:PORT"),
+        })?;
+        if url.port() == Some(0) {
+            return Err(NO_PORT.into());
+        }
         let (is_secure, is_redis, is_cluster) = match url.scheme() {
             "http" | "ws" => (false, false, false),
             "https" | "wss" => (true, false, false),
@@ -113,11 +120,7 @@ impl SystemUrl {
             "memcached" | "memcacheds" => return memcached(&url, others),
             "postgres" | "postgresql" => return postgres(&url, &others),
             "cql" => return cassandra(&url, &others),
-            other => {
-                return Err(format!(
-                    "`{other}` is not supported; write http://HOST:PORT, https://, redis://, memcached://, postgres:// or cql://"
-                ));
-            }
+            other => return Err(unknown_scheme(other)),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
         if !is_redis && !others.is_empty() {
@@ -135,8 +138,49 @@ impl SystemUrl {
             }
             *sharding = Some(Sharding::Cluster);
         }
+        each_once(&url, &others, REDIS_PORT)?;
         Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken })
     }
+}
+
+/// What is wrong with a port.
+const NO_PORT: &str = "its port is none; ports are the numbers from 1 to 65535";
+/// What a server has whose port is not said.
+const REDIS_PORT: u16 = 6379;
+const MEMCACHED_PORT: u16 = 11211;
+
+/// Schemes that are written for what speaks the protocol of another.
+const MEANT: [(&str, &str); 7] = [
+    ("valkey", "redis"),
+    ("valkeys", "rediss"),
+    ("valkey-cluster", "redis-cluster"),
+    ("keydb", "redis"),
+    ("dragonfly", "redis"),
+    ("garnet", "redis"),
+    ("scylla", "cql"),
+];
+
+fn unknown_scheme(scheme: &str) -> String {
+    let meant = MEANT.iter().find(|(other, _)| *other == scheme).map_or(String::new(), |(_, meant)| {
+        format!(": it speaks the protocol of {meant}, so write {meant}://HOST:PORT")
+    });
+    let all = "; there is http://HOST:PORT, https://, redis://, memcached://, postgres:// and cql://";
+    format!("`{scheme}` is not supported{}", if meant.is_empty() { all } else { &meant })
+}
+
+/// Refuses a server that is named twice: its keys would be shared between it and itself.
+fn each_once(first: &Url, others: &[(String, Option<u16>)], usual_port: u16) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    let first = (first.host_str().unwrap_or_default(), first.port());
+    let all = std::iter::once(first).chain(others.iter().map(|(host, port)| (host.as_str(), *port)));
+    for (host, port) in all {
+        let (host, port) = (host.to_lowercase(), port.unwrap_or(usual_port));
+        let text = format!("it names the server {host}:{port} twice; name each once");
+        if !seen.insert((host, port)) {
+            return Err(text);
+        }
+    }
+    Ok(())
 }
 
 /// A text of a URL with its first server only, and the others.
@@ -153,7 +197,9 @@ fn servers(text: &str) -> Result<(String, Vec<(String, Option<u16>)>), String> {
         let url = Url::parse(&format!("redis://{server}")).ok();
         let found = url.as_ref().and_then(|url| Some((url.host_str()?.to_owned(), url.port())));
         found
-            .filter(|(host, _)| !host.is_empty() && !server.contains(['/', '?', '#', '@']))
+            .filter(|(host, port)| {
+                !host.is_empty() && *port != Some(0) && !server.contains(['/', '?', '#', '@'])
+            })
             .ok_or_else(|| format!("`{server}` among its servers is none; write HOST:PORT,HOST:PORT"))
     };
     let others: Vec<_> = others.split(',').map(read).collect::<Result<_, _>>()?;
@@ -181,6 +227,7 @@ fn memcached(url: &Url, others: Vec<(String, Option<u16>)>) -> Result<SystemUrl,
             }
         }
     }
+    each_once(url, &others, MEMCACHED_PORT)?;
     let is_secure = url.scheme() == "memcacheds";
     Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken: Spoken::Memcached { sharding } })
 }
@@ -337,6 +384,16 @@ mod tests {
             ("ftp://127.0.0.1", "`ftp`"),
             ("http://127.0.0.1/?a=b", "only a host"),
             ("redis:///0", "no host"),
+            ("redis://h:78999", "numbers from 1 to 65535"),
+            ("http://h:0", "numbers from 1 to 65535"),
+            ("valkey://h", "write redis://HOST"),
+            ("valkeys://h", "write rediss://HOST"),
+            ("mysql://h", "redis://"),
+            ("redis://a:1,b:0", "`b:0` among"),
+            ("redis://a:1,b:2,A:1", "a:1 twice"),
+            ("redis://a,a:6379/0?sharding=slots", "a:6379 twice"),
+            ("redis-cluster://:pw@a:7000,a:7000", "a:7000 twice"),
+            ("memcached://a:11211,b,a", "a:11211 twice"),
             ("redis://u@h", "without a password"),
             ("redis://h/abc", "`abc` is not the number"),
             ("redis://h?protocol=4", "`protocol=4` is not known"),

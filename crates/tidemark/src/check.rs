@@ -5,15 +5,15 @@ use tidemark_scenario::{Comparison, Experiment, Plan, schema};
 
 use crate::args::CheckArguments;
 use crate::failure::Failure;
-use crate::{output, scenario};
+use crate::{output, scenario, settings};
 
-/// Checks a scenario; every mistake in it is in the failure.
+/// Checks a scenario; every mistake in it is in the failure. Tells what can be set.
 pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     let praise = match scenario::load(&arguments.file, &arguments.settings)? {
         Experiment::One(plan) => praise(&plan),
         Experiment::Comparison(comparison) => praise_all(&comparison),
     };
-    output::print(&format!("{praise}\n"))?;
+    output::print(&format!("{praise}\n\n{}\n", settings::of(&arguments.file)))?;
     Ok(tidemark_lab::EXIT_PASS)
 }
 

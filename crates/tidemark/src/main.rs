@@ -31,6 +31,7 @@ mod results;
 mod run;
 mod scenario;
 mod serve;
+mod settings;
 mod sinks;
 mod systems;
 #[cfg(feature = "tui")]
@@ -49,10 +50,26 @@ fn main() -> ExitCode {
     crash::no_backtraces();
     let status = std::panic::catch_unwind(|| match Arguments::try_parse() {
         Ok(arguments) => carry_out(arguments.verb),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => help(&error),
         Err(error) => negative(&error).map_or_else(|| wrong_use(&error), end),
     });
     // what went wrong has been said by the panic hook
     ExitCode::from(status.unwrap_or(crash::EXIT_CRASH))
+}
+
+/// Help, and behind it the settings of the scenario that stands beside `--help`.
+fn help(error: &clap::Error) -> u8 {
+    let words = std::env::args_os().filter(|word| word != "--help" && word != "-h");
+    let scenario = Arguments::try_parse_from(words).ok().and_then(|arguments| match arguments.verb? {
+        Verb::Run(arguments) => Some(arguments.scenario),
+        Verb::Check(arguments) => Some(arguments.file),
+        _ => None,
+    });
+    let status = wrong_use(error);
+    match scenario.map(|scenario| output::print(&format!("\n{}\n", settings::of(&scenario)))) {
+        Some(Err(failure)) => end(failure),
+        _ => status,
+    }
 }
 
 fn wrong_use(error: &clap::Error) -> u8 {

@@ -11,28 +11,39 @@ use crate::{output, systems};
 const NEAR: usize = 3;
 
 /// Reads, checks and compiles a scenario; warnings go to standard error. What looks like a path is one; else a
-/// shipped name comes first.
+/// shipped name comes first. Where a setting is wrong, all settings are told.
 pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
-    let looks_like_path = scenario.contains(['/', '\\', '.']);
     let checker = Checker {
         systems: systems::KNOWN,
         setting: systems::check_setting,
         default_of: systems::default_of,
         store: tidemark_lab::verify::can_read,
     };
-    let (experiment, diagnostics) = match shipped(scenario) {
-        Some(text) if !looks_like_path => {
-            checker.experiment_text(&format!("{scenario}.yaml"), text, Path::new("."), settings)
-        }
-        _ => checker.experiment_file(Path::new(scenario), settings),
+    let shipped = shipped_text(scenario);
+    let (experiment, diagnostics) = match shipped {
+        Some(text) => checker.experiment_text(&format!("{scenario}.yaml"), text, Path::new("."), settings),
+        None => checker.experiment_file(Path::new(scenario), settings),
     };
     match experiment {
         Some(experiment) => {
             output::remark(&diagnostics.to_string());
             Ok(experiment)
         }
-        None => Err(failure(scenario, &diagnostics)),
+        None => {
+            let mut failure = failure(scenario, &diagnostics);
+            // in a shipped scenario a setting is what is wrong, wherever that shows
+            let of_settings = diagnostics.items().iter().any(|item| item.file.starts_with("--set "));
+            if of_settings || (shipped.is_some() && !settings.is_empty()) {
+                failure.message += &format!("\n\n{}", crate::settings::of(scenario));
+            }
+            Err(failure)
+        }
     }
+}
+
+/// The text of a shipped scenario. What looks like a path is none.
+pub fn shipped_text(scenario: &str) -> Option<&'static str> {
+    shipped(scenario).filter(|_| !scenario.contains(['/', '\\', '.']))
 }
 
 /// Mistakes that have a place are listed first, as compilers do, and then counted.

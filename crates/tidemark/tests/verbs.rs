@@ -115,6 +115,83 @@ fn check_lists_every_mistake_with_its_place() {
 }
 
 #[test]
+fn the_settings_of_a_scenario_are_listed() {
+    let folder = folder();
+    let own = "settings:\n  users: 5   # who come\n  mode: [fast, slow]\nload: {users: '${users}', hold: 1s}\n\
+               sessions: {'${mode}': {steps: [{GET: /}]}}\n";
+    fs::write(folder.path().join("own.yaml"), own).unwrap();
+    for arguments in [&["run", "own.yaml", "--help"][..], &["run", "-h", "own.yaml", "--set", "users=1"]] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let text = stdout(&output);
+        assert!(text.contains("--set <KEY=VALUE>"), "the flags: {text}");
+        let (_, settings) = text.split_once("Settings of own.yaml").expect("a list");
+        assert!(settings.contains("\n  users  5     who come\n  mode   fast  fast or slow\n"), "{settings}");
+    }
+    let of = |arguments: &[&str]| stdout(&run(folder.path(), arguments));
+    let help = of(&["run", "kv-redis", "--help"]);
+    assert!(help.contains("redis, valkey, keydb, dragonfly or garnet: the product"), "{help}");
+    // of a comparison those of its scenarios, but for what it says itself
+    let kv = of(&["check", "kv"]);
+    let (_, settings) = kv.split_once("Settings of kv-redis").expect("a list");
+    assert!(settings.contains("\n  bytes ") && !settings.contains("\n  append_only "), "{kv}");
+    assert!(of(&["run", "trade", "--help"]).contains("Settings of trade-websocket"));
+    assert!(!of(&["run", "--help"]).contains("Settings of"));
+    assert!(of(&["check", "nowhere.yaml", "--help"]).contains("has no settings"));
+
+    for (arguments, says) in [
+        (["kv-redis", "--set", "stoer=x"], "did you mean store?"),
+        (["kv-redis", "--set", "store=x"], "\"x\" is not one of redis"),
+        (["kv-redis", "--set", "reads=x"], "is a whole number"),
+        (["kv-redis", "--set", "threads=0"], "kv-redis.yaml:"),
+    ] {
+        let output = run(folder.path(), &["check", arguments[0], arguments[1], arguments[2]]);
+        let text = stderr(&output);
+        assert_eq!(code(&output), 2, "{text}");
+        assert!(text.contains(says) && text.contains("Settings of kv-redis"), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn a_setting_of_no_effect_is_refused_and_one_for_some_is_told() {
+    let folder = folder();
+    for (set, says) in [
+        ("store=valkey", "--set store: this would be of no effect"),
+        ("append_only=always", "tidemark run kv-redis --set append_only=…"),
+        ("nonsense=1", "neither the comparison nor a scenario in it"),
+    ] {
+        crate::program::assert_refused(folder.path(), &["check", "kv", "--set", set], says);
+    }
+    let refused = ["check", "kv-redis", "--set", "store=dragonfly", "--set", "append_only=always"];
+    crate::program::assert_refused(folder.path(), &refused, "\"always\"");
+    let told = |set: &str| {
+        let output = run(folder.path(), &["check", "kv", "--set", set]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stderr(&output)
+    };
+    assert_eq!(told("users=64"), "");
+    let text = told("memory=2GiB");
+    assert!(
+        text.contains(
+            "this is for memcached, 100/0; memcached, 80/20 only. There is no such setting for Redis, "
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_done_to_a_store_comes_sooner_in_a_short_run() {
+    let folder = folder();
+    for (arguments, says) in [
+        (["kv-kill", "--for", "2s", "--set", "fault=server"], "give it 3s or more"),
+        (["kv-kill", "--for", "10s", "--set", "fault=master"], "give it 12s or more"),
+    ] {
+        let arguments = [&["run"], &arguments[..]].concat();
+        crate::program::assert_refused(folder.path(), &arguments, says);
+    }
+}
+
+#[test]
 fn a_run_is_one_object_a_report_and_an_exit_status() {
     let folder = folder();
     let output = run(folder.path(), &short(&["--json", "--seed", "7", "--keep-data"]));

@@ -20,6 +20,15 @@ use crate::spread::Spread;
 use crate::target::Target;
 use crate::transport::{Setup, Transport};
 
+/// Why there are more connections than a scenario allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Raised {
+    /// Each thread has whole connections for its share of the users.
+    Users,
+    /// Each thread has equally many to each of so many servers.
+    Servers(usize),
+}
+
 /// What a target is given by all threads.
 #[derive(Debug)]
 pub(super) struct Allotment {
@@ -32,6 +41,8 @@ pub(super) struct Allotment {
     pub sources: usize,
     /// Connections that there was room for, where that is fewer than the plan allows, and what bounded them.
     pub capped_to: Option<(usize, Bound)>,
+    /// Connections that are allowed, where that is more than the plan says, and why.
+    pub raised_to: Option<(usize, Raised)>,
     /// Users, and the requests of theirs that have room at once, where that is fewer.
     pub places: Option<(usize, usize)>,
 }
@@ -73,11 +84,17 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
             .map(|thread| {
                 let share_of = |total| share(total, thread, options.threads);
                 // Where several users share a connection, a thread has one for its last few, too.
-                let share = share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 });
-                spread.map_or(share, |spread| spread.share(share))
+                share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 })
             })
             .collect();
+        let by_users: usize = shares.iter().sum();
+        let shares: Vec<usize> =
+            shares.into_iter().map(|share| spread.map_or(share, |spread| spread.share(share))).collect();
         let allowed: usize = shares.iter().sum();
+        let why = match spread {
+            Some(spread) if by_users <= plan.limits.connections => Raised::Servers(spread.active()),
+            _ => Raised::Users,
+        };
         Ok(Allotment {
             target: target.clone(),
             plan: match options.targets.len() {
@@ -88,6 +105,7 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
             shares,
             sources: room.sources,
             capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
+            raised_to: (allowed > plan.limits.connections).then_some((allowed, why)),
             places: (!fits).then_some((users, allowed * depth)),
         })
     };

@@ -54,7 +54,7 @@ impl Started for FakeTarget {
 
 fn fault(at_ms: u64, kind: FaultKind, lasts_ms: Option<u64>) -> Fault {
     let lasts = lasts_ms.map(Duration::from_millis);
-    Fault { at: Duration::from_millis(at_ms), target: "system".into(), kind, lasts }
+    Fault { at: Duration::from_millis(at_ms), share: None, target: "system".into(), kind, lasts }
 }
 
 fn begin(target: FakeTarget, plan: &[Fault]) -> (Arc<Mutex<FakeTarget>>, Faults) {

@@ -212,7 +212,13 @@ fn every_cluster_has_a_name_of_its_own() {
 
 fn fill_faults(target: &str) -> Vec<Fault> {
     let (at, lasts) = (Duration::ZERO, Some(Duration::from_secs(1)));
-    vec![Fault { at, target: target.into(), kind: FaultKind::Fill { disk_bytes: 256 * MIB }, lasts }]
+    vec![Fault {
+        at,
+        share: None,
+        target: target.into(),
+        kind: FaultKind::Fill { disk_bytes: 256 * MIB },
+        lasts,
+    }]
 }
 
 /// Disks that `faults` fill; none, and a word about that, where this process may not mount.

@@ -392,6 +392,7 @@ fn what_faults_did_is_left_out_of_what_nobody_asked_for() {
 fn a_run_that_ends_before_what_was_killed_is_ready_again_says_nothing() {
     let fault = tidemark_scenario::plan::Fault {
         at: Duration::ZERO,
+        share: None,
         target: "cassandra".into(),
         kind: tidemark_scenario::plan::FaultKind::Kill,
         lasts: Some(Duration::from_secs(1)),

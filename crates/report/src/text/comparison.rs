@@ -13,7 +13,7 @@ use crate::units::{bytes, compact, duration, percent, three_digits};
 
 /// Most variants beside which ratios stand that claim nothing.
 const CROWDED: usize = 2;
-/// Most variants beside each other; more are in further tables.
+/// Most variants beside each other, where there is room; more are in further tables.
 const BESIDE_MAX: usize = 3;
 /// Of more variants than this the terminal shows a line each, and the page all figures.
 const TABLES_MAX: usize = 7;
@@ -72,7 +72,9 @@ fn overview(text: &mut Text, compared: &Compared) {
     for part in &compared.parts {
         text.heading(&title(part.part, compared));
         let columns = ["", "", "answered", "median", "p99", "failed", "store", "driver", "memory"];
-        let mut table = Table::new(&columns);
+        // the worth of each and what it did stay longest
+        let may_go = ["memory", "driver", "store", "failed", "median"];
+        let mut table = Table::new(&columns).dispensable(&may_go).whole_names();
         let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
         for of in &part.variants {
             let all = of.stores.values();
@@ -101,7 +103,7 @@ fn reasons(text: &mut Text, part: &ComparedPart) {
     for variant in part.variants.iter().filter(|variant| variant.verdict.status != Status::Pass) {
         // in full on its page
         let reason = variant.verdict.reasons.first().map_or("", String::as_str);
-        let short = reason.split([';', '(']).next().unwrap_or(reason).trim_end();
+        let short = reason.split(';').next().unwrap_or(reason).trim_end();
         text.marked("!", &format!("{}: {}", clean(&variant.name), clean(short)));
     }
 }
@@ -117,17 +119,20 @@ fn word(status: Status) -> (&'static str, super::Paint) {
 
 fn part(text: &mut Text, part: &ComparedPart, compared: &Compared) {
     text.heading(&title(part.part, compared));
-    for (number, variants) in part.variants.chunks(BESIDE_MAX).enumerate() {
+    let tables = |beside| part.variants.chunks(beside).map(|some| figures(some, part)).collect::<Vec<_>>();
+    let fits = |beside: &usize| tables(*beside).iter().all(|table| table.fits(text.width - INDENT));
+    let beside = (1..=BESIDE_MAX).rev().find(fits).unwrap_or(1);
+    for (number, table) in tables(beside).iter().enumerate() {
         if number > 0 {
             text.line("");
         }
-        figures(text, variants, part);
+        text.table(table);
     }
     verdicts(text, part);
 }
 
 /// Some of the variants beside each other, and beside the first as far as something can be said.
-fn figures(text: &mut Text, variants: &[Figures], part: &ComparedPart) {
+fn figures(variants: &[Figures], part: &ComparedPart) -> Table {
     let names = variants.iter().map(|variant| clean(&variant.name));
     // beside many variants there is only room for ratios that say something
     let is_crowded = part.variants.len() > CROWDED;
@@ -174,7 +179,7 @@ fn figures(text: &mut Text, variants: &[Figures], part: &ComparedPart) {
     if variants.iter().any(|variant| variant.dropped > 0) {
         row("arrivals dropped", &|of| compact(of.dropped as f64), &no_ratio);
     }
-    text.table(&table);
+    table
 }
 
 fn rate(per_s: f64) -> String {
@@ -235,7 +240,7 @@ mod tests {
     fn a_comparison_fits_a_terminal_and_says_what_each_is_worth() {
         let (temp, runs) = runs();
         let compared = Compared::of(&runs).unwrap();
-        for width in [60, 80, 110] {
+        for width in [45, 60, 80, 110] {
             let style = Style { width, colour: false, ascii: false };
             let shown = summary(&compared, style).replace(&temp.path().display().to_string(), "runs/x");
             insta::assert_snapshot!(format!("comparison_{width}"), shown);
@@ -243,5 +248,43 @@ mod tests {
         }
         let plain = summary(&compared, Style { width: 80, colour: true, ascii: true });
         assert!(plain.is_ascii());
+    }
+
+    #[test]
+    fn names_of_many_are_whole_however_narrow_it_is() {
+        let (_temp, runs) = runs();
+        let mut compared = Compared::of(&runs).unwrap();
+        let part = &mut compared.parts[0];
+        let one = part.variants[0].clone();
+        let names = ["100/0", "100/0, AOF", "80/20", "80/20, AOF"];
+        let names = names.iter().flat_map(|name| [format!("Redis, {name}"), format!("Redis ×2, {name}")]);
+        let named = |name| {
+            let mut variant = one.clone();
+            variant.name = name;
+            variant
+        };
+        part.variants = names.map(named).collect();
+        part.variants[7].verdict.reasons = vec![
+            "driver-bound: it waited for a core (the busiest beside it: java 1.25 cores); give it cores"
+                .into(),
+        ];
+        for width in [45, 60, 80, 110] {
+            let shown = summary(&compared, Style { width, colour: false, ascii: false });
+            let lines = || shown.lines().filter(|line| !line.starts_with("Runs"));
+            assert!(lines().all(|line| length(line) <= width), "{width}: {shown}");
+            for variant in &compared.parts[0].variants {
+                let of = |line: &&str| {
+                    line.trim_start().strip_prefix(variant.name.as_str()).is_some_and(|rest| {
+                        rest.starts_with("  ") || rest.starts_with(" INVALID") || rest.is_empty()
+                    })
+                };
+                assert_eq!(lines().filter(of).count(), 1, "{width}, {}: {shown}", variant.name);
+            }
+            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                flat.contains("(the busiest beside it: java 1.25 cores)") && !flat.contains("give it cores"),
+                "{shown}"
+            );
+        }
     }
 }

@@ -10,8 +10,9 @@ const BARS_MAX: usize = 12;
 const BARS_MIN: usize = 4;
 /// Bars where the range is cut evenly.
 const EVEN_BARS: u64 = 8;
-/// Columns of the longest bar.
+/// Columns of the longest bar, where there is room, and of the share behind it.
 const BAR_COLUMNS: usize = 36;
+const SHARE: usize = 8;
 /// How a run names the version that is told apart from the usual one.
 const HTTP_2: &str = "HTTP/2";
 /// Percentiles of the long table.
@@ -132,9 +133,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     let achieved = format!("{at_least}{}/s good answers", three_digits(summary.achieved_per_s));
     text.named("rate", &[&achieved, &offered, &rate]);
     text.named("requests", &[&count(summary.due()), &format!("{} new connections", count(connects))]);
-    let failed = failures(text, summary);
-    let name = text.paint(QUIET, &pad_right("failed", NAME));
-    text.line(&format!("{:INDENT$}{name}{failed}", ""));
+    failures(text, summary);
     if summary.dropped > 0 {
         text.named("dropped", &[&format!("{} found no room to wait", count(summary.dropped))]);
     }
@@ -182,19 +181,21 @@ fn histogram(text: &mut Text, response: &Merged) {
     for bar in &bars {
         let (from, to) = (edge(bar.from_us), edge(bar.to_us));
         let range = format!("{from:>width$} to {to:>width$}");
-        let drawn = drawn(bar.count, most, text.style.ascii);
+        let columns =
+            BAR_COLUMNS.min(text.width.saturating_sub(INDENT + length(&range) + 2 + 1 + SHARE).max(1));
+        let drawn = drawn(bar.count, most, columns, text.style.ascii);
         let share = percent(bar.count as f64 / response.len() as f64);
-        let shown = pad_right(&drawn, BAR_COLUMNS);
+        let shown = pad_right(&drawn, columns);
         text.out += &format!("{:INDENT$}", "");
-        text.out += &text.plain(&format!("{range}  {shown} {share:>8}"));
+        text.out += &text.plain(&format!("{range}  {shown} {share:>SHARE$}"));
         text.out.push('\n');
     }
 }
 
 /// A bar as long as its share of the longest; what is there at all can be seen.
-fn drawn(count: u64, most: u64, ascii: bool) -> String {
+fn drawn(count: u64, most: u64, columns: usize, ascii: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (count as f64 / most as f64 * (BAR_COLUMNS * 8) as f64).round() as usize;
+    let eighths = (count as f64 / most as f64 * (columns * 8) as f64).round() as usize;
     let eighths = eighths.max(usize::from(count > 0));
     match ascii {
         true => "#".repeat(eighths.div_ceil(8)),
@@ -280,10 +281,10 @@ mod tests {
 
     #[test]
     fn bars_have_the_length_of_their_share() {
-        assert_eq!(drawn(0, 10, false), "");
-        assert_eq!(length(&drawn(10, 10, false)), BAR_COLUMNS);
-        assert_eq!(drawn(1, 1_000_000, false), "▏");
-        assert_eq!(drawn(5, 10, true), "#".repeat(BAR_COLUMNS / 2));
+        assert_eq!(drawn(0, 10, BAR_COLUMNS, false), "");
+        assert_eq!(length(&drawn(10, 10, BAR_COLUMNS, false)), BAR_COLUMNS);
+        assert_eq!(drawn(1, 1_000_000, BAR_COLUMNS, false), "▏");
+        assert_eq!(drawn(5, 10, BAR_COLUMNS, true), "#".repeat(BAR_COLUMNS / 2));
     }
 
     #[test]

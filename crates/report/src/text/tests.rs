@@ -63,6 +63,16 @@ fn targets_stand_apart_where_there_are_several() {
 }
 
 #[test]
+fn good_answers_to_requests_of_the_warm_up_are_told() {
+    let mut run = sample();
+    let before = summary(&run, PLAIN);
+    let row = run.series.iter_mut().find(|of| of.in_window && of.outcome == Outcome::Ok).unwrap();
+    (row.measured, row.count) = (false, 1_234);
+    let wanted = "|                 1,234 of them were due in the warm-up, and came later\n";
+    assert_eq!(beyond(&summary(&run, PLAIN), &before), wanted);
+}
+
+#[test]
 fn eighty_columns() {
     insta::assert_snapshot!(summary(&sample(), PLAIN), @r#"
     FAIL  errors < 0.01% missed: 5.88%
@@ -123,6 +133,15 @@ fn eighty_columns() {
 
     Run              runs/20260102-030405-airline
     "#);
+}
+
+#[test]
+fn forty_five_columns_are_enough() {
+    let (run, style) = (sample(), Style { width: 45, ..PLAIN });
+    for text in [summary(&run, style), quick::summary(&run, style, quick::Quick::default()).unwrap()] {
+        let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
+        assert_eq!(text.lines().find(is_too_long), None, "{text}");
+    }
 }
 
 #[test]

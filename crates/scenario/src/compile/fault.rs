@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::load::window;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{Fault, FaultKind, Load, System, SystemOrigin};
-use crate::reader::Reader;
+use crate::reader::{Moment, Reader};
 use crate::store_facts::store_facts;
 use crate::units::{Size, Time};
 use crate::yaml::Node;
@@ -34,21 +34,18 @@ pub(super) fn read(
     if list.items().len() > FAULTS_MAX {
         reader.sink.error(list, format!("{} faults; at most {FAULTS_MAX}", list.items().len()));
     }
-    let measured = window(&load.phases).map_or(Duration::MAX, |(first, last)| last - first);
+    let window = window(&load.phases).map(|(first, last)| last - first);
+    let measured = window.unwrap_or(Duration::MAX);
     let mut faults: Vec<(Fault, &Node)> = Vec::new();
     for node in list.items() {
         if node.get("when").is_some_and(|when| reader.bool(when) == Some(false)) {
             continue;
         }
-        let Some((target, fault)) = one(node, reader) else { continue };
+        let Some((target, fault)) = one(node, window, reader) else { continue };
         let fault = Fault { target: meant(&fault, system), ..fault };
         check_target(target, &fault, system, started, reader);
         check_time(node, &fault, measured, reader);
-        let until = |fault: &Fault| fault.until().unwrap_or(Duration::MAX);
-        let overlaps = |(other, _): &&(Fault, &Node)| {
-            fault.is_about(&other.target) && fault.at < until(other) && other.at < until(&fault)
-        };
-        if let Some((other, _)) = faults.iter().find(overlaps) {
+        if let Some((other, _)) = faults.iter().find(|(other, _)| fault.overlaps(other)) {
             let message = format!(
                 "this is at the same time as `{other}` at {}; let one be over before the other begins",
                 Time(other.at)
@@ -62,7 +59,7 @@ pub(super) fn read(
 }
 
 /// A fault, and where its target stands.
-fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
+fn one<'n>(node: &'n Node, window: Option<Duration>, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
     let (slow, cut, fill) = (slow(node, reader), cut(node, reader), fill(node, reader));
     let (rewrite, snapshot) = (FaultKind::Rewrite, FaultKind::Snapshot);
     let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze, slow, cut, fill, rewrite, snapshot];
@@ -86,8 +83,8 @@ fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
                 format!("a \"{}\" lasts as long as the store takes for it; leave this out", kind.word());
             reader.sink.error(key, message);
         }
-        let at = node.get("at").and_then(|at| reader.duration(at))?;
-        return Some((target, Fault { at, target: reader.text(target)?, kind, lasts: None }));
+        let (at, share) = at(node.get("at")?, window, reader)?;
+        return Some((target, Fault { at, share, target: reader.text(target)?, kind, lasts: None }));
     }
     if let Some((key, _)) = node.entry(other) {
         let message = format!("\"{}\" has no \"{other}\"; write \"{wanted}\"", kind.word());
@@ -98,12 +95,26 @@ fn one<'n>(node: &'n Node, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
         let message = format!("\"{}\" needs the key \"for\": how long it lasts", kind.word());
         reader.sink.error(node, message);
     }
-    let at = node.get("at").and_then(|at| reader.duration(at))?;
+    let (at, share) = at(node.get("at")?, window, reader)?;
     let lasts = match lasts {
         Some(lasts) => Some(reader.duration(lasts)?),
         None => None,
     };
-    Some((target, Fault { at, target: reader.text(target)?, kind, lasts }))
+    Some((target, Fault { at, share, target: reader.text(target)?, kind, lasts }))
+}
+
+/// When a fault is due, and the share of the measured window that this is where it is said so.
+fn at(node: &Node, window: Option<Duration>, reader: &Reader<'_>) -> Option<(Duration, Option<f64>)> {
+    match (reader.moment(node)?, window) {
+        (Moment::After(at), _) => Some((at, None)),
+        (Moment::Share(share), Some(window)) => Some((window.mul_f64(share), Some(share))),
+        (Moment::Share(_), None) => {
+            reader
+                .sink
+                .error(node, "nothing is measured of which this could be a share; give a time like 10s");
+            None
+        }
+    }
 }
 
 /// The store that is meant where it is itself what is driven.

@@ -1,6 +1,6 @@
 //! Faults in the scenario language.
 
-use crate::grammar::Scalar::{Bandwidth, Bool, Duration, Share, Size, Text};
+use crate::grammar::Scalar::{Bandwidth, Bool, Duration, Moment, Share, Size, Text};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 
@@ -12,7 +12,11 @@ pub(crate) static FAULT: Record = Record {
             times by itself, at a time of one's choice.",
     verbs: &[],
     keys: &[
-        required("at", Scalar(Duration), "When, from the beginning of what is measured."),
+        required(
+            "at",
+            Scalar(Moment),
+            "When, from the beginning of what is measured: a time, or a share of it like 25%, which `--for` moves.",
+        ),
         key("kill", Scalar(Text), "Kills the named process and its children (SIGKILL)."),
         key("stop", Scalar(Text), "Asks the named process to end (SIGTERM), as it does at the end of a run."),
         key("freeze", Scalar(Text), "Stops the named process and its children where they stand (SIGSTOP)."),

@@ -10,6 +10,8 @@ use crate::units::{Share, Size, Time};
 pub struct Fault {
     /// When, from the beginning of the measured window.
     pub at: Duration,
+    /// Which share of that window this is, where the scenario says it so; it then moves with the window's length.
+    pub share: Option<f64>,
     /// What: `system`, or a store that the lab started.
     pub target: String,
     /// How.
@@ -91,6 +93,12 @@ impl FaultKind {
 }
 
 impl Fault {
+    /// Whether the two would be about the same processes at the same time.
+    pub(crate) fn overlaps(&self, other: &Fault) -> bool {
+        let until = |fault: &Fault| fault.until().unwrap_or(Duration::MAX);
+        self.is_about(&other.target) && self.at < until(other) && other.at < until(self)
+    }
+
     /// When it is undone, from the beginning of the measured window. Maintenance takes as long as it takes, and may
     /// overlap with everything.
     pub fn until(&self) -> Option<Duration> {

@@ -1,0 +1,107 @@
+//! What a scenario can be told with `--set`, for a person.
+
+use std::path::Path;
+
+use tidemark_scenario::{Listed, ListedSetting, listed_file, listed_text};
+
+use crate::{output, scenario};
+
+/// Longest default that has a column beside others.
+const DEFAULT_MAX: usize = 16;
+/// Least columns for what a setting is for.
+const ABOUT_MIN: usize = 24;
+
+/// The settings of a scenario, or of a comparison and of the scenarios in it.
+pub fn of(scenario: &str) -> String {
+    let listed = match scenario::shipped_text(scenario) {
+        Some(text) => listed_text(scenario, text, Path::new(".")),
+        None => listed_file(Path::new(scenario)),
+    };
+    if listed.is_empty() {
+        return format!("{scenario} has no settings");
+    }
+    let columns = output::columns();
+    listed.iter().map(|listed| list(listed, columns)).collect::<Vec<_>>().join("\n\n")
+}
+
+fn list(listed: &Listed, columns: usize) -> String {
+    let width = |of: &dyn Fn(&ListedSetting) -> &str, most: usize| {
+        let widths = listed.settings.iter().map(|setting| of(setting).chars().count());
+        widths.filter(|width| *width <= most).max().unwrap_or(0)
+    };
+    let (names, defaults) = (width(&|of| &of.name, usize::MAX), width(&|of| &of.default, DEFAULT_MAX));
+    let indent = 2 + names + 2 + defaults + 2;
+    let mut text = format!("Settings of {}, with their defaults (--set NAME=VALUE):", listed.scenario);
+    for setting in &listed.settings {
+        let words = match &setting.words[..] {
+            [] => String::new(),
+            words => format!("{} or {}", words[..words.len() - 1].join(", "), words[words.len() - 1]),
+        };
+        let about = match (setting.about.as_str(), words.trim_start_matches(" or ")) {
+            (about, "") => about.to_owned(),
+            ("", words) => words.to_owned(),
+            (about, words) => format!("{words}: {about}"),
+        };
+        let head = format!("  {:names$}  {:defaults$}", setting.name, setting.default);
+        let mut lines = wrap(&about, columns.saturating_sub(indent).max(ABOUT_MIN)).into_iter();
+        text += "\n";
+        text += head.trim_end();
+        if head.chars().count() < indent
+            && let Some(first) = lines.next()
+        {
+            text += &" ".repeat(indent - head.trim_end().chars().count());
+            text += &first;
+        }
+        lines.for_each(|line| text += &format!("\n{:indent$}{line}", ""));
+    }
+    text
+}
+
+/// Breaks a text between words.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                *line += " ";
+                *line += word;
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_defaults_and_words_stand_in_columns() {
+        let setting = |name: &str, default: &str, words: &[&str], about: &str| ListedSetting {
+            name: name.into(),
+            default: default.into(),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            about: about.into(),
+        };
+        let listed = Listed {
+            scenario: "mine".into(),
+            settings: vec![
+                setting("users", "100", &[], "at once, without think time, each with a connection"),
+                setting("store", "redis", &["redis", "valkey", "none"], "the product"),
+                setting("one", "only", &["only"], ""),
+                setting("url", "http://127.0.0.1:9200", &[], "where it is"),
+            ],
+        };
+        let wanted = "\
+Settings of mine, with their defaults (--set NAME=VALUE):
+  users  100    at once, without think time,
+                each with a connection
+  store  redis  redis, valkey or none: the
+                product
+  one    only   only
+  url    http://127.0.0.1:9200
+                where it is";
+        assert_eq!(list(&listed, 44), wanted);
+    }
+}
