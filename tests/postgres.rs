@@ -118,6 +118,26 @@ fn a_table_that_is_altered_under_load_is_gone_on_with() {
     assert!(report(folder.path()).contains("0A000: cached plan must not change result type"));
 }
 
+/// Where an error that may be about a plan comes again right after the statement was prepared, it is an error like others.
+#[test]
+fn a_statement_that_always_fails_keeps_its_connection() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let function = "CREATE FUNCTION refuse() RETURNS int LANGUAGE plpgsql AS \
+                    $f$ BEGIN RAISE EXCEPTION USING ERRCODE = ''0A000'', MESSAGE = ''never''; END $f$";
+    let text = format!(
+        "stores: {{db: {{product: postgres, durability: buffered}}}}\nsystem: {{store: db}}\n\
+         prepare:\n  - sql: '{function}'\n  - sql: CREATE TABLE backends (pid int PRIMARY KEY)\n\
+         sessions:\n  a:\n    steps:\n      - {{sql: 'SELECT refuse() AS n', label: Refused}}\n      \
+         - {{sql: 'INSERT INTO backends VALUES (pg_backend_pid()) ON CONFLICT DO NOTHING', label: Here}}\n      \
+         - {{sql: 'SELECT count(*) AS n FROM backends', extract: {{n: '$[0].n'}}, check: {{that: 'n <= 8'}}, label: Few}}\n\
+         load: {{users: 4, hold: 20s}}\nlimits: {{connections: 2, sessions: 100}}\n"
+    );
+    let (output, result) = run(folder.path(), &text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(result["errors"], serde_json::json!({"status": 100}), "{result:#}{told}");
+    assert!(report(folder.path()).contains("0A000: never"));
+}
+
 /// As YCSB on PostgreSQL inserts: one of which nobody knew whether it took place is inserted again.
 #[test]
 fn a_record_of_ycsb_can_be_inserted_twice() {

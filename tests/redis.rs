@@ -401,3 +401,105 @@ fn what_a_killed_redis_did_not_keep_is_lost_and_told() {
         }
     }
 }
+
+/// Commands whose conditions do not hold write nothing, and acknowledge nothing; `GET` answers what was there before.
+const CONDITIONAL: &str = r#"
+sessions:
+  a:
+    steps:
+      - set: {k: "${count(n)}", nx: "NX"}
+      - redis: [SET, "m:first:${k % 10}", "${note}", NX]
+        ledger: {content: "first ${entry}|${check}|", as: note}
+      - redis: [SET, "m:varying:${k % 10}", "${note}", "${nx}"]
+        ledger: {content: "varying ${entry}|${check}|", as: note}
+      - redis: [SETNX, "m:once:${k % 10}", "${note}"]
+        ledger: {content: "once ${entry}|${check}|", as: note}
+      - redis: [SET, "m:none:${k}", "${note}", XX]
+        ledger: {content: "none ${entry}|${check}|", as: note}
+      - redis: [SET, "m:old:${k}", "${note}", EX, 600, GET]
+        ledger: {content: "old ${entry}|${check}|", as: note}
+      - redis: [SET, "m:new:${k % 10}", "${note}", NX, GET]
+        ledger: {content: "new ${entry}|${check}|", as: note}
+objectives: [lost = 0, errors = 0]
+verify: {store: redis, keys: "m:*"}
+"#;
+
+#[test]
+fn what_a_condition_kept_from_being_written_is_not_acknowledged() {
+    let redis = Redis::start(&[]);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = format!(
+        "system: {{url: \"redis://127.0.0.1:{}\"}}{CONDITIONAL}load: {{users: 4, hold: 20s}}\n\
+         limits: {{connections: 2, pipeline: 2, sessions: 200}}\n",
+        redis.port
+    );
+    let (output, result) = run(folder.path(), &text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(result["verdict"]["status"], "pass", "{result:#}{told}");
+    // 10 of each that is written once, and each that says what was there before
+    assert_eq!(result["ledger"]["acknowledged"], 4 * 10 + 200, "{result:#}");
+    assert_eq!(result["ledger"]["unacknowledged_found"], 0, "{result:#}");
+}
+
+/// The most memory that a run of a scenario had, KiB, and what it came to.
+fn measured(folder: &Path, text: &str) -> (u64, Value) {
+    fs::write(folder.join("s.yaml"), text).expect("written");
+    let _ = fs::remove_dir_all(folder.join("run"));
+    let out = fs::File::create(folder.join("out")).expect("a file");
+    let mut child = tidemark()
+        .current_dir(folder)
+        .args(["run", "s.yaml", "--out", "run", "--json"])
+        .stdout(out)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("tidemark runs");
+    let status = format!("/proc/{}/status", child.id());
+    let mut most_kib = 0;
+    while child.try_wait().expect("waited for").is_none() {
+        let status = fs::read_to_string(&status).unwrap_or_default();
+        let most = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok());
+        most_kib = most.unwrap_or(0).max(most_kib);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let out = fs::read(folder.join("out")).expect("what it said");
+    (most_kib, serde_json::from_slice(&out).expect("JSON"))
+}
+
+/// What no check, extraction or `read` looks at may be of any size, and takes no memory; what one looks at is bounded.
+#[test]
+fn an_answer_of_any_size_is_passed_by() {
+    const MIB: u64 = 1 << 10;
+    let redis = Redis::start(&[]);
+    redis.says("SETRANGE large 67108863 x\r\nSET small x");
+    let push = "EVAL \"for i=1,1000 do local t={} for j=1,1000 do t[j]=j end redis.call('RPUSH','many',unpack(t)) end\" 0";
+    redis.says(push);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let scenario = |steps: &str, more: &str| {
+        format!(
+            "system: {{url: \"redis://127.0.0.1:{}/?protocol=3\"}}\nsessions: {{a: {{steps: [{steps}]}}}}\n\
+             load: {{users: 2, hold: 60s}}\nlimits: {{sessions: 6{more}}}\n",
+            redis.port
+        )
+    };
+    let (small_kib, result) = measured(folder.path(), &scenario("{redis: [GET, small]}", ""));
+    assert_eq!(result["errors"], serde_json::json!({}), "{result:#}");
+    let large = "{redis: [GET, large], timeout: 30s}, {redis: [LRANGE, many, 0, -1], timeout: 30s, check: {status: 200}}";
+    let (large_kib, result) = measured(folder.path(), &scenario(large, ""));
+    assert_eq!(
+        (&result["errors"], &result["statuses"]["200"]),
+        (&serde_json::json!({}), &serde_json::json!(12)),
+        "{result:#}"
+    );
+    assert!(large_kib < small_kib + 24 * MIB, "{large_kib} KiB, {small_kib} KiB of small answers");
+
+    let looked_at = "{redis: [GET, large], timeout: 30s, extract: {value: body}}";
+    let (_, result) = measured(folder.path(), &scenario(looked_at, ""));
+    assert_eq!(result["errors"], serde_json::json!({"protocol": 6}), "{result:#}");
+    let told = common::report(folder.path());
+    assert!(told.contains("larger than the limit of 16777216 bytes that `limits: body` sets"), "{told}");
+    let (kept_kib, result) = measured(folder.path(), &scenario(looked_at, ", body: 64MiB"));
+    assert_eq!(result["errors"], serde_json::json!({}), "{result:#}");
+    assert!(kept_kib > small_kib + 64 * MIB, "{kept_kib} KiB, {small_kib} KiB of small answers");
+}

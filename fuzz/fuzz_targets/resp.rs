@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::json;
-use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, RespError};
+use tidemark_wire::resp::{BEGINNING_BYTES, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 const LIMITS: ReplyLimits = ReplyLimits { body_bytes: 4096 };
 
@@ -25,7 +25,7 @@ fn understand(
             break;
         }
     }
-    assert!(decoder.body().len() <= LIMITS.body_bytes);
+    assert!(decoder.body().len() <= if keep { LIMITS.body_bytes } else { BEGINNING_BYTES });
     if complete && keep && decoder.kind() == Kind::Aggregate && std::str::from_utf8(decoder.body()).is_ok() {
         assert!(json::check(decoder.body()).is_ok(), "{}", String::from_utf8_lossy(decoder.body()));
     }
@@ -38,4 +38,13 @@ fuzz_target!(|data: &[u8]| {
     let whole = understand(bytes, keep, bytes.len().max(1));
     let pieces = understand(bytes, keep, usize::from(*piece_bytes).max(1));
     assert_eq!(whole, pieces);
+    // what is kept and what is passed by is the same reply
+    if let (Ok(kept), Ok(mut passed_by)) = (understand(bytes, true, bytes.len().max(1)), understand(bytes, false, 7)) {
+        if passed_by.1 {
+            passed_by.3.extend_from_slice(&kept.3[passed_by.3.len()..]);
+        } else {
+            passed_by.3.clone_from(&kept.3);
+        }
+        assert_eq!(kept, passed_by);
+    }
 });

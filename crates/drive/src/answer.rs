@@ -74,6 +74,10 @@ pub(crate) trait Answer {
     fn keep_cookies(&self, _jar: &mut Jar) {}
     /// The body, or the message.
     fn body(&self) -> &[u8];
+    /// Whether it says that what was to be written was written, where it is good.
+    fn is_written(&self) -> bool {
+        true
+    }
     /// What can be told of a body that was not kept, by the bytes that came last.
     fn seen<'a>(&'a self, _received: &'a [u8]) -> &'a [u8] {
         self.body()

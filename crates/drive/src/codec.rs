@@ -46,6 +46,8 @@ pub(crate) trait Codec {
 
     /// For answers whose bodies have so many bytes at most.
     fn new(body_bytes: usize) -> Self;
+    /// The connection is made anew.
+    fn opened(&mut self) {}
     /// Appends a request to `out`, nothing of it where something that it needs is not there, and awaits its answer.
     /// `scratch` is room.
     fn write(
@@ -176,6 +178,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
             self.connections.push(Connection { codec: C::new(self.body_bytes), is_awaited: false });
         }
         self.connections[c].is_awaited = false;
+        self.connections[c].codec.opened();
         self.io.open(c)
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod tls;
 #[cfg(target_os = "linux")]
 pub(crate) mod uring;
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub(crate) use system::Poller;
 pub(crate) use system::SystemIo;
 pub use system::{IoChoice, Timestamps};
 
-/// Bytes read from a socket at once.
+/// Bytes read from a socket at once; what more it has waits until the others had their turn.
 const RECEIVE_BYTES: usize = 64 << 10;
 /// Output buffers larger than this are given back to the system when their connection closes.
 const OUTPUT_KEPT_BYTES: usize = 64 << 10;
@@ -148,6 +149,10 @@ struct Connection<S> {
     /// Counts the sockets of this number, so that news of an earlier one are told apart.
     generation: u32,
     connecting: bool,
+    /// Whether its peer has closed behind what is there to be read.
+    closing: bool,
+    /// Whether it had its turn and has more to be read.
+    is_unread: bool,
     output: Vec<u8>,
     written: usize,
 }
@@ -163,16 +168,27 @@ pub(crate) struct Readiness<S: Selector> {
     arrived: Option<u64>,
     /// Position in what the last wait found.
     cursor: usize,
-    /// The connection that is being read until it has no more, and whether its peer has closed.
-    reading: Option<(usize, bool)>,
+    /// The connection that is to be read now.
+    reading: Option<usize>,
+    /// Connections that had their turn and may have more to be read; the selector tells that only once.
+    unread: VecDeque<usize>,
+    /// How many of them are still to have their turn before the next wait.
+    unread_left: usize,
     traffic: (u64, u64),
 }
 
 impl<S: Selector> Readiness<S> {
     /// For `connections` connections that are made by the dialer.
     pub fn new(selector: S, dialer: Dialer, connections: usize) -> Self {
-        let none =
-            |_| Connection { stream: None, generation: 0, connecting: false, output: Vec::new(), written: 0 };
+        let none = |_| Connection {
+            stream: None,
+            generation: 0,
+            connecting: false,
+            closing: false,
+            is_unread: false,
+            output: Vec::new(),
+            written: 0,
+        };
         Readiness {
             selector,
             dialer,
@@ -182,40 +198,61 @@ impl<S: Selector> Readiness<S> {
             arrived: None,
             cursor: 0,
             reading: None,
+            unread: VecDeque::with_capacity(connections),
+            unread_left: 0,
             traffic: (0, 0),
         }
     }
 
     /// Reads once; `None` when there is nothing (more).
-    fn read(&mut self, index: usize, closing: bool) -> Option<Event> {
-        let stream = self.connections[index].stream.as_mut()?;
+    fn read(&mut self, index: usize) -> Option<Event> {
+        self.reading = None;
+        let connection = &mut self.connections[index];
+        let closing = connection.closing;
+        let stream = connection.stream.as_mut()?;
         loop {
-            match stream.read(&mut self.received) {
-                Ok(0) => {
-                    self.reading = None;
-                    return Some(Event::Ended);
-                }
+            return match stream.read(&mut self.received) {
+                Ok(0) => Some(Event::Ended),
                 Ok(n) => {
                     self.received_bytes = n;
                     self.arrived = S::arrived(stream);
                     self.traffic.1 += n as u64;
-                    // Less than there was room for: the socket is empty, and what comes later is a new edge.
-                    if n < self.received.len() && !closing {
-                        self.reading = None;
+                    // With less than there was room for the socket is empty, and what comes later is a new edge.
+                    if n == self.received.len() {
+                        connection.is_unread = true;
+                        self.unread.push_back(index);
+                    } else if closing {
+                        self.reading = Some(index);
                     }
-                    return Some(Event::Received { closing });
+                    Some(Event::Received { closing })
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.reading = None;
-                    return None;
-                }
-                Err(e) => {
-                    self.reading = None;
-                    return Some(Event::Failed(e));
-                }
-            }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => None,
+                Err(e) => Some(Event::Failed(e)),
+            };
         }
+    }
+
+    /// A connection is to be read: now, or where it is one of those that are unread already, when it is its turn.
+    fn begin_reading(&mut self, index: usize, closing: bool) {
+        let connection = &mut self.connections[index];
+        connection.closing |= closing;
+        if !connection.is_unread {
+            self.reading = Some(index);
+        }
+    }
+
+    /// The next of those that are unread has its turn, where one is still to have it.
+    fn go_on_reading(&mut self) -> bool {
+        if self.unread_left == 0 {
+            return false;
+        }
+        self.unread_left -= 1;
+        if let Some(index) = self.unread.pop_front() {
+            self.connections[index].is_unread = false;
+            self.begin_reading(index, false);
+        }
+        true
     }
 
     /// Writes until all is taken or there is no room; an error only where this call wrote nothing.
@@ -257,7 +294,7 @@ impl<S: Selector> Readiness<S> {
             }
             connection.connecting = false;
             if ready.readable || ready.closing {
-                self.reading = Some((index, ready.closing));
+                self.begin_reading(index, ready.closing);
             }
             return Some((index, Event::Opened));
         }
@@ -268,7 +305,7 @@ impl<S: Selector> Readiness<S> {
             return Some((index, Event::Failed(error)));
         }
         if ready.readable || ready.closing {
-            self.reading = Some((index, ready.closing));
+            self.begin_reading(index, ready.closing);
         }
         None
     }
@@ -287,6 +324,7 @@ impl<S: Selector> Io for Readiness<S> {
         let token = u64::from(connection.generation) << 32 | index as u64;
         connection.stream = Some(self.selector.add(socket.into(), token)?);
         connection.connecting = true;
+        connection.closing = false;
         connection.output.clear();
         connection.written = 0;
         Ok(())
@@ -315,14 +353,22 @@ impl<S: Selector> Io for Readiness<S> {
         connection.output.clear();
         connection.output.shrink_to(OUTPUT_KEPT_BYTES);
         connection.written = 0;
-        if self.reading.is_some_and(|(reading, _)| reading == index) {
-            self.reading = None;
+        if std::mem::take(&mut connection.is_unread) {
+            let at = self.unread.iter().position(|unread| *unread == index);
+            debug_assert!(at.is_some(), "what is unread is listed");
+            if let Some(at) = at {
+                self.unread.remove(at);
+                self.unread_left -= usize::from(at < self.unread_left);
+            }
         }
+        self.reading.take_if(|reading| *reading == index);
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         debug_assert!(self.reading.is_none(), "every event is taken before the next wait");
         self.cursor = 0;
+        self.unread_left = self.unread.len();
+        let at_most = if self.unread_left == 0 { at_most } else { Some(Duration::ZERO) };
         match self.selector.wait(at_most) {
             Err(e) if e.kind() == ErrorKind::Interrupted => Ok(()),
             other => other,
@@ -331,11 +377,13 @@ impl<S: Selector> Io for Readiness<S> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
-            if let Some((index, closing)) = self.reading {
-                match self.read(index, closing) {
-                    Some(event) => return Some((index, event)),
-                    None => self.reading = None,
-                }
+            if let Some(index) = self.reading
+                && let Some(event) = self.read(index)
+            {
+                return Some((index, event));
+            }
+            if self.go_on_reading() {
+                continue;
             }
             let ready = self.selector.ready(self.cursor)?;
             self.cursor += 1;

@@ -71,6 +71,11 @@ impl Thread<'_> {
             };
             let probe = &mut self.prepared[session.request as usize].probe;
             judged = probe.judge(answer, &mut session.slots, &mut environment, &mut self.flow.scratch);
+            if session.is_writing() && !answer.is_written() {
+                // good, and yet no acknowledgement
+                session.entered = None;
+                keys::end(self.shared, session, Outcome::Check);
+            }
             // what builds on a wrong answer is nothing to go on with
             keep &= !(is_bound && judged.is_err());
         }

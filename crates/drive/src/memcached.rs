@@ -353,6 +353,10 @@ impl Answer for ReplyDecoder {
         self.body()
     }
 
+    fn is_written(&self) -> bool {
+        !matches!(self.kind(), Kind::NotStored | Kind::Miss)
+    }
+
     fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
         if matches!(self.kind(), Kind::Error | Kind::NotStored) { self.body() } else { received }
     }

@@ -3,7 +3,7 @@
 mod authentication;
 mod beginning;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -63,9 +63,7 @@ impl Client for Postgres {
             let Ask::Sql(asked) = &request.ask else { continue };
             let known = statements.iter().find(|statement| statement.text == asked.text).cloned();
             let statement = known.unwrap_or_else(|| {
-                let name = format!("t{}", statements.len());
-                let prepared = RefCell::new(Prepared::NotYet);
-                let made = Rc::new(Statement { name, text: asked.text.clone(), prepared });
+                let made = Rc::new(Statement::new(statements.len(), &asked.text));
                 statements.push(Rc::clone(&made));
                 made
             });
@@ -85,6 +83,22 @@ pub(crate) struct Statement {
     name: String,
     text: String,
     prepared: RefCell<Prepared>,
+    /// Its place among all.
+    index: usize,
+    /// Whether it failed for want of its plan right after it was prepared, and has not succeeded since: that is how it is.
+    is_always_failing: Cell<bool>,
+}
+
+impl Statement {
+    fn new(index: usize, text: &str) -> Self {
+        Statement {
+            name: format!("t{index}"),
+            text: text.to_owned(),
+            prepared: RefCell::new(Prepared::NotYet),
+            index,
+            is_always_failing: Cell::new(false),
+        }
+    }
 }
 
 /// What has become of preparing a statement.
@@ -108,7 +122,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    fn append(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<Option<Arc<Columns>>, Unmet> {
+    /// Whether the statement was prepared before, and the columns of its rows where they are known.
+    fn append(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(bool, Option<Arc<Columns>>), Unmet> {
         let (name, columns) = match &*self.statement.prepared.borrow() {
             Prepared::Everywhere(columns) => (self.statement.name.as_str(), Some(columns.clone())),
             Prepared::NotYet | Prepared::Not => ("", None),
@@ -127,19 +142,62 @@ impl Request {
         }
         write::execute(out);
         write::sync(out);
-        Ok(columns.flatten())
+        Ok((columns.is_some(), columns.flatten()))
     }
 }
 
 /// A connection's replies.
 #[derive(Debug)]
-pub(crate) struct Replies(ReplyDecoder);
+pub(crate) struct Replies {
+    decoder: ReplyDecoder,
+    /// The statement whose reply is awaited or was the last.
+    statement: Option<Rc<Statement>>,
+    /// Whether it was prepared when the connection began, not with the request.
+    was_prepared: bool,
+    /// Of each statement by its index, whether it has succeeded since the connection was made.
+    succeeded: Vec<bool>,
+    keeps_open: bool,
+}
+
+impl Replies {
+    /// The reply is whole. Where what was prepared holds no more, as a table is another one than it was, or the server has
+    /// forgotten it, each further request of the connection would fail: a new one prepares it anew. Unless it fails so right after
+    /// it was prepared: then a new connection is no help.
+    fn ended(&mut self) {
+        self.keeps_open = true;
+        let Some(statement) = &self.statement else { return };
+        match self.decoder.sqlstate() {
+            Some(b"0A000" | b"26000") if self.was_prepared => {
+                let has_succeeded = self.succeeded.get(statement.index) == Some(&true);
+                self.keeps_open = !has_succeeded && statement.is_always_failing.replace(!has_succeeded);
+            }
+            Some(_) => {}
+            None => {
+                if self.succeeded.len() <= statement.index {
+                    self.succeeded.resize(statement.index + 1, false);
+                }
+                self.succeeded[statement.index] = true;
+                statement.is_always_failing.set(false);
+            }
+        }
+    }
+}
 
 impl Codec for Replies {
     type Request = Request;
 
     fn new(body_bytes: usize) -> Self {
-        Replies(ReplyDecoder::new(ReplyLimits { body_bytes }))
+        Replies {
+            decoder: ReplyDecoder::new(ReplyLimits { body_bytes }),
+            statement: None,
+            was_prepared: false,
+            succeeded: Vec::new(),
+            keeps_open: true,
+        }
+    }
+
+    fn opened(&mut self) {
+        self.succeeded.clear();
     }
 
     fn write(
@@ -152,7 +210,11 @@ impl Codec for Replies {
     ) -> Result<(), Unmet> {
         let begin = out.len();
         match request.append(cx, out) {
-            Ok(columns) => self.0.start(columns, request.needs_body),
+            Ok((was_prepared, columns)) => {
+                self.was_prepared = was_prepared;
+                self.statement = Some(Rc::clone(&request.statement));
+                self.decoder.start(columns, request.needs_body);
+            }
             Err(unmet) => {
                 out.truncate(begin);
                 return Err(unmet);
@@ -162,27 +224,29 @@ impl Codec for Replies {
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
+        let decoded = self.decoder.decode(received).map_err(|error| match error {
             PostgresError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
             _ => Violation(error.to_string().into()),
-        })
+        })?;
+        if decoded.complete {
+            self.ended();
+        }
+        Ok(decoded.into())
     }
 
     fn finish(&mut self) -> Result<(), Closed> {
-        self.0.finish().map_err(|error| match error {
+        self.decoder.finish().map_err(|error| match error {
             PostgresError::Empty => Closed::Before,
             _ => Closed::Within,
         })
     }
 
-    /// Where what was prepared holds no more, as a table is another one than it was, or the server has forgotten it, each further
-    /// request of the connection would fail: a new one prepares it anew.
     fn keeps_open(&self) -> bool {
-        !matches!(self.0.sqlstate(), Some(b"0A000" | b"26000"))
+        self.keeps_open
     }
 
     fn answer(&self) -> &dyn Answer {
-        &self.0
+        &self.decoder
     }
 }
 
@@ -214,5 +278,54 @@ impl Answer for ReplyDecoder {
 
     fn body(&self) -> &[u8] {
         self.body()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED: &[u8] = b"E\0\0\0\x16SERROR\0C0A000\0Mm\0\0Z\0\0\0\x05I";
+    const DONE: &[u8] = b"2\0\0\0\x04C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
+
+    fn keeps(replies: &mut Replies, statement: &Rc<Statement>, was_prepared: bool, reply: &[u8]) -> bool {
+        replies.statement = Some(Rc::clone(statement));
+        replies.was_prepared = was_prepared;
+        replies.decoder.start(None, true);
+        assert!(replies.decode(reply).unwrap().complete);
+        replies.keeps_open()
+    }
+
+    #[test]
+    fn a_plan_that_holds_no_more_is_made_anew_by_each_connection() {
+        let statement = Rc::new(Statement::new(3, "SELECT 1"));
+        let mut all = [Replies::new(100), Replies::new(100)];
+        for replies in &mut all {
+            assert!(keeps(replies, &statement, true, DONE));
+        }
+        for replies in &mut all {
+            assert!(!keeps(replies, &statement, true, FAILED));
+            replies.opened();
+            assert!(keeps(replies, &statement, true, DONE));
+        }
+        assert!(!keeps(&mut all[0], &statement, true, FAILED), "and again");
+    }
+
+    #[test]
+    fn what_fails_right_after_it_was_prepared_makes_no_more_connections() {
+        let [statement, other] = [0, 1].map(|index| Rc::new(Statement::new(index, "SELECT f()")));
+        let mut replies = Replies::new(100);
+        assert!(
+            !keeps(&mut replies, &statement, true, FAILED),
+            "the table may be another since it was prepared"
+        );
+        replies.opened();
+        for _ in 0..5 {
+            assert!(keeps(&mut replies, &statement, true, FAILED));
+            assert!(keeps(&mut replies, &other, true, DONE));
+        }
+        assert!(keeps(&mut replies, &statement, true, DONE));
+        assert!(!keeps(&mut replies, &statement, true, FAILED), "it had succeeded");
+        assert!(keeps(&mut replies, &statement, false, FAILED), "prepared by the request itself");
     }
 }

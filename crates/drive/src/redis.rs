@@ -3,6 +3,7 @@
 mod cluster;
 mod command;
 mod keys;
+mod written;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, ToSocketAddrs};

@@ -187,6 +187,11 @@ impl Session {
         self.write = None;
     }
 
+    /// Whether its request is one whose acknowledgement counts.
+    pub fn is_writing(&self) -> bool {
+        self.entered.is_some() || self.write.is_some()
+    }
+
     /// Something other than the driver was in its request's way until now: a connection was not free or not made. How
     /// late the driver had turned to it before stays the driver's, as if all the waiting had come first.
     pub fn held_until(&mut self, now_ns: u64) {

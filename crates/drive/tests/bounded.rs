@@ -1,14 +1,19 @@
-//! A bound on the number of sessions, connections that carry one request, status codes, a request's own cookies.
+//! A bound on the number of sessions, connections that carry one request, status codes, a request's own cookies, and what a
+//! connection has of a thread.
 
 mod support;
 
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use support::websocket::listen;
 use support::{Next, Server, answer, begin, finish, get, http, kind, options, phase, plan, run};
+use tidemark_drive::{IoChoice, Protocol, Redis};
 use tidemark_record::Outcome;
-use tidemark_scenario::Template;
 use tidemark_scenario::plan::{LoadModel, Op, Spacing};
+use tidemark_scenario::{Template, load_text};
 
 const LONG_MS: u64 = 3_600_000;
 
@@ -115,4 +120,44 @@ fn a_requests_own_cookies_stand_in_place_of_the_sessions() {
         .map(|head| head.lines().find(|l| l.to_ascii_lowercase().starts_with("cookie")))
         .collect();
     assert_eq!(cookies, [Some("cookie: mine=1"), Some("cookie: mine=1"), Some("Cookie: sid=7")]);
+}
+
+/// One answer has no end until others have been given, over another connection of the same thread.
+#[test]
+fn an_answer_without_end_leaves_the_others_their_turn() {
+    const OTHERS: usize = 100;
+    /// Longest wait for the others.
+    const PATIENCE: Duration = Duration::from_secs(40);
+    for io in [IoChoice::Epoll, IoChoice::Portable, IoChoice::Auto] {
+        let count = Arc::new(AtomicUsize::new(0));
+        let address = listen(None, move |stream| {
+            // a command at a time
+            while let Ok(1..) = stream.read(&mut [0; 4096]) {
+                if count.fetch_add(1, Ordering::SeqCst) > 0 {
+                    let _ = stream.write_all(b"+OK\r\n");
+                    continue;
+                }
+                let begun = Instant::now();
+                let is_over = || count.load(Ordering::SeqCst) > OTHERS;
+                let _ = stream.write_all(b"*?\r\n");
+                let elements = b":1\r\n".repeat(64 << 10);
+                while !is_over() && begun.elapsed() < PATIENCE {
+                    let _ = stream.write_all(&elements);
+                }
+                // without the others it is none
+                let _ = stream.write_all(if is_over() { b".\r\n" } else { b";\r\n" });
+            }
+        });
+        let text = format!(
+            "system: {{url: redis://127.0.0.1}}\nsessions:\n  a:\n    steps:\n      - {{redis: [GET, k], timeout: 100s}}\n\
+             load: {{users: 2, hold: 100s}}\nlimits: {{sessions: {}}}\n",
+            OTHERS + 1
+        );
+        let plan = load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
+        let mut options = options(address, 1);
+        options.io = io;
+        options.targets[0].protocol = Protocol::Redis(Redis::new(false, None, None));
+        let sum = finish(begin(plan, options));
+        assert_eq!(sum.outcome(Outcome::Ok), OTHERS as u64 + 1, "{io}: {:?}", sum.examples());
+    }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::records::{self, Written, newest};
+use support::websocket::listen;
 use support::{Sum, options};
 use tidemark_drive::{Protocol, Redis, start};
 use tidemark_record::Outcome;
@@ -127,4 +128,30 @@ fn a_number_that_is_none_is_told_and_never_read() {
     let (sum, _) = drive(&plan, newest);
     assert_eq!(sum.outcome(Outcome::Variable), 20, "{:?}", sum.examples());
     assert!(sum.examples()[0].detail.contains("it is no whole number"), "{:?}", sum.examples());
+}
+
+/// A nil says that a condition did not hold, which is a good answer and no acknowledgement; with `GET` it says what was there.
+#[test]
+fn an_insert_that_was_not_made_is_not_acknowledged() {
+    for (condition, acknowledged) in [("NX", false), ("GET", true), ("NX, GET", true), ("XX, GET", false)] {
+        let nil = listen(None, |stream| {
+            while let Ok(1..) = stream.read(&mut [0; 4096]) {
+                let _ = stream.write_all(b"$-1\r\n");
+            }
+        });
+        let text = format!(
+            "system: {{url: redis://127.0.0.1}}\nkeys: {{records: 100}}\nsessions:\n  a:\n    steps:\n      - redis: [SET, \
+             \"user${{number}}\", \"${{value(number, version, 60)}}\", {condition}]\n        insert: records\n\
+             load: {{users: 1, hold: 60s}}\nlimits: {{sessions: 20}}\n"
+        );
+        let plan =
+            load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let mut driven = support::options(nil, 1);
+        driven.targets[0].protocol = Protocol::Redis(Redis::default());
+        let shared = std::sync::Arc::new(Shared::of(&plan));
+        let sum = support::finish(start(plan.into(), shared.clone(), driven).unwrap());
+        assert_eq!(sum.outcome(Outcome::Ok), 20, "{condition}: {:?}", sum.examples());
+        let inserted = shared.keys(0).unwrap().inserted();
+        assert_eq!(inserted, if acknowledged { 20 } else { 0 }, "{condition}");
+    }
 }

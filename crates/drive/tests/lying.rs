@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use support::websocket::{Socket, listen};
 use support::{Sum, options};
-use tidemark_drive::{Cassandra, Memcached, Postgres, Protocol, start};
+use tidemark_drive::{Cassandra, Memcached, Postgres, Protocol, Redis, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Shared, load_text};
+use tidemark_wire::resp::{ReplyDecoder, ReplyLimits, words};
 
 /// What becomes of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +143,26 @@ fn cassandra(had: &[u8], greeted: &mut bool) -> Option<(usize, Vec<u8>)> {
     Some((length, answer))
 }
 
-const PEERS: [(&str, Answers, &str, &str); 3] = [
+/// The first command of Redis, with what its key is answered.
+fn redis_answers(had: &[u8], answer: impl FnOnce(&str) -> String) -> Option<(usize, Vec<u8>)> {
+    let decoded = ReplyDecoder::new(ReplyLimits::default()).decode(had).unwrap();
+    let key = words(had).nth(1).filter(|_| decoded.complete)?;
+    Some((decoded.consumed, answer(std::str::from_utf8(key).unwrap()).into_bytes()))
+}
+
+/// `GET k:N` has the value `vN`, in parts, with an attribute in front.
+fn redis(had: &[u8], greeted: &mut bool) -> Option<(usize, Vec<u8>)> {
+    *greeted = true;
+    redis_answers(had, |key| {
+        let value = key.replace("k:", "v");
+        let (first, rest) = value.split_at(2);
+        let bytes = rest.len();
+        format!("|1\r\n+a\r\n*?\r\n:1\r\n.\r\n$?\r\n;2\r\n{first}\r\n;{bytes}\r\n{rest}\r\n;0\r\n")
+    })
+}
+
+const PEERS: [(&str, Answers, &str, &str); 4] = [
+    ("redis", redis, "redis: [GET, \"k:${n}\"]", "body: \"v${n}\""),
     ("memcached", memcached, "memcached: [get, \"k:${n}\"]", "body: \"v${n}\""),
     ("postgres", postgres, "sql: SELECT $1 AS n, with: [\"v${n}\"]", "json: {\"$[0].n\": \"v${n}\"}"),
     (
@@ -161,6 +181,7 @@ fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &st
     let plan = load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut options = options(address, 2);
     options.targets[0].protocol = match scheme {
+        "redis" => Protocol::Redis(Redis::new(false, None, None)),
         "memcached" => Protocol::Memcached(Memcached::default()),
         "postgres" => Protocol::Postgres(Postgres { password: "p".into(), ..Postgres::default() }),
         _ => Protocol::Cassandra(Cassandra { login: Some(("u".into(), "p".into())), ..Cassandra::default() }),
@@ -206,7 +227,8 @@ fn an_answer_that_is_cut_off_anywhere_is_none() {
 
 #[test]
 fn what_nobody_asked_for_is_nobodys_answer() {
-    let more: [&'static [u8]; 3] = [
+    let more: [&'static [u8]; 4] = [
+        b"$?\r\n;2\r\nv9\r\n;0\r\n",
         b"VALUE k:9 0 2\r\nv9\r\nEND\r\n",
         b"2\0\0\0\x04D\0\0\0\x0b\0\x01\0\0\0\x019C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I",
         b"\x84\0\0\0\x08\0\0\0\x15\0\0\0\x02\0\0\0\x04\0\0\0\x01\0\0\0\x01\0\0\0\x019",
@@ -240,4 +262,47 @@ fn a_server_that_asks_without_end_is_left() {
             sum.examples()
         );
     }
+}
+
+/// What nobody looks at must be whole all the same, and what is wrong in it breaks only its own request.
+#[test]
+fn what_is_passed_by_must_be_an_answer() {
+    const LIES: [&str; 10] = [
+        "$?\r\n;3\r\nabcd\r\n;0\r\n",
+        "$?\r\n$1\r\na\r\n",
+        "*?\r\n:1\r\n;0\r\n",
+        "%?\r\n+a\r\n.\r\n",
+        "*2\r\n:1\r\n.\r\n",
+        ".\r\n",
+        ";0\r\n",
+        "$3\r\nabcdefg\r\n",
+        ">?\r\n",
+        "*?\r\n>1\r\n:1\r\n.\r\n",
+    ];
+    let count = Arc::new(AtomicUsize::new(0));
+    let address = listen(None, move |stream| {
+        let (mut buffer, mut had) = ([0; 4096], Vec::new());
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            had.extend_from_slice(&buffer[..bytes]);
+            let answer = |key: &str| match count.fetch_add(1, Ordering::SeqCst) {
+                n if n % 2 == 0 => {
+                    format!("*?\r\n$?\r\n;{}\r\n{key}\r\n;0\r\n%1\r\n+a\r\n:1\r\n.\r\n", key.len())
+                }
+                n => LIES[n / 2 % LIES.len()].to_owned(),
+            };
+            if let Some((length, answer)) = redis_answers(&had, answer) {
+                had.drain(..length);
+                let _ = stream.write_all(&answer);
+            }
+        }
+    });
+    let text = "system: {url: redis://127.0.0.1}\nsessions:\n  a:\n    steps:\n      - {redis: [GET, k]}\n\
+                load: {users: 1, hold: 60s}\nlimits: {sessions: 60, body: 1B}\n";
+    let plan = load_text("t.yaml", text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let mut options = options(address, 1);
+    options.targets[0].protocol = Protocol::Redis(Redis::new(false, None, None));
+    let shared = Arc::new(Shared::of(&plan));
+    let sum = support::finish(start(plan.into(), shared, options).unwrap());
+    let told = format!("{:?}", sum.examples());
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (30, 30), "{told}");
 }

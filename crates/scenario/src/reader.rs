@@ -160,7 +160,8 @@ impl Reader<'_> {
         match parse(&text) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.sink.error(node, error.to_string());
+                let why = node.text().map(|text| self.settings.why(text, &|text| parse(text).is_ok()));
+                self.sink.error(node, format!("{error}{}", why.unwrap_or_default()));
                 None
             }
         }

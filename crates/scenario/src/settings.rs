@@ -24,6 +24,7 @@ pub(crate) struct Settings {
 struct Setting {
     name: String,
     value: expr::Node,
+    default: expr::Node,
     position: Position,
     used: Cell<bool>,
 }
@@ -80,11 +81,12 @@ impl Settings {
             }
             let value = match given {
                 Some((_, text)) => replaced(name, &default, text, sink),
-                None => default,
+                None => default.clone(),
             };
             settings.all.push(Setting {
                 name: name.into(),
                 value,
+                default,
                 position: key.position,
                 used: Cell::new(false),
             });
@@ -147,6 +149,44 @@ impl Settings {
         String::from_utf8(out).ok()
     }
 
+    /// By which settings a text is what it is, where that is wrong, and how far the one that does it may go; empty where there
+    /// are none in it.
+    pub(crate) fn why(&self, text: &str, is_right: &dyn Fn(&str) -> bool) -> String {
+        let mut names = Supposing { settings: self, instead: None, asked: Vec::new() };
+        if written(text, &mut names).is_none() || names.asked.is_empty() {
+            return String::new();
+        }
+        let value = |setting: &&Setting| Some(format!("{} is {}", setting.name, text_of(&setting.value)?));
+        let values: Vec<String> = names.asked.iter().filter_map(value).collect();
+        let bound = match names.asked.as_slice() {
+            [setting] => self.bound(setting, text, is_right),
+            _ => None,
+        };
+        let bound = bound.map(|bound| format!(", which can be {bound} here")).unwrap_or_default();
+        format!("; {text} is that where the setting {}{bound}", values.join(" and "))
+    }
+
+    /// How far a whole number can go from its default, with which a text is right, towards what it is, with which it is not.
+    fn bound(&self, setting: &Setting, text: &str, is_right: &dyn Fn(&str) -> bool) -> Option<String> {
+        let (expr::Node::Int(value), expr::Node::Int(default)) = (&setting.value, &setting.default) else {
+            return None;
+        };
+        let is_right = |value: i64| {
+            let instead = Some((setting.name.as_str(), value));
+            let made = written(text, &mut Supposing { settings: self, instead, asked: Vec::new() });
+            made.is_some_and(|made| is_right(&made))
+        };
+        let (mut right, mut wrong) = (*default, *value);
+        if !is_right(right) {
+            return None;
+        }
+        while right.abs_diff(wrong) > 1 {
+            let middle = right.midpoint(wrong);
+            *(if is_right(middle) { &mut right } else { &mut wrong }) = middle;
+        }
+        Some(format!("{} {right}", if wrong > right { "at most" } else { "at least" }))
+    }
+
     fn constant(&self, node: &Node, offset: usize, text: &str, sink: &Sink<'_>) -> Option<expr::Node> {
         match expr::parse::parse(text, &mut OnlySettings(self)) {
             Ok(expr) if expr.as_literal().is_some() => return Some(expr),
@@ -198,6 +238,51 @@ impl Settings {
 
     fn find(&self, name: &str) -> Option<&Setting> {
         self.all.iter().find(|setting| setting.name == name)
+    }
+}
+
+/// A text in which only settings can be named, written out; none where something in it is wrong.
+fn written(text: &str, names: &mut Supposing<'_>) -> Option<String> {
+    let mut out = Vec::new();
+    for piece in split(text).ok()? {
+        match piece {
+            Piece::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
+            Piece::Hole { text, .. } => {
+                let expr = expr::parse::parse(text, names).ok()?;
+                crate::template::Encoding::Raw.write_value(expr.as_literal()?, &mut out);
+            }
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+/// Settings, one of which is supposed to have another value; which are asked for is noted.
+struct Supposing<'s> {
+    settings: &'s Settings,
+    instead: Option<(&'s str, i64)>,
+    asked: Vec<&'s Setting>,
+}
+
+impl Names for Supposing<'_> {
+    fn variable(&mut self, name: &str) -> Result<expr::Node, String> {
+        let setting = self.settings.find(name).ok_or_else(String::new)?;
+        if self.asked.iter().all(|asked| asked.name != name) {
+            self.asked.push(setting);
+        }
+        let supposed = self.instead.filter(|(instead, _)| *instead == name);
+        Ok(supposed.map_or_else(|| setting.value.clone(), |(_, value)| expr::Node::Int(value)))
+    }
+
+    fn counter(&mut self, name: &str) -> Result<usize, String> {
+        OnlySettings(self.settings).counter(name)
+    }
+
+    fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<expr::Node, String> {
+        OnlySettings(self.settings).feeder(name, column)
+    }
+
+    fn environment(&mut self, name: &str, default: Option<&expr::Node>) -> Result<Option<String>, String> {
+        self.settings.environment(name, default)
     }
 }
 

@@ -33,7 +33,7 @@ const TIME: (&str, &str) = ("time", "250ms, 10s, 1m30s or 2h");
 const SIZE: (&str, &str) = ("size", "512B, 64KiB or 16MiB");
 const BANDWIDTH: (&str, &str) = ("bandwidth", "1MiB/s or 500KB/s");
 const SHARE: (&str, &str) = ("share", "25% or 0.01%");
-const COUNT: (&str, &str) = ("number", "100 or 20k");
+const COUNT: (&str, &str) = ("whole number", "100 or 20k");
 
 fn error(text: &str, (quantity, example): (&'static str, &'static str), reason: &str) -> UnitError {
     const SHOWN_MAX: usize = 60;
@@ -185,7 +185,9 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
 /// Where the text is none, with an example of one.
 pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     let text = text.trim();
-    let (value, suffix) = number_and_unit(text).ok_or_else(|| error(text, COUNT, ""))?;
+    let is_negative = || text.strip_prefix('-').and_then(number_and_unit).is_some();
+    let none = || error(text, COUNT, if is_negative() { "it is below 0" } else { "" });
+    let (value, suffix) = number_and_unit(text).ok_or_else(none)?;
     let factor = decimal_factor(suffix)
         .ok_or_else(|| error(text, COUNT, &format!("unexpected \"{suffix}\" behind it")))?;
     let count = value * factor;

@@ -107,7 +107,17 @@ fn values_of_the_wrong_kind_are_told() {
         ),
         ("10s", "0s", "19:3: nothing is measured; a phase needs \"measured: true\" and a time"),
         ("users: 10", "users: 0", "19:3: this load is always 0; nothing would be sent"),
-        ("users: 10", "users: many", "19:10: \"many\" is not a number; write it like 100 or 20k"),
+        (
+            "users: 10",
+            "users: many",
+            "19:10: \"many\" is not a whole number; write it like 100 or 20k; ${users} is that where the setting users is many",
+        ),
+        (
+            "users: ${users}",
+            "users: ${users - 20}",
+            "19:10: \"-10\" is not a whole number: it is below 0; write it like 100 or 20k; ${users - 20} is that where the setting \
+             users is 10",
+        ),
         (
             "status: 200",
             "status: [200, 2000]",
@@ -481,4 +491,33 @@ fn a_division_by_zero_that_is_always_one_is_told_with_its_place() {
     assert!(load(&text).unwrap_err().to_string().contains("division by zero"));
     // whoever knows only later is told later
     assert!(load(&GOOD.replacen("${next(airports)}", "${1 / token}", 1)).is_ok());
+}
+
+/// A setting that makes a value wrong elsewhere is named, and how far it may go from its default.
+#[test]
+fn a_setting_out_of_its_range_is_told_with_its_range() {
+    for (name, value, expected) in [
+        (
+            "reads",
+            "180",
+            "kv-redis.yaml:60:13: \"-80\" is not a whole number: it is below 0; write it like 100 or 20k; ${100 - reads} is that \
+             where the setting reads is 180, which can be at most 100 here",
+        ),
+        (
+            "reads",
+            "-5",
+            "kv-redis.yaml:53:13: \"-5\" is not a whole number: it is below 0; write it like 100 or 20k; ${reads} is that \
+             where the setting reads is -5, which can be at least 0 here",
+        ),
+        (
+            "shards",
+            "0",
+            "kv-redis.yaml:32:12: 0 is too small; at least 1; ${shards} is that where the setting shards is 0, which can be at \
+             least 1 here",
+        ),
+    ] {
+        let set = [(name.to_owned(), value.to_owned())];
+        let said = load_shipped("kv-redis", &set).err().expect("refused").to_string();
+        assert!(said.lines().any(|line| line == expected), "{said}\ninstead of\n{expected}");
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! A reply becomes a [`Kind`] and bytes: a string, number or truth value is its own text; an array, set or map is JSON, so that
 //! its parts are found by [path](crate::json::Path). Strings in it are JSON strings, an error in it is `{"error": "…"}`.
-//! Buffers are used again from one reply to the next.
+//! What is streamed in parts becomes the same as what comes as a whole. Buffers are used again from one reply to the next.
 //!
 //! ```
 //! use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, write_command};
@@ -26,6 +26,8 @@ pub use crate::reply::ReplyLimits;
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 /// How deep arrays and maps may lie in each other.
 pub const MAX_DEPTH: usize = 32;
+/// What is kept of a reply that is passed by: its beginning.
+pub const BEGINNING_BYTES: usize = 512;
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,9 +64,12 @@ pub enum RespError {
     /// A length or a number that is none.
     #[error("a length or number in a reply is none")]
     Number,
-    /// Strings and arrays whose length is told at their end.
-    #[error("a reply is streamed in parts, which is not read")]
+    /// Something other than a string, array, set or map comes in parts.
+    #[error("something in a reply is streamed in parts that is no string, array, set or map")]
     Streamed,
+    /// A streamed map ends behind a name.
+    #[error("a map in a reply ends behind a name that has no value")]
+    Entry,
     /// A map with an array for a name.
     #[error("a map in a reply has a name that is no string and no number")]
     Name,
@@ -132,8 +137,8 @@ fn after_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     form: Form,
-    /// Values that are still to come; a map has two for each entry.
-    left: u64,
+    /// How many values it has, two for each entry of a map; none where its end tells.
+    values: Option<u64>,
     /// Values that were there.
     had: u64,
     /// Whether it goes into the body.
@@ -176,8 +181,9 @@ pub struct ReplyDecoder {
     kind: Kind,
     /// Whether the string that is read is an error within an array.
     in_error: bool,
+    /// Whether the string that is read comes in parts.
+    in_parts: bool,
     body: Vec<u8>,
-    body_bytes: usize,
     failed: Option<RespError>,
 }
 
@@ -193,8 +199,8 @@ impl ReplyDecoder {
             frames: Vec::new(),
             kind: Kind::Scalar,
             in_error: false,
+            in_parts: false,
             body: Vec::new(),
-            body_bytes: 0,
             failed: None,
         }
     }
@@ -204,7 +210,8 @@ impl ReplyDecoder {
         self.limits = limits;
     }
 
-    /// Begins the reply to a new command. `keep_body`: what it holds is kept; otherwise only an error's words are.
+    /// Begins the reply to a new command. `keep_body`: what it holds is kept, and bounded; otherwise it is passed by, however
+    /// large it is, and only its first [`BEGINNING_BYTES`] are kept.
     pub fn start(&mut self, keep_body: bool) {
         self.keep_body = keep_body;
         self.reading = Reading::Line;
@@ -213,8 +220,8 @@ impl ReplyDecoder {
         self.frames.clear();
         self.kind = Kind::Scalar;
         self.in_error = false;
+        self.in_parts = false;
         self.body.clear();
-        self.body_bytes = 0;
         self.failed = None;
     }
 
@@ -223,7 +230,7 @@ impl ReplyDecoder {
         self.kind
     }
 
-    /// What it holds: see [`Kind`].
+    /// What it holds: see [`Kind`]. Of a reply that is passed by, the beginning of that.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
@@ -240,7 +247,7 @@ impl ReplyDecoder {
     /// Takes the bytes of the current reply from the front of `input`; bytes of a next one are left alone.
     ///
     /// # Errors
-    /// The bytes are no reply, or larger than the limits; repeated until `start`.
+    /// The bytes are no reply, or one that is kept and larger than the limits; repeated until `start`.
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -297,6 +304,7 @@ impl ReplyDecoder {
                     at += 1;
                     match left {
                         2 => self.reading = Reading::TextEnd(1),
+                        _ if self.in_parts => self.reading = Reading::Line,
                         _ => self.end_text()?,
                     }
                 }
@@ -323,6 +331,10 @@ impl ReplyDecoder {
         if memchr::memchr(b'\r', text).is_some() {
             return Err(RespError::End);
         }
+        // a part follows a part, and stands nowhere else
+        if self.in_parts != (*kind == b';') {
+            return Err(RespError::Type(*kind));
+        }
         match kind {
             b'+' => self.text(text, Kind::Scalar),
             b'-' => self.text(text, Kind::Error),
@@ -336,7 +348,12 @@ impl ReplyDecoder {
             },
             b'_' if text.is_empty() => self.null(),
             b'_' => Err(RespError::End),
-            b'$' | b'=' | b'!' if text == b"?" => Err(RespError::Streamed),
+            b'$' if text == b"?" => {
+                self.in_parts = true;
+                self.open_text(Kind::Scalar)
+            }
+            b';' => self.part(length(text)?),
+            b'=' | b'!' | b'>' | b'|' if text == b"?" => Err(RespError::Streamed),
             b'$' if text == b"-1" => self.null(),
             b'$' => self.begin_text(length(text)?, Kind::Scalar, 0),
             // three letters and a colon say what it is written in
@@ -345,14 +362,17 @@ impl ReplyDecoder {
                 _ => Err(RespError::Number),
             },
             b'!' => self.begin_text(length(text)?, Kind::Error, 0),
-            b'*' | b'~' | b'%' | b'>' | b'|' if text == b"?" => Err(RespError::Streamed),
+            b'*' | b'~' if text == b"?" => self.begin_frame(Form::List, None, true),
+            b'%' if text == b"?" => self.begin_frame(Form::Map, None, true),
+            b'.' if text.is_empty() => self.end_frame(),
+            b'.' => Err(RespError::End),
             b'*' if text == b"-1" => self.null(),
-            b'*' | b'~' => self.begin_frame(Form::List, length(text)? as u64, true),
-            b'%' => self.begin_frame(Form::Map, entries(text)?, true),
+            b'*' | b'~' => self.begin_frame(Form::List, Some(length(text)? as u64), true),
+            b'%' => self.begin_frame(Form::Map, Some(entries(text)?), true),
             // only between replies
             b'>' if !self.frames.is_empty() => Err(RespError::Type(b'>')),
-            b'>' => self.begin_frame(Form::List, length(text)? as u64, false),
-            b'|' => self.begin_frame(Form::Map, entries(text)?, false),
+            b'>' => self.begin_frame(Form::List, Some(length(text)? as u64), false),
+            b'|' => self.begin_frame(Form::Map, Some(entries(text)?), false),
             other => Err(RespError::Type(*other)),
         }
     }
@@ -366,17 +386,30 @@ impl ReplyDecoder {
         self.frames.last().is_some_and(|frame| frame.form == Form::Map && frame.had % 2 == 0)
     }
 
+    /// Whether nothing of what comes now is kept.
+    fn is_passing_by(&self) -> bool {
+        self.is_skipping() || (!self.keep_body && self.body.len() == BEGINNING_BYTES)
+    }
+
     fn put(&mut self, bytes: &[u8]) -> Result<(), RespError> {
         if self.is_skipping() {
             return Ok(());
         }
-        self.body_bytes += bytes.len();
-        if self.body_bytes > self.limits.body_bytes {
-            return Err(RespError::TooLarge { limit_bytes: self.limits.body_bytes });
-        }
-        // an error's words are always told
-        if self.keep_body || (self.kind == Kind::Error && self.frames.is_empty()) {
+        if self.keep_body {
+            self.bound(bytes.len())?;
             self.body.extend_from_slice(bytes);
+        } else {
+            let room = BEGINNING_BYTES - self.body.len();
+            self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        Ok(())
+    }
+
+    /// So many bytes more are within the limits, or nobody keeps them.
+    fn bound(&self, bytes: usize) -> Result<(), RespError> {
+        let limit_bytes = self.limits.body_bytes;
+        if self.keep_body && bytes > limit_bytes.saturating_sub(self.body.len()) && !self.is_skipping() {
+            return Err(RespError::TooLarge { limit_bytes });
         }
         Ok(())
     }
@@ -403,20 +436,36 @@ impl ReplyDecoder {
                 return Ok(());
             };
             frame.had += 1;
-            frame.left -= 1;
-            if frame.left > 0 {
+            if frame.values != Some(frame.had) {
                 return Ok(());
             }
-            let ended = *frame;
-            self.put(if ended.form == Form::Map { b"}" } else { b"]" })?;
-            self.frames.pop();
-            if !ended.is_value {
-                return Ok(()); // what it stood before is still to come
+            if !self.close_frame()? {
+                return Ok(());
             }
         }
     }
 
-    fn begin_frame(&mut self, form: Form, left: u64, is_value: bool) -> Result<(), RespError> {
+    /// The innermost array or map is whole; false where it is no value, and what it stood before is still to come.
+    fn close_frame(&mut self) -> Result<bool, RespError> {
+        let Some(Frame { form, is_value, .. }) = self.frames.last().copied() else { return Ok(false) };
+        self.put(if form == Form::Map { b"}" } else { b"]" })?;
+        self.frames.pop();
+        Ok(is_value)
+    }
+
+    /// The end of what is streamed.
+    fn end_frame(&mut self) -> Result<(), RespError> {
+        match self.frames.last() {
+            Some(Frame { form: Form::Map, values: None, had, .. }) if had % 2 == 1 => Err(RespError::Entry),
+            Some(Frame { values: None, .. }) => {
+                self.close_frame()?;
+                self.end_value()
+            }
+            _ => Err(RespError::Type(b'.')),
+        }
+    }
+
+    fn begin_frame(&mut self, form: Form, values: Option<u64>, is_value: bool) -> Result<(), RespError> {
         if self.frames.len() == MAX_DEPTH {
             return Err(RespError::TooDeep);
         }
@@ -428,8 +477,8 @@ impl ReplyDecoder {
             self.begin_value(Kind::Aggregate)?;
             self.put(if form == Form::Map { b"{" } else { b"[" })?;
         }
-        if left > 0 {
-            self.frames.push(Frame { form, left, had: 0, is_kept, is_value });
+        if values != Some(0) {
+            self.frames.push(Frame { form, values, had: 0, is_kept, is_value });
             return Ok(());
         }
         if is_kept {
@@ -452,6 +501,9 @@ impl ReplyDecoder {
             return Err(RespError::Number);
         }
         self.begin_value(Kind::Scalar)?;
+        if self.is_passing_by() {
+            return self.end_value();
+        }
         let text = if self.frames.is_empty() { text } else { text.strip_prefix(b"+").unwrap_or(text) };
         if self.is_name() || !(self.frames.is_empty() || json::check(text).is_ok()) {
             self.put(b"\"")?;
@@ -482,13 +534,22 @@ impl ReplyDecoder {
 
     fn begin_text(&mut self, bytes: usize, kind: Kind, format: usize) -> Result<(), RespError> {
         self.open_text(kind)?;
-        if !self.is_skipping() && bytes - format > self.limits.body_bytes - self.body_bytes {
-            return Err(RespError::TooLarge { limit_bytes: self.limits.body_bytes });
-        }
+        self.bound(bytes - format)?;
         self.reading = match bytes {
             0 => Reading::TextEnd(2),
             left => Reading::Text { left, format_left: format },
         };
+        Ok(())
+    }
+
+    /// A part of a string; the last one is empty.
+    fn part(&mut self, bytes: usize) -> Result<(), RespError> {
+        if bytes == 0 {
+            self.in_parts = false;
+            return self.end_text();
+        }
+        self.bound(bytes)?;
+        self.reading = Reading::Text { left: bytes, format_left: 0 };
         Ok(())
     }
 
@@ -504,6 +565,9 @@ impl ReplyDecoder {
     fn put_text(&mut self, mut text: &[u8]) -> Result<(), RespError> {
         if self.frames.is_empty() {
             return self.put(text);
+        }
+        if self.is_passing_by() {
+            return Ok(());
         }
         while let Some(at) = text.iter().position(|byte| *byte < b' ' || *byte == b'"' || *byte == b'\\') {
             self.put(&text[..at])?;

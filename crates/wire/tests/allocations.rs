@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder, ResponseDecoder, cookie, request};
 use tidemark_wire::json::{Path, write_text};
+use tidemark_wire::resp::{Kind as Reply, ReplyDecoder, ReplyLimits};
 use tidemark_wire::websocket::{self, Decoder, Event, Kind, Role};
 
 thread_local! {
@@ -119,5 +120,36 @@ fn a_warm_websocket_allocates_nothing() {
     sizes.into_iter().for_each(&mut round);
     let before = ALLOCATIONS.get();
     sizes.into_iter().for_each(&mut round);
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
+/// However large a reply is, however many parts it has and wherever it is cut: what nobody looks at takes no memory.
+#[test]
+fn a_reply_that_is_passed_by_allocates_nothing() {
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    let value = [b'v'; 1 << 16];
+    let elements = b":1\r\n$3\r\nabc\r\n*1\r\n$?\r\n;1\r\na\r\n;0\r\n".repeat(1_000);
+    let large = [
+        (Reply::Scalar, "$536870912\r\n", &value[..], 8_192, "\r\n"),
+        (Reply::Aggregate, "*?\r\n", elements.as_slice(), 300, ".\r\n"),
+        (Reply::Aggregate, "*900000\r\n", elements.as_slice(), 300, ""),
+    ];
+    let mut round = || {
+        for (kind, begins, piece, times, ends) in large {
+            decoder.start(false);
+            decoder.decode(begins.as_bytes()).unwrap();
+            let mut is_whole = false;
+            for part in (0..times).flat_map(move |_| piece.chunks(16_381)) {
+                assert!(!is_whole);
+                is_whole = decoder.decode(part).unwrap().complete;
+            }
+            assert_eq!(is_whole, ends.is_empty());
+            assert!(is_whole || decoder.decode(ends.as_bytes()).unwrap().complete);
+            assert_eq!(decoder.kind(), kind);
+        }
+    };
+    round();
+    let before = ALLOCATIONS.get();
+    round();
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }

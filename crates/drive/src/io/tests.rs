@@ -212,6 +212,98 @@ fn receives_more_than_there_are_buffers() {
     });
 }
 
+/// A selector whose sockets are told beforehand: they only count how much is left to be read.
+#[derive(Default)]
+struct Told {
+    tokens: Vec<u64>,
+    news: Vec<Ready>,
+    waits: Vec<Option<Duration>>,
+}
+
+struct ToldStream(usize);
+
+impl Read for ToldStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = buffer.len().min(self.0);
+        self.0 -= bytes;
+        if bytes == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(bytes) }
+    }
+}
+
+impl Write for ToldStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Selector for Told {
+    type Stream = ToldStream;
+
+    fn add(&mut self, _: TcpStream, token: u64) -> io::Result<ToldStream> {
+        self.tokens.push(token);
+        Ok(ToldStream(0))
+    }
+
+    fn error_of(_: &ToldStream) -> io::Result<Option<io::Error>> {
+        Ok(None)
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.waits.push(at_most);
+        Ok(())
+    }
+
+    fn ready(&self, index: usize) -> Option<Ready> {
+        self.news.get(index).copied()
+    }
+}
+
+/// A socket that always has more is read in turn with the others, though its readiness is told once; and is read to its end.
+#[test]
+fn one_that_sends_without_end_leaves_the_others_their_turn() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address: Address = listener.local_addr().unwrap().into();
+    let mut io = Readiness::new(Told::default(), Dialer::new(&address, 1), 3);
+    (0..3).for_each(|connection| io.open(connection).unwrap());
+    let tokens = io.selector.tokens.clone();
+    let news = |of: &[usize], readable| -> Vec<Ready> {
+        let ready = |connection: &usize| Ready {
+            token: tokens[*connection],
+            readable,
+            writable: true,
+            closing: false,
+        };
+        of.iter().map(ready).collect()
+    };
+    let turn = |io: &mut Readiness<Told>, news: Vec<Ready>| -> Vec<(usize, bool)> {
+        io.selector.news = news;
+        io.wait(None).unwrap();
+        std::iter::from_fn(|| io.next())
+            .take(10)
+            .map(|(from, event)| (from, matches!(event, Event::Opened)))
+            .collect()
+    };
+    assert_eq!(turn(&mut io, news(&[0, 1, 2], false)), [(0, true), (1, true), (2, true)]);
+    for (connection, bytes) in [(0, usize::MAX), (1, 2 * RECEIVE_BYTES + 1), (2, 1)] {
+        io.connections[connection].stream = Some(ToldStream(bytes));
+    }
+    assert_eq!(turn(&mut io, news(&[0, 1, 2], true)), [(0, false), (1, false), (2, false)]);
+    // what is told again meanwhile gives no second turn
+    assert_eq!(turn(&mut io, news(&[1, 0], true)), [(0, false), (1, false)]);
+    assert_eq!(turn(&mut io, news(&[], true)), [(0, false), (1, false)]);
+    assert_eq!(turn(&mut io, news(&[], true)), [(0, false)], "the other one is empty");
+    io.connections[2].stream = Some(ToldStream(1));
+    assert_eq!(turn(&mut io, news(&[2], true)), [(0, false), (2, false)]);
+    io.close(0);
+    assert!(turn(&mut io, news(&[], true)).is_empty());
+    let zero = Some(Duration::ZERO);
+    assert_eq!(io.selector.waits, [None, None, zero, zero, zero, zero, None], "no wait while there is more");
+}
+
 /// What was sent and handed over leaves without a wait.
 #[test]
 fn hands_over() {

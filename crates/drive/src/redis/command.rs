@@ -7,6 +7,7 @@ use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 use super::keys::KeyWords;
+use super::written::Written;
 use super::{GREETING_BYTES, MAP_BYTES, cluster};
 use crate::answer::Answer;
 use crate::codec::{Closed, Codec, Decoded};
@@ -32,6 +33,8 @@ pub(crate) struct Command {
     needs_body: bool,
     /// Which words are keys; none where that is known only once its name is.
     keys: Option<KeyWords>,
+    /// When it has written; none where words decide that vary.
+    written: Option<Written>,
     /// How many replicas must have it.
     replicas: u32,
 }
@@ -42,7 +45,9 @@ impl Command {
         let replicas = wait.map_or(0, |wait| wait.replicas);
         resp::write_head(words.len(), &mut written);
         let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
-        let mut command = Command { head: Box::default(), rest: Vec::new(), needs_body, keys, replicas };
+        let when = Written::of(words.iter().map(Template::as_literal));
+        let (head, rest) = (Box::default(), Vec::new());
+        let mut command = Command { head, rest, needs_body, keys, written: when, replicas };
         for word in words {
             match word.as_literal() {
                 Some(literal) => resp::write_word(literal, &mut written),
@@ -91,6 +96,8 @@ pub(crate) struct Replies {
     /// Replies in front of the one that is awaited, which nobody wants.
     passed_over: u32,
     keep_body: bool,
+    /// When the command has written.
+    written: Written,
     /// How many replicas must have what was written.
     replicas: u32,
     /// What says how many have it, once the command's own reply is there.
@@ -137,7 +144,11 @@ impl Keyed for Replies {
         spread::tag(key)
     }
 
-    fn begin(&mut self, command: Option<&Command>, _: &[u8], passed_over: u32) {
+    fn begin(&mut self, command: Option<&Command>, rendered: &[u8], passed_over: u32) {
+        self.written = command.map_or(Written::UnlessNil, |command| {
+            let of_rendered = || Written::of(resp::words(rendered).map(Some)).unwrap_or(Written::UnlessNil);
+            command.written.unwrap_or_else(of_rendered)
+        });
         self.keep_body = command.is_none_or(|command| command.needs_body);
         self.passed_over = passed_over;
         self.replicas = command.map_or(0, |command| command.replicas);
@@ -167,6 +178,7 @@ impl Codec for Replies {
             limits,
             passed_over: 0,
             keep_body: true,
+            written: Written::UnlessNil,
             replicas: 0,
             waiting: None,
             is_waiting: false,
@@ -182,8 +194,9 @@ impl Codec for Replies {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> Result<(), Unmet> {
+        let begin = out.len();
         command.write(cx, out, scratch)?;
-        self.begin(Some(command), b"", 0);
+        self.begin(Some(command), &out[begin..], 0);
         Ok(())
     }
 
@@ -257,11 +270,14 @@ impl Answer for Replies {
         self.decoder.body()
     }
 
-    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
+    fn is_written(&self) -> bool {
+        self.written.is_said_by(self.decoder.kind(), self.decoder.body())
+    }
+
+    fn seen<'a>(&'a self, _: &'a [u8]) -> &'a [u8] {
         match &self.shortage {
             Some(shortage) => shortage.as_bytes(),
-            None if self.decoder.kind() == Kind::Error => self.decoder.body(),
-            None => received,
+            None => self.decoder.body(),
         }
     }
 }
@@ -310,7 +326,7 @@ mod tests {
         let command = Command::new(&RedisCommand { words, wait: Some(wait) }, true);
         let mut replies = Replies::new(100);
         for (reply, status, seen) in [
-            ("+OK\r\n:2\r\n", 200, ""),
+            ("+OK\r\n:2\r\n", 200, "OK"),
             ("+OK\r\n:1\r\n", 500, "1 of 2 replicas have it (WAIT)"),
             ("$-1\r\n:3\r\n", 204, ""),
             ("-ERR no\r\n:0\r\n", 500, "ERR no"),

@@ -33,11 +33,29 @@ fn each_type_becomes_what_a_person_expects() {
         ("*2\r\n-ERR x\r\n+ok\r\n", Kind::Aggregate, r#"[{"error":"ERR x"},"ok"]"#),
         ("*2\r\n:+5\r\n:007\r\n", Kind::Aggregate, r#"[5,"007"]"#),
         ("*1\r\n$3\r\n\x01\n\\\r\n", Kind::Aggregate, r#"["\u0001\n\\"]"#),
+        // what is streamed is as what comes as a whole
+        ("$?\r\n;4\r\na\r\nb\r\n;2\r\nc\"\r\n;0\r\n", Kind::Scalar, "a\r\nbc\""),
+        ("$?\r\n;0\r\n", Kind::Scalar, ""),
+        ("*?\r\n.\r\n", Kind::Aggregate, "[]"),
+        ("%?\r\n.\r\n", Kind::Aggregate, "{}"),
+        ("*?\r\n:1\r\n$?\r\n;1\r\na\r\n;1\r\n\"\r\n;0\r\n.\r\n", Kind::Aggregate, r#"[1,"a\""]"#),
+        (
+            "~?\r\n%?\r\n$?\r\n;1\r\na\r\n;0\r\n*?\r\n.\r\n+b\r\n*1\r\n~?\r\n:1\r\n.\r\n.\r\n_\r\n.\r\n",
+            Kind::Aggregate,
+            r#"[{"a":[],"b":[[1]]},null]"#,
+        ),
+        ("*?\r\n-ERR x\r\n.\r\n", Kind::Aggregate, r#"[{"error":"ERR x"}]"#),
         // what is said about a value, and what is pushed between replies, is passed over
         ("|1\r\n+ttl\r\n*2\r\n:1\r\n:2\r\n$1\r\nv\r\n", Kind::Scalar, "v"),
         ("*2\r\n|1\r\n+a\r\n%1\r\n+b\r\n*1\r\n:2\r\n:1\r\n:2\r\n", Kind::Aggregate, "[1,2]"),
         (">2\r\n+message\r\n*1\r\n$2\r\nhi\r\n:3\r\n", Kind::Scalar, "3"),
         (">0\r\n|0\r\n:3\r\n", Kind::Scalar, "3"),
+        (
+            "|1\r\n+a\r\n%?\r\n+b\r\n$?\r\n;1\r\nc\r\n;0\r\n.\r\n>1\r\n*?\r\n.\r\n|1\r\n+a\r\n:1\r\n+OK\r\n",
+            Kind::Scalar,
+            "OK",
+        ),
+        ("*?\r\n|1\r\n+a\r\n*?\r\n:2\r\n.\r\n:1\r\n|1\r\n+a\r\n:1\r\n:2\r\n.\r\n", Kind::Aggregate, "[1,2]"),
     ] {
         assert_eq!(decode(input.as_bytes()), Ok((kind, body.to_owned())), "{input:?}");
     }
@@ -58,7 +76,25 @@ fn what_is_no_reply_is_an_error_that_says_why() {
         (":1.5\r\n", RespError::Number),
         ("#y\r\n", RespError::Number),
         ("=3\r\ntxt\r\n", RespError::Number),
-        ("$?\r\n", RespError::Streamed),
+        ("|?\r\n", RespError::Streamed),
+        (">?\r\n", RespError::Streamed),
+        ("=?\r\n", RespError::Streamed),
+        ("!?\r\n", RespError::Streamed),
+        ("$?\r\n+a\r\n", RespError::Type(b'+')),
+        ("$?\r\n;1\r\na\r\n$1\r\na\r\n", RespError::Type(b'$')),
+        ("$?\r\n;1\r\nab\r\n", RespError::End),
+        ("$?\r\n;-1\r\n", RespError::Number),
+        ("$?\r\n;?\r\n", RespError::Number),
+        (";1\r\na\r\n", RespError::Type(b';')),
+        ("*1\r\n;0\r\n", RespError::Type(b';')),
+        (".\r\n", RespError::Type(b'.')),
+        ("*1\r\n.\r\n", RespError::Type(b'.')),
+        ("*?\r\n*2\r\n:1\r\n.\r\n", RespError::Type(b'.')),
+        ("|1\r\n+a\r\n.\r\n", RespError::Type(b'.')),
+        ("*?\r\n.1\r\n", RespError::End),
+        ("*?\r\n>1\r\n:1\r\n", RespError::Type(b'>')),
+        ("%?\r\n+a\r\n.\r\n", RespError::Entry),
+        ("%?\r\n*?\r\n.\r\n:2\r\n", RespError::Name),
         ("%1\r\n*1\r\n:1\r\n:2\r\n", RespError::Name),
         ("*1\r\n>1\r\n:1\r\n", RespError::Type(b'>')),
         ("$99999999\r\n", RespError::TooLarge { limit_bytes: 16 << 20 }),
@@ -77,21 +113,48 @@ fn what_is_no_reply_is_an_error_that_says_why() {
 }
 
 #[test]
-fn a_limit_holds_whether_the_body_is_kept_or_not() {
-    for keep_body in [true, false] {
-        let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 4 });
-        decoder.start(keep_body);
-        assert!(decoder.decode(b"$4\r\nabcd\r\n").is_ok_and(|decoded| decoded.complete));
-        assert_eq!(decoder.body(), if keep_body { &b"abcd"[..] } else { b"" });
-        for large in [&b"$5\r\nab"[..], b"*3\r\n:1\r\n:2\r\n:3\r\n", b"+hello\r\n"] {
-            decoder.start(keep_body);
-            assert_eq!(decoder.decode(large), Err(RespError::TooLarge { limit_bytes: 4 }), "{large:?}");
-        }
+fn a_limit_holds_for_what_is_kept_and_anything_else_is_passed_by() {
+    let limits = ReplyLimits { body_bytes: 4 };
+    let mut decoder = ReplyDecoder::new(limits);
+    assert!(decoder.decode(b"$4\r\nabcd\r\n").is_ok_and(|decoded| decoded.complete));
+    assert_eq!(decoder.body(), b"abcd");
+    for (large, beginning) in [
+        (&b"$5\r\nabcde\r\n"[..], "abcde"),
+        (b"*3\r\n:1\r\n:2\r\n:3\r\n", "[1,2,3]"),
+        (b"+hello\r\n", "hello"),
+        (b"$?\r\n;3\r\nabc\r\n;2\r\nde\r\n;0\r\n", "abcde"),
+        (b"*?\r\n:1\r\n:2\r\n:3\r\n.\r\n", "[1,2,3]"),
+    ] {
+        decoder.start(true);
+        assert_eq!(decoder.decode(large), Err(RespError::TooLarge { limit_bytes: 4 }), "{large:?}");
+        decoder.start(false);
+        assert_eq!(decoder.decode(large), Ok(Decoded { consumed: large.len(), complete: true }));
+        assert_eq!(String::from_utf8_lossy(decoder.body()), beginning);
     }
-    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
     decoder.start(false);
     assert!(decoder.decode(b"-ERR all the same\r\n").is_ok());
     assert_eq!((decoder.kind(), decoder.body()), (Kind::Error, &b"ERR all the same"[..]));
+}
+
+/// What a reply of any size leaves behind is its beginning, also of an error.
+#[test]
+fn of_what_is_passed_by_the_beginning_is_kept() {
+    let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 4 });
+    let part = [b'x'; 1 << 16];
+    for (begins, ends, parts, kind) in [
+        ("$536870912\r\n", "\r\n", 8192, Kind::Scalar),
+        ("!6553600\r\n", "\r\n", 100, Kind::Error),
+        ("*2\r\n:1\r\n$6553600\r\n", "\r\n", 100, Kind::Aggregate),
+        ("*?\r\n$?\r\n;6553600\r\n", "\r\n;0\r\n.\r\n", 100, Kind::Aggregate),
+    ] {
+        decoder.start(false);
+        assert!(!decoder.decode(begins.as_bytes()).unwrap().complete);
+        for _ in 0..parts {
+            assert_eq!(decoder.decode(&part), Ok(Decoded { consumed: part.len(), complete: false }));
+        }
+        assert!(decoder.decode(ends.as_bytes()).unwrap().complete, "{begins}");
+        assert_eq!((decoder.kind(), decoder.body().len()), (kind, BEGINNING_BYTES));
+    }
 }
 
 #[test]
@@ -105,30 +168,62 @@ fn a_connection_that_ends_says_where() {
 /// A value, as it is written and as JSON has it.
 fn value() -> impl Strategy<Value = (Vec<u8>, serde_json::Value)> {
     let text = |kind: char, text: String| format!("{kind}{}\r\n{text}\r\n", text.len()).into_bytes();
+    let streamed = |parts: Vec<String>| {
+        let written = parts.iter().map(|part| format!(";{}\r\n{part}\r\n", part.len()));
+        format!("$?\r\n{};0\r\n", written.collect::<String>()).into_bytes()
+    };
     let leaf = prop_oneof![
         any::<i64>().prop_map(|n| (format!(":{n}\r\n").into_bytes(), n.into())),
         "\\PC{0,40}".prop_map(move |s| (text('$', s.clone()), s.into())),
         "[ -~]{0,20}".prop_map(|s| (format!("+{s}\r\n").into_bytes(), s.into())),
+        prop::collection::vec("[ -~ü\r\n]{1,9}", 0..4)
+            .prop_map(move |parts| (streamed(parts.clone()), parts.concat().into())),
         any::<bool>().prop_map(|b| (format!("#{}\r\n", if b { 't' } else { 'f' }).into_bytes(), b.into())),
         Just((b"_\r\n".to_vec(), serde_json::Value::Null)),
     ];
     leaf.prop_recursive(4, 40, 6, |inner| {
-        let list = prop::collection::vec(inner.clone(), 0..6).prop_map(|values| {
-            let mut written = format!("*{}\r\n", values.len()).into_bytes();
+        let list = (prop::collection::vec(inner.clone(), 0..6), "[*~]", any::<bool>());
+        let list = list.prop_map(|(values, kind, is_streamed)| {
+            let count = if is_streamed { "?".to_owned() } else { values.len().to_string() };
+            let mut written = format!("{kind}{count}\r\n").into_bytes();
             values.iter().for_each(|(bytes, _)| written.extend_from_slice(bytes));
+            written.extend_from_slice(if is_streamed { &b".\r\n"[..] } else { b"" });
             (written, values.into_iter().map(|(_, json)| json).collect())
         });
-        let map = prop::collection::btree_map("[a-z]{1,5}", inner, 0..4).prop_map(|entries| {
-            let mut written = format!("%{}\r\n", entries.len()).into_bytes();
+        let map = (prop::collection::btree_map("[a-z]{1,5}", inner.clone(), 0..4), any::<bool>());
+        let map = map.prop_map(|(entries, is_streamed)| {
+            let count = if is_streamed { "?".to_owned() } else { entries.len().to_string() };
+            let mut written = format!("%{count}\r\n").into_bytes();
             for (name, (bytes, _)) in &entries {
                 written.extend_from_slice(format!("+{name}\r\n").as_bytes());
                 written.extend_from_slice(bytes);
             }
+            written.extend_from_slice(if is_streamed { &b".\r\n"[..] } else { b"" });
             let json = entries.into_iter().map(|(name, (_, json))| (name, json));
             (written, serde_json::Value::Object(json.collect()))
         });
-        prop_oneof![list, map]
+        let told = (inner.clone(), inner).prop_map(|((about, _), (bytes, json))| {
+            ([b"|1\r\n+about\r\n", about.as_slice(), bytes.as_slice()].concat(), json)
+        });
+        prop_oneof![list, map, told]
     })
+}
+
+/// What comes of a reply in pieces of these sizes, again and again.
+fn in_pieces(keep: bool, bytes: &[u8], pieces: &[usize]) -> (Decoded, Kind, Vec<u8>) {
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    decoder.start(keep);
+    let mut taken = 0;
+    let mut complete = false;
+    for piece in pieces.iter().cycle() {
+        let decoded = decoder.decode(&bytes[taken..bytes.len().min(taken + piece)]).unwrap();
+        taken += decoded.consumed;
+        complete = decoded.complete;
+        if complete || taken == bytes.len() {
+            break;
+        }
+    }
+    (Decoded { consumed: taken, complete }, decoder.kind(), decoder.body().to_vec())
 }
 
 proptest! {
@@ -161,10 +256,28 @@ proptest! {
     }
 
     #[test]
+    fn a_reply_is_the_same_wherever_it_is_split_and_its_beginning_is_left_where_it_is_passed_by(
+        (reply, _) in value(),
+        pushed in prop::option::of(value()),
+    ) {
+        let pushed = pushed.map(|(bytes, _)| [b">2\r\n+message\r\n", bytes.as_slice()].concat());
+        let bytes = [pushed.unwrap_or_default(), reply].concat();
+        let whole = in_pieces(true, &bytes, &[bytes.len()]);
+        prop_assert_eq!(whole.0, Decoded { consumed: bytes.len(), complete: true });
+        prop_assert_eq!(&whole, &in_pieces(true, &bytes, &[1]));
+        let mut passed_by = whole.clone();
+        passed_by.2.truncate(BEGINNING_BYTES);
+        for cut in 1..=bytes.len() {
+            prop_assert_eq!(&whole, &in_pieces(true, &bytes, &[cut, bytes.len()]));
+            prop_assert_eq!(&passed_by, &in_pieces(false, &bytes, &[cut, bytes.len()]));
+        }
+    }
+
+    #[test]
     fn any_bytes_are_a_reply_or_an_error_and_the_same_however_they_are_cut(
         parts in prop::collection::vec(prop_oneof![
             Just(b"\r\n".to_vec()),
-            "[-+:$*%~>|_#,(!=][0-9?-]{0,3}".prop_map(String::into_bytes),
+            "[-+:$*%~>|_#,(!=;.][0-9?-]{0,3}".prop_map(String::into_bytes),
             prop::collection::vec(any::<u8>(), 0..6),
         ], 0..30),
         cut in 0..200_usize,
