@@ -482,3 +482,25 @@ fn a_division_by_zero_that_is_always_one_is_told_with_its_place() {
     // whoever knows only later is told later
     assert!(load(&GOOD.replacen("${next(airports)}", "${1 / token}", 1)).is_ok());
 }
+
+#[test]
+fn mistakes_with_groups_of_steps() {
+    let with = |steps: &str, objective: &str| {
+        told_of(&format!(
+            "sessions:\n  a:\n    steps: {steps}\nload: {{users: 1, hold: 1s}}\nobjectives: [{objective}]\n"
+        ))
+    };
+    let buy = "[{group: Buy, steps: [{GET: /}]}]";
+    assert_eq!(with(buy, "group Bye p99 < 1s"), "5:14: no group has the name \"Bye\"; did you mean Buy?");
+    assert_eq!(
+        with(buy, "Buy p99 < 1s"),
+        "5:14: no request has the label \"Buy\"; of a group it is \"group Buy …\""
+    );
+    let early = with(buy, "{objective: group Buy max < 1s, abort early: true}");
+    assert!(early.contains("decided at the end"), "{early}");
+    assert!(with(buy, "group Buy dropped = 0").contains("cannot be asked for one label or group"));
+    let deep = (0..5).fold("[{GET: /}]".to_owned(), |steps, n| format!("[{{group: g{n}, steps: {steps}}}]"));
+    assert!(with(&deep, "p99 < 1s").contains("a group within 4 others is too deep"));
+    assert!(with("[{group: '', steps: [{GET: /}]}]", "p99 < 1s").contains("a group needs a name"));
+    assert!(with("[{group: Buy}]", "p99 < 1s").contains("needs the key \"steps\""));
+}
