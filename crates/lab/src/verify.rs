@@ -5,15 +5,18 @@
 //! [`StoredContents`]: the system's own [API](Pages), page by page, or its store, read [directly](direct_store). Whatever
 //! keeps the search from seeing everything makes the ledger *not verified*, which is never a pass.
 
+mod answers;
 mod cassandra;
 mod client;
 mod direct;
 mod directory;
 mod hidden;
 mod judge;
+mod memcached;
 mod pages;
 mod recipe;
 mod redis;
+mod rows;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -153,7 +156,7 @@ pub fn again(
             let reason = "--url has no meaning for this run: its store is read, and its system not asked";
             return Err(LabError::Usage(reason.into()));
         }
-        None => {}
+        None => recipe.must_run()?,
     }
     let failed = |error: RecordError| LabError::Measure(error.to_string());
     let target = recipe.target()?;

@@ -233,9 +233,9 @@ fn a_redis_is_read_directly_where_it_is_itself_what_is_driven() {
     }
     for (system, step, verify, said) in [
         (redis, get, "{store: redis, parallel: 2}", "read over one connection"),
-        (redis, get, "{store: embedded, keys: x}", "this belongs to \"store: redis\""),
+        (redis, get, "{store: embedded, keys: x}", "this belongs to \"store: redis\" or \"store: memcached\""),
         (redis, get, "{contents: {GET: /, items: '$[*]'}}", "is read back with `store: redis`"),
-        ("{url: 'http://a'}", "{GET: /}", "{store: redis}", "only a Redis that is itself driven"),
+        ("{url: 'http://a'}", "{GET: /}", "{store: redis}", "a server of HTTP, and not redis"),
     ] {
         let told = load(system, step, verify).unwrap_err().to_string();
         assert!(told.contains(said), "{told}");

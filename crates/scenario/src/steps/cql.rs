@@ -16,7 +16,6 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "Cassandra",
     requests: "statements of CQL",
     step: "cql: …",
-    is_read_back: false,
 };
 
 pub(super) static KIND: StepKind = StepKind {

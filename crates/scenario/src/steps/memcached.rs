@@ -20,7 +20,6 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "memcached",
     requests: "commands of memcached",
     step: "memcached: […]",
-    is_read_back: false,
 };
 
 /// What stands behind a command's name.

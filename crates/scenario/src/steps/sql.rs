@@ -16,7 +16,6 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "PostgreSQL",
     requests: "statements of SQL",
     step: "sql: …",
-    is_read_back: false,
 };
 
 /// Statements after which a connection is another one than it was, or whose replies are no rows.
