@@ -177,11 +177,12 @@ impl Recipe {
     }
 
     /// The recipe of a run. Its secrets were not kept: `given` has the values of settings and headers by name, and what
-    /// came from the environment comes from there again.
+    /// came from the environment comes from there again. `url`: where what is asked or read is now, if not where it was.
     ///
     /// # Errors
-    /// If it kept none, what is there is no recipe, or a secret is missing.
-    pub fn read(run_dir: &Path, given: &[(String, String)]) -> Result<Recipe, LabError> {
+    /// If it kept none, what is there is no recipe, a secret is missing, or what is to be read was a store that the run
+    /// started: whoever is there now is another one.
+    pub fn read(run_dir: &Path, given: &[(String, String)], url: Option<&str>) -> Result<Recipe, LabError> {
         let path = path(run_dir);
         let text = fs::read(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => LabError::Usage(format!(
@@ -191,26 +192,25 @@ impl Recipe {
             _ => LabError::Usage(format!("{}: cannot read: {error}", path.display())),
         })?;
         let wrong = |error| LabError::Usage(format!("{}: no recipe to verify by: {error}", path.display()));
-        let (kept, secrets) = hidden::given_back(serde_json::from_slice(&text).map_err(wrong)?, given)?;
+        let mut kept: serde_json::Value = serde_json::from_slice(&text).map_err(wrong)?;
+        match (kept["started"].as_str(), url) {
+            (Some(name), None) => {
+                return Err(LabError::Usage(format!(
+                    "the run started its store {name} and stopped it with its end, so that it can only be verified while the run \
+                     goes on; if it runs again with what it held, say where: --url"
+                )));
+            }
+            // its password was the run's own
+            (Some(_), Some(url)) => kept["url"] = url.into(),
+            (None, _) => {}
+        }
+        let (kept, secrets) = hidden::given_back(kept, given)?;
         let recipe: Recipe = serde_json::from_value(kept).map_err(wrong)?;
         Ok(Recipe { secrets, ..recipe })
     }
 
-    /// Refuses to look where a store was that the run started: whoever is there now is another one.
-    ///
-    /// # Errors
-    /// That it was stopped, and what can be done.
-    pub fn must_run(&self) -> Result<(), LabError> {
-        let Some(name) = &self.started else { return Ok(()) };
-        Err(LabError::Usage(format!(
-            "the run started its store {name} and stopped it with its end, so that it can only be verified while the run goes on; \
-             if it runs again with what it held, say where: --url"
-        )))
-    }
-
     /// What is asked or read is somewhere else now.
     pub fn move_to(&mut self, url: &str) {
-        self.started = None;
         url.clone_into(&mut self.url);
         self.connect_to = None;
         if !["https:", "wss:"].iter().any(|scheme| url.starts_with(scheme)) {

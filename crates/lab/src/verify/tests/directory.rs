@@ -95,7 +95,7 @@ fn a_directory_behind_a_buffer_is_read_once_the_system_is_no_longer_behind() {
     assert!(recipe.asks_the_system() && recipe.is_of_a_directory());
     assert_eq!(wait(dir.path(), &mut recipe, true), None);
     // whoever verifies the run again need not ask any more: the system may be gone
-    let written = Recipe::read(dir.path(), &[]).unwrap();
+    let written = Recipe::read(dir.path(), &[], None).unwrap();
     assert!(!written.asks_the_system() && written.settle().is_zero());
 }
 
