@@ -77,7 +77,10 @@ fn each_workload_has_its_mix_and_fails_nowhere() {
         // each pair, and each scan with all its reads, has a time of its own
         let group = |name: &str, label: &str| {
             let of = &result["groups"][0];
-            assert_eq!((&of["group"], &of["errors"]), (&Value::from(name), &Value::Object(Default::default())));
+            assert_eq!(
+                (&of["group"], &of["errors"]),
+                (&Value::from(name), &Value::Object(Default::default()))
+            );
             // a part of each may be due on the other side of the window's edges
             let count = of["count"].as_f64().expect("a count");
             assert!((count - counts[label]).abs() <= 16.0, "{of}: {counts:?}");
@@ -231,7 +234,11 @@ fn on_rows(scenario: &str, workloads: &[&str]) {
             "e" => &["INSERT", "SCAN"],
             _ => &["READ", "UPDATE"],
         };
-        assert_eq!(result["groups"][0]["group"] == "READ-MODIFY-WRITE", *workload == "f", "{workload}: {result:#}");
+        assert_eq!(
+            result["groups"][0]["group"] == "READ-MODIFY-WRITE",
+            *workload == "f",
+            "{workload}: {result:#}"
+        );
         assert!(
             expected.iter().all(|label| counts.get(*label).is_some_and(|n| *n > 0.0)),
             "{workload}: {counts:?}"

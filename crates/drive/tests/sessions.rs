@@ -287,9 +287,9 @@ fn groups_that_have_begun_come_to_their_end_when_the_load_is_over() {
     let server = slow();
     let requests = vec![get(0, "/20"), get(1, "/20")];
     let sum = run(grouped(plan(requests, LoadModel::Closed, vec![phase(300, 7.0)]), None), server.address);
-    let first = sum.count(|label, ..| label == 0);
+    let first = sum.count(|label, _, _| label == 0);
     assert!(first >= 7);
-    assert_eq!((sum.count(|label, ..| label == 1), sum.groups(0, Outcome::Ok).len()), (first, first));
+    assert_eq!((sum.count(|label, _, _| label == 1), sum.groups(0, Outcome::Ok).len()), (first, first));
     // what takes longer than the drain is not waited for
     let requests = vec![get(0, "/20"), get(1, "/20")];
     let waits = Op::Think(Expr::int(60_000_000));

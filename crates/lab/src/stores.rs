@@ -153,7 +153,9 @@ impl Stores {
     /// The name of the store that is driven at this URL, where it was started and not only reached.
     pub fn started_at(&self, url: &str) -> Option<String> {
         let mut started = self.0.iter().filter(|instance| !instance.nodes.is_empty());
-        started.find(|instance| instance.url.as_deref() == Some(url)).map(|instance| instance.store.name.clone())
+        started
+            .find(|instance| instance.url.as_deref() == Some(url))
+            .map(|instance| instance.store.name.clone())
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Arc<Mutex<Node>>> {

@@ -222,7 +222,11 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
 }
 
 /// Requests, or groups of steps, by what the fourth column names.
-fn read_series(path: &Path, fields: &[Field; 10], labels: &[String]) -> Result<Vec<StoredSeries>, RecordError> {
+fn read_series(
+    path: &Path,
+    fields: &[Field; 10],
+    labels: &[String],
+) -> Result<Vec<StoredSeries>, RecordError> {
     let table = Table::read_with(path, fields, &files::LATER)?;
     let of = fields[3].0;
     let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();

@@ -239,7 +239,10 @@ mod tests {
             (whole.series.len(), 3, 3)
         );
         assert_eq!((killed.groups.len(), whole.groups.len()), (3, 3));
-        assert_eq!((&of(&whole)["groups"][0]["group"], &of(&whole)["groups"][0]["count"]), (&"both".into(), &36.into()));
+        assert_eq!(
+            (&of(&whole)["groups"][0]["group"], &of(&whole)["groups"][0]["count"]),
+            (&"both".into(), &36.into())
+        );
         assert_eq!(killed.events.len(), 1);
         assert_eq!(killed.stores, whole.stores);
         assert_eq!(killed.stores[0].points, [(1_000_000, 0.0), (2_000_000, 1.0), (3_000_000, 2.0)]);

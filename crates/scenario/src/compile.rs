@@ -196,7 +196,9 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
                 Err(message) => reader.sink.error(node, message),
             }
             if objective.abort_early && matches!(objective.about, About::Group(_)) {
-                reader.sink.error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
+                reader
+                    .sink
+                    .error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
             }
         }
         objectives.push(objective);

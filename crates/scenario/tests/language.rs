@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::support::{Answer, Sent, User, World};
-use tidemark_scenario::plan::{About, LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing};
+use tidemark_scenario::plan::{
+    About, LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing,
+};
 use tidemark_scenario::{Plan, check_text, load_text};
 
 fn plan(text: &str) -> Plan {
@@ -541,8 +543,16 @@ fn groups_lie_within_each_other_and_objectives_name_them() {
     assert_eq!(plan.groups, ["Buy", "Pay"]);
     let ops: Vec<String> = plan.sessions[0].ops.iter().map(|op| format!("{op:?}")).collect();
     let expected = [
-        "BeginGroup(0)", "Request(0)", "BeginGroup(1)", "Request(1)", "EndGroup", "EndGroup",
-        "BeginGroup(0)", "Request(2)", "EndGroup", "End",
+        "BeginGroup(0)",
+        "Request(0)",
+        "BeginGroup(1)",
+        "Request(1)",
+        "EndGroup",
+        "EndGroup",
+        "BeginGroup(0)",
+        "Request(2)",
+        "EndGroup",
+        "End",
     ];
     assert_eq!(ops, expected);
     let about: Vec<About> = plan.objectives.iter().map(|of| of.about).collect();

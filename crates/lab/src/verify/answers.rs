@@ -61,7 +61,9 @@ impl<'s> Answers<'s> {
 /// A read that waited in vain, as a person says it.
 fn in_words(error: io::Error) -> io::Error {
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => io::Error::new(error.kind(), "it was silent for too long"),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            io::Error::new(error.kind(), "it was silent for too long")
+        }
         _ => error,
     }
 }

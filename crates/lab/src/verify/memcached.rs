@@ -143,7 +143,9 @@ fn list(answers: &mut Answers<'_>, bounds: &Bounds, keys: &mut Vec<Vec<u8>>) -> 
     keys.sort_unstable();
     keys.dedup();
     came.map_err(|words| {
-        let why = format!("it answers \"{words}\" to `lru_crawler metadump hash`, which memcached 1.6 and later know");
+        let why = format!(
+            "it answers \"{words}\" to `lru_crawler metadump hash`, which memcached 1.6 and later know"
+        );
         failed(SERVER, "its keys cannot be listed", why)
     })
 }
@@ -187,11 +189,7 @@ struct Lines(Vec<u8>);
 
 impl Lines {
     /// Hands lines over until one is the last (`take` says so) or there is none; what is not whole is kept.
-    fn each(
-        &mut self,
-        received: &[u8],
-        mut take: impl FnMut(&[u8]) -> bool,
-    ) -> Result<Decoded, ReplyError> {
+    fn each(&mut self, received: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Result<Decoded, ReplyError> {
         let mut consumed = 0;
         for line in received.split_inclusive(|byte| *byte == b'\n') {
             self.0.extend_from_slice(line);

@@ -137,10 +137,8 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
     let own = by_protocol.map(|of| of.by);
     belongs(node, own, reader);
     if let Some(Driven { by, server, .. }) = by_protocol {
-        for (key, _) in CassandraTable::SETTINGS
-            .iter()
-            .chain(&["behind", "parallel"])
-            .filter_map(|name| node.entry(name))
+        for (key, _) in
+            CassandraTable::SETTINGS.iter().chain(&["behind", "parallel"]).filter_map(|name| node.entry(name))
         {
             reader
                 .sink
@@ -152,7 +150,8 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
             _ => match text(by).filter(|statement| !statement.trim().is_empty()) {
                 Some(statement) => Some(ReadFrom::Rows { statement }),
                 None => {
-                    let message = format!("say with `{by}` which rows are read: `{by}: SELECT note FROM notes`");
+                    let message =
+                        format!("say with `{by}` which rows are read: `{by}: SELECT note FROM notes`");
                     reader.sink.error(node.get("store")?, message);
                     None
                 }
@@ -177,9 +176,11 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
 
 /// Tells of what says which contents of another store are read than this one.
 fn belongs(node: &Node, own: Option<&str>, reader: &Reader<'_>) {
-    for (name, whose) in
-        [("keys", "store: redis\" or \"store: memcached"), ("sql", "store: postgres"), ("cql", "store: cassandra")]
-    {
+    for (name, whose) in [
+        ("keys", "store: redis\" or \"store: memcached"),
+        ("sql", "store: postgres"),
+        ("cql", "store: cassandra"),
+    ] {
         if let Some((key, _)) = node.entry(name).filter(|_| own != Some(name)) {
             reader.sink.error(key, format!("this belongs to \"{whose}\""));
         }
@@ -214,14 +215,13 @@ pub(super) fn check_target(
     let asked = at.and_then(|at| targets.get(at)).map_or(system, |target| &target.at);
     // one that the command line names, or that is wrong, is known later or told already
     let Some(scheme) = targets::scheme(root, asked) else {
-        let is_driven = !matches!(
-            verify.from,
-            ReadFrom::Api(_) | ReadFrom::Embedded | ReadFrom::Cassandra(_)
-        );
+        let is_driven =
+            !matches!(verify.from, ReadFrom::Api(_) | ReadFrom::Embedded | ReadFrom::Cassandra(_));
         if is_driven && matches!(asked.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_)) {
             let word = node.get("store").and_then(Node::text).unwrap_or_default();
-            let message =
-                format!("only a {word} that is itself driven is read back so; name it with `at`, or use \"contents\"");
+            let message = format!(
+                "only a {word} that is itself driven is read back so; name it with `at`, or use \"contents\""
+            );
             reader.sink.error(node.get("store").unwrap_or(node), message);
         }
         return;
@@ -233,7 +233,9 @@ pub(super) fn check_target(
     let message = match (&verify.from, driven) {
         (ReadFrom::Embedded | ReadFrom::Cassandra(_), _) if at.is_none() && spoken.is_none() => return,
         (ReadFrom::Api(_), None) => return,
-        (_, Some(Driven { store, by, server, .. })) if word != Some(*store) || (node.entry(by).is_none() && *by != "keys") => {
+        (_, Some(Driven { store, by, server, .. }))
+            if word != Some(*store) || (node.entry(by).is_none() && *by != "keys") =>
+        {
             format!("{server} is read back with `store: {store}` and `{by}`")
         }
         (_, Some(_)) => return,

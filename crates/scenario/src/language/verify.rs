@@ -36,7 +36,11 @@ pub(super) static VERIFY: Record = Record {
             Scalar(Text),
             "Of redis and memcached: which keys are read; `*` stands for any characters, `?` for one; all by default.",
         ),
-        key("sql", Scalar(Text), "Of postgres: the statement whose rows are read; each of their values is a content."),
+        key(
+            "sql",
+            Scalar(Text),
+            "Of postgres: the statement whose rows are read; each of their values is a content.",
+        ),
         key("cql", Scalar(Text), "The same of a cassandra that is driven."),
         key(
             "contact",

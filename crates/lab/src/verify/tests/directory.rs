@@ -22,8 +22,7 @@ verify: {{store: embedded{verify}}}
 }
 
 fn recipe_of_a_directory(plan: &Plan, url: &str) -> Recipe {
-    let known =
-        Known { system: None, directory: Some((Path::new("data"), Durability::Buffered)), cassandra: None };
+    let known = Known { directory: Some((Path::new("data"), Durability::Buffered)), ..Known::default() };
     Recipe::of(plan, url, known, SEED).unwrap().unwrap()
 }
 
