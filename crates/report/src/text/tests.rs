@@ -78,7 +78,7 @@ fn groups_stand_behind_the_labels() {
     insta::assert_snapshot!(beyond(&summary(&run, PLAIN), &before), @r"
     |By group
     |                 count   per s      p50      p90   p99   p99.9   max   failed
-    |  Buy a flight      60    18.0   2.00ms   3.50ms     –       –     –        6
+    |  Buy a flight      60    18.0   2.00ms   3.50ms     -       -     -        6
     ");
     let page = crate::markdown::summary(&run);
     assert!(page.contains("| Buy a flight | 60 | 18.0 | 2.00ms | 3.50ms |"), "{page}");
