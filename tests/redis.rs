@@ -498,7 +498,7 @@ fn an_answer_of_any_size_is_passed_by() {
     let (_, result) = measured(folder.path(), &scenario(looked_at, ""));
     assert_eq!(result["errors"], serde_json::json!({"protocol": 6}), "{result:#}");
     let told = common::report(folder.path());
-    assert!(told.contains("larger than the limit of 16777216 bytes that `limits: body` sets"), "{told}");
+    assert!(told.contains("the reply is larger than the limit of 16777216 bytes"), "{told}");
     let (kept_kib, result) = measured(folder.path(), &scenario(looked_at, ", body: 64MiB"));
     assert_eq!(result["errors"], serde_json::json!({}), "{result:#}");
     assert!(kept_kib > small_kib + 64 * MIB, "{kept_kib} KiB, {small_kib} KiB of small answers");
