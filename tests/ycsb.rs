@@ -204,6 +204,30 @@ fn stores_are_read_and_written_sharded_and_with_a_file() {
     }
 }
 
+/// What is done to a store comes sooner in a shorter run: after a share of it.
+#[test]
+fn a_kill_a_rewrite_and_a_snapshot_fit_a_short_run() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for (scenario, done, more) in [
+        ("kv-kill", &["kill one"][..], &["--set", "rate=200/s", "--for", "8s"][..]),
+        (
+            "kv-rewrite",
+            &["rewrite kv", "snapshot kv"],
+            &["--set", "records=2000", "--set", "rate=500/s", "--for", "6s"],
+        ),
+    ] {
+        let (output, result) = run(folder.path(), &[&[scenario], more].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        let faults = result["faults"].as_array().unwrap_or_else(|| panic!("{result:#}{told}"));
+        assert_eq!(faults.len(), done.len(), "{result:#}");
+        for (fault, done) in faults.iter().zip(done) {
+            assert!(fault["fault"].as_str().is_some_and(|fault| fault.starts_with(done)), "{fault:#}");
+            assert!(fault["begin_us"].is_u64() && fault["error"].is_null(), "{fault:#}");
+        }
+        assert!(result["ledger"].is_null() || result["ledger"]["lost"] == 0, "{result:#}");
+    }
+}
+
 /// On stores with rows; Cassandra takes a minute to start where the machine is busy.
 #[test]
 #[cfg(feature = "postgres")]

@@ -164,7 +164,7 @@ fn unknown_scheme(scheme: &str) -> String {
     let meant = MEANT.iter().find(|(other, _)| *other == scheme).map_or(String::new(), |(_, meant)| {
         format!(": it speaks the protocol of {meant}, so write {meant}://HOST:PORT")
     });
-    let all = "; there is http://HOST:PORT, https://, redis://, memcached://, postgres:// and cql://";
+    let all = "; write http://HOST:PORT, https://, redis://, memcached://, postgres:// or cql://";
     format!("`{scheme}` is not supported{}", if meant.is_empty() { all } else { &meant })
 }
 
