@@ -24,6 +24,11 @@ fn run(folder: &Path, arguments: &[&str]) -> (Output, Value) {
     (output, result)
 }
 
+fn steps_p50(result: &Value, label: &str) -> Option<f64> {
+    let mut steps = result["steps"].as_array().expect("steps").iter();
+    steps.find(|step| step["label"] == label)?["response_time_us"]["p50"].as_f64()
+}
+
 /// How many requests each label had.
 fn counts(result: &Value) -> BTreeMap<String, f64> {
     let steps = result["steps"].as_array().expect("steps");
@@ -42,9 +47,9 @@ fn each_workload_has_its_mix_and_fails_nowhere() {
         ("b", &[("READ", 0.95), ("UPDATE", 0.05)]),
         ("c", &[("READ", 1.0)]),
         ("d", &[("READ", 0.95), ("INSERT", 0.05)]),
-        ("e", &[("SCAN", 0.95), ("INSERT", 0.05)]),
+        ("e", &[("SCAN index", 0.95), ("INSERT", 0.05)]),
         // each of the others reads first
-        ("f", &[("READ", 2.0 / 3.0), ("READ-MODIFY-WRITE", 1.0 / 3.0)]),
+        ("f", &[("READ", 2.0 / 3.0), ("UPDATE", 1.0 / 3.0)]),
     ];
     for (workload, mix) in mixes {
         let workload_is = format!("workload={workload}");
@@ -65,9 +70,27 @@ fn each_workload_has_its_mix_and_fails_nowhere() {
         }
         if workload == "e" {
             // 1 to 100, of 3,000 records that have so many behind them but for the last
-            let length = read.unwrap_or(0.0) / counts["SCAN"];
+            let length = read.unwrap_or(0.0) / counts["SCAN index"];
             assert!((40.0..60.0).contains(&length), "{length}");
             assert!(indexed.is_some());
+        }
+        // each pair, and each scan with all its reads, has a time of its own
+        let group = |name: &str, label: &str| {
+            let of = &result["groups"][0];
+            assert_eq!(
+                (&of["group"], &of["errors"]),
+                (&Value::from(name), &Value::Object(Default::default()))
+            );
+            // a part of each may be due on the other side of the window's edges
+            let count = of["count"].as_f64().expect("a count");
+            assert!((count - counts[label]).abs() <= 16.0, "{of}: {counts:?}");
+            let part = steps_p50(&result, label);
+            assert!(part.is_some() && of["response_time_us"]["p50"].as_f64() >= part, "{of}: {part:?}");
+        };
+        match workload {
+            "e" => group("SCAN", "SCAN index"),
+            "f" => group("READ-MODIFY-WRITE", "UPDATE"),
+            _ => assert!(result["groups"].is_null(), "{result:#}"),
         }
     }
 }
@@ -209,8 +232,13 @@ fn on_rows(scenario: &str, workloads: &[&str]) {
             "a" => &["READ", "UPDATE"],
             "d" => &["INSERT", "READ"],
             "e" => &["INSERT", "SCAN"],
-            _ => &["READ", "READ-MODIFY-WRITE"],
+            _ => &["READ", "UPDATE"],
         };
+        assert_eq!(
+            result["groups"][0]["group"] == "READ-MODIFY-WRITE",
+            *workload == "f",
+            "{workload}: {result:#}"
+        );
         assert!(
             expected.iter().all(|label| counts.get(*label).is_some_and(|n| *n > 0.0)),
             "{workload}: {counts:?}"

@@ -51,6 +51,12 @@ function faultsMissing({ faults, rows, charts }) {
   return wrong;
 }
 
+/** Whether every group of steps has its row, with what it came to. */
+function groupsMissing({ groups, groupRows }) {
+  if (groups.length !== groupRows.length) return [`${groupRows.length} rows for ${groups.length} groups`];
+  return groups.filter((of, index) => !groupRows[index].startsWith(of.group)).map((of) => `group "${of.group}" has no row`);
+}
+
 const VIEWS = [
   { name: 'desktop', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
   { name: 'dark', viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
@@ -102,6 +108,8 @@ function look() {
     headings: [...document.querySelectorAll('h1, h2, h3')].map((heading) => Number(heading.tagName[1])),
     faults: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.faults ?? [],
     rows: document.querySelector('#faults')?.parentElement.querySelectorAll('table.faults tbody tr').length ?? 0,
+    groups: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.groups ?? [],
+    groupRows: [...document.querySelectorAll('table.groups tbody tr')].map((row) => row.textContent),
     unnamed: [...document.querySelectorAll('.plot, button, .scroll')].filter((element) => !(element.getAttribute('aria-label') ?? element.textContent).trim()).length,
   };
 }
@@ -125,6 +133,7 @@ async function checkView(browser, file, view, screenshots, least) {
   if (seen.charts.length < least) wrong.push(`${seen.charts.length} charts, expected at least ${least}`);
   wrong.push(...seen.charts.map(flaw).filter(Boolean));
   wrong.push(...faultsMissing(seen));
+  wrong.push(...groupsMissing(seen));
   if (seen.overflow > 0) wrong.push(`is ${seen.overflow} px wider than the window: ${seen.wide.join(', ')}`);
   if (seen.bold > 0) wrong.push('a string of the run became markup');
   if (seen.unnamed > 0) wrong.push(`${seen.unnamed} controls or charts without a name`);
@@ -256,6 +265,10 @@ function samples(dir) {
   limited.manifest.summary.verdict.reasons.push(`driver-bound: errors < 0.1% is not decided: 7 % as measured, 0 % with the driver's own share taken out; ${limit}`);
   const undecided = limited.manifest.objectives.find((it) => it.default);
   Object.assign(undecided, { met: false, undecided: true, measured: `${undecided.measured} as measured, 0% with the driver's own share taken out` });
+  limited.manifest.summary.groups = [
+    { group: 'READ-MODIFY-WRITE', count: 41_200, achieved_per_s: 457.8, errors: {}, response_time_us: { p50: 1_540, p90: 3_100, p99: 12_300, p999: 40_000, max: 71_000 } },
+    { group: 'A purchase, from the cart to the last confirmation of it', count: 120, achieved_per_s: 1.2, errors: { timeout: 9, unfinished: 3 }, response_time_us: { p50: 2_000_000, p90: 9_000_000, p99: null, p999: null, max: null } },
+  ];
   limited.manifest.summary.errors.variable = 3;
   limited.manifest.summary.errors.unfinished = 41;
   limited.manifest.interrupted = true;

@@ -11,7 +11,7 @@ import { operationsPart } from './operations';
 import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
 import { storesPart } from './stores';
-import { errorSection, labelTable, table, targetTable, time } from './table';
+import { errorSection, groupTable, labelTable, table, targetTable, time } from './table';
 import { themeButton } from './theme';
 import { timeline, type Timeline } from './timeline';
 
@@ -37,7 +37,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     ...told,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
-    { id: 'labels', title: 'By label', short: 'Labels', content: [targetTable(run), labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
+    { id: 'labels', title: 'By label', short: 'Labels', content: [targetTable(run), labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line), groupTable(run)] },
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
     { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
     { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },

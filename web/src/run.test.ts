@@ -82,6 +82,14 @@ describe('readRun', () => {
     expect(summary.steps[0]?.good).toMatchObject({ requests: 7, response_time_us: { p99: 6 } });
   });
 
+  it('keeps groups of steps apart from the requests', () => {
+    const groups = [{ group: 'Buy', count: 10, achieved_per_s: 0.8, errors: { status: 2 }, response_time_us: { p50: 7, p99: null } }];
+    const summary = summaryOf({ requests: 40, groups });
+    expect(summary.groups).toMatchObject([{ group: 'Buy', count: 10, errors: { status: 2 }, response_time_us: { p50: 7, p99: null } }]);
+    expect(summary).toMatchObject({ requests: 40, due: 40, failed: 0 });
+    expect(summaryOf({}).groups).toEqual([]);
+  });
+
   it('never makes a pass of a run that was stopped', () => {
     const verdictOf = (interrupted: boolean, status: string) => readRun(JSON.stringify({ manifest: { interrupted, summary: { verdict: { status, reasons: ['r'] } } } })).manifest.summary.verdict;
     expect(verdictOf(true, 'pass').status).toBe('invalid');

@@ -53,6 +53,15 @@ export interface Step {
   good: Good;
 }
 
+/** Several steps together. */
+export interface Group {
+  group: string;
+  count: number;
+  achieved_per_s: number;
+  errors: Counts;
+  response_time_us: Latency;
+}
+
 export interface ProcessSummary {
   name: string;
   cpu_s: number;
@@ -206,6 +215,8 @@ export interface Summary {
   steps: Step[];
   /** By target, whose name is the label; none where all requests went to one. */
   targets: Step[];
+  /** Several steps together, none of which is a request; none where the scenario has no groups. */
+  groups: Group[];
   processes: ProcessSummary[];
   driver: Driver;
   faults: Fault[];
@@ -548,6 +559,13 @@ function readSummary(value: unknown): Summary {
     response_time_us, service_time_us, response_time_less_lag_us: latencyOf(it.response_time_less_lag_us),
     good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us), steps: list(it.steps).map(readStep),
     targets: list(it.targets).map((entry) => ({ ...readStep(entry), label: text(object(entry).target) })),
+    groups: list(it.groups).map((entry) => {
+      const of = object(entry);
+      return {
+        group: text(of.group), count: number(of.count), achieved_per_s: number(of.achieved_per_s), errors: counts(of.errors),
+        response_time_us: latencyOf(of.response_time_us),
+      };
+    }),
     processes: list(it.processes).map((entry) => {
       const process = object(entry);
       return {

@@ -26,6 +26,10 @@ export function table(caption: string, columns: readonly Column[], rows: readonl
 
 const errorsOf = (step: Pick<Step, 'errors'>): number => total(step.errors);
 
+/** How many of each kind. */
+const kindsOf = (errors: Step['errors']): string =>
+  Object.entries(errors).filter(([, value]) => value > 0).map(([kind, value]) => `${kind} ${count(value)}`).join(', ');
+
 /** A time; what is not reached says so. */
 export const time = (us: number | null, of: number): Child =>
   (us === null ? el('span', { title: of > 0 ? 'not reached' : 'no requests' }, NOTHING) : duration(us));
@@ -78,8 +82,7 @@ function columns(trends: ReadonlyMap<string, Series>): SortColumn[] {
       show: (step) => {
         const errors = errorsOf(step);
         if (errors === 0) return '0';
-        const kinds = Object.entries(step.errors).filter(([, value]) => value > 0).map(([kind, value]) => `${kind} ${count(value)}`);
-        return el('span', { class: 'bad-text', title: kinds.join(', ') }, count(errors));
+        return el('span', { class: 'bad-text', title: kindsOf(step.errors) }, count(errors));
       },
     },
     ...(withTrend(trends) ? [{
@@ -167,6 +170,23 @@ export function targetTable(run: RunPage): Child {
       of.label, count(of.requests), share(of.share), rate(of.achieved_per_s), time(of.response_time_us.p50, of.requests), time(of.response_time_us.p99, of.requests),
       errorsOf(of) === 0 ? '0' : el('span', { class: 'bad-text' }, count(errorsOf(of))),
     ]));
+}
+
+/** The figures of several steps together, where the scenario has groups of steps. */
+export function groupTable(run: RunPage): Child {
+  const { groups } = run.manifest.summary;
+  if (groups.length === 0) return null;
+  const number = true;
+  const times = ['p50', 'p90', 'p99', 'p999', 'max'] as const;
+  return [
+    el('h3', {}, 'By group'),
+    el('p', { class: 'note' }, 'Several steps together, from the first request to the last answer, waits in between included. None of these counts as a request.'),
+    table('Figures by group', [{ name: 'Group' }, ...['Count', 'Rate', 'Median', 'p90', 'p99', 'p99.9', 'Longest', 'Failed'].map((name) => ({ name, number }))],
+      groups.map((of) => [
+        of.group, count(of.count), rate(of.achieved_per_s), ...times.map((key) => time(of.response_time_us[key], of.count)),
+        errorsOf(of) === 0 ? '0' : el('span', { class: 'bad-text', title: kindsOf(of.errors) }, count(errorsOf(of))),
+      ]), 'plain groups'),
+  ];
 }
 
 /** A small picture of a series, on a logarithmic height: its form, not its values. */

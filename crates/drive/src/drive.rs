@@ -317,6 +317,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let schedule = Schedule::new(&plan.load, &limits, begin_ns, index, options.threads, &mut random);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
+        let recorder = recorder.with_groups(plan.groups.len());
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
@@ -426,7 +427,8 @@ fn once<'a>(
         prepared: Prepared::all(plan),
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
-        recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None),
+        recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
+            .with_groups(plan.groups.len()),
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
         bounds: bounds(plan, 0, 1),

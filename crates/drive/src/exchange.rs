@@ -65,8 +65,9 @@ impl Thread<'_> {
             let mut environment = Environment { shared: self.shared, random: &mut self.random, epoch_ms };
             let ops = &self.kinds[session.kind].ops;
             let turn = match self.flow.draining {
-                true => Turn::End, // the load is over: nothing new becomes due
-                false => session.advance(ops, &mut environment, &mut self.flow.scratch.slot),
+                // the load is over: nothing new becomes due but what completes a group, as an answer is waited for
+                true if !session.groups.any_begun() => Turn::End,
+                _ => session.advance(ops, &mut environment, &mut self.flow.scratch.slot),
             };
             match turn {
                 Turn::Request(request) => {
@@ -93,6 +94,7 @@ impl Thread<'_> {
                         return;
                     }
                 }
+                Turn::GroupOver => self.leave_group(s, now_ns),
                 Turn::Spent => {
                     self.flow.spent_turns += 1;
                     session.state = SessionState::Thinking;
@@ -133,6 +135,8 @@ impl Thread<'_> {
         let session = &mut self.flow.sessions[s];
         session.fall_due(request, now_ns);
         session.deadline_ns = session.due_ns.saturating_add(self.prepared[request as usize].timeout_ns);
+        let begun = session.groups.fall_due(session.due_ns);
+        self.recorder.groups_begun(begun);
         self.recorder.offered(session.due_ns);
     }
 
@@ -325,6 +329,7 @@ impl Thread<'_> {
             }
             Placed::Dropped => {
                 self.recorder.dropped(self.flow.sessions[s].due_ns);
+                self.flow.sessions[s].groups.cut_off(now_ns);
                 self.end_session(s, now_ns)
             }
         }
@@ -332,6 +337,7 @@ impl Thread<'_> {
 
     /// Ends a session; true if its user begins the next one at once.
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
+        self.leave_groups(s, now_ns);
         if let Some(connection) = self.flow.sessions[s].connection.take() {
             self.give_back(s, connection, now_ns);
         }

@@ -163,8 +163,24 @@ impl Thread<'_> {
         }
         let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
         self.recorder.ended(label, outcome, times);
+        self.flow.sessions[s].groups.ended(outcome, times);
         self.flow.sessions[s].has_lost = true;
         self.close(c);
+    }
+
+    /// The group that a session began last is over.
+    pub fn leave_group(&mut self, s: usize, now_ns: u64) {
+        self.cut(now_ns);
+        if let Some(end) = self.flow.sessions[s].groups.leave() {
+            self.recorder.group_ended(end);
+        }
+    }
+
+    /// So are all that it is within.
+    pub fn leave_groups(&mut self, s: usize, now_ns: u64) {
+        while self.flow.sessions[s].groups.any_begun() {
+            self.leave_group(s, now_ns);
+        }
     }
 
     /// A request has ended; the session's next step is due.
@@ -179,6 +195,7 @@ impl Thread<'_> {
         let times =
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
         self.recorder.ended(request.label, outcome, times);
+        session.groups.ended(outcome, times);
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
             self.recorder.acknowledge(number);
         }

@@ -71,6 +71,7 @@ mod error;
 mod exchange;
 mod fault;
 mod greeted;
+mod groups;
 mod held_rows;
 mod http;
 mod http1;

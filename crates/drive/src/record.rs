@@ -9,6 +9,7 @@ use tidemark_record::{ErrorExample, Outcome, QUIET_US, Series, ThreadInterval, n
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
+use crate::groups::GroupEnd;
 use crate::run_queue::RunQueue;
 
 /// First failures of each step and outcome that a thread keeps as examples.
@@ -63,6 +64,8 @@ pub(crate) struct Recorder {
     edge_ns: u64,
     window: (u64, u64),
     series: Vec<Option<Series>>,
+    /// The same of groups of steps.
+    groups: Vec<Option<Series>>,
     pool: Vec<Series>,
     example_counts: Vec<u8>,
     /// Answers by status code to requests that were due in the window, in this interval.
@@ -71,6 +74,8 @@ pub(crate) struct Recorder {
     used: Vec<bool>,
     /// Requests due and not yet ended or dropped.
     outstanding: u64,
+    /// Groups of steps of which a request was due, and which are not over.
+    groups_open: u64,
     /// Bytes and CPU time when the interval began.
     traffic: (u64, u64),
     cpu_us: u64,
@@ -100,11 +105,13 @@ impl Recorder {
             edge_ns: 0,
             window,
             series: vec![None; labels * Outcome::ALL.len() * 2],
+            groups: Vec::new(),
             pool: Vec::new(),
             example_counts: vec![0; labels * Outcome::ALL.len()],
             statuses: Box::new([0; STATUSES]),
             used: Vec::new(),
             outstanding: 0,
+            groups_open: 0,
             traffic: (0, 0),
             cpu_us: 0,
             run_queue: RunQueue::default(),
@@ -116,6 +123,12 @@ impl Recorder {
         };
         recorder.edge_ns = recorder.edge_after(start_ns);
         recorder
+    }
+
+    /// For a plan with so many groups.
+    pub fn with_groups(mut self, groups: usize) -> Self {
+        self.groups = vec![None; groups * Outcome::ALL.len() * 2];
+        self
     }
 
     /// Called by the thread itself, whose CPU time, waits for a core and absence count from here.
@@ -168,6 +181,11 @@ impl Recorder {
     /// Requests due and not yet ended or dropped.
     pub fn outstanding(&self) -> u64 {
         self.outstanding
+    }
+
+    /// Whether nothing that was due has yet to end: no request, and no group of steps.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding == 0 && self.groups_open == 0
     }
 
     /// Intervals that nobody took in time.
@@ -242,16 +260,7 @@ impl Recorder {
         debug_assert!(self.outstanding > 0, "only what was offered ends");
         self.outstanding -= 1;
         let measured = self.is_measured(times.due_ns);
-        let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
-        let pool = &mut self.pool;
-        let series = self.series[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
-        let response_ns = times.end_ns.saturating_sub(times.due_ns);
-        series.response_time_us.saturating_record(microseconds(response_ns));
-        let less_lag_ns = response_ns.saturating_sub(times.own_ns);
-        series.response_time_less_lag_us.saturating_record(microseconds(less_lag_ns));
-        if let Some(sent_ns) = times.sent_ns {
-            series.service_time_us.saturating_record(microseconds(times.end_ns.saturating_sub(sent_ns)));
-        }
+        add(&mut self.series, &mut self.pool, (label, outcome, measured), times);
         if outcome == Outcome::Ok {
             self.heard(times.end_ns);
         } else if outcome != Outcome::Variable {
@@ -259,6 +268,19 @@ impl Recorder {
             let (first, last) = self.current.failed_us.unwrap_or((end_us, end_us));
             self.current.failed_us = Some((first.min(end_us), last.max(end_us)));
         }
+    }
+
+    /// So many groups of steps have begun: their first request was due.
+    pub fn groups_begun(&mut self, count: u64) {
+        self.groups_open += count;
+    }
+
+    /// A group is over. It is none of the requests.
+    pub fn group_ended(&mut self, end: GroupEnd) {
+        debug_assert!(self.groups_open > 0, "only what has begun ends");
+        self.groups_open -= 1;
+        let measured = self.is_measured(end.times.due_ns);
+        add(&mut self.groups, &mut self.pool, (end.group, end.outcome, measured), end.times);
     }
 
     /// The system is alive: a good answer came, or something that it tells unasked. Intervals that ended before have been
@@ -355,6 +377,7 @@ impl Recorder {
         interval.core_waits = self.run_queue.take(late_ns);
         interval.absent_us = self.absence.as_mut().map_or(0, |absence| absence.take(late_ns));
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
+        interval.groups.extend(self.groups.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             interval.statuses.push((status as u16, std::mem::take(count)));
         }
@@ -394,6 +417,7 @@ impl Recorder {
         }
         let Some(mut next) = found else { return ThreadInterval::empty(thread, 0, 0) };
         self.pool.append(&mut next.series);
+        self.pool.append(&mut next.groups);
         self.pool.truncate(POOLED_SERIES);
         next.thread = thread;
         next
@@ -402,7 +426,26 @@ impl Recorder {
     fn take_back(&mut self, interval: ThreadInterval) {
         let mut interval = emptied(interval);
         self.pool.append(&mut interval.series);
+        self.pool.append(&mut interval.groups);
         self.pool.truncate(POOLED_SERIES);
+    }
+}
+
+/// Adds the times of one request, or group, to those of its label, outcome and whether it is measured.
+fn add(
+    all: &mut [Option<Series>],
+    pool: &mut Vec<Series>,
+    (label, outcome, measured): (u16, Outcome, bool),
+    times: Times,
+) {
+    let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
+    let series = all[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
+    let response_ns = times.end_ns.saturating_sub(times.due_ns);
+    series.response_time_us.saturating_record(microseconds(response_ns));
+    let less_lag_ns = response_ns.saturating_sub(times.own_ns);
+    series.response_time_less_lag_us.saturating_record(microseconds(less_lag_ns));
+    if let Some(sent_ns) = times.sent_ns {
+        series.service_time_us.saturating_record(microseconds(times.end_ns.saturating_sub(sent_ns)));
     }
 }
 

@@ -5,6 +5,7 @@ use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
 
 use crate::arrivals::Origin;
+use crate::groups::Groups;
 use crate::held_rows::HeldRows;
 use crate::jar::Jar;
 
@@ -72,6 +73,8 @@ pub(crate) struct Session {
     pub begun_due_ns: u64,
     /// Its variables.
     pub slots: Vec<Slot>,
+    /// Groups of steps that it is within.
+    pub groups: Groups,
     /// The rows that it holds.
     pub rows: HeldRows,
     /// Its cookies, by the target that set them; no other is sent them.
@@ -121,6 +124,8 @@ pub(crate) enum Turn {
     Request(u16),
     /// A pause, microseconds.
     Think(u64),
+    /// To be told that the group which it began last is over.
+    GroupOver,
     /// Nothing, but it has had its turn.
     Spent,
     /// It is over.
@@ -135,6 +140,7 @@ impl Session {
         self.requested = false;
         self.has_lost = false;
         self.sent_ns = None;
+        self.groups.clear();
         if self.slots.len() < slots {
             self.slots.resize_with(slots, Slot::default);
         }
@@ -241,6 +247,9 @@ impl Session {
                         return Turn::Think(time_us);
                     }
                 }
+                Op::BeginGroup(group) => self.groups.begin(*group),
+                Op::EndGroup if self.groups.last_begun() => return Turn::GroupOver,
+                Op::EndGroup => drop(self.groups.leave()),
                 Op::End => return Turn::End,
             }
         }

@@ -177,7 +177,7 @@ impl Thread<'_> {
                 self.give_up_arrivals(now_ns);
                 drain_end_ns = now_ns.saturating_add(self.bounds.drain_ns);
             }
-            if self.flow.draining && (self.recorder.outstanding() == 0 || now_ns >= drain_end_ns) {
+            if self.flow.draining && (self.recorder.is_idle() || now_ns >= drain_end_ns) {
                 break;
             }
             if self.schedule.is_once() && self.is_done() {
@@ -349,6 +349,8 @@ impl Thread<'_> {
             if state.is_due() {
                 self.give_up(session, now_ns);
             }
+            self.flow.sessions[session].groups.cut_off(now_ns);
+            self.leave_groups(session, now_ns);
             if state != SessionState::Free {
                 self.give_up_missed(origin, begun_due_ns);
             }

@@ -16,7 +16,7 @@ use tidemark_drive::{
     Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding, Spread, start,
 };
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, Load, LoadModel, Phase, Source, Spacing, TextTest, WhenMissing};
+use tidemark_scenario::plan::{Check, Load, LoadModel, Op, Phase, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
@@ -128,7 +128,7 @@ fn arrivals() -> Plan {
     plan
 }
 
-/// A session that is given a cookie and an id, sends both back, and checks what comes.
+/// A session that is given a cookie and an id, sends both back, and checks what comes; its steps are in groups.
 fn a_session() -> Plan {
     let mut plan = plan(vec![get(0, "/login"), get(1, "")], LoadModel::Closed, phases(8.0, 8.0));
     let id = Source::Json(json::Path::parse("$.items[0].id").unwrap());
@@ -139,6 +139,16 @@ fn a_session() -> Plan {
     plan.sessions[0].slots = 1;
     let there = Template::literal("is there");
     plan.requests[1].checks = vec![Check::Status(vec![(200, 299)]), Check::Body(TextTest::Contains(there))];
+    plan.groups = vec!["all".into(), "second".into()];
+    plan.sessions[0].ops = vec![
+        Op::BeginGroup(0),
+        Op::Request(0),
+        Op::BeginGroup(1),
+        Op::Request(1),
+        Op::EndGroup,
+        Op::EndGroup,
+        Op::End,
+    ];
     plan
 }
 

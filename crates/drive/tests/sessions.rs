@@ -223,3 +223,79 @@ fn once_runs_once_or_says_what_failed() {
         other => panic!("{other:?}"),
     }
 }
+
+/// Two requests in a group, with this between them.
+fn grouped(mut plan: tidemark_scenario::Plan, between: Option<Op>) -> tidemark_scenario::Plan {
+    plan.groups = vec!["both".into()];
+    let ops = [Op::BeginGroup(0), Op::Request(0)].into_iter().chain(between);
+    plan.sessions[0].ops = ops.chain([Op::Request(1), Op::EndGroup, Op::End]).collect();
+    plan
+}
+
+/// Answers after this many milliseconds, which the path says.
+fn slow() -> Server {
+    Server::start(|request, stream| {
+        std::thread::sleep(Duration::from_millis(request.target()[1..].parse().unwrap()));
+        answer(stream, "200 OK", "", "")
+    })
+}
+
+#[test]
+fn the_time_of_a_group_is_that_of_all_its_steps_and_none_of_it_is_a_request() {
+    let server = slow();
+    let requests = || vec![get(0, "/20"), get(1, "/30")];
+    let sum = run(grouped(whole_sessions(requests(), 10), None), server.address);
+    let groups = sum.groups(0, Outcome::Ok);
+    assert_eq!((groups.len(), sum.ended(), sum.offered()), (10, 20, 20));
+    // three significant digits
+    assert!(groups.min() >= 49_900, "{}", groups.min());
+    let waits = Op::Think(Expr::int(40_000));
+    let sum = run(grouped(whole_sessions(requests(), 10), Some(waits)), server.address);
+    let groups = sum.groups(0, Outcome::Ok);
+    assert_eq!(groups.len(), 10);
+    assert!(groups.min() >= 89_900, "a wait between its requests counts: {}", groups.min());
+    // each of its requests is as long as it is by itself
+    let of_second = sum.intervals.iter().flat_map(|i| &i.series).filter(|s| s.label == 1);
+    let shortest = of_second.map(|s| s.response_time_us.min()).min().unwrap();
+    assert!((29_900..groups.min()).contains(&shortest), "{shortest}");
+}
+
+#[test]
+fn a_group_is_as_good_as_all_its_requests() {
+    let server = Server::start(|request, stream| match (request.target(), request.index % 4) {
+        ("/a", 0) => answer(stream, "500 Oops", "", ""),
+        _ => answer(stream, "200 OK", "", ""),
+    });
+    let mut plan = grouped(whole_sessions(vec![get(0, "/a"), get(1, "/b")], 20), None);
+    plan.limits.connections = 1;
+    let sum = run(plan, server.address);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Status)), (30, 10), "{:?}", sum.examples());
+    assert_eq!((sum.groups(0, Outcome::Ok).len(), sum.groups(0, Outcome::Status).len()), (10, 10));
+}
+
+#[test]
+fn a_group_that_ends_its_session_is_over_there() {
+    let server = slow();
+    let plan = grouped(whole_sessions(vec![get(0, "/1"), get(1, "/1")], 10), Some(Op::Jump(5)));
+    assert!(matches!(plan.sessions[0].ops[5], Op::End));
+    let sum = run(plan, server.address);
+    assert_eq!((sum.ended(), sum.groups(0, Outcome::Ok).len()), (10, 10));
+}
+
+#[test]
+fn groups_that_have_begun_come_to_their_end_when_the_load_is_over() {
+    let server = slow();
+    let requests = vec![get(0, "/20"), get(1, "/20")];
+    let sum = run(grouped(plan(requests, LoadModel::Closed, vec![phase(300, 7.0)]), None), server.address);
+    let first = sum.count(|label, _, _| label == 0);
+    assert!(first >= 7);
+    assert_eq!((sum.count(|label, _, _| label == 1), sum.groups(0, Outcome::Ok).len()), (first, first));
+    // what takes longer than the drain is not waited for
+    let requests = vec![get(0, "/20"), get(1, "/20")];
+    let waits = Op::Think(Expr::int(60_000_000));
+    let mut plan = grouped(plan(requests, LoadModel::Closed, vec![phase(200, 7.0)]), Some(waits));
+    plan.limits.drain = Duration::from_millis(100);
+    let sum = run(plan, server.address);
+    assert_eq!((sum.ended(), sum.outcome(Outcome::Ok)), (7, 7));
+    assert_eq!((sum.groups(0, Outcome::Ok).len(), sum.groups(0, Outcome::Unfinished).len()), (0, 7));
+}

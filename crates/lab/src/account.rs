@@ -321,6 +321,7 @@ impl Account {
             ));
         }
         let mut manifest = Manifest::new(&plan.name, plan.labels.clone(), summary);
+        manifest.groups = plan.groups.clone();
         manifest.description = plan.description.clone();
         manifest.command = options.command_line.clone();
         manifest.started_at = self.started_at;
@@ -479,6 +480,8 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
         | Op::JumpUnless { .. }
         | Op::Choose { .. }
         | Op::Think(_)
+        | Op::BeginGroup(_)
+        | Op::EndGroup
         | Op::End => None,
     });
     requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()

@@ -134,6 +134,7 @@ impl Experiment {
         let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
         writer.targets(&plan.target_names(), &plan.targets_of_labels());
+        writer.groups(&plan.groups).map_err(written)?;
         let plan_of_mask = Arc::clone(plan);
         writer.mask(Arc::new(move |text| plan_of_mask.secrets.masked(text)));
         let runs_dir = Path::new(tidemark_record::RUNS_DIR);
@@ -231,6 +232,7 @@ impl Experiment {
         let is_told =
             |label: &str, requests| loaded.contains(label) && (requests > 0 || !failures.contains(label));
         summary.steps.retain(|step| is_told(&step.label, step.requests));
+        summary.groups.retain(|group| group.count > 0);
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;

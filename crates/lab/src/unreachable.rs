@@ -21,7 +21,7 @@ use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::summary::{Status, Verdict};
 use tidemark_record::{LabelTotals, Merged, Totals, rank};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Comparison, LoadModel, Metric, Objective, Op, SessionKind, Spacing};
+use tidemark_scenario::plan::{About, Comparison, LoadModel, Metric, Objective, Op, SessionKind, Spacing};
 
 use crate::verdict::{duration_text, holds};
 
@@ -66,7 +66,7 @@ impl<'p> Watch<'p> {
     pub fn new(plan: &'p Plan, window_s: f64) -> Self {
         let watched = plan.objectives.iter().enumerate().filter(|(_, objective)| objective.abort_early);
         let watched =
-            watched.map(|(index, objective)| (index, requests_max(plan, objective.label))).collect();
+            watched.map(|(index, objective)| (index, requests_max(plan, objective.about))).collect();
         Watch { plan, watched, window_s }
     }
 
@@ -74,7 +74,7 @@ impl<'p> Watch<'p> {
     pub fn unreachable(&self, totals: &Totals) -> Option<Unreachable> {
         self.watched.iter().find_map(|&(index, requests_max)| {
             let objective = &self.plan.objectives[index];
-            let so_far = SoFar::new(totals, objective.label, requests_max, self.window_s);
+            let so_far = SoFar::new(totals, objective.about, requests_max, self.window_s);
             let why = so_far.broken(objective)?;
             Some(Unreachable { index, reason: format!("{} can no longer be met: {why}", objective.text) })
         })
@@ -90,7 +90,9 @@ struct SoFar<'t> {
 }
 
 impl<'t> SoFar<'t> {
-    fn new(totals: &'t Totals, label: Option<u16>, requests_max: Option<f64>, window_s: f64) -> Self {
+    fn new(totals: &'t Totals, about: About, requests_max: Option<f64>, window_s: f64) -> Self {
+        // one on a group is not watched
+        let label = if let About::Label(label) = about { Some(label) } else { None };
         let of = totals.of(label);
         let remaining = requests_max.map(|most| (most - of.due() as f64).max(0.0));
         SoFar { of, remaining, window_s }
@@ -196,10 +198,14 @@ fn slower(times_us: &Merged, comparison: Comparison, bound_us: f64) -> u64 {
 }
 
 /// The most requests that a run can make, of a label or of all; none where that is not known.
-fn requests_max(plan: &Plan, label: Option<u16>) -> Option<f64> {
+fn requests_max(plan: &Plan, about: About) -> Option<f64> {
     let is_counted = |request: u16| {
         let of = plan.requests.get(usize::from(request)).map(|request| request.label);
-        label.is_none() || label == of
+        match about {
+            About::All => true,
+            About::Label(label) => of == Some(label),
+            About::Group(_) => false,
+        }
     };
     let kinds = plan.sessions.iter().filter(|kind| kind.weight > 0);
     let longest =
@@ -235,7 +241,7 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
             }
             Op::End => 0,
             other => match other {
-                Op::Set { .. } | Op::Take { .. } | Op::Think(_) => next,
+                Op::Set { .. } | Op::Take { .. } | Op::Think(_) | Op::BeginGroup(_) | Op::EndGroup => next,
                 // a step of which is not known how many requests it makes
                 _ => return None,
             },

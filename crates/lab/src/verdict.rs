@@ -31,7 +31,7 @@ use tidemark_record::Totals;
 use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::summary::{Status, Summary, Verdict};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Comparison, Load, LoadModel, Metric, Objective};
+use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
 use figure::{Both, Measured};
 
@@ -166,14 +166,14 @@ const DEFAULT_ERROR_SHARE: f64 = 0.001;
 pub fn defaults(plan: &Plan) -> Vec<Objective> {
     // one that asks for many errors, or for a low rate, asks for nothing that the default would
     let about = |metrics: &[Metric], not: [Comparison; 2]| {
-        let mut of_all = plan.objectives.iter().filter(|of| of.label.is_none());
+        let mut of_all = plan.objectives.iter().filter(|of| of.about == About::All);
         of_all.any(|of| metrics.contains(&of.metric) && !not.contains(&of.comparison))
     };
     let (at_least, at_most) =
         ([Comparison::Greater, Comparison::GreaterOrEqual], [Comparison::Less, Comparison::LessOrEqual]);
     let objective = |text: &str, metric, comparison, bound| Objective {
         text: text.into(),
-        label: None,
+        about: About::All,
         metric,
         comparison,
         bound,
@@ -192,7 +192,7 @@ pub fn defaults(plan: &Plan) -> Vec<Objective> {
 
 /// Whether nobody wrote that more may fail than by default may.
 pub fn judges_errors(plan: &Plan) -> bool {
-    let of_all = plan.objectives.iter().filter(|of| of.label.is_none());
+    let of_all = plan.objectives.iter().filter(|of| of.about == About::All);
     defaults(plan).iter().any(|of| of.metric == Metric::ErrorShare) || of_all.clone().any(is_as_strict)
 }
 
@@ -209,7 +209,7 @@ fn is_as_strict(objective: &Objective) -> bool {
 
 /// Whether somebody wrote how much of a label may fail.
 fn is_allowed_to_fail(plan: &Plan, label: usize) -> bool {
-    let of_label = plan.objectives.iter().filter(|of| of.label.map(usize::from) == Some(label));
+    let of_label = plan.objectives.iter().filter(|of| matches!(of.about, About::Label(of) if usize::from(of) == label));
     let mut of_errors = of_label.filter(|of| matches!(of.metric, Metric::Errors | Metric::ErrorShare));
     of_errors.any(|of| !is_as_strict(of))
 }

@@ -52,6 +52,16 @@ pub enum RecordError {
         reason: String,
     },
     /// What was handed over does not fit the run.
+    #[error("interval of thread {thread} names group {group}, but the run has {groups}")]
+    UnknownGroup {
+        /// Which thread handed it over.
+        thread: u16,
+        /// The group's index.
+        group: u16,
+        /// How many the run has.
+        groups: usize,
+    },
+    /// What was handed over does not fit the run.
     #[error("interval of thread {thread} names label {label}, but the run has {labels}")]
     UnknownLabel {
         /// Which thread handed it over.

@@ -8,6 +8,8 @@ pub(crate) const MANIFEST: &str = "run.json";
 pub(crate) const COMPARISON: &str = "comparison.json";
 /// Requests by interval, label and outcome.
 pub(crate) const SERIES: &str = "intervals.parquet";
+/// Groups of steps by interval, group and outcome; only where there are groups.
+pub(crate) const GROUPS: &str = "groups.parquet";
 /// Load by interval.
 pub(crate) const LOAD: &str = "load.parquet";
 /// Looks at the processes.
@@ -61,6 +63,12 @@ pub(crate) const SERIES_FIELDS: [Field; 10] = [
     ("service_time_us", Kind::Bytes),
     (LESS_LAG, Kind::Bytes),
 ];
+/// Columns of `groups.parquet`.
+pub(crate) const GROUP_FIELDS: [Field; 10] = {
+    let mut fields = SERIES_FIELDS;
+    fields[3].0 = "group";
+    fields
+};
 /// Response times with the driver's own lag taken out.
 pub(crate) const LESS_LAG: &str = "response_time_less_lag_us";
 
@@ -124,6 +132,10 @@ pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interva
     were due in the measured window. Times are microseconds since the run began. response_time_us, \
     response_time_less_lag_us (the same with the driver's own lag taken out) and service_time_us are histograms in \
     HdrHistogram's V2 encoding (not its compressed form), values in microseconds. Rows of the same interval and series add up.";
+/// The same for `groups.parquet`.
+pub(crate) const ABOUT_GROUPS: &str = "Tidemark: groups of steps that were over, by interval, group, outcome, and whether \
+    their first request was due in the measured window. Columns as in intervals.parquet; times are from the first request \
+    of a group to its last answer. No group is a request, and none is counted in another file.";
 /// The same for `load.parquet`.
 pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in_flight and connections are as at the \
     interval's end. lag_us (how late requests left) and read_lag_us (how late answers were read, of all or a sample) \

@@ -120,6 +120,8 @@ pub struct ThreadInterval {
     pub in_window: bool,
     /// Requests that ended, by step and outcome; only those with at least one request.
     pub series: Vec<Series>,
+    /// Groups of steps that were over, as requests are told: `label` is the index of the group. None of them is a request.
+    pub groups: Vec<Series>,
     /// Requests that became due (started or dropped).
     pub offered: u64,
     /// Those that were due within the measured window, told of in this interval. Each of them ends as a measured
@@ -183,6 +185,7 @@ impl ThreadInterval {
             end_us,
             in_window: false,
             series: Vec::new(),
+            groups: Vec::new(),
             offered: 0,
             measured_offered: 0,
             dropped: 0,
@@ -217,6 +220,7 @@ impl ThreadInterval {
             end_us,
             in_window,
             series,
+            groups,
             offered,
             measured_offered,
             dropped,
@@ -245,7 +249,7 @@ impl ThreadInterval {
         (*measured_offered, *measured_dropped) = (0, 0);
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
         (*cpu_us, *absent_us, *last_good_us) = (0, 0, 0);
-        for one in series {
+        for one in series.iter_mut().chain(groups) {
             one.response_time_us.reset();
             one.response_time_less_lag_us.reset();
             one.service_time_us.reset();

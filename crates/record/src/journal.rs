@@ -73,6 +73,9 @@ struct Head {
     core_waits: Option<CoreWaits>,
     #[serde(default)]
     absent_us: u64,
+    /// Groups of steps: as `series`, with the bytes of all three histograms, which stand last.
+    #[serde(default)]
+    groups: Vec<(u16, Outcome, bool, [usize; 3])>,
 }
 
 /// Appends to the journal.
@@ -139,6 +142,14 @@ impl Journal {
             measured_dropped: Some(interval.measured_dropped),
             core_waits: interval.core_waits,
             absent_us: interval.absent_us,
+            groups: interval
+                .groups
+                .iter()
+                .map(|one| {
+                    let of = [&one.response_time_us, &one.response_time_less_lag_us, &one.service_time_us];
+                    (one.label, one.outcome, one.measured, of.map(&mut encode))
+                })
+                .collect(),
         };
         self.append(INTERVAL, &head)
     }
@@ -244,6 +255,17 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         None => (new_histogram(), lag_us),
     };
     let read_lag_us = head.read_lag_bytes.map_or_else(|| Some(new_histogram()), &mut histogram)?;
+    let group = |(label, outcome, measured, lengths): (u16, Outcome, bool, [usize; 3])| {
+        Some(Series {
+            label,
+            outcome,
+            measured,
+            response_time_us: histogram(lengths[0])?,
+            response_time_less_lag_us: histogram(lengths[1])?,
+            service_time_us: histogram(lengths[2])?,
+        })
+    };
+    let groups = head.groups.into_iter().map(group).collect::<Option<Vec<Series>>>()?;
     let measured = |count: Option<u64>, all| count.unwrap_or(if head.in_window { all } else { 0 });
     Some(Box::new(ThreadInterval {
         thread: head.thread,
@@ -251,6 +273,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         end_us: head.end_us,
         in_window: head.in_window,
         series,
+        groups,
         offered: head.offered,
         measured_offered: measured(head.measured_offered, head.offered),
         dropped: head.dropped,

@@ -48,6 +48,7 @@
 //! | --- | --- |
 //! | `run.json` | [`Manifest`] with the [`Summary`]; written last, so a directory that has it is whole |
 //! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms |
+//! | `groups.parquet` | where steps are in groups: the same for each group |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
 //! | `stores.parquet` | where stores of the run were asked for them: their own figures ([`StoreLook`]), a figure a row |

@@ -175,6 +175,9 @@ pub struct Manifest {
     pub phases: Vec<Phase>,
     /// Labels, in the scenario's order; series name them by index.
     pub labels: Vec<String>,
+    /// Groups of steps, in the scenario's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     /// Objectives and whether they were met.
     pub objectives: Vec<ObjectiveResult>,
     /// The first failures of each kind.
@@ -216,6 +219,7 @@ impl Manifest {
             driver_io: String::new(),
             phases: Vec::new(),
             labels,
+            groups: Vec::new(),
             objectives: Vec::new(),
             error_examples: Vec::new(),
             interrupted: false,

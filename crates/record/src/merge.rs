@@ -32,6 +32,7 @@ pub struct MergedInterval {
     pub end_us: u64,
     pub in_window: bool,
     pub series: BTreeMap<SeriesKey, SeriesTimes>,
+    pub groups: BTreeMap<SeriesKey, SeriesTimes>,
     pub offered: u64,
     pub measured_offered: u64,
     pub dropped: u64,
@@ -59,12 +60,14 @@ impl MergedInterval {
         self.reported += 1;
         (self.start_us, self.end_us) = (interval.start_us, interval.end_us);
         self.in_window = interval.in_window;
-        for series in &interval.series {
-            let key = (series.label, series.outcome, series.measured);
-            let times = self.series.entry(key).or_default();
-            merge(&mut times.response_time_us, &series.response_time_us);
-            merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
-            merge(&mut times.service_time_us, &series.service_time_us);
+        for (merged, all) in [(&mut self.series, &interval.series), (&mut self.groups, &interval.groups)] {
+            for series in all {
+                let key = (series.label, series.outcome, series.measured);
+                let times = merged.entry(key).or_default();
+                merge(&mut times.response_time_us, &series.response_time_us);
+                merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
+                merge(&mut times.service_time_us, &series.service_time_us);
+            }
         }
         self.offered += interval.offered;
         self.measured_offered += interval.measured_offered;

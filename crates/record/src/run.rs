@@ -10,11 +10,11 @@ use bytes::Bytes;
 use crate::distribution::latency;
 use crate::error::{RecordError, damaged, io_error};
 use crate::figures::{self, FigureSeries};
-use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::files::{self, GROUP_FIELDS, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::interval::Outcome;
 use crate::summary::Good;
-use crate::table::Table;
+use crate::table::{Field, Table};
 use crate::{Distribution, Event, FORMAT, Manifest, Sample, unfinished};
 
 /// The requests of one label and one outcome that ended in one interval, all threads together.
@@ -92,6 +92,8 @@ pub struct Run {
     pub manifest: Manifest,
     /// Requests by interval, label and outcome. A straggling thread may have rows of its own: rows add up.
     pub series: Vec<StoredSeries>,
+    /// Groups of steps that were over, as requests are told: `label` is an index into [`Manifest::groups`]. Rows add up here too.
+    pub groups: Vec<StoredSeries>,
     /// Load by interval. Rows add up here too.
     pub load: Vec<StoredLoad>,
     /// Looks at the processes, in the order in which they were taken.
@@ -113,11 +115,16 @@ impl Run {
     pub fn open(dir: &Path) -> Result<Run, RecordError> {
         unfinished::rebuild(dir, false)?;
         let manifest = read_manifest(dir)?;
-        let series = read_series(&dir.join(files::SERIES), &manifest.labels)?;
+        let series = read_series(&dir.join(files::SERIES), &SERIES_FIELDS, &manifest.labels)?;
+        let groups = match manifest.groups.is_empty() {
+            true => Vec::new(),
+            false => read_series(&dir.join(files::GROUPS), &GROUP_FIELDS, &manifest.groups)?,
+        };
         let load = read_load(&dir.join(files::LOAD))?;
         let mut missing = Vec::new();
         let mut run = Run {
             series,
+            groups,
             load,
             samples: read_if_there(dir, files::MONITOR, read_samples, &mut missing)?,
             // most runs have none: it is not missing
@@ -214,14 +221,20 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
     serde_json::from_str(&text).map_err(|e| damaged(&path, format!("not the manifest of a run: {e}")))
 }
 
-fn read_series(path: &Path, labels: &[String]) -> Result<Vec<StoredSeries>, RecordError> {
-    let table = Table::read_with(path, &SERIES_FIELDS, &files::LATER)?;
+/// Requests, or groups of steps, by what the fourth column names.
+fn read_series(
+    path: &Path,
+    fields: &[Field; 10],
+    labels: &[String],
+) -> Result<Vec<StoredSeries>, RecordError> {
+    let table = Table::read_with(path, fields, &files::LATER)?;
+    let of = fields[3].0;
     let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();
     let label = |name: &String| {
         let label = known.get(name.as_str()).copied();
-        label.ok_or_else(|| damaged(path, format!("label {name:?} is not among those of run.json")))
+        label.ok_or_else(|| damaged(path, format!("{of} {name:?} is not among those of run.json")))
     };
-    let labels = table.texts("label")?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
+    let labels = table.texts(of)?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
     let outcome = |name: &String| {
         let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.name() == name);
         outcome.ok_or_else(|| damaged(path, format!("unknown outcome {name:?}")))

@@ -99,6 +99,24 @@ pub struct Target {
     pub good: Good,
 }
 
+/// Several steps together, one after the other: what the scenario calls a group. None of these figures is of a request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Its name.
+    pub group: String,
+    /// How often it was done, well or not, where its first request was due in the measured window.
+    pub count: u64,
+    /// How often it was done well, per second of the measured window.
+    pub achieved_per_s: f64,
+    /// Those of which a request failed, by the first one's kind; `unfinished` where the run ended before they did, or a
+    /// request was dropped.
+    pub errors: BTreeMap<String, u64>,
+    /// From when its first request was due to its last answer, waits in between included; of all that began.
+    pub response_time_us: Latency,
+    /// From the first byte sent to the last byte of the last answer.
+    pub service_time_us: Latency,
+}
+
 /// One process over the measured window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Process {
@@ -360,6 +378,9 @@ pub struct Summary {
     /// By target, the system first; absent where all requests went to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Target>,
+    /// By group of steps, in the scenario's order; absent where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
     /// CPU and memory by process.
     pub processes: Vec<Process>,
     /// The driver's look at itself.

@@ -11,7 +11,7 @@ use hdrhistogram::serialization::V2Serializer;
 use crate::directory::{Begun, write_begun, write_manifest};
 use crate::error::{RecordError, damaged, io_error};
 use crate::figures::FiguresWriter;
-use crate::files::{self, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::files::{self, GROUP_FIELDS, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::latency_log::LatencyLog;
 use crate::merge::MergedInterval;
@@ -23,9 +23,12 @@ use crate::{Event, Manifest, Sample, StoreLook};
 pub(crate) struct Tables {
     dir: PathBuf,
     labels: Vec<String>,
+    groups: Vec<String>,
     /// When the run's clock was zero.
     pub(crate) anchor: Option<SystemTime>,
     series: TableWriter,
+    /// None until there are groups.
+    of_groups: Option<TableWriter>,
     load: TableWriter,
     monitor: TableWriter,
     /// None until a store has told something.
@@ -41,6 +44,8 @@ impl Tables {
         Ok(Tables {
             dir: dir.to_owned(),
             labels: labels.to_owned(),
+            groups: Vec::new(),
+            of_groups: None,
             anchor: None,
             series: TableWriter::create(&dir.join(files::SERIES), &SERIES_FIELDS, files::ABOUT_SERIES)?,
             load: TableWriter::create(&dir.join(files::LOAD), &LOAD_FIELDS, files::ABOUT_LOAD)?,
@@ -50,6 +55,16 @@ impl Tables {
             events: File::create_new(&events).map_err(io_error("create", &events))?,
             serializer: V2Serializer::new(),
         })
+    }
+
+    /// Steps are in these groups, too.
+    pub(crate) fn set_groups(&mut self, groups: &[String]) -> Result<(), RecordError> {
+        self.groups = groups.to_owned();
+        if !groups.is_empty() {
+            let path = self.dir.join(files::GROUPS);
+            self.of_groups = Some(TableWriter::create(&path, &GROUP_FIELDS, files::ABOUT_GROUPS)?);
+        }
+        Ok(())
     }
 
     /// A line in `latency.hlog` for each label that had an answer as it should be.
@@ -86,19 +101,24 @@ impl Sink for Tables {
     fn interval(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
         let MergedInterval { start_us, end_us, .. } = *interval;
         self.write_latency(interval)?;
-        for ((label, outcome, measured), times) in &interval.series {
-            self.series.push([
-                Cell::Int(start_us),
-                Cell::Int(end_us),
-                Cell::Bool(interval.in_window),
-                Cell::Text(&self.labels[usize::from(*label)]),
-                Cell::Text(outcome.name()),
-                Cell::Bool(*measured),
-                Cell::Int(times.response_time_us.len()),
-                Cell::Bytes(Encoded::of(&times.response_time_us, &mut self.serializer).0),
-                Cell::Bytes(Encoded::of(&times.service_time_us, &mut self.serializer).0),
-                Cell::Bytes(Encoded::of(&times.response_time_less_lag_us, &mut self.serializer).0),
-            ])?;
+        let of_labels = (Some(&mut self.series), &self.labels, &interval.series);
+        let of_groups = (self.of_groups.as_mut(), &self.groups, &interval.groups);
+        for (table, names, all) in [of_labels, of_groups] {
+            let Some(table) = table else { continue };
+            for ((label, outcome, measured), times) in all {
+                table.push([
+                    Cell::Int(start_us),
+                    Cell::Int(end_us),
+                    Cell::Bool(interval.in_window),
+                    Cell::Text(&names[usize::from(*label)]),
+                    Cell::Text(outcome.name()),
+                    Cell::Bool(*measured),
+                    Cell::Int(times.response_time_us.len()),
+                    Cell::Bytes(Encoded::of(&times.response_time_us, &mut self.serializer).0),
+                    Cell::Bytes(Encoded::of(&times.service_time_us, &mut self.serializer).0),
+                    Cell::Bytes(Encoded::of(&times.response_time_less_lag_us, &mut self.serializer).0),
+                ])?;
+            }
         }
         let none = new_merged();
         let lag_us = interval.lag_us.as_ref().unwrap_or(&none);
@@ -166,6 +186,7 @@ impl Sink for Tables {
         }
         self.latency.flush()?;
         self.series.finish()?;
+        self.of_groups.as_mut().map_or(Ok(()), TableWriter::finish)?;
         self.load.finish()?;
         self.monitor.finish()?;
         self.stores.as_mut().map_or(Ok(()), FiguresWriter::finish)?;

@@ -60,6 +60,8 @@ pub struct Totals {
     pub all: LabelTotals,
     /// By label, in the scenario's order.
     pub by_label: Vec<LabelTotals>,
+    /// By group of steps, in the scenario's order. None of them is among the requests.
+    pub by_group: Vec<LabelTotals>,
     /// Requests that were due within the window, whenever the driver turned to them: measured outcomes and measured
     /// drops, and what an abort left without an end.
     pub offered: u64,
@@ -85,6 +87,7 @@ pub struct Totals {
     /// Writes entered in the ledger, of the whole run; none where it keeps none.
     pub entered: Option<Entered>,
     labels: Vec<String>,
+    groups: Vec<String>,
     /// Names of the targets that requests went to, where there are several, and the labels of each.
     targets: Vec<(String, Vec<usize>)>,
     looks: Vec<(String, Vec<Look>)>,
@@ -121,6 +124,7 @@ impl Totals {
             window: None,
             all: LabelTotals::default(),
             by_label: labels.iter().map(|_| LabelTotals::default()).collect(),
+            by_group: Vec::new(),
             offered: 0,
             unmeasured_dropped: 0,
             unanswered_us: BTreeMap::new(),
@@ -133,10 +137,17 @@ impl Totals {
             statuses: Default::default(),
             entered: None,
             labels: labels.to_owned(),
+            groups: Vec::new(),
             targets: Vec::new(),
             looks: Vec::new(),
             figures: FigureTotals::default(),
         }
+    }
+
+    /// Steps are in these groups, too.
+    pub fn set_groups(&mut self, groups: &[String]) {
+        self.by_group = groups.iter().map(|_| LabelTotals::default()).collect();
+        self.groups = groups.to_owned();
     }
 
     /// Requests go to these targets: a label's to the one of this index. Figures are kept apart where there are several.
@@ -160,7 +171,7 @@ impl Totals {
     /// Adds what one thread did.
     ///
     /// # Panics
-    /// Where it has a label that is none of those given at the begin.
+    /// Where it has a label, or a group, that is none of those given at the begin.
     pub fn add_interval(&mut self, interval: &ThreadInterval) {
         for series in &interval.series {
             self.all.add(series, interval.in_window);
@@ -168,6 +179,9 @@ impl Totals {
                 merge(&mut self.all_service_time_us, &series.service_time_us);
             }
             self.by_label[usize::from(series.label)].add(series, interval.in_window);
+        }
+        for series in &interval.groups {
+            self.by_group[usize::from(series.label)].add(series, interval.in_window);
         }
         self.add_unanswered(interval);
         *self.backlog.entry(interval.end_us).or_default() += interval.in_flight + interval.waiting;
@@ -353,6 +367,29 @@ mod tests {
         assert_eq!(summary.targets[1].response_time_us.p99, None, "two of twenty failed");
         let of_steps: Vec<&str> = summary.steps.iter().map(|step| step.target.as_str()).collect();
         assert_eq!(of_steps, ["system", "cache", "cache"]);
+    }
+
+    #[test]
+    fn groups_have_figures_of_their_own_and_are_in_no_other() {
+        let mut totals = Totals::new(&["a".into()]);
+        totals.set_groups(&["both".into(), "never".into()]);
+        let mut one = interval(0, 0, 2);
+        one.in_window = true;
+        one.series = vec![series(0, Outcome::Ok, true, &[(1_000, 40)])];
+        one.groups = vec![
+            series(0, Outcome::Ok, true, &[(2_000, 18)]),
+            series(0, Outcome::Ok, false, &[(9_000, 1)]),
+            series(0, Outcome::Status, true, &[(2_000, 2)]),
+        ];
+        totals.add_interval(&one);
+        let summary = summarize(&totals, Path::new("x"));
+        assert_eq!((summary.requests, summary.failed, summary.achieved_per_s), (40, 0, 20.0));
+        assert_eq!(summary.response_time_us.max, Some(1_000));
+        let both = &summary.groups[0];
+        assert_eq!((both.group.as_str(), both.count, both.achieved_per_s), ("both", 20, 9.5));
+        assert_eq!(both.errors, [("status".to_owned(), 2)].into());
+        assert_eq!((both.response_time_us.p90, both.response_time_us.p99), (Some(2_000), None));
+        assert_eq!(summary.groups[1].count, 0);
     }
 
     #[test]

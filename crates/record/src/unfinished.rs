@@ -39,6 +39,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     fs::create_dir(&rebuilt).map_err(io_error("create", &rebuilt))?;
     let mut writer = RunWriter::create(&rebuilt, &manifest.labels, &scenario)?;
     writer.threads(threads);
+    writer.groups(&manifest.groups)?;
     let begun = &manifest.summary;
     let names: Vec<String> = begun.targets.iter().map(|of| of.target.clone()).collect();
     let target_of =
@@ -68,6 +69,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     manifest.summary = summarize(writer.totals(), dir);
     manifest.summary.ledger = entered(dir);
     manifest.summary.steps.retain(|step| step.requests > 0);
+    manifest.summary.groups.retain(|group| group.count > 0);
     manifest.summary.verdict = verdict(&manifest, stopped, end_us);
     manifest.machine.steal_share = writer.totals().steal_share();
     manifest.error_examples = writer.totals().error_examples.clone();
@@ -79,6 +81,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     writer.finish(&manifest)?;
     let names = [
         files::SERIES,
+        files::GROUPS,
         files::LOAD,
         files::MONITOR,
         files::STORES,
@@ -88,7 +91,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     ];
     for name in names {
         let (from, to) = (rebuilt.join(name), dir.join(name));
-        if name == files::STORES && !from.exists() {
+        if [files::STORES, files::GROUPS].contains(&name) && !from.exists() {
             continue;
         }
         fs::rename(&from, &to).map_err(io_error("write", &to))?;
@@ -156,7 +159,9 @@ mod tests {
         let labels = vec!["a".to_owned()];
         let mut writer = RunWriter::create(dir, &labels, "name: x\n").unwrap();
         writer.threads(2);
+        writer.groups(&["both".to_owned()]).unwrap();
         let mut manifest = Manifest::new("x", labels, summarize(writer.totals(), dir));
+        manifest.groups = vec!["both".to_owned()];
         manifest.phases = vec![phase("warm-up", 0, 1, false), phase("hold", 1, 60, true)];
         writer.begun(&manifest).unwrap();
         for second in 0..3 {
@@ -174,6 +179,7 @@ mod tests {
                     series(0, Outcome::Ok, second > 0, &times),
                     series(0, Outcome::Reset, second > 0, &[(9, 2)]),
                 ];
+                one.groups = vec![series(0, Outcome::Ok, second > 0, &[(700 + u64::from(thread), 9)])];
                 writer.add_interval(&one).unwrap();
             }
             let sample = Sample {
@@ -231,6 +237,11 @@ mod tests {
         assert_eq!(
             (killed.series.len(), killed.load.len(), killed.samples.len()),
             (whole.series.len(), 3, 3)
+        );
+        assert_eq!((killed.groups.len(), whole.groups.len()), (3, 3));
+        assert_eq!(
+            (&of(&whole)["groups"][0]["group"], &of(&whole)["groups"][0]["count"]),
+            (&"both".into(), &36.into())
         );
         assert_eq!(killed.events.len(), 1);
         assert_eq!(killed.stores, whole.stores);

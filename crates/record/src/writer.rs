@@ -32,6 +32,7 @@ const PENDING_MAX: usize = 8;
 pub struct RunWriter<'s> {
     dir: PathBuf,
     labels: Vec<String>,
+    groups: usize,
     threads: usize,
     runs_dir: Option<PathBuf>,
     pending: BTreeMap<(u64, u64), MergedInterval>,
@@ -58,6 +59,7 @@ impl<'s> RunWriter<'s> {
         Ok(RunWriter {
             dir: dir.to_owned(),
             labels: labels.to_owned(),
+            groups: 0,
             threads: 1,
             runs_dir: directory::runs_dir_of(dir),
             pending: BTreeMap::new(),
@@ -75,6 +77,14 @@ impl<'s> RunWriter<'s> {
     pub fn targets(&mut self, names: &[String], of_labels: &[usize]) -> &mut Self {
         self.totals.set_targets(names, of_labels);
         self
+    }
+
+    /// Steps are in these groups, too; told before the first interval.
+    pub fn groups(&mut self, names: &[String]) -> Result<&mut Self, RecordError> {
+        self.groups = names.len();
+        self.totals.set_groups(names);
+        self.tables.set_groups(names)?;
+        Ok(self)
     }
 
     /// From now on this sink is told, too, after those before it.
@@ -159,6 +169,10 @@ impl<'s> RunWriter<'s> {
         if let Some(series) = interval.series.iter().find(|s| usize::from(s.label) >= self.labels.len()) {
             let (thread, label) = (interval.thread, series.label);
             return Err(RecordError::UnknownLabel { thread, label, labels: self.labels.len() });
+        }
+        if let Some(series) = interval.groups.iter().find(|s| usize::from(s.label) >= self.groups) {
+            let (thread, group) = (interval.thread, series.label);
+            return Err(RecordError::UnknownGroup { thread, group, groups: self.groups });
         }
         debug_assert!(interval.start_us < interval.end_us);
         self.add_to_ledger(&interval.ledger, interval.end_us)?;

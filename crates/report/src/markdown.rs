@@ -27,6 +27,7 @@ pub fn summary(run: &Run) -> String {
     objectives(&mut out, manifest);
     targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
+    groups(&mut out, &manifest.summary);
     errors(&mut out, manifest);
     faults(&mut out, &manifest.summary);
     maintenance(&mut out, &manifest.summary);
@@ -182,6 +183,29 @@ fn labels(out: &mut String, summary: &Summary) {
         );
     }
     left_out(out, summary.steps.len());
+}
+
+fn groups(out: &mut String, summary: &Summary) {
+    if summary.groups.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n| group | count | per s | p50 | p90 | p99 | max | failed |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for group in summary.groups.iter().take(ROWS_MAX) {
+        let of = &group.response_time_us;
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} |",
+            plain(&group.group),
+            count(group.count),
+            three_digits(group.achieved_per_s),
+            [of.p50, of.p90, of.p99, of.max].map(|us| time(us.map(|us| us as f64))).join(" | "),
+            count(group.errors.values().sum()),
+        );
+    }
+    left_out(out, summary.groups.len());
 }
 
 fn targets(out: &mut String, summary: &Summary) {

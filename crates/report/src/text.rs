@@ -54,6 +54,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     latency(&mut text, &manifest.summary);
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
+    groups(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
     maintenance(&mut text, &manifest.summary);
@@ -401,6 +402,24 @@ fn label(text: &Text, step: &Step) -> Vec<String> {
     row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
     row.push(text.count(step.errors.values().sum()));
     row
+}
+
+/// Several steps together.
+fn groups(text: &mut Text, summary: &Summary) {
+    if summary.groups.is_empty() {
+        return;
+    }
+    text.heading("By group");
+    let head = ["", "count", "per s", "p50", "p90", "p99", "p99.9", "max", "failed"];
+    let mut table = Table::new(&head).dispensable(&["p99.9", "p90"]);
+    for group in &summary.groups {
+        let of = &group.response_time_us;
+        let mut row = vec![clean(&group.group), text.count(group.count), rate(text, group.achieved_per_s)];
+        row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
+        row.push(text.count(group.errors.values().sum()));
+        table.row(row);
+    }
+    text.table(&table);
 }
 
 fn rate(text: &Text, per_s: f64) -> String {

@@ -76,7 +76,7 @@ impl Plan {
     pub fn requests_per_session(&self) -> Option<u64> {
         let mut numbers = self.sessions.iter().filter(|kind| kind.weight > 0).map(|kind| {
             let straight = kind.ops.iter().all(|op| {
-                matches!(op, Op::Request(_) | Op::Set { .. } | Op::Take { .. } | Op::Think(_) | Op::End)
+                !matches!(op, Op::Jump(_) | Op::JumpUnless { .. } | Op::Choose { .. })
             });
             straight.then(|| kind.ops.iter().filter(|op| matches!(op, Op::Request(_))).count() as u64)
         });

@@ -30,7 +30,7 @@ use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
-    Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
+    About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
     SessionLimit, Store, System,
 };
 use crate::reader::Reader;
@@ -40,6 +40,8 @@ use crate::yaml::{Node, Position};
 
 /// Most users who prepare.
 const PREPARING_MAX: usize = 100_000;
+/// What stands before the name of a group in an objective.
+const GROUP: &str = "group ";
 
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
@@ -100,6 +102,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
         labels: requests.label_names(),
+        groups: requests.groups,
         requests: requests.plans,
         sessions,
         prepare,
@@ -184,15 +187,37 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
         let Some((mut objective, label)) = reader.objective(text) else { continue };
         objective.abort_early = node.get("abort early").and_then(|node| reader.bool(node)).unwrap_or(false);
         if let Some(label) = label {
-            objective.label = requests.label(&label);
-            if objective.label.is_none() {
-                let hint = did_you_mean(&label, requests.labels.iter().map(|label| label.name.as_str()));
-                reader.sink.error(node, format!("no request has the label \"{label}\"{hint}"));
+            match about(&label, requests) {
+                Ok(about) => objective.about = about,
+                Err(message) => reader.sink.error(node, message),
+            }
+            if objective.abort_early && matches!(objective.about, About::Group(_)) {
+                reader.sink.error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
             }
         }
         objectives.push(objective);
     }
     objectives
+}
+
+/// What an objective is about: a label, or behind the word `group` a group of steps.
+fn about(name: &str, requests: &Requests) -> Result<About, String> {
+    if let Some(label) = requests.label(name) {
+        return Ok(About::Label(label));
+    }
+    if let Some(group) = name.strip_prefix(GROUP).map(str::trim_start) {
+        let index = requests.groups.iter().position(|known| known == group);
+        let hint = || did_you_mean(group, requests.groups.iter().map(String::as_str));
+        return index
+            .and_then(|index| u16::try_from(index).ok())
+            .map(About::Group)
+            .ok_or_else(|| format!("no group has the name \"{group}\"{}", hint()));
+    }
+    let hint = match requests.groups.iter().any(|group| group == name) {
+        true => format!("; of a group it is \"{GROUP}{name} …\""),
+        false => did_you_mean(name, requests.labels.iter().map(|label| label.name.as_str())),
+    };
+    Err(format!("no request has the label \"{name}\"{hint}"))
 }
 
 fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) -> Limits {
@@ -307,6 +332,8 @@ pub(crate) struct Session<'a, 's> {
     pub(crate) ops: Vec<Op>,
     /// Whether what is compiled now can ever be reached.
     pub(crate) reachable: bool,
+    /// Groups within which the next step stands.
+    pub(crate) groups_open: usize,
     /// The operations that use the connection, and where they stand.
     connection_uses: Vec<(usize, Position)>,
     /// The origin that the step's absolute URL names, if it has one.
@@ -327,6 +354,7 @@ impl<'a, 's> Session<'a, 's> {
             scope,
             ops: Vec::new(),
             reachable: true,
+            groups_open: 0,
             connection_uses: Vec::new(),
             origin: None,
             bound_at: Aim::Open,

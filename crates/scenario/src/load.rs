@@ -127,18 +127,24 @@ fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
     let objectives = plan.objectives.iter_mut().map(|objective| &mut objective.text);
     let texts = [&mut plan.name, &mut plan.description].into_iter().chain(&mut plan.labels).chain(objectives);
     texts.for_each(|text| *text = secrets.masked(text));
-    for at in 1..plan.labels.len() {
-        // what differed only by a secret
-        let (before, after) = plan.labels.split_at_mut(at);
-        let label = after[0].clone();
+    plan.groups.iter_mut().for_each(|group| *group = secrets.masked(group));
+    tell_apart(&mut plan.labels);
+    tell_apart(&mut plan.groups);
+    plan.secrets = secrets;
+    plan
+}
+
+/// Numbers names that differed only by a secret.
+fn tell_apart(names: &mut [String]) {
+    for at in 1..names.len() {
+        let (before, after) = names.split_at_mut(at);
+        let name = after[0].clone();
         let mut number = 2;
         while before.contains(&after[0]) {
-            after[0] = format!("{label} ({number})");
+            after[0] = format!("{name} ({number})");
             number += 1;
         }
     }
-    plan.secrets = secrets;
-    plan
 }
 
 /// What was made, unless something is wrong with it; `within` was found in other files.

@@ -22,8 +22,8 @@ const COMPARISONS: [(&str, Comparison); 6] = [
 pub struct Objective {
     /// As the scenario writes it.
     pub text: String,
-    /// Label that it is about; all labels if none.
-    pub label: Option<u16>,
+    /// What it is about.
+    pub about: About,
     /// What is bounded.
     pub metric: Metric,
     /// How.
@@ -42,9 +42,21 @@ impl Objective {
     pub fn read(text: &str) -> Result<Objective, String> {
         match parse(text)? {
             (objective, None) => Ok(objective),
-            (_, Some(label)) => Err(format!("\"{text}\" is of the label {label}")),
+            (_, Some(label)) => Err(format!("\"{text}\" is of {label} alone")),
         }
     }
+}
+
+/// What an objective is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum About {
+    /// All requests.
+    #[default]
+    All,
+    /// Those of a label: an index into the plan's labels.
+    Label(u16),
+    /// A group of steps: an index into the plan's groups.
+    Group(u16),
 }
 
 /// What an objective bounds.
@@ -90,7 +102,7 @@ pub enum Comparison {
     Greater,
 }
 
-/// Reads an objective, and the label it is about, if any; the label's index is filled in later.
+/// Reads an objective, and what it is about, if that is not all: a label, or a group. Its index is filled in later.
 pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
     let shape = "write it like \"p99 < 50ms\", \"errors = 0\" or \"Login p90 < 20ms\"";
     let spelling = [('≤', "<="), ('≥', ">="), ('≠', ""), ('＜', "<"), ('＞', ">")];
@@ -118,7 +130,7 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
     })?;
     let of_all = matches!(metric, Metric::Dropped | Metric::AchievedShare) || metric.is_of_the_ledger();
     if label.is_some() && of_all {
-        return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label"));
+        return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label or group"));
     }
     let (metric, bound) = bound(metric, bound_text)?;
     let is_share = matches!(metric, Metric::ErrorShare | Metric::AchievedShare | Metric::LostShare);
@@ -137,7 +149,7 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
     }
     let objective = Objective {
         text: text.trim().to_owned(),
-        label: None,
+        about: About::All,
         metric,
         comparison: *comparison,
         bound,

@@ -24,7 +24,7 @@ mod store;
 mod verify;
 
 pub use crate::context::Feeder;
-pub use crate::objective::{Comparison, Metric, Objective};
+pub use crate::objective::{About, Comparison, Metric, Objective};
 pub use crate::slot::SlotIndex;
 pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
@@ -43,6 +43,8 @@ pub use verify::{
 pub const CALL: &str = "CALL";
 /// Where remote calls are taken if a scenario does not say.
 pub const RPC_PATH: &str = "/rpc";
+/// Most groups of steps that are within each other.
+pub const GROUPS_DEEP: usize = 4;
 
 /// Everything that the driver and the lab need to carry an experiment out.
 #[derive(Debug, Clone)]
@@ -53,6 +55,8 @@ pub struct Plan {
     pub description: String,
     /// Labels of the requests, in the order of the file.
     pub labels: Vec<String>,
+    /// Groups of steps, in the order of the file; [`Op::BeginGroup`] names them by index.
+    pub groups: Vec<String>,
     /// Requests; [`Op::Request`] names them by index.
     pub requests: Vec<RequestPlan>,
     /// What virtual users do, by weight.
@@ -100,6 +104,7 @@ impl Plan {
             name: name.to_owned(),
             description: String::new(),
             labels: Vec::new(),
+            groups: Vec::new(),
             requests: Vec::new(),
             sessions: Vec::new(),
             prepare: None,
@@ -301,6 +306,10 @@ pub enum Op {
     },
     /// Wait; microseconds.
     Think(Expr),
+    /// What follows is of a group, too, up to its [`Op::EndGroup`]; at most [`GROUPS_DEEP`] within each other.
+    BeginGroup(u16),
+    /// The group that began last is over.
+    EndGroup,
     /// The session's end.
     End,
 }

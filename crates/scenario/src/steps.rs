@@ -10,6 +10,7 @@ mod cql;
 mod each;
 mod end;
 mod event_stream;
+mod group;
 mod keys;
 pub(crate) mod ledger;
 mod memcached;
@@ -41,6 +42,7 @@ static KINDS: &[&StepKind] = &[
     &choose::KIND,
     &when::KIND,
     &each::KIND,
+    &group::KIND,
     &think::KIND,
     &set::KIND,
     &take::KIND,

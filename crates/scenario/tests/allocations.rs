@@ -71,7 +71,7 @@ fn pass(
             }
             Op::JumpUnless { condition, .. } => drop(condition.is_true(&mut cx)),
             Op::Think(time) => drop(time.duration_us(&mut cx)),
-            Op::Jump(_) | Op::Choose { .. } | Op::End => {}
+            Op::Jump(_) | Op::Choose { .. } | Op::BeginGroup(_) | Op::EndGroup | Op::End => {}
         }
     }
 }

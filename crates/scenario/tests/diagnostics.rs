@@ -521,3 +521,28 @@ fn a_setting_out_of_its_range_is_told_with_its_range() {
         assert!(said.lines().any(|line| line == expected), "{said}\ninstead of\n{expected}");
     }
 }
+
+#[test]
+fn mistakes_with_groups_of_steps() {
+    let with = |steps: &str, objective: &str| {
+        told_of(&format!(
+            "sessions:\n  a:\n    steps: {steps}\nload: {{users: 1, hold: 1s}}\nobjectives: [{objective}]\n"
+        ))
+    };
+    let buy = "[{group: Purchase, steps: [{GET: /}]}]";
+    assert_eq!(
+        with(buy, "group Purchse p99 < 1s"),
+        "5:14: no group has the name \"Purchse\"; did you mean Purchase?"
+    );
+    assert_eq!(
+        with(buy, "Purchase p99 < 1s"),
+        "5:14: no request has the label \"Purchase\"; of a group it is \"group Purchase …\""
+    );
+    let early = with(buy, "{objective: group Purchase max < 1s, abort early: true}");
+    assert!(early.contains("decided at the end"), "{early}");
+    assert!(with(buy, "group Purchase dropped = 0").contains("cannot be asked for one label or group"));
+    let deep = (0..5).fold("[{GET: /}]".to_owned(), |steps, n| format!("[{{group: g{n}, steps: {steps}}}]"));
+    assert!(with(&deep, "p99 < 1s").contains("a group within 4 others is too deep"));
+    assert!(with("[{group: '', steps: [{GET: /}]}]", "p99 < 1s").contains("a group needs a name"));
+    assert!(with("[{group: Buy}]", "p99 < 1s").contains("needs the key \"steps\""));
+}

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::support::{Answer, Sent, User, World};
-use tidemark_scenario::plan::{LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing};
+use tidemark_scenario::plan::{
+    About, LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing,
+};
 use tidemark_scenario::{Plan, check_text, load_text};
 
 fn plan(text: &str) -> Plan {
@@ -522,4 +524,38 @@ fn tls_belongs_to_an_https_url() {
         let diagnostics = load(wrong).unwrap_err();
         assert!(diagnostics.to_string().contains("http"), "{diagnostics}");
     }
+}
+
+#[test]
+fn groups_lie_within_each_other_and_objectives_name_them() {
+    let steps = "      - group: Buy
+        steps:
+          - GET: /cart
+          - group: ${if(kind == 'a', 'Pay', 'Order')}
+            steps: [{POST: /orders}]
+      - group: Buy
+        steps: [{GET: /again}]";
+    let text = format!(
+        "settings: {{kind: a}}\nsessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n\
+         objectives: ['group Buy p99 < 1s', 'group Pay errors = 0', 'GET /cart p99 < 1s', 'p99 < 2s']\n"
+    );
+    let plan = plan(&text);
+    assert_eq!(plan.groups, ["Buy", "Pay"]);
+    let ops: Vec<String> = plan.sessions[0].ops.iter().map(|op| format!("{op:?}")).collect();
+    let expected = [
+        "BeginGroup(0)",
+        "Request(0)",
+        "BeginGroup(1)",
+        "Request(1)",
+        "EndGroup",
+        "EndGroup",
+        "BeginGroup(0)",
+        "Request(2)",
+        "EndGroup",
+        "End",
+    ];
+    assert_eq!(ops, expected);
+    let about: Vec<About> = plan.objectives.iter().map(|of| of.about).collect();
+    assert_eq!(about, [About::Group(0), About::Group(1), About::Label(0), About::All]);
+    assert_eq!(sent(&plan, 1, ""), ["GET /cart", "POST /orders", "GET /again"]);
 }

@@ -82,7 +82,8 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
             }
             Op::Jump(to) | Op::JumpUnless { to, .. } => jumps(*to),
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
-            Op::Think(_) | Op::End => true,
+            Op::BeginGroup(group) => usize::from(*group) < plan.groups.len(),
+            Op::Think(_) | Op::EndGroup | Op::End => true,
         };
         if !right {
             return Err(DriveError::Op { kind: kind.name.clone(), op: index });

@@ -266,6 +266,16 @@ impl Sum {
         all.filter(|s| pick(s.label, s.outcome, s.measured)).map(|s| s.response_time_us.len()).sum()
     }
 
+    /// The groups that ended so: their response times.
+    pub fn groups(&self, group: u16, outcome: Outcome) -> Histogram {
+        let mut sum = new_histogram();
+        let all = self.intervals.iter().flat_map(|i| &i.groups);
+        for series in all.filter(|s| (s.label, s.outcome) == (group, outcome)) {
+            sum.add(&series.response_time_us).unwrap();
+        }
+        sum
+    }
+
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         self.count(|_, o, _| o == outcome)
     }

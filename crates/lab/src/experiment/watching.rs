@@ -104,6 +104,13 @@ struct Seen<'p> {
     system_ended: Option<String>,
 }
 
+/// Nothing yet, of a plan.
+fn totals(plan: &Plan) -> Totals {
+    let mut totals = Totals::new(&plan.labels);
+    totals.set_groups(&plan.groups);
+    totals
+}
+
 impl<'p> Seen<'p> {
     fn new(plan: &'p Plan, phases: &[PhaseTimes]) -> Self {
         let timetable = Timetable::new(plan, phases);
@@ -112,7 +119,7 @@ impl<'p> Seen<'p> {
             watch: Watch::new(plan, timetable.window_s()),
             timetable,
             silence: Silence::new(!breaks && verdict::judges_errors(plan)),
-            undisturbed: breaks.then(|| Totals::new(&plan.labels)),
+            undisturbed: breaks.then(|| totals(plan)),
             neighbours: Neighbours::default(),
             stopping: false,
             unreachable: None,

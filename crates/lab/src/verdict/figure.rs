@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidemark_record::summary::Driver;
 use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
-use tidemark_scenario::plan::{Metric, Objective};
+use tidemark_scenario::plan::{About, Metric, Objective};
 
 /// Fewer failures of a label, all of it, may be chance.
 const FAILURES_OF_A_LABEL: u64 = 10;
@@ -75,9 +75,10 @@ impl<'a> Measured<'a> {
     }
 
     fn of(&self, objective: &Objective) -> Option<&'a LabelTotals> {
-        match objective.label {
-            Some(label) => self.totals.by_label.get(usize::from(label)),
-            None => Some(&self.totals.all),
+        match objective.about {
+            About::Label(label) => self.totals.by_label.get(usize::from(label)),
+            About::Group(group) => self.totals.by_group.get(usize::from(group)),
+            About::All => Some(&self.totals.all),
         }
     }
 
@@ -94,12 +95,15 @@ impl<'a> Measured<'a> {
             return None;
         }
         let failed = of.failed();
-        let best_failed = failed - self.maybe_spoiled(of);
+        let is_group = matches!(objective.about, About::Group(_));
+        let best_failed = failed - self.maybe_spoiled(of, is_group);
+        // of a group each answer may have lain unread, and nobody knows how many those are
+        let unread_us = if is_group && self.unread_us > 0.0 { f64::INFINITY } else { self.unread_us };
         match objective.metric {
             Metric::Percentile(percent) => {
-                Some(self.time(of, best_failed, |times| times.quantile(percent / 100.0).map(|us| us as f64)))
+                Some(self.time(of, best_failed, unread_us, |times| times.quantile(percent / 100.0).map(|us| us as f64)))
             }
-            Metric::Mean => Some(self.time(of, best_failed, |times| times.mean())),
+            Metric::Mean => Some(self.time(of, best_failed, unread_us, |times| times.mean())),
             Metric::ErrorShare => Some(Both {
                 measured: failed as f64 / due as f64,
                 without_driver: best_failed as f64 / due as f64,
@@ -150,7 +154,7 @@ impl<'a> Measured<'a> {
         let failing = labels.filter(|(_, of)| {
             of.due() >= FAILURES_OF_A_LABEL
                 && of.due() < self.totals.all.due()
-                && of.failed() - self.maybe_spoiled(of) == of.due()
+                && of.failed() - self.maybe_spoiled(of, false) == of.due()
         });
         failing.map(|(label, of)| (label, of.due()))
     }
@@ -161,10 +165,11 @@ impl<'a> Measured<'a> {
     }
 
     /// Failures that a driver which was held up may have made itself. A server's own word, or a refused or broken
-    /// connection, is none; nor is a request that had no answer for much longer than the driver can have held it up.
-    fn maybe_spoiled(&self, of: &LabelTotals) -> u64 {
+    /// connection, is none; nor is a request that had no answer for much longer than the driver can have held it up. When that
+    /// was known after the begin of a group says nothing of it.
+    fn maybe_spoiled(&self, of: &LabelTotals, is_group: bool) -> u64 {
         let explained = |outcome: &Outcome| {
-            self.is_explained(of.known_after_us.get(outcome).map_or(0, |times| times.min()))
+            (is_group && self.limited) || self.is_explained(of.known_after_us.get(outcome).map_or(0, |times| times.min()))
         };
         let late = [Outcome::Timeout, Outcome::Unfinished].into_iter().filter(explained);
         late.map(|outcome| of.measured[outcome as usize]).sum::<u64>() + self.maybe_dropped(of)
@@ -180,13 +185,14 @@ impl<'a> Measured<'a> {
         &self,
         of: &LabelTotals,
         best_failed: u64,
+        unread_us: f64,
         take: impl Fn(Distribution<'_>) -> Option<f64>,
     ) -> Both {
         let reached = |times: Distribution<'_>| take(times).unwrap_or(f64::INFINITY);
         let measured = reached(of.response_times());
         let without_lag = reached(Distribution::new(&of.response_time_less_lag_us, best_failed));
         let best =
-            if without_lag.is_infinite() { without_lag } else { (without_lag - self.unread_us).max(0.0) };
+            if without_lag.is_infinite() { without_lag } else { (without_lag - unread_us).max(0.0) };
         Both { measured, without_driver: best.min(measured) }
     }
 

@@ -442,7 +442,7 @@ fn what_was_never_measured_is_never_met_and_the_ledger_decides_later() {
     assert_eq!((results[0].met, results[0].measured.as_str()), (false, "not measured"));
     assert_eq!(verdict.status, Status::Pass, "until it was held against the store");
     let mut plan = plan(CLOSED, &["p99 < 1h"]);
-    plan.objectives[0].label = Some(9);
+    plan.objectives[0].about = About::Label(9);
     let totals = totals(&plan, &ran);
     let summary = summarize(&totals, Path::new("x"));
     let (verdict, results) = judge(&evidence(&plan, &totals, &summary));

@@ -6,7 +6,7 @@ use super::{LabelTotals, ThreadTotals, Totals};
 use crate::HISTOGRAM_HIGH_US;
 use crate::distribution::{Distribution, latency};
 use crate::histogram::Merged;
-use crate::summary::{Driver, LATE_US, LagClass, Status, Step, Summary, Target, Verdict, ratio};
+use crate::summary::{Driver, Group, LATE_US, LagClass, Status, Step, Summary, Target, Verdict, ratio};
 
 /// Puts a run's figures into the object that `--json` prints. The verdict is `pass` without reasons: whoever knows
 /// the objectives holds the figures against them.
@@ -23,6 +23,14 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         response_time_us: of.response_times().latency(),
         service_time_us: of.service_times().latency(),
         good: of.good(),
+    };
+    let group = |(name, of): (&String, &LabelTotals)| Group {
+        group: name.clone(),
+        count: of.requests(),
+        achieved_per_s: ratio(of.good_in_window as f64, measured_s),
+        errors: of.errors_by_kind(),
+        response_time_us: of.response_times().latency(),
+        service_time_us: of.service_times().latency(),
     };
     Summary {
         verdict: Verdict { status: Status::Pass, reasons: Vec::new() },
@@ -45,6 +53,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         good: totals.all.good(),
         steps: totals.labels.iter().zip(&totals.by_label).enumerate().map(step).collect(),
         targets: totals.targets.iter().map(|(name, labels)| target(totals, name, labels)).collect(),
+        groups: totals.groups.iter().zip(&totals.by_group).map(group).collect(),
         processes: totals.processes(),
         driver: driver(totals),
         ledger: None,

@@ -73,6 +73,28 @@ fn good_answers_to_requests_of_the_warm_up_are_told() {
 }
 
 #[test]
+fn groups_stand_behind_the_labels() {
+    let mut run = sample();
+    let before = summary(&run, PLAIN);
+    let response_time_us = Latency { p50: Some(2_000), p90: Some(3_500), ..Latency::default() };
+    run.manifest.summary.groups = vec![tidemark_record::summary::Group {
+        group: "Buy a flight".into(),
+        count: 60,
+        achieved_per_s: 18.0,
+        errors: [("status".to_owned(), 6)].into(),
+        response_time_us,
+        ..Default::default()
+    }];
+    insta::assert_snapshot!(beyond(&summary(&run, PLAIN), &before), @r"
+    |By group
+    |                 count   per s      p50      p90   p99   p99.9   max   failed
+    |  Buy a flight      60    18.0   2.00ms   3.50ms     -       -     -        6
+    ");
+    let page = crate::markdown::summary(&run);
+    assert!(page.contains("| Buy a flight | 60 | 18.0 | 2.00ms | 3.50ms |"), "{page}");
+}
+
+#[test]
 fn eighty_columns() {
     insta::assert_snapshot!(summary(&sample(), PLAIN), @r#"
     FAIL  errors < 0.01% missed: 5.88%

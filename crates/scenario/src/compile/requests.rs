@@ -23,6 +23,8 @@ pub(crate) struct Label {
 /// All requests of a scenario.
 pub(crate) struct Requests {
     pub(super) labels: Vec<Label>,
+    /// Names of groups of steps.
+    pub(super) groups: Vec<String>,
     pub(super) plans: Vec<RequestPlan>,
     /// Where each stands.
     pub(super) places: Vec<Position>,
@@ -39,6 +41,7 @@ impl Requests {
         let get = |key| defaults.and_then(|defaults| defaults.get(key));
         Requests {
             labels: Vec::new(),
+            groups: Vec::new(),
             plans: Vec::new(),
             places: Vec::new(),
             aims: Vec::new(),
@@ -80,6 +83,16 @@ impl Requests {
                 u16::try_from(self.labels.len() - 1).ok()
             }
         }
+    }
+
+    /// The index of the group of this name, which becomes known; none if there are too many.
+    pub(crate) fn group(&mut self, name: String) -> Option<u16> {
+        let known = self.groups.iter().position(|group| *group == name);
+        let index = known.unwrap_or_else(|| {
+            self.groups.push(name);
+            self.groups.len() - 1
+        });
+        u16::try_from(index).ok()
     }
 
     /// Warns of labels that no session can come to.

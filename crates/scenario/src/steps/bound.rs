@@ -117,7 +117,12 @@ fn states_before(ops: &[Op], steps: &[Option<(Use, &Binding)>]) -> Vec<u8> {
             Op::JumpUnless { to, .. } => open.extend([(*to as usize, state), (index + 1, state)]),
             Op::Choose { ways, .. } => open.extend(ways.iter().map(|(_, to)| (*to as usize, state))),
             Op::End => {}
-            Op::Request(_) | Op::Set { .. } | Op::Take { .. } | Op::Think(_) => {
+            Op::Request(_)
+            | Op::Set { .. }
+            | Op::Take { .. }
+            | Op::Think(_)
+            | Op::BeginGroup(_)
+            | Op::EndGroup => {
                 let after = match steps[index] {
                     Some((Use::Begin, _)) => BOUND,
                     Some((Use::End, _)) => FREE,

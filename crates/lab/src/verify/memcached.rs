@@ -1,0 +1,274 @@
+//! A memcached as what it holds: the value of every key that matches a pattern. Keys are listed by its crawler, which goes
+//! over all of its hash table; then each is asked for, several without a wait for each answer.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tidemark_drive::{Stream, Target};
+use tidemark_wire::http1::Decoded;
+use tidemark_wire::memcached::{Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits};
+
+use super::answers::{Answers, failed, patiently};
+use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use crate::LabError;
+use crate::memcached::stats;
+use crate::target::{each_server, speak};
+
+const SERVER: &str = "memcached";
+const LIST: &[u8] = b"lru_crawler metadump hash\r\n";
+/// Values that are asked for at once.
+const VALUES_AT_ONCE: usize = 64;
+/// Most keys: each is remembered.
+const KEYS_MAX: usize = 10_000_000;
+/// Most bytes of a value.
+const VALUE_BYTES: usize = 256 << 20;
+/// Longest time without a byte of an answer.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How often keys are listed where fewer are told than it holds, or its crawler is busy, and the wait in between.
+const LISTINGS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Reads the items of a server.
+pub struct Items<'a> {
+    target: &'a Target,
+    /// Which, by their keys.
+    pattern: &'a str,
+    /// What there is instead, where no key matches.
+    unmatched: OnceLock<String>,
+}
+
+impl<'a> Items<'a> {
+    /// Those of this server whose keys match.
+    pub fn new(target: &'a Target, pattern: &'a str) -> Items<'a> {
+        Items { target, pattern, unmatched: OnceLock::new() }
+    }
+}
+
+impl DirectStore for Items<'_> {
+    fn must_be_there(&self) -> Result<(), LabError> {
+        Ok(())
+    }
+}
+
+impl StoredContents for Items<'_> {
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+        Ok(Box::new(self))
+    }
+
+    /// It counts items, of whoever they are.
+    fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
+        Ok(None)
+    }
+
+    fn hint(&self) -> Option<String> {
+        let there_is = self.unmatched.get()?;
+        Some(format!("no key matches \"{}\" (`keys` of `verify`): {there_is}", self.pattern))
+    }
+}
+
+impl Part for &Items<'_> {
+    fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+        let servers = patiently(SERVER, bounds, || each_server(self.target, SILENCE))?;
+        let (mut matching, mut others) = (0, Vec::new());
+        for server in &servers {
+            let keys = patiently(SERVER, bounds, || {
+                speak(&mut server.clone(), SILENCE, |stream| keys(stream, bounds))
+            })??;
+            let (wanted, rest): (Vec<_>, Vec<_>) =
+                keys.into_iter().partition(|key| matches(self.pattern.as_bytes(), key));
+            matching += wanted.len();
+            others.extend(rest.into_iter().take(1));
+            patiently(SERVER, bounds, || {
+                speak(&mut server.clone(), SILENCE, |stream| values(stream, &wanted, bounds, visit))
+            })??;
+        }
+        if matching == 0 {
+            let _ = self.unmatched.set(match others.first() {
+                Some(key) => format!("there are others, \"{}\" for example", String::from_utf8_lossy(key)),
+                None => "it holds nothing".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// All keys, each once. It is asked again while it lists fewer than it says that it holds, as what has expired is not listed.
+fn keys(stream: &mut dyn Stream, bounds: &Bounds) -> Result<Vec<Vec<u8>>, Unfinished> {
+    let held = stats(stream).map_err(|error| failed(SERVER, "no statistics", error))?;
+    let held: usize = held.get("curr_items").and_then(|count| count.parse().ok()).unwrap_or(0);
+    let mut answers = Answers::new(SERVER, stream);
+    let mut keys = Vec::new();
+    for listing in 0..LISTINGS {
+        if listing > 0 {
+            bounds.sleep(PAUSE)?;
+        }
+        let is_listed = list(&mut answers, bounds, &mut keys)?;
+        if is_listed && keys.len() >= held {
+            break;
+        }
+        if !is_listed && listing + 1 == LISTINGS {
+            return Err(failed(SERVER, "its keys cannot be listed", "its crawler is busy"));
+        }
+    }
+    Ok(keys)
+}
+
+/// Adds the keys that it lists now; false where its crawler is busy.
+fn list(answers: &mut Answers<'_>, bounds: &Bounds, keys: &mut Vec<Vec<u8>>) -> Result<bool, Unfinished> {
+    answers.ask(LIST)?;
+    let mut lines = Lines::default();
+    let mut came = Ok(true);
+    answers.take(bounds, |received| {
+        lines.each(received, |line| {
+            if let Some(rest) = line.strip_prefix(b"key=") {
+                let key = rest.split(|byte| *byte == b' ').next().unwrap_or_default();
+                keys.push(percent_encoding::percent_decode(key).collect());
+                return false;
+            }
+            match line {
+                b"END" => {}
+                line if line.starts_with(b"BUSY") => came = Ok(false),
+                line => came = Err(String::from_utf8_lossy(line).into_owned()),
+            }
+            true
+        })
+    })?;
+    if keys.len() > KEYS_MAX {
+        return Err(failed(SERVER, "too much to read", format!("there are more than {KEYS_MAX} keys")));
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    came.map_err(|words| {
+        let why = format!(
+            "it answers \"{words}\" to `lru_crawler metadump hash`, which memcached 1.6 and later know"
+        );
+        failed(SERVER, "its keys cannot be listed", why)
+    })
+}
+
+/// Shows what these keys hold.
+fn values(
+    stream: &mut dyn Stream,
+    keys: &[Vec<u8>],
+    bounds: &Bounds,
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<(), Unfinished> {
+    let mut answers = Answers::new(SERVER, stream);
+    let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: VALUE_BYTES });
+    let mut question = Vec::new();
+    for keys in keys.chunks(VALUES_AT_ONCE) {
+        question.clear();
+        for key in keys {
+            question.extend_from_slice(&[b"get ", key.as_slice(), b"\r\n"].concat());
+        }
+        answers.ask(&question)?;
+        for key in keys {
+            decoder.start(Form::Values, key, true);
+            answers.take(bounds, |received| decoder.decode(received))?;
+            match decoder.kind() {
+                Kind::Fine => visit(decoder.body()),
+                // it has expired meanwhile, or had to give way
+                Kind::Miss | Kind::NotStored => {}
+                Kind::Error => {
+                    let words = String::from_utf8_lossy(decoder.body()).into_owned();
+                    return Err(failed(SERVER, "the server answered", words));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes lines from bytes as they come.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Hands lines over until one is the last (`take` says so) or there is none; what is not whole is kept.
+    fn each(&mut self, received: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Result<Decoded, ReplyError> {
+        let mut consumed = 0;
+        for line in received.split_inclusive(|byte| *byte == b'\n') {
+            self.0.extend_from_slice(line);
+            consumed += line.len();
+            if self.0.len() > MAX_LINE_BYTES {
+                return Err(ReplyError::LineTooLong);
+            }
+            if self.0.ends_with(b"\n") {
+                let is_last = take(self.0.trim_ascii_end());
+                self.0.clear();
+                if is_last {
+                    return Ok(Decoded { consumed, complete: true });
+                }
+            }
+        }
+        Ok(Decoded { consumed, complete: false })
+    }
+}
+
+/// Whether a text is as a pattern says, in which `*` stands for any bytes and `?` for one.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // behind the last star, and where what it stands for ends
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p + 1, t));
+                p += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == text[t] => (p, t) = (p + 1, t + 1),
+            _ => {
+                let Some((behind, until)) = star else { return false };
+                star = Some((behind, until + 1));
+                (p, t) = (behind, until + 1);
+            }
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_have_stars_and_question_marks() {
+        for (pattern, text, is_so) in [
+            ("*", "", true),
+            ("*", "a", true),
+            ("k:*", "k:1", true),
+            ("k:*", "l:1", false),
+            ("k:?", "k:12", false),
+            ("*a*b", "xaxxbab", true),
+            ("*a*b", "xaxxba", false),
+            ("ab", "abc", false),
+            ("", "", true),
+        ] {
+            assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), is_so, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_however_it_comes() {
+        let listed = b"key=a%20b exp=-1 la=5\r\nkey=c exp=-1\r\nEND\r\n";
+        for cut in 0..listed.len() {
+            let (mut lines, mut seen) = (Lines::default(), Vec::new());
+            let mut feed = |bytes: &[u8]| {
+                lines
+                    .each(bytes, |line| {
+                        seen.push(String::from_utf8_lossy(line).into_owned());
+                        line == b"END"
+                    })
+                    .unwrap()
+            };
+            let first = feed(&listed[..cut]);
+            assert_eq!(first, Decoded { consumed: cut, complete: false });
+            assert_eq!(feed(&listed[cut..]), Decoded { consumed: listed.len() - cut, complete: true });
+            assert_eq!(seen, ["key=a%20b exp=-1 la=5", "key=c exp=-1", "END"], "{cut}");
+        }
+    }
+}
