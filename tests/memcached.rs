@@ -303,3 +303,42 @@ fn keys_are_shared_among_servers() {
         assert!(counts.iter().all(|count| *count > 200), "each has its part: {counts:?}");
     }
 }
+
+/// Run and verify again; then something is taken away behind its back.
+#[test]
+fn what_was_acknowledged_is_read_back_also_later() {
+    let memcached = Memcached::start(&["-m", "64"]);
+    memcached.says("set other 0 0 1\r\nx");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = format!(
+        r#"
+system: {{url: "memcached://127.0.0.1:{}"}}
+sessions:
+  a:
+    steps:
+      - set: {{k: "${{count(n)}}"}}
+      - memcached: [set, "note:${{k}}", "${{note}}"]
+        ledger: {{content: "note ${{entry}}|${{check}}|", as: note}}
+load: {{users: 16, hold: 10s}}
+limits: {{connections: 2, pipeline: 8, sessions: 2000}}
+verify: {{store: memcached, keys: "note:*"}}
+objectives: [lost = 0]
+"#,
+        memcached.port
+    );
+    fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
+    let tidemark = |arguments: &[&str]| {
+        let output = tidemark().current_dir(folder.path()).args(arguments).output().expect("tidemark runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &told)
+    };
+    let (status, told) = tidemark(&["run", "s.yaml", "--out", "run"]);
+    assert_eq!(status, Some(0), "{told}");
+    assert!(told.contains("0 lost of 2,000 acknowledged"), "{told}");
+    let (status, told) = tidemark(&["verify", "run"]);
+    assert_eq!(status, Some(0), "{told}");
+    let said = memcached.says("delete note:7\r\ndelete note:8\r\nset note:9 0 0 7\r\nchanged");
+    assert_eq!(said.matches("DELETED").count(), 2, "{said}");
+    let (status, told) = tidemark(&["verify", "run"]);
+    assert!(status == Some(1) && told.contains("3 lost"), "{status:?} {told}");
+}

@@ -185,3 +185,44 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
     }
 }
+
+/// One that runs by itself, beside a system of HTTP; and one that the run starts, which ends with it.
+#[test]
+fn what_was_acknowledged_is_read_back_wherever_it_was_stored() {
+    let entered = |system: &str, at: &str| {
+        format!(
+            r#"
+stores: {{db: {{product: postgres, durability: buffered}}}}
+{system}
+prepare:
+  - sql: CREATE TABLE notes (k text PRIMARY KEY, note text)
+sessions:
+  a:
+    steps:
+      - set: {{k: "${{count(n)}}"}}
+      - sql: INSERT INTO notes (k, note) VALUES ($1, $2)
+        with: ["${{k}}", "${{note}}"]
+        ledger: {{content: "note ${{entry}}|${{check}}|", as: note}}
+load: {{users: 8, hold: 10s}}
+limits: {{connections: 4, sessions: 500}}
+verify: {{{at}store: postgres, sql: SELECT note FROM notes}}
+objectives: [lost = 0, errors = 0]
+"#
+        )
+    };
+    let web = tidemark_truth::Server::start(tidemark_truth::Behaviour::default()).expect("a server");
+    let beside = format!("system: {{url: 'http://{}'}}\ntargets: {{db: {{store: db}}}}", web.address());
+    for (system, at) in [("system: {store: db}", ""), (beside.as_str(), "at: db, ")] {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let (output, result) = run(folder.path(), &entered(system, at));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{result:#}{told}");
+        let ledger = &result["ledger"];
+        assert_eq!((&ledger["acknowledged"], &ledger["found"]), (&500.into(), &500.into()), "{ledger:#}");
+        assert_eq!((&ledger["lost"], &ledger["foreign"]), (&0.into(), &0.into()), "{ledger:#}");
+        let again = tidemark().current_dir(folder.path()).args(["verify", "run"]).output().expect("it runs");
+        let told = String::from_utf8_lossy(&again.stderr);
+        assert_eq!(again.status.code(), Some(2), "{told}");
+        assert!(told.contains("started its store db and stopped it with its end"), "{told}");
+    }
+}

@@ -150,6 +150,14 @@ impl Stores {
         self.0.iter().any(|instance| instance.url.as_deref() == Some(url))
     }
 
+    /// The name of the store that is driven at this URL, where it was started and not only reached.
+    pub fn started_at(&self, url: &str) -> Option<String> {
+        let mut started = self.0.iter().filter(|instance| !instance.nodes.is_empty());
+        started
+            .find(|instance| instance.url.as_deref() == Some(url))
+            .map(|instance| instance.store.name.clone())
+    }
+
     fn nodes(&self) -> impl Iterator<Item = &Arc<Mutex<Node>>> {
         self.0.iter().flat_map(|instance| &instance.nodes)
     }

@@ -209,7 +209,8 @@ fn is_as_strict(objective: &Objective) -> bool {
 
 /// Whether somebody wrote how much of a label may fail.
 fn is_allowed_to_fail(plan: &Plan, label: usize) -> bool {
-    let of_label = plan.objectives.iter().filter(|of| matches!(of.about, About::Label(of) if usize::from(of) == label));
+    let of_label =
+        plan.objectives.iter().filter(|of| matches!(of.about, About::Label(of) if usize::from(of) == label));
     let mut of_errors = of_label.filter(|of| matches!(of.metric, Metric::Errors | Metric::ErrorShare));
     of_errors.any(|of| !is_as_strict(of))
 }

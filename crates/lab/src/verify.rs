@@ -5,15 +5,18 @@
 //! [`StoredContents`]: the system's own [API](Pages), page by page, or its store, read [directly](direct_store). Whatever
 //! keeps the search from seeing everything makes the ledger *not verified*, which is never a pass.
 
+mod answers;
 mod cassandra;
 mod client;
 mod direct;
 mod directory;
 mod hidden;
 mod judge;
+mod memcached;
 mod pages;
 mod recipe;
 mod redis;
+mod rows;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -146,7 +149,7 @@ pub fn again(
     let interrupt =
         Interrupt::watch(None).map_err(|error| LabError::Measure(format!("no signals: {error}")))?;
     let goes_on = || interrupt.stop_request() == StopRequest::None;
-    let mut recipe = Recipe::read(&run.dir, given)?;
+    let mut recipe = Recipe::read(&run.dir, given, url)?;
     match url {
         Some(url) if recipe.asks_the_system() => recipe.move_to(url),
         Some(_) => {

@@ -93,7 +93,11 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     stores.check_faults(root.get("faults"), reader);
     let stores = stores.wanted;
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
-    if let Some(verify) = &mut verify {
+    if let Some(verify) = &mut verify
+        && let Some(at) = verify::at(root, &targets, reader)
+    {
+        verify.at = at;
+        verify::check_target(root, verify, &system, &targets, reader);
         verify::set_defaults(&mut verify.from, &system, reader);
     }
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
@@ -192,7 +196,9 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
                 Err(message) => reader.sink.error(node, message),
             }
             if objective.abort_early && matches!(objective.about, About::Group(_)) {
-                reader.sink.error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
+                reader
+                    .sink
+                    .error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
             }
         }
         objectives.push(objective);

@@ -130,7 +130,9 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
     })?;
     let of_all = matches!(metric, Metric::Dropped | Metric::AchievedShare) || metric.is_of_the_ledger();
     if label.is_some() && of_all {
-        return Err(format!("\"{metric_text}\" is of the whole run; it cannot be asked for one label or group"));
+        return Err(format!(
+            "\"{metric_text}\" is of the whole run; it cannot be asked for one label or group"
+        ));
     }
     let (metric, bound) = bound(metric, bound_text)?;
     let is_share = matches!(metric, Metric::ErrorShare | Metric::AchievedShare | Metric::LostShare);

@@ -151,7 +151,9 @@ fn mistakes_say_what_to_do() {
     }
     let entered =
         "- POST: /\n  at: auth\n  ledger: {content: \"${entry}${check}\", as: note}\n  body: ${note}";
-    assert!(mistake(BESIDE, entered).contains("looked for in the system, and this goes to \"auth\""));
+    let verify = format!("{BESIDE}\nverify: {{contents: {{GET: /, items: '$[*]'}}}}");
+    let told = mistake(&verify, entered);
+    assert!(told.contains("looked for in \"system\", and this goes to \"auth\"; say with `at`"), "{told}");
 }
 
 #[test]

@@ -217,6 +217,89 @@ fn a_store_that_this_program_cannot_read_is_told_where_it_stands() {
 }
 
 #[test]
+fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
+    let text = |head: &str, step: &str, verify: &str| {
+        format!(
+            "{head}\nsessions:\n  a:\n    steps:\n      - {{{step}, ledger: {{content: \"|${{entry}}|${{check}}|\", as: note}}}}\n\
+             load: {{users: 1, hold: 1s}}\nverify: {verify}\n"
+        )
+    };
+    let load = |head: &str, step: &str, verify: &str| {
+        load_text("t.yaml", &text(head, step, verify), Path::new("."), &[])
+    };
+    let set = "memcached: [set, k, \"${note}\"]";
+    let sql = "sql: INSERT INTO t VALUES ($1), with: [\"${note}\"]";
+    let cql = "cql: INSERT INTO t (n) VALUES (?), with: [\"${note}\"]";
+    let beside = "system: {url: 'http://a'}\ntargets: {m: {url: 'memcached://b'}, p: {url: 'postgres://u@c/d'}, o: {url: 'http://e'}}";
+    let (to_m, to_p) = (format!("at: m, {set}"), format!("at: p, {sql}"));
+    for (head, step, verify, at, wanted) in [
+        ("system: {url: memcached://a}", set, "{store: memcached}", 0, "Memcached { keys: \"*\" }"),
+        (
+            "system: {url: 'postgres://u@a/d'}",
+            sql,
+            "{store: postgres, sql: SELECT 1}",
+            0,
+            "statement: \"SELECT 1\"",
+        ),
+        (
+            "system: {url: 'cql://a/k'}",
+            cql,
+            "{store: cassandra, cql: SELECT 2}",
+            0,
+            "statement: \"SELECT 2\"",
+        ),
+        (beside, &to_m, "{at: m, store: memcached, keys: 'n:*'}", 1, "keys: \"n:*\""),
+        (beside, &to_p, "{at: p, store: postgres, sql: SELECT 3}", 2, "statement: \"SELECT 3\""),
+        (
+            beside,
+            "at: o, POST: /, body: \"${note}\"",
+            "{at: o, contents: {GET: /, items: '$[*]'}}",
+            3,
+            "Api(",
+        ),
+    ] {
+        let others = if head == beside {
+            "\n      - {GET: /, at: o}\n      - {memcached: [get, k]}\n      - {sql: SELECT 1}"
+        } else {
+            ""
+        };
+        let text = text(head, step, verify).replacen("\nload:", &format!("{others}\nload:"), 1);
+        let verify = load_text("t.yaml", &text, Path::new("."), &[]).map(|plan| plan.verify.unwrap());
+        let verify = verify.unwrap_or_else(|told| panic!("{told}"));
+        assert_eq!(verify.at, at, "{text}");
+        assert!(format!("{:?}", verify.from).contains(wanted), "{:?}", verify.from);
+    }
+    for (head, step, verify, said) in [
+        (
+            "system: {url: memcached://a}",
+            set,
+            "{store: redis}",
+            "a memcached is read back with `store: memcached`",
+        ),
+        ("system: {url: 'postgres://u@a/d'}", sql, "{store: postgres}", "say with `sql` which rows are read"),
+        (
+            "system: {url: 'postgres://u@a/d'}",
+            sql,
+            "{store: postgres, cql: x, sql: y}",
+            "belongs to \"store: cassandra\"",
+        ),
+        (
+            "system: {url: 'cql://a'}",
+            cql,
+            "{store: cassandra}",
+            "a Cassandra is read back with `store: cassandra` and `cql`",
+        ),
+        ("system: {url: memcached://a}", set, "{store: memcached, parallel: 2}", "read over one connection"),
+        (beside, &to_m, "{at: x, store: memcached}", "there is no target \"x\""),
+        (beside, &to_m, "{store: memcached}", "not memcached; say with `at`"),
+        (beside, &to_m, "{at: p, store: postgres, sql: z}", "looked for in \"p\", and this goes to \"m\""),
+    ] {
+        let told = load(head, step, verify).unwrap_err().to_string();
+        assert!(told.contains(said), "{said}\n{told}");
+    }
+}
+
+#[test]
 fn a_redis_is_read_directly_where_it_is_itself_what_is_driven() {
     let text = |system: &str, step: &str, verify: &str| {
         format!(
@@ -233,9 +316,14 @@ fn a_redis_is_read_directly_where_it_is_itself_what_is_driven() {
     }
     for (system, step, verify, said) in [
         (redis, get, "{store: redis, parallel: 2}", "read over one connection"),
-        (redis, get, "{store: embedded, keys: x}", "this belongs to \"store: redis\""),
+        (
+            redis,
+            get,
+            "{store: embedded, keys: x}",
+            "this belongs to \"store: redis\" or \"store: memcached\"",
+        ),
         (redis, get, "{contents: {GET: /, items: '$[*]'}}", "is read back with `store: redis`"),
-        ("{url: 'http://a'}", "{GET: /}", "{store: redis}", "only a Redis that is itself driven"),
+        ("{url: 'http://a'}", "{GET: /}", "{store: redis}", "a server of HTTP, and not redis"),
     ] {
         let told = load(system, step, verify).unwrap_err().to_string();
         assert!(told.contains(said), "{told}");

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crate::http1::Decoded;
 
 pub use frame::{Frame, Frames, opcode, write};
-pub use metadata::{Columns, Prepared};
+pub use metadata::{Columns, Prepared, each_value};
 pub use value::{Type, WrongValue};
 
 use self::frame::Bytes;
@@ -84,6 +84,16 @@ pub enum CqlError {
         /// That limit.
         limit_bytes: usize,
     },
+}
+
+/// Code and message of an error's body, for a person.
+///
+/// # Errors
+/// It is malformed.
+pub fn error_words(body: &[u8]) -> Result<String, CqlError> {
+    let mut bytes = Bytes(body);
+    let (code, message) = (bytes.int()?, bytes.string()?);
+    Ok(format!("0x{code:04x}: {}", String::from_utf8_lossy(message)))
 }
 
 /// A statement that the server does not know by this number any more.

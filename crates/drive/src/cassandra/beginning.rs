@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tidemark_wire::cql::{self, CqlError, Frame, Frames, ReplyDecoder, ReplyLimits, opcode, write};
+use tidemark_wire::cql::{self, CqlError, Frame, Frames, opcode, write};
 
 use super::{Cassandra, Prepared, Statement};
 use crate::greeted::Conversation;
@@ -121,25 +121,11 @@ fn malformed(error: CqlError) -> io::Error {
 
 /// A server that is there and does not let us in.
 fn refused(frame: Frame<'_>) -> io::Error {
-    let words = error_words(frame.body);
+    let words = cql::error_words(frame.body).unwrap_or_else(|error| error.to_string());
     let way_out = match words.get(..6) {
         Some("0x0100") => "; user and password stand in the URL: cql://USER:PASSWORD@HOST",
         Some("0x2200") => "; the keyspace stands in the URL: cql://HOST/KEYSPACE",
         _ => "",
     };
     io::Error::new(ErrorKind::PermissionDenied, format!("the server answered \"{words}\"{way_out}"))
-}
-
-/// Code and message of an error.
-fn error_words(body: &[u8]) -> String {
-    // as a reply is read
-    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
-    decoder.start(None, true);
-    let mut bytes = vec![0x84, 0, 0, 0, opcode::ERROR];
-    bytes.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
-    bytes.extend_from_slice(body);
-    match decoder.decode(&bytes) {
-        Ok(_) => String::from_utf8_lossy(decoder.body()).into_owned(),
-        Err(error) => error.to_string(),
-    }
 }

@@ -105,8 +105,9 @@ impl Experiment {
             system: Some(&told),
             directory: self.store_of(&system),
             cassandra: stores.found(Product::Cassandra),
+            started: stores.started_at(&self.asked(&system, &others).url),
         };
-        let recipe = Recipe::of(plan, &system.url, known, self.seed)?;
+        let recipe = Recipe::of(plan, &self.asked(&system, &others).url, known, self.seed)?;
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
         let link = self.link(&mut system)?;
         record.account.notes.extend(link.as_ref().map(|link| {

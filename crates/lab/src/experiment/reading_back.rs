@@ -39,7 +39,7 @@ impl Experiment {
     ) -> Result<Verified, LabError> {
         // dropped from the last to the first
         let Driven { mut environment, epoch, mut faults, figures, load } = driven;
-        let Environment { recipe, system, operations, stores, synced_before, .. } = &mut environment;
+        let Environment { recipe, system, others, operations, stores, synced_before, .. } = &mut environment;
         let now_us = || microseconds(epoch.elapsed()) as i64;
         record.account.notes.extend(faults.still_down());
         record.account.notes.extend(figures.notes());
@@ -58,14 +58,14 @@ impl Experiment {
             record.account.stopped(&ending);
             record.event(at_us, "stopped", ending)
         };
-        let missing = self.catch_up(recipe.as_mut(), system, &load, progress)?;
+        let missing = self.catch_up(recipe.as_mut(), self.asked(system, others), &load, progress)?;
         if recipe.as_ref().is_some_and(Recipe::is_of_a_directory) {
             // nobody reads a directory while another has it open
             stop(system, record)?;
         }
         let ledger = match missing {
             Some(reason) => verify::entered(&self.run_dir, &reason.to_string()).map_err(written)?,
-            None => self.read_back(recipe.as_ref(), system, &load, progress)?,
+            None => self.read_back(recipe.as_ref(), self.asked(system, others), &load, progress)?,
         };
         if let Some(ledger) = &ledger {
             record.event(now_us(), "verified", verify::in_words(ledger))?;
@@ -91,6 +91,12 @@ impl Experiment {
             record.event(at_us, "stopped", format!("{name}: {ending}"))?;
         }
         Ok(Verified { load, faults: faults.records().to_vec(), maintenance, ledger })
+    }
+
+    /// What is asked or read: the system, or one of the targets beside it.
+    pub(super) fn asked<'s>(&self, system: &'s Running, others: &'s [Running]) -> &'s Running {
+        let at = self.plan.verify.as_ref().and_then(|verify| usize::from(verify.at).checked_sub(1));
+        at.and_then(|at| others.get(at)).unwrap_or(system)
     }
 
     /// Where a store is to be read directly that is behind its system: waits for it. Returns why that was in vain.
@@ -119,7 +125,8 @@ impl Experiment {
     ) -> Result<Option<Ledger>, LabError> {
         let entered = |why: &str| verify::entered(&self.run_dir, why).map_err(written);
         let Some(recipe) = recipe else { return entered(verify::NO_VERIFY) };
-        if load.system_ended.is_some() && recipe.asks_the_system() {
+        let is_of_another = self.plan.verify.as_ref().is_some_and(|verify| verify.at > 0);
+        if load.system_ended.is_some() && recipe.asks_the_system() && !is_of_another {
             return entered("the system ended by itself, so that nobody could be asked");
         }
         if self.stop_request() != StopRequest::None {

@@ -100,9 +100,9 @@ impl<'a> Measured<'a> {
         // of a group each answer may have lain unread, and nobody knows how many those are
         let unread_us = if is_group && self.unread_us > 0.0 { f64::INFINITY } else { self.unread_us };
         match objective.metric {
-            Metric::Percentile(percent) => {
-                Some(self.time(of, best_failed, unread_us, |times| times.quantile(percent / 100.0).map(|us| us as f64)))
-            }
+            Metric::Percentile(percent) => Some(self.time(of, best_failed, unread_us, |times| {
+                times.quantile(percent / 100.0).map(|us| us as f64)
+            })),
             Metric::Mean => Some(self.time(of, best_failed, unread_us, |times| times.mean())),
             Metric::ErrorShare => Some(Both {
                 measured: failed as f64 / due as f64,
@@ -169,7 +169,8 @@ impl<'a> Measured<'a> {
     /// was known after the begin of a group says nothing of it.
     fn maybe_spoiled(&self, of: &LabelTotals, is_group: bool) -> u64 {
         let explained = |outcome: &Outcome| {
-            (is_group && self.limited) || self.is_explained(of.known_after_us.get(outcome).map_or(0, |times| times.min()))
+            (is_group && self.limited)
+                || self.is_explained(of.known_after_us.get(outcome).map_or(0, |times| times.min()))
         };
         let late = [Outcome::Timeout, Outcome::Unfinished].into_iter().filter(explained);
         late.map(|outcome| of.measured[outcome as usize]).sum::<u64>() + self.maybe_dropped(of)
@@ -191,8 +192,7 @@ impl<'a> Measured<'a> {
         let reached = |times: Distribution<'_>| take(times).unwrap_or(f64::INFINITY);
         let measured = reached(of.response_times());
         let without_lag = reached(Distribution::new(&of.response_time_less_lag_us, best_failed));
-        let best =
-            if without_lag.is_infinite() { without_lag } else { (without_lag - unread_us).max(0.0) };
+        let best = if without_lag.is_infinite() { without_lag } else { (without_lag - unread_us).max(0.0) };
         Both { measured, without_driver: best.min(measured) }
     }
 

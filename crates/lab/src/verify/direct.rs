@@ -6,11 +6,13 @@ use tidemark_drive::Target;
 
 use super::cassandra::{Messages, NOT_BUILT_IN};
 use super::directory::Directory;
+use super::memcached::Items;
 use super::recipe::{Recipe, Store};
 use super::redis::Keys;
+use super::rows::Rows;
 use super::search::DirectStore;
 
-/// The store that a recipe names, or the system at this target as a store; none if the system's API is asked instead.
+/// The store that a recipe names, or what is at this target as a store; none if the system's API is asked instead.
 pub fn direct_store<'a>(
     recipe: &'a Recipe,
     run_dir: &Path,
@@ -20,6 +22,8 @@ pub fn direct_store<'a>(
         Store::Directory { dir, durability } => Box::new(Directory::open(run_dir.join(dir), *durability)),
         Store::Cassandra(table) => Box::new(Messages::open(table)),
         Store::Redis { keys } => Box::new(Keys::new(target, keys)),
+        Store::Memcached { listed } => Box::new(Items::new(target, listed)),
+        Store::Rows { statement } => Box::new(Rows::new(target, statement)),
     })
 }
 

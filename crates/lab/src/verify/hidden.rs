@@ -62,8 +62,15 @@ pub fn kept(recipe: &impl Serialize, secrets: &Secrets) -> serde_json::Result<Va
 /// Which of them are missing, and how to give them.
 pub fn given_back(mut kept: Value, given: &[(String, String)]) -> Result<(Value, Secrets), LabError> {
     let (mut known, mut missing) = (Vec::new(), Vec::new());
-    for secret in kept[SECRETS].as_array().into_iter().flatten() {
+    let taken = kept.get_mut(SECRETS).map(Value::take).unwrap_or_default();
+    for secret in taken.as_array().into_iter().flatten() {
         let (Some(name), Some(word)) = (secret["name"].as_str(), secret["from"].as_str()) else { continue };
+        // the URL that it was in may be another one now
+        let mut is_needed = false;
+        texts(&mut kept, &mut |text| is_needed |= text.contains(&format!("{MASK}{name}")));
+        if !is_needed {
+            continue;
+        }
         let Some((origin, _)) = ORIGINS.iter().find(|(_, known)| *known == word) else { continue };
         let from_flag = given.iter().rev().find(|(of, _)| of == name).map(|(_, value)| value.clone());
         let value = from_flag.or_else(|| std::env::var(name).ok().filter(|_| *origin == Origin::Environment));

@@ -41,6 +41,9 @@ pub struct Recipe {
     pub(super) contents: Option<Contents>,
     #[serde(default)]
     pub(super) store: Option<Store>,
+    /// The store that this is and that the run started; it is stopped by its end.
+    #[serde(default)]
+    started: Option<String>,
     /// The objectives that the ledger decides.
     objectives: Vec<String>,
     /// What it is written down without.
@@ -58,9 +61,17 @@ pub(super) enum Store {
         durability: Durability,
     },
     Cassandra(Table),
-    /// The keys of the Redis that is the system.
+    /// The keys of the Redis that is driven.
     Redis {
         keys: String,
+    },
+    /// Those of the memcached that is driven, listed by this pattern.
+    Memcached {
+        listed: String,
+    },
+    /// The rows of the PostgreSQL or Cassandra that is driven.
+    Rows {
+        statement: String,
     },
 }
 
@@ -83,6 +94,8 @@ pub struct Known<'a> {
     pub directory: Option<(&'a Path, Durability)>,
     /// Addresses and name of the Cassandra that it started.
     pub cassandra: Option<(Vec<String>, String)>,
+    /// The store at the URL, where it started that.
+    pub started: Option<String>,
 }
 
 /// Questions for contents.
@@ -110,7 +123,7 @@ pub(super) struct Numbers {
 }
 
 impl Recipe {
-    /// Of a plan that says how, for its system at a URL.
+    /// Of a plan that says how, for what is asked or read at a URL.
     ///
     /// # Errors
     /// If there is too much to ask, or nobody knows where the store is that is to be read.
@@ -120,15 +133,22 @@ impl Recipe {
         let now_ms = jiff::Timestamp::now().as_millisecond();
         let contents = match &verify.from {
             ReadFrom::Api(question) => Some(Contents::of(question, &shared, seed, now_ms)?),
-            ReadFrom::Embedded | ReadFrom::Cassandra(_) | ReadFrom::Redis { .. } => None,
+            ReadFrom::Embedded
+            | ReadFrom::Cassandra(_)
+            | ReadFrom::Redis { .. }
+            | ReadFrom::Memcached { .. }
+            | ReadFrom::Rows { .. } => None,
         };
+        let started = known.started.clone();
         let store = Store::of(&verify.from, known.system.unwrap_or(&plan.system), known)?;
+        let asked = usize::from(verify.at).checked_sub(1).and_then(|at| plan.targets.get(at));
+        let asked = asked.map_or(&plan.system, |target| &target.at);
         let objectives = plan.objectives.iter().filter(|objective| objective.metric.is_of_the_ledger());
         Ok(Some(Recipe {
             url: url.to_owned(),
-            connect_to: plan.system.connect_to.clone(),
-            resolve: plan.system.resolve,
-            tls: plan.system.tls.clone(),
+            connect_to: asked.connect_to.clone(),
+            resolve: asked.resolve,
+            tls: asked.tls.clone(),
             settle_ms: verify.settle.as_millis() as u64,
             within_ms: verify.within.as_millis() as u64,
             parallel: verify.parallel,
@@ -137,6 +157,7 @@ impl Recipe {
             count: verify.count.clone(),
             contents,
             store,
+            started,
             objectives: objectives.map(|objective| objective.text.clone()).collect(),
             secrets: plan.secrets.clone(),
         }))
@@ -156,11 +177,12 @@ impl Recipe {
     }
 
     /// The recipe of a run. Its secrets were not kept: `given` has the values of settings and headers by name, and what
-    /// came from the environment comes from there again.
+    /// came from the environment comes from there again. `url`: where what is asked or read is now, if not where it was.
     ///
     /// # Errors
-    /// If it kept none, what is there is no recipe, or a secret is missing.
-    pub fn read(run_dir: &Path, given: &[(String, String)]) -> Result<Recipe, LabError> {
+    /// If it kept none, what is there is no recipe, a secret is missing, or what is to be read was a store that the run
+    /// started: whoever is there now is another one.
+    pub fn read(run_dir: &Path, given: &[(String, String)], url: Option<&str>) -> Result<Recipe, LabError> {
         let path = path(run_dir);
         let text = fs::read(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => LabError::Usage(format!(
@@ -170,12 +192,24 @@ impl Recipe {
             _ => LabError::Usage(format!("{}: cannot read: {error}", path.display())),
         })?;
         let wrong = |error| LabError::Usage(format!("{}: no recipe to verify by: {error}", path.display()));
-        let (kept, secrets) = hidden::given_back(serde_json::from_slice(&text).map_err(wrong)?, given)?;
+        let mut kept: serde_json::Value = serde_json::from_slice(&text).map_err(wrong)?;
+        match (kept["started"].as_str(), url) {
+            (Some(name), None) => {
+                return Err(LabError::Usage(format!(
+                    "the run started its store {name} and stopped it with its end, so that it can only be verified while the run \
+                     goes on; if it runs again with what it held, say where: --url"
+                )));
+            }
+            // its password was the run's own
+            (Some(_), Some(url)) => kept["url"] = url.into(),
+            (None, _) => {}
+        }
+        let (kept, secrets) = hidden::given_back(kept, given)?;
         let recipe: Recipe = serde_json::from_value(kept).map_err(wrong)?;
         Ok(Recipe { secrets, ..recipe })
     }
 
-    /// The system is somewhere else now.
+    /// What is asked or read is somewhere else now.
     pub fn move_to(&mut self, url: &str) {
         url.clone_into(&mut self.url);
         self.connect_to = None;
@@ -205,7 +239,8 @@ impl Recipe {
 
     /// Whether there is something that the system is asked: everything, or when its store has all of it.
     pub fn asks_the_system(&self) -> bool {
-        matches!(self.store, None | Some(Store::Redis { .. })) || self.behind.is_some()
+        let of_a_run = matches!(self.store, Some(Store::Directory { .. } | Store::Cassandra(_)));
+        !of_a_run || self.behind.is_some()
     }
 
     /// The store has all that it is to be read for: from now on nobody needs to be asked or waited for.
@@ -234,6 +269,8 @@ impl Store {
         match from {
             ReadFrom::Api(_) => Ok(None),
             ReadFrom::Redis { keys } => Ok(Some(Store::Redis { keys: keys.clone() })),
+            ReadFrom::Memcached { keys } => Ok(Some(Store::Memcached { listed: keys.clone() })),
+            ReadFrom::Rows { statement } => Ok(Some(Store::Rows { statement: statement.clone() })),
             ReadFrom::Embedded => match known.directory {
                 Some((dir, durability)) => Ok(Some(Store::Directory { dir: dir.to_owned(), durability })),
                 None => unknown(
@@ -362,6 +399,8 @@ mod tests {
             Store::Directory { dir: "data".into(), durability: Durability::Buffered },
             Store::Cassandra(table),
             Store::Redis { keys: "k:*".into() },
+            Store::Memcached { listed: "k:*".into() },
+            Store::Rows { statement: "SELECT note FROM notes".into() },
         ] {
             let text = serde_json::to_string(&store).unwrap();
             let read: Store = serde_json::from_str(&text).unwrap();

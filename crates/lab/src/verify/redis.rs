@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use tidemark_drive::{Stream, Target};
 use tidemark_wire::json::{Path, write_text};
 use tidemark_wire::resp::Kind;
 
+use super::answers::{self, patiently};
 use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
 use crate::LabError;
 use crate::resp;
@@ -28,9 +28,7 @@ const KEYS_MAX: usize = 10_000_000;
 const REPLY_BYTES: usize = 256 << 20;
 /// Longest time without a byte of a reply.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How often a connection is tried, and the wait before the second time; doubled before each further one.
-const ATTEMPTS: u32 = 8;
-const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const SERVER: &str = "Redis";
 
 /// Reads the keys of a server.
 pub struct Keys<'a> {
@@ -75,27 +73,12 @@ impl StoredContents for Keys<'_> {
     }
 }
 
-/// What an attempt to connect comes to in the end; each next one waits longer.
-fn patiently<T>(bounds: &Bounds, mut attempt: impl FnMut() -> io::Result<T>) -> Result<T, Unfinished> {
-    let mut pause = PAUSE_FIRST;
-    for _ in 1..ATTEMPTS {
-        bounds.check()?;
-        if let Ok(done) = attempt() {
-            return Ok(done);
-        }
-        bounds.sleep(pause)?;
-        pause *= 2;
-    }
-    bounds.check()?;
-    attempt().map_err(|error| failed("no connection", error))
-}
-
 impl Part for &Keys<'_> {
     fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        let servers = patiently(bounds, || each_server(self.target, SILENCE))?;
+        let servers = patiently(SERVER, bounds, || each_server(self.target, SILENCE))?;
         let mut none = Vec::new();
         for server in &servers {
-            let scanned = patiently(bounds, || {
+            let scanned = patiently(SERVER, bounds, || {
                 speak(&mut server.clone(), SILENCE, |stream| scan(stream, self.pattern, bounds, visit))
             })?;
             // what could be scanned in part is not scanned again, as it would be seen twice
@@ -109,7 +92,7 @@ impl Part for &Keys<'_> {
 }
 
 fn failed(what: &str, why: impl std::fmt::Display) -> Unfinished {
-    Unfinished::Failed(format!("Redis: {what}: {why}"))
+    answers::failed(SERVER, what, why)
 }
 
 /// Shows each value of each key, each key once. Returns what there is where none matches.

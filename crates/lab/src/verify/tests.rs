@@ -275,7 +275,7 @@ fn a_recipe_is_kept_without_its_secrets_and_takes_them_again() {
     for secret in ["of-verify", "\"abc\"", env!("CARGO_PKG_NAME"), "mine"] {
         assert!(!kept.contains(secret), "{secret} in {kept}");
     }
-    let error = Recipe::read(dir.path(), &[]).unwrap_err();
+    let error = Recipe::read(dir.path(), &[], None).unwrap_err();
     assert_eq!(error.exit_status(), 2);
     let said = error.to_string();
     for missing in [
@@ -289,11 +289,11 @@ fn a_recipe_is_kept_without_its_secrets_and_takes_them_again() {
     let given = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let all =
         [given("api_key", "a key/of mine"), given("Authorization", "of-verify"), given("X-Token", "abc")];
-    let again = Recipe::read(dir.path(), &all).unwrap();
+    let again = Recipe::read(dir.path(), &all, None).unwrap();
     assert_eq!(again.headers, recipe.headers);
     assert_eq!(again.count.unwrap().path, recipe.count.unwrap().path);
     assert_eq!(again.contents.unwrap().paths, recipe.contents.unwrap().paths);
-    let error = Recipe::read(dir.path(), &[&all[..], &[given("other", "x")]].concat()).unwrap_err();
+    let error = Recipe::read(dir.path(), &[&all[..], &[given("other", "x")]].concat(), None).unwrap_err();
     assert!(error.to_string().contains("--set other: this run needs no such secret"), "{error}");
 }
 
@@ -466,11 +466,11 @@ fn a_run_without_a_ledger_says_so() {
 #[test]
 fn a_recipe_is_kept_and_can_go_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
-    let error = Recipe::read(dir.path(), &[]).unwrap_err();
+    let error = Recipe::read(dir.path(), &[], None).unwrap_err();
     assert!(error.to_string().contains("`verify:`") && error.exit_status() == 2, "{error}");
     let server = holding(Vec::new(), 0);
     recipe(PAGED, "http://127.0.0.1:9").write(dir.path()).unwrap();
-    let mut kept = Recipe::read(dir.path(), &[]).unwrap();
+    let mut kept = Recipe::read(dir.path(), &[], None).unwrap();
     let paths = ["/messages/u0?limit=10", "/messages/u1?limit=10", "/messages/u2?limit=10"];
     assert_eq!(kept.contents.as_ref().unwrap().paths, paths, "each row once");
     kept.move_to(&server.url);
@@ -506,7 +506,7 @@ fn what_is_in_several_places_is_looked_for_in_each() {
     let verify = "{contents: {for: {number: n, to: /last}, GET: ['/in/${n}', '/out/${n}'], items: '$[*].payload', \
         copies: 'in ([0-9]+) places'}}";
     recipe(verify, &server.url).write(dir.path()).unwrap();
-    let verified = look(dir.path(), &Recipe::read(dir.path(), &[]).unwrap()).verified.unwrap();
+    let verified = look(dir.path(), &Recipe::read(dir.path(), &[], None).unwrap()).verified.unwrap();
     assert_eq!(numbers(&verified), [7, 1, 1, 0, 0, 0]);
     assert_eq!((verified.incomplete, verified.absent), (1, 1));
 }

@@ -110,7 +110,7 @@ pub(super) fn assign(
         // what is wrong has been told, and is no matter of the system's
         requests.plans[index].target = at.and_then(|at| u16::try_from(at).ok()).unwrap_or(u16::MAX);
     }
-    check_each(targets, requests, reader);
+    check_each(root, targets, requests, reader);
     let is_used = |target: usize| requests.plans.iter().any(|plan| usize::from(plan.target) == target + 1);
     let entries = root.get("targets").map(Node::entries).unwrap_or_default();
     for (_, (key, _)) in entries.iter().take(named).enumerate().filter(|(target, _)| !is_used(*target)) {
@@ -270,7 +270,12 @@ fn take_base(ask: &mut Ask, base: &str) -> bool {
 }
 
 /// Tells of what does not fit together at targets other than the system, and of labels that go to several.
-fn check_each(targets: &[Target], requests: &Requests, reader: &Reader<'_>) {
+fn check_each(root: &Node, targets: &[Target], requests: &Requests, reader: &Reader<'_>) {
+    let verify = root.get("verify");
+    let at = verify.and_then(|verify| verify.get("at")).and_then(Node::text);
+    let read_back = at.and_then(|at| targets.iter().position(|target| target.name == at));
+    let read_back = read_back.and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0);
+    let has_verify = verify.is_some();
     let name = |target: usize| match target {
         0 => SYSTEM_TARGET,
         other => targets.get(other - 1).map_or("", |target| target.name.as_str()),
@@ -289,16 +294,19 @@ fn check_each(targets: &[Target], requests: &Requests, reader: &Reader<'_>) {
                 reader.sink.error_at(*place, message);
             }
         }
-        let Some(target) = usize::from(plan.target).checked_sub(1).and_then(|at| targets.get(at)) else {
-            continue;
-        };
-        if plan.ledger.is_some() {
+        // that nobody reads the ledger back at all is told elsewhere
+        if plan.ledger.is_some() && plan.target != u16::MAX && plan.target != read_back && has_verify {
             let message = format!(
-                "what is entered in the ledger is looked for in the system, and this goes to \"{}\"; leave out `ledger`",
-                target.name
+                "what is entered in the ledger is looked for in \"{}\", and this goes to \"{}\"; say with `at` of `verify` \
+                 where it is looked for, or leave out `ledger`",
+                name(read_back.into()),
+                name(plan.target.into()),
             );
             reader.sink.error_at(*place, message);
         }
+        let Some(target) = usize::from(plan.target).checked_sub(1).and_then(|at| targets.get(at)) else {
+            continue;
+        };
         let is_bound = matches!(plan.ask, Ask::WebSocket(_) | Ask::EventStream(_) | Ask::Call(_));
         if is_bound && target.at.http == HttpVersion::Two {
             let message = format!("this needs HTTP/1.1; leave out `http: 2` of \"{}\"", target.name);

@@ -5,11 +5,14 @@ use std::time::Duration;
 use super::Session;
 use super::requests::Requests;
 use super::scope::SharedNames;
+use super::targets;
+use crate::diagnostic::did_you_mean;
 use crate::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, Objective, PARALLEL_MAX,
-    Product, ReadFrom, Store, System, SystemOrigin, Verify,
+    Product, ReadFrom, SYSTEM_TARGET, Store, System, SystemOrigin, Target, Verify,
 };
 use crate::reader::{Reader, ShippedSystem};
+use crate::steps::{self, Spoken};
 use crate::template::Template;
 use crate::yaml::Node;
 
@@ -19,6 +22,34 @@ const PARALLEL: usize = 4;
 const EMBEDDED: &str = "embedded";
 const CASSANDRA: &str = "cassandra";
 const REDIS: &str = "redis";
+const MEMCACHED: &str = "memcached";
+const POSTGRES: &str = "postgres";
+
+/// A server that is driven and can be read back by its own protocol.
+struct Driven {
+    /// What `store` calls it.
+    store: &'static str,
+    /// The key of `verify` that says what is read.
+    by: &'static str,
+    /// As a person is told of it.
+    server: &'static str,
+    /// Its server in the steps' words.
+    spoken: &'static str,
+}
+
+impl Driven {
+    fn schemes_of(&self, spoken: Option<&Spoken>) -> bool {
+        spoken.is_some_and(|spoken| spoken.server == self.spoken)
+    }
+}
+
+static DRIVEN: [Driven; 4] = [
+    Driven { store: REDIS, by: "keys", server: "a Redis", spoken: "Redis" },
+    Driven { store: MEMCACHED, by: "keys", server: "a memcached", spoken: "memcached" },
+    Driven { store: POSTGRES, by: "sql", server: "a PostgreSQL", spoken: "PostgreSQL" },
+    Driven { store: CASSANDRA, by: "cql", server: "a Cassandra", spoken: "Cassandra" },
+];
+
 /// Longest time for all questions where a scenario says nothing.
 const WITHIN: Duration = Duration::from_secs(600);
 
@@ -55,12 +86,11 @@ pub(super) fn read(
         for (key, _) in CassandraTable::SETTINGS.iter().filter_map(|name| node.entry(name)) {
             reader.sink.error(key, "this belongs to \"store: cassandra\"");
         }
-        if let Some((key, _)) = node.entry("keys") {
-            reader.sink.error(key, "this belongs to \"store: redis\"");
-        }
+        belongs(node, None, reader);
     }
     Some(Verify {
         settle: time("settle").unwrap_or(Duration::ZERO),
+        at: 0,
         behind,
         count,
         from,
@@ -87,10 +117,14 @@ fn count_question(
     Some(CountQuestion { path, json })
 }
 
-/// A store that is read past its system.
+/// A store that is read past its system, or the server that is driven.
 fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
-    let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS])?;
-    if let Err(message) = (reader.checker.store)(word) {
+    let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS, MEMCACHED, POSTGRES])?;
+    let has_cql = word == CASSANDRA && node.entry("cql").is_some();
+    let by_protocol = DRIVEN.iter().find(|of| of.store == word && (word != CASSANDRA || has_cql));
+    if by_protocol.is_none()
+        && let Err(message) = (reader.checker.store)(word)
+    {
         reader.sink.error(node.get("store")?, message);
     }
     let is_waited_for = node.entry("behind").is_some();
@@ -100,21 +134,32 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
         reader.sink.error(key, "this belongs to \"contents\": a store that is read directly is not asked");
     }
     let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
-    match (word, node.entry("keys")) {
-        (REDIS, _) => {
-            for (key, _) in CassandraTable::SETTINGS
-                .iter()
-                .chain(&["behind", "parallel"])
-                .filter_map(|name| node.entry(name))
-            {
-                reader
-                    .sink
-                    .error(key, "a Redis is read over one connection, by `keys` alone; leave this out");
-            }
-            return Some(ReadFrom::Redis { keys: text("keys").unwrap_or_else(|| "*".to_owned()) });
+    let own = by_protocol.map(|of| of.by);
+    belongs(node, own, reader);
+    if let Some(Driven { by, server, .. }) = by_protocol {
+        for (key, _) in
+            CassandraTable::SETTINGS.iter().chain(&["behind", "parallel"]).filter_map(|name| node.entry(name))
+        {
+            reader
+                .sink
+                .error(key, format!("{server} is read over one connection, by `{by}` alone; leave this out"));
         }
-        (_, Some((key, _))) => reader.sink.error(key, "this belongs to \"store: redis\""),
-        (_, None) => {}
+        return match word {
+            REDIS => Some(ReadFrom::Redis { keys: text(by).unwrap_or_else(|| "*".to_owned()) }),
+            MEMCACHED => Some(ReadFrom::Memcached { keys: text(by).unwrap_or_else(|| "*".to_owned()) }),
+            _ => match text(by).filter(|statement| !statement.trim().is_empty()) {
+                Some(statement) => Some(ReadFrom::Rows { statement }),
+                None => {
+                    let message =
+                        format!("say with `{by}` which rows are read: `{by}: SELECT note FROM notes`");
+                    reader.sink.error(node.get("store")?, message);
+                    None
+                }
+            },
+        };
+    }
+    if let Some((key, _)) = node.entry("at") {
+        reader.sink.error(key, "the store behind the system is read; leave this out");
     }
     if word == EMBEDDED {
         return Some(ReadFrom::Embedded);
@@ -127,6 +172,79 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
         consistency: consistency.map(str::to_owned),
         ..CassandraTable::default()
     }))
+}
+
+/// Tells of what says which contents of another store are read than this one.
+fn belongs(node: &Node, own: Option<&str>, reader: &Reader<'_>) {
+    for (name, whose) in [
+        ("keys", "store: redis\" or \"store: memcached"),
+        ("sql", "store: postgres"),
+        ("cql", "store: cassandra"),
+    ] {
+        if let Some((key, _)) = node.entry(name).filter(|_| own != Some(name)) {
+            reader.sink.error(key, format!("this belongs to \"{whose}\""));
+        }
+    }
+}
+
+/// The target that is asked or read, by its number, and what stands there; none where a mistake is told.
+pub(super) fn at(root: &Node, targets: &[Target], reader: &Reader<'_>) -> Option<u16> {
+    let Some((_, node)) = root.get("verify").and_then(|verify| verify.entry("at")) else { return Some(0) };
+    let name = reader.text(node)?;
+    if name == SYSTEM_TARGET {
+        return Some(0);
+    }
+    let at = targets.iter().position(|target| target.name == name);
+    if at.is_none() {
+        let hint = did_you_mean(&name, targets.iter().map(|target| target.name.as_str()));
+        reader.sink.error(node, format!("there is no target \"{name}\"{hint}"));
+    }
+    at.and_then(|at| u16::try_from(at + 1).ok())
+}
+
+/// Tells where what is asked or read does not speak what it is asked by.
+pub(super) fn check_target(
+    root: &Node,
+    verify: &Verify,
+    system: &System,
+    targets: &[Target],
+    reader: &Reader<'_>,
+) {
+    let Some((key, node)) = root.entry("verify") else { return };
+    let at = usize::from(verify.at).checked_sub(1);
+    let asked = at.and_then(|at| targets.get(at)).map_or(system, |target| &target.at);
+    // one that the command line names, or that is wrong, is known later or told already
+    let Some(scheme) = targets::scheme(root, asked) else {
+        let is_driven =
+            !matches!(verify.from, ReadFrom::Api(_) | ReadFrom::Embedded | ReadFrom::Cassandra(_));
+        if is_driven && matches!(asked.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_)) {
+            let word = node.get("store").and_then(Node::text).unwrap_or_default();
+            let message = format!(
+                "only a {word} that is itself driven is read back so; name it with `at`, or use \"contents\""
+            );
+            reader.sink.error(node.get("store").unwrap_or(node), message);
+        }
+        return;
+    };
+    let spoken = steps::spoken_at(scheme);
+    let there = spoken.map_or("a server of HTTP", |spoken| spoken.server);
+    let driven = DRIVEN.iter().find(|of| of.schemes_of(spoken));
+    let word = node.get("store").and_then(Node::text);
+    let message = match (&verify.from, driven) {
+        (ReadFrom::Embedded | ReadFrom::Cassandra(_), _) if at.is_none() && spoken.is_none() => return,
+        (ReadFrom::Api(_), None) => return,
+        (_, Some(Driven { store, by, server, .. }))
+            if word != Some(*store) || (node.entry(by).is_none() && *by != "keys") =>
+        {
+            format!("{server} is read back with `store: {store}` and `{by}`")
+        }
+        (_, Some(_)) => return,
+        (_, None) => format!(
+            "what is read here is {there}, and not {}; say with `at` which of the targets is",
+            word.unwrap_or_default()
+        ),
+    };
+    reader.sink.error_at(key.position, message);
 }
 
 /// Where the system that is driven, or else any shipped one whose store is readable, has its table by default.

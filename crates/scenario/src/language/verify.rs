@@ -22,14 +22,26 @@ pub(super) static VERIFY: Record = Record {
             Either(&[Scalar(Template), Of(&COUNT)]),
             "Path that answers with the number of what is held, compared with what is shown.",
         ),
+        key("at", Scalar(Text), "Which of the `targets` is asked or read, where that is not the system."),
         key("contents", Of(&CONTENTS), "Where the contents are read through the system's API."),
         key(
             "store",
-            Scalar(Word(&["embedded", "cassandra", "redis"])),
+            Scalar(Word(&["embedded", "cassandra", "redis", "memcached", "postgres"])),
             "Directly in a store instead: embedded, a shipped system's own, by its directory after the system was stopped; \
-             or cassandra, its table, by the store's own client; or redis, the Redis that is driven, by its protocol.",
+             or cassandra, its table, by the store's own client; or the server that is driven, by its protocol: redis or memcached \
+             by `keys`, postgres by `sql`, cassandra by `cql`.",
         ),
-        key("keys", Scalar(Text), "Of redis: which keys are read, as SCAN's MATCH takes it; all by default."),
+        key(
+            "keys",
+            Scalar(Text),
+            "Of redis and memcached: which keys are read; `*` stands for any characters, `?` for one; all by default.",
+        ),
+        key(
+            "sql",
+            Scalar(Text),
+            "Of postgres: the statement whose rows are read; each of their values is a content.",
+        ),
+        key("cql", Scalar(Text), "The same of a cassandra that is driven."),
         key(
             "contact",
             Scalar(Text),

@@ -24,6 +24,8 @@ pub struct Verify {
     pub behind: Option<CountQuestion>,
     /// Where the system says how much it holds.
     pub count: Option<CountQuestion>,
+    /// What is asked or read: 0 is the system, what follows are the plan's targets.
+    pub at: u16,
     /// Where everything is read.
     pub from: ReadFrom,
     /// Names and values of headers that every question has.
@@ -43,10 +45,20 @@ pub enum ReadFrom {
     Embedded,
     /// In a table of messages in Apache Cassandra.
     Cassandra(CassandraTable),
-    /// In the Redis that is the system: all values of its keys.
+    /// In the Redis that is driven: all values of its keys.
     Redis {
         /// Which, as SCAN's MATCH takes it.
         keys: String,
+    },
+    /// In the memcached that is driven: the values of its keys.
+    Memcached {
+        /// Which; `*` stands for any characters, `?` for one.
+        keys: String,
+    },
+    /// In the PostgreSQL or Cassandra that is driven: every value of the rows that a statement has.
+    Rows {
+        /// The statement, SQL or CQL.
+        statement: String,
     },
 }
 

@@ -3,6 +3,7 @@
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
+use super::ledger::LEDGER;
 use super::{Step, StepKind, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
@@ -16,7 +17,6 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "Cassandra",
     requests: "statements of CQL",
     step: "cql: …",
-    is_read_back: false,
 };
 
 pub(super) static KIND: StepKind = StepKind {
@@ -33,6 +33,7 @@ pub(super) static KIND: StepKind = StepKind {
             statement::WITH,
             LABEL,
             AT,
+            LEDGER,
             INSERT,
             WRITE,
             READ,

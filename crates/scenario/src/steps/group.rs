@@ -12,7 +12,11 @@ pub(super) static KIND: StepKind = StepKind {
         what: "a group step",
         schema: "group",
         about: "Does its steps, and tells the time of all of them together.",
-        verbs: &[key("group", Scalar(Text), "Name in the report; groups of the same name are counted together.")],
+        verbs: &[key(
+            "group",
+            Scalar(Text),
+            "Name in the report; groups of the same name are counted together.",
+        )],
         keys: &[required("steps", STEPS, "What is done.")],
         rule: Rule::Free,
     },

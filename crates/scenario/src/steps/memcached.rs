@@ -5,6 +5,7 @@ use tidemark_wire::memcached::{Form, Meta, is_count, is_key, is_time, is_word};
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
+use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template as TemplateText;
@@ -20,7 +21,6 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "memcached",
     requests: "commands of memcached",
     step: "memcached: […]",
-    is_read_back: false,
 };
 
 /// What stands behind a command's name.
@@ -90,6 +90,7 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[
             LABEL,
             AT,
+            LEDGER,
             key(
                 "flags",
                 Scalar(TemplateText),
@@ -133,7 +134,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = step.value.items();
     let name = || words.first().and_then(Node::text).unwrap_or_default().to_ascii_lowercase();
     let Some(label) = session.label_or(step, step.node.position, name) else { return };
-    let command = command(session, step, words);
+    let (command, ledger) = session.entered(step, |session| command(session, step, words));
     let stored = command.as_ref().is_some_and(|command| command.reply == Form::Stored);
     for key in ["flags", "expires"] {
         if let Some((key, _)) = step.node.entry(key).filter(|_| command.is_some() && !stored) {
@@ -148,7 +149,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         value: None,
         reply: Form::Meta(Meta::Noop),
     });
-    let plan = session.request(step, label, (Ask::Memcached(command), None), step.get("check"));
+    let plan = session.request(step, label, (Ask::Memcached(command), ledger), step.get("check"));
     session.check_cookieless(step, &plan, "the reply to a command has no cookies");
     session.push_request(step, plan);
 }

@@ -20,7 +20,6 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "Redis",
     requests: "commands of Redis",
     step: "redis: […]",
-    is_read_back: true,
 };
 
 /// How long replicas are waited for where nothing is said.
@@ -131,21 +130,6 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
     }
 }
 
-/// Reports what does not fit together; of Redis also how it is read back.
 fn check_beside(whole: &Whole<'_>) {
-    let is_redis = beside::check(whole, &SPOKEN);
-    let Whole { root, reader, .. } = *whole;
-    let Some((key, verify)) = root.entry("verify") else { return };
-    let store = verify.entry("store").filter(|(_, store)| store.text() == Some("redis"));
-    if let Some((_, store)) = store.filter(|_| !is_redis) {
-        reader.sink.error(store, "only a Redis that is itself driven is read back so; use \"contents\"");
-    }
-    if !is_redis {
-        return;
-    }
-    if let Some((key, _)) = verify.entry("contents") {
-        reader.sink.error(key, "a server of Redis is read back with `store: redis`");
-    } else if verify.get("store").is_none() {
-        reader.sink.error(key, "what Redis holds is not read back over HTTP; leave this out");
-    }
+    beside::check(whole, &SPOKEN);
 }

@@ -3,6 +3,7 @@
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
+use super::ledger::LEDGER;
 use super::{Step, StepKind, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
@@ -16,7 +17,6 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "PostgreSQL",
     requests: "statements of SQL",
     step: "sql: …",
-    is_read_back: false,
 };
 
 /// Statements after which a connection is another one than it was, or whose replies are no rows.
@@ -57,6 +57,7 @@ pub(super) static KIND: StepKind = StepKind {
             statement::WITH,
             LABEL,
             AT,
+            LEDGER,
             INSERT,
             WRITE,
             READ,

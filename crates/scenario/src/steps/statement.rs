@@ -47,9 +47,10 @@ pub(super) fn compile(
     if let Some(node) = given.get(PARAMETERS_MAX) {
         session.reader.sink.error(node, format!("these are too many; at most {PARAMETERS_MAX}"));
     }
-    let parameters = given.iter().map(|node| session.template(node, Encoding::Raw)).collect();
+    let (parameters, ledger) = session
+        .entered(step, |session| given.iter().map(|node| session.template(node, Encoding::Raw)).collect());
     let statement = Statement { text: text.unwrap_or_default(), parameters };
-    let plan = session.request(step, label, (ask(statement), None), step.get("check"));
+    let plan = session.request(step, label, (ask(statement), ledger), step.get("check"));
     session.check_cookieless(step, &plan, "the reply to a statement has no cookies");
     session.push_request(step, plan);
 }

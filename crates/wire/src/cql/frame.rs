@@ -193,6 +193,10 @@ impl<'a> Bytes<'a> {
 pub mod write {
     use super::opcode;
 
+    /// Flags of a query.
+    const PAGE_SIZE: u8 = 0x04;
+    const PAGING_STATE: u8 = 0x08;
+
     /// Version 4, no flags.
     fn frame<E>(
         opcode: u8,
@@ -269,6 +273,26 @@ pub mod write {
             out.extend_from_slice(&consistency.to_be_bytes());
             out.push(0);
             Ok(())
+        }));
+    }
+
+    /// A statement as text, without values, of whose rows so many come at once: the first, or those behind a page.
+    pub fn query_page(text: &str, consistency: u16, rows: i32, behind: Option<&[u8]>, out: &mut Vec<u8>) {
+        certain(frame(opcode::QUERY, 0, out, |out| {
+            certain(long(out, |out| {
+                out.extend_from_slice(text.as_bytes());
+                Ok(())
+            }));
+            out.extend_from_slice(&consistency.to_be_bytes());
+            out.push(PAGE_SIZE | if behind.is_some() { PAGING_STATE } else { 0 });
+            out.extend_from_slice(&rows.to_be_bytes());
+            match behind {
+                Some(state) => long(out, |out| {
+                    out.extend_from_slice(state);
+                    Ok(())
+                }),
+                None => Ok(()),
+            }
         }));
     }
 

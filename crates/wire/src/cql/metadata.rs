@@ -71,25 +71,25 @@ impl Prepared {
 }
 
 /// What is told of rows.
-pub(super) struct Rows {
+pub(super) struct Rows<'a> {
     /// How many columns they have.
     pub count: usize,
     /// Which; none where they are not told.
     pub columns: Option<Columns>,
     /// Whether these are not all of them.
     pub has_more_pages: bool,
+    /// By what the next ones are asked for.
+    next_page: Option<&'a [u8]>,
 }
 
 /// What stands before rows.
-pub(super) fn of_rows(bytes: &mut Bytes<'_>) -> Result<Rows, CqlError> {
+pub(super) fn of_rows<'a>(bytes: &mut Bytes<'a>) -> Result<Rows<'a>, CqlError> {
     let (flags, told) = (bytes.int()?, bytes.int()?);
     let count = usize::try_from(told).map_err(|_| CqlError::Malformed)?;
     let has_more_pages = flags & HAS_MORE_PAGES != 0;
-    if has_more_pages {
-        bytes.bytes()?;
-    }
+    let next_page = if has_more_pages { bytes.bytes()? } else { None };
     if flags & NO_METADATA != 0 {
-        return Ok(Rows { count, columns: None, has_more_pages });
+        return Ok(Rows { count, columns: None, has_more_pages, next_page });
     }
     let keyed = |(name, kind): (&[u8], Type)| {
         let mut key = Vec::new();
@@ -98,7 +98,38 @@ pub(super) fn of_rows(bytes: &mut Bytes<'_>) -> Result<Rows, CqlError> {
         (key.into_boxed_slice(), kind)
     };
     let columns = Columns(columns(bytes, flags, told)?.into_iter().map(keyed).collect());
-    Ok(Rows { count, columns: Some(columns), has_more_pages })
+    Ok(Rows { count, columns: Some(columns), has_more_pages, next_page })
+}
+
+/// Shows each value of a result's rows as text, those that are null left out. Returns by what the next page is asked for, where
+/// these are not all rows.
+///
+/// # Errors
+/// The body of the result is malformed.
+pub fn each_value(body: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<Option<Box<[u8]>>, CqlError> {
+    let mut bytes = Bytes(body);
+    if bytes.int()? != 2 {
+        // no rows
+        return Ok(None);
+    }
+    let rows = of_rows(&mut bytes)?;
+    let columns = rows.columns.ok_or(CqlError::Columns)?;
+    let count = if columns.0.is_empty() { 0 } else { bytes.int()? };
+    let mut text = Vec::new();
+    for _ in 0..count {
+        for (_, kind) in &columns.0 {
+            match (bytes.bytes()?, kind) {
+                (None, _) => {}
+                (Some(value), Type::Text | Type::Blob) => visit(value),
+                (Some(value), kind) => {
+                    text.clear();
+                    kind.write_json(value, &mut text)?;
+                    visit(&text);
+                }
+            }
+        }
+    }
+    Ok(rows.next_page.map(Box::from))
 }
 
 fn columns<'a>(bytes: &mut Bytes<'a>, flags: i32, count: i32) -> Result<Vec<(&'a [u8], Type)>, CqlError> {

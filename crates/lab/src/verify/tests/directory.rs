@@ -22,8 +22,7 @@ verify: {{store: embedded{verify}}}
 }
 
 fn recipe_of_a_directory(plan: &Plan, url: &str) -> Recipe {
-    let known =
-        Known { system: None, directory: Some((Path::new("data"), Durability::Buffered)), cassandra: None };
+    let known = Known { directory: Some((Path::new("data"), Durability::Buffered)), ..Known::default() };
     Recipe::of(plan, url, known, SEED).unwrap().unwrap()
 }
 
@@ -95,7 +94,7 @@ fn a_directory_behind_a_buffer_is_read_once_the_system_is_no_longer_behind() {
     assert!(recipe.asks_the_system() && recipe.is_of_a_directory());
     assert_eq!(wait(dir.path(), &mut recipe, true), None);
     // whoever verifies the run again need not ask any more: the system may be gone
-    let written = Recipe::read(dir.path(), &[]).unwrap();
+    let written = Recipe::read(dir.path(), &[], None).unwrap();
     assert!(!written.asks_the_system() && written.settle().is_zero());
 }
 
