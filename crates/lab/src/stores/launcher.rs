@@ -76,6 +76,12 @@ pub trait Launcher: Sync {
     /// that many nodes for alive, itself included.
     fn ask(&self, place: NodeAddress, identity: &Identity, all: Option<usize>) -> Result<(), NotReady>;
 
+    /// Whether a node that was to start again ended because something of the process before is not gone yet, by the end of its
+    /// log: it is started once more then.
+    fn is_in_its_own_way(&self, _log: &str) -> bool {
+        false
+    }
+
     /// Whether nodes become one only by being [joined](Launcher::join) once they serve for the first time.
     fn is_joined(&self, _: &Store) -> bool {
         false

@@ -180,11 +180,23 @@ impl Started for Node {
     }
 
     fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
-        if self.process.id().is_none() {
-            self.spawn()?;
+        let begin = Instant::now();
+        loop {
+            if self.process.id().is_none() {
+                self.spawn()?;
+            }
+            // others of the store may be down meanwhile, on purpose
+            let waited = self.wait(begin, None, patience);
+            let may_be_later = matches!(waited, Err(LabError::Start(_)))
+                && begin.elapsed() < self.within
+                && self.process.ended().is_some()
+                && self.launcher.is_in_its_own_way(&self.log_tail());
+            if !may_be_later {
+                return waited;
+            }
+            self.process.kill();
+            std::thread::sleep(ASK_EVERY);
         }
-        // others of the store may be down meanwhile, on purpose
-        self.wait(Instant::now(), None, patience)
     }
 
     fn data_dir(&self) -> Option<&Path> {

@@ -99,6 +99,11 @@ impl Launcher for Postgres {
         Ok(vec![program, "-D".into(), text(&node.data.join("pg")), "-c".into(), file])
     }
 
+    /// Its children outlive it by a moment where it is killed, and hold its memory.
+    fn is_in_its_own_way(&self, log: &str) -> bool {
+        log.contains("pre-existing shared memory block") || log.contains("Is another postmaster")
+    }
+
     fn ask(&self, place: NodeAddress, identity: &Identity, _: Option<usize>) -> Result<(), NotReady> {
         let folder = PACKAGE.folder(places()).map_err(io::Error::other)?;
         let (host, port) = (place.listens.ip().to_string(), place.listens.port().to_string());

@@ -192,6 +192,46 @@ fn postgres_keeps_what_it_acknowledged() {
     keeps_what_it_acknowledged(&store, postgres, writes, ("SELECT sum(id) FROM t", "3"));
 }
 
+/// One of its processes outlives it and holds its memory, as one may for a moment on a machine that is busy.
+#[test]
+fn postgres_starts_again_once_its_processes_are_gone() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let store = Store { memory_bytes: Some(32 << 20), ..Store::new("people", Product::Postgres) };
+    if !is_here(&store) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup {
+        run_dir: folder.path().join("run"),
+        cores: Vec::new(),
+        keep_data: false,
+        data_of: &|_| None,
+        is_linked: &|_| false,
+    };
+    let mut stores = Stores::start(std::slice::from_ref(&store), &setup, &go_on, &mut |_| ()).unwrap();
+    let url = stores.resolved("{stores.people.url}");
+    postgres(&url, "CREATE TABLE t (id int)").unwrap();
+    let node = stores.started().remove(0);
+    let (_, first) = stores.processes().remove(0);
+    let first = Pid::from_raw(first as i32).unwrap();
+    let left = crate::descendants::descendants(first)[0];
+    kill_process(left, Signal::STOP).unwrap();
+    kill_process(first, Signal::KILL).unwrap();
+    wait_until("it is dead", || gone(first.as_raw_nonzero().get() as u32) || held(&node).ended().is_some());
+    held(&node).kill();
+    let log = folder.path().join("run/logs/people.log");
+    let freed = std::thread::spawn(move || {
+        let tried = || std::fs::read_to_string(&log).unwrap_or_default().contains("shared memory block");
+        wait_until("it was started too early", tried);
+        kill_process(left, Signal::KILL).unwrap();
+    });
+    held(&node).restart(&|| true).unwrap();
+    freed.join().unwrap();
+    assert_eq!(postgres(&url, "SELECT count(*) FROM t").unwrap(), "0");
+    stores.stop(&|| true);
+}
+
 #[test]
 fn mariadb_keeps_what_it_acknowledged() {
     let store = Store { memory_bytes: Some(32 << 20), ..Store::new("shop", Product::Mariadb) };
