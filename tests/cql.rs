@@ -113,3 +113,40 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
     }
 }
+
+/// More rows than a page has; and the Cassandra ends with the run.
+#[test]
+fn what_was_acknowledged_is_read_back() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = r#"
+stores: {db: {product: cassandra, durability: buffered}}
+system: {store: db}
+prepare:
+  - cql: "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+  - cql: CREATE TABLE ks.notes (k int PRIMARY KEY, note text)
+sessions:
+  a:
+    steps:
+      - set: {k: "${count(n)}"}
+      - group: Both
+        steps:
+          - cql: INSERT INTO ks.notes (k, note) VALUES (?, ?)
+            with: ["${k}", "${note}"]
+            ledger: {content: "note ${entry}|${check}|", as: note}
+          - cql: SELECT note FROM ks.notes WHERE k = ?
+            with: ["${k}"]
+load: {users: 16, hold: 60s}
+limits: {connections: 16, sessions: 6000}
+verify: {store: cassandra, cql: SELECT note FROM ks.notes}
+objectives: [lost = 0, errors = 0, group Both errors = 0, group Both p50 < 1h]
+"#;
+    let (output, result) = run(folder.path(), text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{result:#}{told}");
+    let ledger = &result["ledger"];
+    assert_eq!((&ledger["found"], &ledger["foreign"]), (&6000.into(), &0.into()), "{ledger:#}");
+    assert_eq!(result["groups"][0]["count"], 6000, "{result:#}");
+    let again = tidemark().current_dir(folder.path()).args(["verify", "run"]).output().expect("it runs");
+    let told = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.code() == Some(2) && told.contains("stopped it with its end"), "{told}");
+}
