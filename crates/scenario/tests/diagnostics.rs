@@ -517,7 +517,7 @@ fn a_setting_out_of_its_range_is_told_with_its_range() {
         ),
     ] {
         let set = [(name.to_owned(), value.to_owned())];
-        let said = load_shipped("kv-redis", &set).err().expect("refused").to_string();
+        let said = load_shipped("kv-redis", &set).expect_err("refused").to_string();
         assert!(said.lines().any(|line| line == expected), "{said}\ninstead of\n{expected}");
     }
 }
