@@ -107,6 +107,12 @@ describe('the table of dips', () => {
     expect(shown).toMatchObject({ until: 'not put right', length: 'not back within 20\u202fs', lasting: true, recovery: '–' });
   });
 
+  it('decides nothing of what was put right too late to be seen', () => {
+    const dip = { ...DIP, length_s: null, recovery_s: null };
+    expect(cells(one({ ready_us: 30_000_000, dip }))).toMatchObject({ length: 'could not be decided: only 2\u202fs seen after it was undone', lasting: false });
+    expect(cells(one({ ready_us: 29_000_000, dip }))).toMatchObject({ length: 'not back within 20\u202fs', lasting: true });
+  });
+
   it('makes no dip of what nobody felt', () => {
     expect(cells(one({ dip: { ...DIP, depth: 0.0001, lowest_per_s: 1000, length_s: 0 } }))).toMatchObject({ depth: 'no dip', rates: 'of 1.00k/s', length: '0\u202fs' });
   });

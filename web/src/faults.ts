@@ -118,19 +118,32 @@ export function cells(it: Fault): Cells {
     started: it.healed_us === null || it.healed_us === right_us ? '' : `started again at ${atSecond(it.healed_us / 1e6)}`,
     until: right_us === null ? 'not put right' : `until ${atSecond(right_us / 1e6)}`,
   };
-  return it.dip ? { ...begun, ...dipCells(it.dip) } : begun;
+  return it.dip ? { ...begun, ...dipCells(it, it.dip) } : begun;
 }
 
 /** Whether it was not back: one that never was 10 % deep was, though too few seconds of it were seen to say so. */
 export const isLasting = (dip: Dip): boolean => dip.length_s === null && dip.depth >= 0.1;
 
-function dipCells(dip: Dip): Omit<Cells, 'at' | 'until' | 'started'> {
+/** Seconds at 90 % after which a dip is over. */
+const RECOVERED_S = 3;
+
+/** How long it was seen after it was put right, where that is too short to say whether it was back. */
+function unseenS(it: Fault, dip: Dip): number | null {
+  const right_us = rightUs(it);
+  if (it.begin_us === null || right_us === null) return null;
+  const left_s = Math.max(0, it.begin_us / 1e6 + dip.seen_s - right_us / 1e6);
+  return left_s < RECOVERED_S ? left_s : null;
+}
+
+function dipCells(it: Fault, dip: Dip): Omit<Cells, 'at' | 'until' | 'started'> {
   const felt = dip.depth >= NO_DIP;
-  const lasting = isLasting(dip);
+  const unseen_s = isLasting(dip) ? unseenS(it, dip) : null;
+  const lasting = isLasting(dip) && unseen_s === null;
+  const otherwise = unseen_s === null ? 'never below 90\u202f%' : `could not be decided: only ${round(unseen_s)} seen after it was undone`;
   return {
     depth: felt ? share(dip.depth) : 'no dip',
     rates: felt ? `${rate(dip.lowest_per_s)} of ${rate(dip.before_per_s)}` : `of ${rate(dip.before_per_s)}`,
-    length: dip.length_s !== null ? round(dip.length_s) : lasting ? `not back within ${round(dip.seen_s)}` : 'never below 90\u202f%',
+    length: dip.length_s !== null ? round(dip.length_s) : lasting ? `not back within ${round(dip.seen_s)}` : otherwise,
     lasting,
     recovery: dip.recovery_s === null ? NOTHING : round(dip.recovery_s),
     errors: count(dip.errors), dropped: count(dip.dropped), backlog: count(dip.backlog_max),

@@ -88,6 +88,8 @@ export function whatRan(manifest: Manifest): HTMLElement {
         ? `${span(Number(summary.measured_s.toFixed(1)))}${excluded.length > 0 ? `, after ${span(Number(excluded_s.toFixed(1)))} not counted (${excluded.map((phase) => phase.name).join(', ')})` : ''}`
         : 'nothing'],
       ['System', (system.name || system.url) && [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url)]],
+      ['Beside it', manifest.targets.length > 0 && manifest.targets.map((it) =>
+        el('div', {}, it.name, el('span', { class: 'sub' }, [it.url === it.name ? '' : it.url, it.protocol].filter(Boolean).join(' · '))))],
       ['Durability', [
         system.durability ?? 'not stated by the system',
         sync && el('span', { class: 'sub' }, `disk sync in the same run: median ${duration(sync.p50_us)}, p99 ${duration(sync.p99_us)}, longest ${duration(sync.max_us)} (${count(sync.count)} syncs)`),

@@ -25,7 +25,9 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
-  const { faults, ledger, maintenance } = run.manifest.summary;
+  const { faults, groups, ledger, maintenance, targets } = run.manifest.summary;
+  const byTarget: Part[] = targets.length > 0 ? [{ id: 'targets', title: 'By target', short: 'Targets', content: targetTable(run) }] : [];
+  const byGroup: Part[] = groups.length > 0 ? [{ id: 'groups', title: 'By group', short: 'Groups', content: groupTable(run) }] : [];
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const stores: Part[] = run.stores.length + maintenance.length > 0 ? [{ id: 'stores', title: 'What the stores say', short: 'Stores', content: storesPart(run, line) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
@@ -37,7 +39,9 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     ...told,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
-    { id: 'labels', title: 'By label', short: 'Labels', content: [targetTable(run), labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line), groupTable(run)] },
+    ...byTarget,
+    { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
+    ...byGroup,
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
     { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
     { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },

@@ -43,6 +43,12 @@ describe('readRun', () => {
     expect(page.heatmap.cells).toEqual([[0, 0, 5]]);
   });
 
+  it('has the targets beside the system', () => {
+    const targets = [{ name: 'cache', url: 'redis://127.0.0.1:1', address: '127.0.0.1:1', protocol: 'Redis (RESP2)' }];
+    expect(readRun(JSON.stringify({ manifest: { targets } })).manifest.targets).toEqual([{ name: 'cache', url: 'redis://127.0.0.1:1', protocol: 'Redis (RESP2)' }]);
+    expect(readRun('{}').manifest.targets).toEqual([]);
+  });
+
   it('keeps all digits of a 64-bit seed', () => {
     expect(readRun('{"manifest":{"description":"\\"seed\\": 1","seed":18446744073709551615}}').manifest.seed).toBe('18446744073709551615');
   });

@@ -290,6 +290,8 @@ export interface Manifest {
   driver_pinned_to: number[];
   phases: Phase[];
   labels: string[];
+  /** Where requests went beside the system. */
+  targets: { name: string; url: string; protocol: string }[];
   objectives: ObjectiveResult[];
   interrupted: boolean;
   /** Why it ended before its time by itself; empty where it did not. */
@@ -628,6 +630,10 @@ function readManifest(value: unknown, source: string): Manifest {
       };
     }),
     labels: texts(it.labels),
+    targets: list(it.targets).map((entry) => {
+      const target = object(entry);
+      return { name: text(target.name), url: text(target.url), protocol: text(target.protocol) };
+    }),
     objectives: list(it.objectives).map((entry) => {
       const objective = object(entry);
       return {

@@ -179,7 +179,6 @@ export function groupTable(run: RunPage): Child {
   const number = true;
   const times = ['p50', 'p90', 'p99', 'p999', 'max'] as const;
   return [
-    el('h3', {}, 'By group'),
     el('p', { class: 'note' }, 'Several steps together, from the first request to the last answer, waits in between included. None of these counts as a request.'),
     table('Figures by group', [{ name: 'Group' }, ...['Count', 'Rate', 'Median', 'p90', 'p99', 'p99.9', 'Longest', 'Failed'].map((name) => ({ name, number }))],
       groups.map((of) => [

@@ -28,6 +28,19 @@ pub(crate) enum Flaw {
     Unmet(usize),
     /// The extraction of this index found nothing.
     Extraction(usize),
+    /// It is good, but what was to be inserted was there before.
+    Taken,
+}
+
+/// What an answer says of what was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrote {
+    /// It was written.
+    Yes,
+    /// It certainly was not.
+    No,
+    /// It may have been, or may yet be.
+    Untold,
 }
 
 impl Flaw {
@@ -35,7 +48,7 @@ impl Flaw {
     pub fn outcome(self) -> Outcome {
         match self {
             Flaw::Status => Outcome::Status,
-            Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) => Outcome::Check,
+            Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::Taken => Outcome::Check,
         }
     }
 }
@@ -74,9 +87,13 @@ pub(crate) trait Answer {
     fn keep_cookies(&self, _jar: &mut Jar) {}
     /// The body, or the message.
     fn body(&self) -> &[u8];
-    /// Whether it says that what was to be written was written, where it is good.
-    fn is_written(&self) -> bool {
-        true
+    /// What it says of what was to be written; of one that is not good nothing is believed but `No`.
+    fn wrote(&self) -> Wrote {
+        Wrote::Yes
+    }
+    /// What it says of its failure beside the body.
+    fn complaint(&self) -> Option<&[u8]> {
+        None
     }
     /// What can be told of a body that was not kept, by the bytes that came last.
     fn seen<'a>(&'a self, _received: &'a [u8]) -> &'a [u8] {
@@ -222,7 +239,10 @@ impl Probe {
         scratch: &Scratch,
     ) -> String {
         let status = answer.status();
-        let body = || shown(if self.needs_body { answer.body() } else { answer.seen(received) });
+        let body = || {
+            let kept = || if self.needs_body { answer.body() } else { answer.seen(received) };
+            shown(answer.complaint().unwrap_or_else(kept))
+        };
         match flaw {
             Flaw::Status => {
                 let ranges = self.checks.iter().find_map(|check| match check {
@@ -243,6 +263,9 @@ impl Probe {
                 let slot = self.extractions[index].slot as usize;
                 let name = variables.names.get(slot).map_or("a variable", String::as_str);
                 format!("{}, nothing found for {name}: {}", answer.status_words(), body())
+            }
+            Flaw::Taken => {
+                format!("{}: the key exists already; begin with an empty store", answer.status_words())
             }
         }
     }

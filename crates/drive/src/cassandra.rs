@@ -12,7 +12,7 @@ use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::cql::{Columns, CqlError, Kind, ReplyDecoder, ReplyLimits, Type, WrongValue, write};
 
 use self::beginning::Beginning;
-use crate::answer::Answer;
+use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::fault::Violation;
 use crate::greeted::{GreetedIo, converse};
@@ -230,5 +230,9 @@ impl Answer for ReplyDecoder {
 
     fn body(&self) -> &[u8] {
         self.body()
+    }
+
+    fn wrote(&self) -> Wrote {
+        if self.kind() == Kind::Error { Wrote::Untold } else { Wrote::Yes }
     }
 }

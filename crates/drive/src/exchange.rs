@@ -65,7 +65,7 @@ impl Thread<'_> {
             let mut environment = Environment { shared: self.shared, random: &mut self.random, epoch_ms };
             let ops = &self.kinds[session.kind].ops;
             let turn = match self.flow.draining {
-                // the load is over: nothing new becomes due but what completes a group, as an answer is waited for
+                // the load is over: only what completes a group that has begun still becomes due
                 true if !session.groups.any_begun() => Turn::End,
                 _ => session.advance(ops, &mut environment, &mut self.flow.scratch.slot),
             };

@@ -2,7 +2,7 @@
 
 use tidemark_record::Outcome;
 
-use crate::record::Times;
+use crate::record::{GroupEnd, Times};
 
 /// The groups that a session is within, the outermost first; the plan bounds how many.
 #[derive(Debug, Default)]
@@ -16,17 +16,6 @@ struct Group {
     times: Option<Times>,
     /// What became of its first request that failed.
     failure: Option<Outcome>,
-}
-
-/// What came of a group.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GroupEnd {
-    /// Index into the plan's groups.
-    pub group: u16,
-    /// Good where all its requests were.
-    pub outcome: Outcome,
-    /// From when its first request was due, and sent, to when its last one ended.
-    pub times: Times,
 }
 
 impl Groups {

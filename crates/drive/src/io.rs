@@ -233,7 +233,7 @@ impl<S: Selector> Readiness<S> {
         }
     }
 
-    /// A connection is to be read: now, or where it is one of those that are unread already, when it is its turn.
+    /// Has a connection read now; one that waits for its turn already stays in line.
     fn begin_reading(&mut self, index: usize, closing: bool) {
         let connection = &mut self.connections[index];
         connection.closing |= closing;

@@ -2,7 +2,7 @@
 
 use tidemark_record::Outcome;
 
-use crate::answer::{Flaw, Variables};
+use crate::answer::{Flaw, Variables, Wrote};
 use crate::fault::Fault;
 use crate::io::Timestamps;
 use crate::keys;
@@ -71,10 +71,13 @@ impl Thread<'_> {
             };
             let probe = &mut self.prepared[session.request as usize].probe;
             judged = probe.judge(answer, &mut session.slots, &mut environment, &mut self.flow.scratch);
-            if session.is_writing() && !answer.is_written() {
-                // good, and yet no acknowledgement
+            let wrote = answer.wrote();
+            if session.is_writing() && wrote != Wrote::Yes {
+                // perhaps good, and yet no acknowledgement
                 session.entered = None;
-                keys::end(self.shared, session, Outcome::Check);
+                if keys::unwritten(self.shared, session, wrote) && judged.is_ok() {
+                    judged = Err(Flaw::Taken);
+                }
             }
             // what builds on a wrong answer is nothing to go on with
             keep &= !(is_bound && judged.is_err());

@@ -8,6 +8,7 @@ use tidemark_scenario::keys::WriteEnd;
 use tidemark_scenario::plan::{KeyStep, KeyUse};
 use tidemark_scenario::{Shared, Unmet, Value};
 
+use crate::answer::Wrote;
 use crate::session::Session;
 
 /// Makes ready what a request needs of its number. Where it is sent again, because nothing of it was taken before, a write stays
@@ -49,6 +50,21 @@ fn number(step: &KeyStep, session: &Session) -> Result<u64, Unmet> {
         Value::Missing => Err(Unmet::Variable(step.number)),
         _ => Err(lacks("it is no whole number; round(), floor() or ceil() makes it one")),
     }
+}
+
+/// A request's answer does not say that it has written. Whether it was an insert of what others had put there: one that this run
+/// tried before may have come through at that time.
+pub(crate) fn unwritten(shared: &Shared, session: &mut Session, wrote: Wrote) -> bool {
+    let Some(write) = session.write.take() else { return false };
+    let end = match wrote {
+        Wrote::No if write.is_insert() => WriteEnd::Taken,
+        Wrote::No => WriteEnd::Unsent,
+        Wrote::Yes | Wrote::Untold => WriteEnd::Open,
+    };
+    if let Some(keys) = shared.keys(write.keys) {
+        keys.end(write, end);
+    }
+    end == WriteEnd::Taken && write.version == 1
 }
 
 /// A request has ended.

@@ -9,7 +9,7 @@ use tidemark_wire::memcached::{
     Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits, is_count, is_key, is_time, is_word,
 };
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::fault::Violation;
 use crate::io::Io;
@@ -353,8 +353,12 @@ impl Answer for ReplyDecoder {
         self.body()
     }
 
-    fn is_written(&self) -> bool {
-        !matches!(self.kind(), Kind::NotStored | Kind::Miss)
+    fn wrote(&self) -> Wrote {
+        match self.kind() {
+            Kind::Fine => Wrote::Yes,
+            Kind::NotStored | Kind::Miss => Wrote::No,
+            Kind::Error => Wrote::Untold,
+        }
     }
 
     fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
@@ -410,6 +414,20 @@ mod tests {
         assert_eq!(sent(set(literal("k"), literal("v"))).unwrap(), "set k 0 60 1\r\nv\r\n");
         let (sent, _) = written(&set(hole("k:"), hole("")), b"7").unwrap();
         assert_eq!(sent, "set k:7 0 60 1\r\n7\r\n");
+    }
+
+    #[test]
+    fn only_what_was_stored_is_acknowledged() {
+        for (reply, wrote) in [
+            ("STORED\r\n", Wrote::Yes),
+            ("NOT_STORED\r\n", Wrote::No),
+            ("SERVER_ERROR out of memory storing object\r\n", Wrote::Untold),
+        ] {
+            let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 64 });
+            decoder.start(Form::Stored, b"", true);
+            assert!(decoder.decode(reply.as_bytes()).unwrap().complete);
+            assert_eq!(Answer::wrote(&decoder), wrote, "{reply}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits, write};
 
 use self::beginning::Beginning;
-use crate::answer::Answer;
+use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::fault::Violation;
 use crate::greeted::{GreetedIo, converse};
@@ -85,7 +85,8 @@ pub(crate) struct Statement {
     prepared: RefCell<Prepared>,
     /// Its place among all.
     index: usize,
-    /// Whether it failed for want of its plan right after it was prepared, and has not succeeded since: that is how it is.
+    /// Whether it failed with 0A000 or 26000 right after it was prepared, and has not succeeded since: preparing it anew is no
+    /// help.
     is_always_failing: Cell<bool>,
 }
 
@@ -278,6 +279,10 @@ impl Answer for ReplyDecoder {
 
     fn body(&self) -> &[u8] {
         self.body()
+    }
+
+    fn wrote(&self) -> Wrote {
+        if self.kind() == Kind::Error { Wrote::Untold } else { Wrote::Yes }
     }
 }
 

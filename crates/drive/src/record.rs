@@ -9,7 +9,6 @@ use tidemark_record::{ErrorExample, Outcome, QUIET_US, Series, ThreadInterval, n
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
-use crate::groups::GroupEnd;
 use crate::run_queue::RunQueue;
 
 /// First failures of each step and outcome that a thread keeps as examples.
@@ -40,6 +39,17 @@ pub(crate) struct Times {
     pub end_ns: u64,
     /// How much of the time in between was the driver's own doing.
     pub own_ns: u64,
+}
+
+/// What came of a group of steps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupEnd {
+    /// Index into the plan's groups.
+    pub group: u16,
+    /// Good where all its requests were.
+    pub outcome: Outcome,
+    /// From when its first request was due, and sent, to when its last one ended.
+    pub times: Times,
 }
 
 /// What is so at an interval's end.

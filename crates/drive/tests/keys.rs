@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::records::{self, Written, newest};
@@ -130,9 +131,44 @@ fn a_number_that_is_none_is_told_and_never_read() {
     assert!(sum.examples()[0].detail.contains("it is no whole number"), "{:?}", sum.examples());
 }
 
-/// A nil says that a condition did not hold, which is a good answer and no acknowledgement; with `GET` it says what was there.
+/// What certainly was not written leaves the numbers' versions as they are: a stale one is found out all the same.
 #[test]
-fn an_insert_that_was_not_made_is_not_acknowledged() {
+fn a_write_that_was_not_made_does_not_end_the_search_for_stale_versions() {
+    let (many, first) = (AtomicUsize::new(0), Mutex::new(String::new()));
+    // the second of three writes is not made; whatever is read is the first
+    let server = listen(None, move |stream| {
+        let mut room = [0; 4096];
+        while let Ok(bytes @ 1..) = stream.read(&mut room) {
+            let said = String::from_utf8_lossy(&room[..bytes]).into_owned();
+            let mut first = first.lock().unwrap();
+            let reply = match many.fetch_add(1, Ordering::SeqCst) % 4 {
+                0 => {
+                    // the value is the last of its words
+                    *first = said.lines().nth(6).unwrap_or_default().to_owned();
+                    "+OK\r\n".to_owned()
+                }
+                1 => "$-1\r\n".to_owned(),
+                2 => "+OK\r\n".to_owned(),
+                _ => format!("${}\r\n{first}\r\n", first.len()),
+            };
+            let _ = stream.write_all(reply.as_bytes());
+        }
+    });
+    let mut plan = plan(&format!("{INSERT}{}{WRITE}{READ}", WRITE.replace("60)}\"]", "60)}\", XX]")));
+    plan.limits.sessions = Some(1);
+    let mut driven = options(server, 1);
+    driven.targets[0].protocol = Protocol::Redis(Redis::default());
+    let shared = std::sync::Arc::new(Shared::of(&plan));
+    let sum = support::finish(start(plan.into(), shared, driven).unwrap());
+    assert_eq!((sum.offered(), sum.outcome(Outcome::Check)), (4, 1), "{:?}", sum.examples());
+    let detail = &sum.examples()[0].detail;
+    assert!(detail.contains("stale: version 1, but version 3"), "{detail}");
+}
+
+/// A nil says that a condition did not hold, so that an insert has failed, and its number is used up; with `GET` it says what was
+/// there.
+#[test]
+fn an_insert_that_was_not_made_has_failed() {
     for (condition, acknowledged) in [("NX", false), ("GET", true), ("NX, GET", true), ("XX, GET", false)] {
         let nil = listen(None, |stream| {
             while let Ok(1..) = stream.read(&mut [0; 4096]) {
@@ -150,8 +186,12 @@ fn an_insert_that_was_not_made_is_not_acknowledged() {
         driven.targets[0].protocol = Protocol::Redis(Redis::default());
         let shared = std::sync::Arc::new(Shared::of(&plan));
         let sum = support::finish(start(plan.into(), shared.clone(), driven).unwrap());
-        assert_eq!(sum.outcome(Outcome::Ok), 20, "{condition}: {:?}", sum.examples());
-        let inserted = shared.keys(0).unwrap().inserted();
-        assert_eq!(inserted, if acknowledged { 20 } else { 0 }, "{condition}");
+        let outcome = if acknowledged { Outcome::Ok } else { Outcome::Check };
+        assert_eq!(sum.outcome(outcome), 20, "{condition}: {:?}", sum.examples());
+        for example in sum.examples() {
+            let detail = &example.detail;
+            assert!(detail.contains("the key exists already; begin with an empty store"), "{detail}");
+        }
+        assert_eq!(shared.keys(0).unwrap().inserted(), 20, "{condition}");
     }
 }

@@ -22,6 +22,9 @@ const HUNG: u64 = 2;
 /// Nor is a silence more than usual that is no longer than so many times one in which nothing failed.
 const USUAL: u64 = 2;
 
+/// What is said of a silence in which most failures are answers.
+const NO_GOOD_ANSWER: &str = "the system gave no good answer";
+
 type Failed = BTreeMap<&'static str, u64>;
 
 /// What ended in an interval, all threads together.
@@ -253,10 +256,15 @@ fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
 
 /// Whether it said nothing, or nothing good.
 fn words(most: &str) -> &'static str {
-    match [Outcome::Status, Outcome::Check].iter().any(|outcome| outcome.name() == most) {
-        true => "the system gave no good answer",
+    match [Outcome::Status, Outcome::Check, Outcome::Protocol].iter().any(|outcome| outcome.name() == most) {
+        true => NO_GOOD_ANSWER,
         false => "the system stopped answering",
     }
+}
+
+/// Whether a [reason](Silence::reason) is of a silence in which most answers came and were read, so that nobody was deaf.
+pub fn is_of_answers(reason: &str) -> bool {
+    reason.starts_with(NO_GOOD_ANSWER)
 }
 
 /// The kind that most failed by.
@@ -409,7 +417,7 @@ mod tests {
         let mut wrong = Run::new(4);
         wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
         let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).reason().unwrap();
-        assert!(told.contains("gave no good answer for 1.5 s"), "{told}");
+        assert!(told.contains("gave no good answer for 1.5 s") && is_of_answers(&told), "{told}");
     }
 
     /// Users who think for long, in step: what fails among the others is no sign of the pause behind it.

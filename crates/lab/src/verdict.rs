@@ -33,6 +33,7 @@ use tidemark_record::summary::{Status, Summary, Verdict};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
+use crate::silence;
 use figure::{Both, Measured};
 
 /// What a run is judged by.
@@ -63,24 +64,26 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let all = measured(totals);
     let mut results: Vec<ObjectiveResult> =
         plan.objectives.iter().map(|objective| result(objective, &all)).collect();
-    let undisturbed = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0).unwrap_or(totals);
-    let undisturbed = measured(undisturbed);
+    let apart = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0);
+    let undisturbed = measured(apart.unwrap_or(totals));
     results.extend(defaults(plan).into_iter().map(|objective| {
         let mut of_it = result(&objective, &undisturbed);
         if evidence.undisturbed.is_some() {
             let whole = result(&objective, &all).measured;
-            of_it.measured += &match whole == of_it.measured {
-                true => ", outside of faults".into(),
-                false => format!(", outside of faults; {whole} with them"),
+            of_it.measured += &match (apart, whole == of_it.measured) {
+                (None, _) => ", all of it within faults".into(),
+                (Some(_), true) => ", outside of faults".into(),
+                (Some(_), false) => format!(", outside of faults; {whole} with them"),
             };
         }
         ObjectiveResult { default: true, ..of_it }
     }));
 
     let silence = evidence.silence.filter(|_| evidence.system_ended.is_none());
-    // a driver without a core heard nothing, whoever spoke
-    let (unheard, silent) =
-        silence.into_iter().partition::<Vec<_>, _>(|_| driver::had_no_core(&summary.driver));
+    // a driver without a core heard nothing, whoever spoke, but for the answers that it read
+    let (unheard, silent) = silence.into_iter().partition::<Vec<_>, _>(|silence| {
+        driver::had_no_core(&summary.driver) && !silence::is_of_answers(silence)
+    });
     let mut failed: Vec<String> =
         evidence.system_ended.into_iter().chain(silent).map(str::to_owned).collect();
     // what the ledger decides is known only once it was held against the store: `verify`
@@ -92,10 +95,18 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{} missed: {}", of.objective, of.measured)));
     if judges_errors(plan) {
-        let failing = undisturbed.failing_labels().filter(|(label, _)| !is_allowed_to_fail(plan, *label));
+        let is_judged = |index: usize, about: fn(u16) -> About| {
+            u16::try_from(index).is_ok_and(|index| !is_allowed_to_fail(plan, about(index)))
+        };
+        let failing = undisturbed.failing_labels().filter(|(label, _)| is_judged(*label, About::Label));
         failed.extend(
             failing.map(|(label, due)| format!("all {due} requests of `{}` failed", plan.labels[label])),
         );
+        let failing = undisturbed.failing_groups().filter(|(group, ..)| is_judged(*group, About::Group));
+        failed.extend(failing.map(|(group, due, never_ended)| match (&plan.groups[group], never_ended) {
+            (name, true) => format!("group `{name}` never ended within the load and its drain, {due} times"),
+            (name, false) => format!("all {due} groups `{name}` failed"),
+        }));
     }
     let undecided: Vec<&ObjectiveResult> = results.iter().filter(|of| of.undecided).collect();
     if !is_empty && undecided.is_empty() && totals.all.good_in_window == 0 && failed.is_empty() {
@@ -207,11 +218,10 @@ fn is_as_strict(objective: &Objective) -> bool {
         }
 }
 
-/// Whether somebody wrote how much of a label may fail.
-fn is_allowed_to_fail(plan: &Plan, label: usize) -> bool {
-    let of_label =
-        plan.objectives.iter().filter(|of| matches!(of.about, About::Label(of) if usize::from(of) == label));
-    let mut of_errors = of_label.filter(|of| matches!(of.metric, Metric::Errors | Metric::ErrorShare));
+/// Whether somebody wrote how much of a label, or of a group, may fail.
+fn is_allowed_to_fail(plan: &Plan, about: About) -> bool {
+    let of_it = plan.objectives.iter().filter(|of| of.about == about);
+    let mut of_errors = of_it.filter(|of| matches!(of.metric, Metric::Errors | Metric::ErrorShare));
     of_errors.any(|of| !is_as_strict(of))
 }
 

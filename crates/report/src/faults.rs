@@ -1,6 +1,6 @@
 //! What was broken on purpose, and the dips that it made, as rows of a table.
 
-use tidemark_record::fault::{Dip, Fault, RECOVERED_SHARE};
+use tidemark_record::fault::{Dip, Fault, RECOVERED_S, RECOVERED_SHARE};
 use tidemark_record::summary::Summary;
 
 use crate::units::{count, percent, three_digits, trim_zeros};
@@ -30,6 +30,7 @@ fn row(fault: &Fault) -> [String; 8] {
         match dip.length_s {
             Some(length_s) => seconds(length_s),
             None if was_never_below(&dip) => "always".into(),
+            None if unseen_s(fault, &dip).is_some() => "undecided".into(),
             None => format!("not in {}", seconds(dip.seen_s)),
         },
         dip.recovery_s.map_or_else(none, seconds),
@@ -57,7 +58,13 @@ pub fn parts(fault: &Fault) -> Vec<String> {
     });
     parts.push(match (dip.length_s, dip.recovery_s) {
         (None, _) if was_never_below(&dip) => format!("never below 90% in {}", seconds(dip.seen_s)),
-        (None, _) => format!("not back within {}", seconds(dip.seen_s)),
+        (None, _) => match unseen_s(fault, &dip) {
+            Some(left_s) => format!(
+                "whether it came back could not be decided: only {} of it were seen after it was undone",
+                seconds(left_s)
+            ),
+            None => format!("not back within {}", seconds(dip.seen_s)),
+        },
         (Some(_), _) if dip.depth < NO_DIP => String::new(),
         (Some(length_s), Some(recovery_s)) => {
             format!("back after {}, {} after it was put right", seconds(length_s), seconds(recovery_s))
@@ -78,6 +85,14 @@ pub fn parts(fault: &Fault) -> Vec<String> {
 /// Whether it was back all the time, though too few seconds of it were seen to say so.
 pub(crate) fn was_never_below(dip: &Dip) -> bool {
     dip.depth < 1.0 - RECOVERED_SHARE
+}
+
+/// How long it was seen after it was put right, where that is less than it takes to say whether it was back: the load
+/// ended, or the next fault began.
+fn unseen_s(fault: &Fault, dip: &Dip) -> Option<f64> {
+    let seen_us = fault.begin_us? as f64 + dip.seen_s * 1e6;
+    let left_s = ((seen_us - fault.right_us()? as f64) / 1e6).max(0.0);
+    (left_s < RECOVERED_S as f64).then_some(left_s)
 }
 
 fn lowest(dip: &Dip) -> String {
@@ -139,6 +154,17 @@ mod tests {
         assert!(
             parts(&Fault { dip: Some(never_back), ..fault.clone() }).contains(&"not back within 20s".into())
         );
+        let undone_s = |s: u64| Fault {
+            kind: "freeze".into(),
+            healed_us: Some(s * 1_000_000),
+            dip: Some(never_back),
+            ..fault.clone()
+        };
+        let too_short =
+            "whether it came back could not be decided: only 2s of it were seen after it was undone";
+        assert_eq!(parts(&undone_s(30))[2], too_short);
+        assert_eq!(row(&undone_s(30))[4], "undecided");
+        assert_eq!(parts(&undone_s(29))[2], "not back within 20s");
         let never_back = Dip { depth: 0.0, ..never_back };
         let row_of = row(&Fault { dip: Some(never_back), ..fault.clone() });
         assert_eq!((row_of[3].as_str(), row_of[4].as_str(), row_of[5].as_str()), ("no dip", "always", "-"));

@@ -7,7 +7,7 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
-use crate::text::{drift, not_reached, time};
+use crate::text::{drift, good_elsewhere, not_reached, time};
 use crate::units::{count, percent, three_digits, trim_zeros};
 use crate::{faults, maintenance, page};
 
@@ -23,7 +23,7 @@ pub fn summary(run: &Run) -> String {
     let manifest = &run.manifest;
     let mut out = String::new();
     verdict(&mut out, manifest);
-    figures(&mut out, &manifest.summary);
+    figures(&mut out, run);
     objectives(&mut out, manifest);
     targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
@@ -74,7 +74,8 @@ fn seconds(s: f64) -> String {
     format!("{}s", trim_zeros(&three_digits(s)))
 }
 
-fn figures(out: &mut String, summary: &Summary) {
+fn figures(out: &mut String, run: &Run) {
+    let summary = &run.manifest.summary;
     let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
     let _ = write!(
         out,
@@ -87,6 +88,10 @@ fn figures(out: &mut String, summary: &Summary) {
         percent(summary.failed_share()),
         count(summary.dropped),
     );
+    let elsewhere = good_elsewhere(run);
+    if !elsewhere.is_empty() {
+        let _ = writeln!(out, "\nGood answers: {}", elsewhere.join("; "));
+    }
     out.push_str("\n| | mean | median | p90 | p99 | p99.9 | max |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     let all = [("response time", &summary.response_time_us), ("service time", &summary.service_time_us)];
     let good = [

@@ -295,10 +295,8 @@ fn throughput(text: &mut Text, run: &Run) {
     let came = (summary.achieved_per_s * summary.measured_s).round() as u64;
     let counted = format!("{} good answers in {}", count(came), seconds(summary.measured_s));
     text.named_painted("achieved", &[&achieved, &counted], &achieved, HEADING);
-    let before = run.series.iter().filter(|of| of.in_window && !of.measured && of.outcome == Outcome::Ok);
-    match before.map(|of| of.count).sum() {
-        0 => {}
-        n => text.named("", &[&format!("{} of them were due in the warm-up, and came later", count(n))]),
+    for line in good_elsewhere(run) {
+        text.named("", &[&line]);
     }
     let offered = format!("{}/s", three_digits(summary.offered_per_s));
     let due = format!("{} due", count(summary.due()));
@@ -309,6 +307,20 @@ fn throughput(text: &mut Text, run: &Run) {
     let painted = if summary.dropped > 0 { dropped.as_str() } else { "" };
     text.named_painted("offered", &[&offered, &due, &dropped], painted, BAD);
     failures(text, summary);
+}
+
+/// Good answers that were due outside of the window and came in it, and the other way round, as far as there are any.
+pub(crate) fn good_elsewhere(run: &Run) -> Vec<String> {
+    let good = |in_window: bool| {
+        let those = run.series.iter().filter(|of| of.outcome == Outcome::Ok);
+        let those = those.filter(|of| of.in_window == in_window && of.measured != in_window);
+        those.map(|of| of.count).sum::<u64>()
+    };
+    let lines = [
+        (good(true), "of them were due in the warm-up, and came later"),
+        (good(false), "more were due in the window, and came after it"),
+    ];
+    lines.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", count(n))).collect()
 }
 
 /// How many requests had no good answer.

@@ -252,19 +252,19 @@ impl Reached<'_> {
             }
             ([], [(_, scenario), ..]) => {
                 let message = format!(
-                    "this would be of no effect, as the comparison says \"{setting}\" itself of all that have it; run one \
+                    "this would change nothing: the comparison itself sets \"{setting}\" for each scenario that has it; run one \
                      scenario, `tidemark run {scenario} --set {setting}=…`, or write a comparison of your own"
                 );
                 sink.error_outside(about, message);
             }
             (by, said) if !said.is_empty() || !self.without.is_empty() => {
-                let mut message = format!("this is for {} only", by.join("; "));
+                let mut message = format!("this reaches only {}", by.join("; "));
                 if !said.is_empty() {
                     let names: Vec<&str> = said.iter().map(|(name, _)| *name).collect();
-                    message += &format!(". The comparison says it itself of {}", names.join("; "));
+                    message += &format!(". The comparison itself sets it for {}", names.join("; "));
                 }
                 if !self.without.is_empty() {
-                    message += &format!(". There is no such setting for {}", self.without.join("; "));
+                    message += &format!(". No such setting: {}", self.without.join("; "));
                 }
                 sink.warn_outside(about, message);
             }
@@ -369,7 +369,7 @@ mod tests {
         let both =
             "compare:\n  one: {scenario: a.yaml, set: {n: 3}}\n  two: {scenario: a.yaml, set: {n: 4}}\n";
         let error = compared(both, &[("n", "7")]).unwrap_err();
-        assert!(error.starts_with("--set n: this would be of no effect"), "{error}");
+        assert!(error.starts_with("--set n: this would change nothing"), "{error}");
         assert!(error.contains("tidemark run a.yaml --set n=…"), "{error}");
         let dir = folder();
         let told = |setting: &str| {
@@ -377,7 +377,10 @@ mod tests {
             let (_, told) = Checker::default().experiment_text("c.yaml", SIDES, dir.path(), &given);
             told.to_string()
         };
-        assert_eq!(told("n"), "--set n: warning: this is for two only. The comparison says it itself of one");
+        assert_eq!(
+            told("n"),
+            "--set n: warning: this reaches only two. The comparison itself sets it for one"
+        );
         assert_eq!(told("m"), "");
     }
 

@@ -208,10 +208,16 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
 
 /// What an objective is about: a label, or behind the word `group` a group of steps.
 fn about(name: &str, requests: &Requests) -> Result<About, String> {
+    let group = name.strip_prefix(GROUP).map(str::trim_start);
     if let Some(label) = requests.label(name) {
+        if requests.groups.iter().any(|known| group == Some(known)) {
+            return Err(format!(
+                "\"{name}\" is a label, and a group has that name, too; call one of them otherwise"
+            ));
+        }
         return Ok(About::Label(label));
     }
-    if let Some(group) = name.strip_prefix(GROUP).map(str::trim_start) {
+    if let Some(group) = group {
         let index = requests.groups.iter().position(|known| known == group);
         let hint = || did_you_mean(group, requests.groups.iter().map(String::as_str));
         return index

@@ -42,8 +42,10 @@ pub struct Write {
 pub enum WriteEnd {
     /// It was acknowledged.
     Acknowledged,
-    /// It was never sent.
+    /// It was never sent, or certainly did not take place.
     Unsent,
+    /// It is an insert that did not take place, as the number's key was there before: the number is used up.
+    Taken,
     /// Nobody knows: it may yet take place.
     Open,
 }
@@ -53,12 +55,19 @@ pub enum WriteEnd {
 pub struct Keys {
     /// The next number that was never given out, less one.
     given: CachePadded<AtomicU64>,
-    /// All numbers up to this are inserted, and acknowledged.
+    /// All numbers up to this are inserted and acknowledged, or were there before.
     inserted: CachePadded<AtomicU64>,
     /// Numbers whose insert failed: the next inserts take them.
     failed: Mutex<Vec<u64>>,
     failed_count: AtomicUsize,
     words: Box<[AtomicU64]>,
+}
+
+impl Write {
+    /// Whether it inserts its number.
+    pub fn is_insert(&self) -> bool {
+        self.is_insert
+    }
 }
 
 impl Keys {
@@ -77,7 +86,7 @@ impl Keys {
         }
     }
 
-    /// All numbers from 1 up to this are inserted and acknowledged.
+    /// All numbers from 1 up to this are inserted and acknowledged, or were there before.
     pub fn inserted(&self) -> u64 {
         self.inserted.load(Ordering::Acquire)
     }
@@ -127,12 +136,13 @@ impl Keys {
     pub fn end(&self, write: Write, end: WriteEnd) {
         let Some(word) = self.word(write.number) else { return };
         let is_good = end == WriteEnd::Acknowledged;
+        let is_there = is_good || end == WriteEnd::Taken;
         change(word, |word| {
             let mut word = word;
             if end != WriteEnd::Open && (1..OPEN_MAX).contains(&open(word)) {
                 word -= OPEN_ONE;
             }
-            if is_good && write.is_insert {
+            if is_there && write.is_insert {
                 word |= INSERTED;
             }
             // What ended before this one began cannot come back. What was under way beside it can be the last.
@@ -142,7 +152,7 @@ impl Keys {
             }
             word
         });
-        match is_good {
+        match is_there {
             _ if !write.is_insert => {}
             true => self.advance(),
             false => {
@@ -232,6 +242,17 @@ mod tests {
         end(keys.write(0, 1), WriteEnd::Open);
         end(keys.write(0, 1), WriteEnd::Acknowledged);
         assert_eq!(keys.least(1), 5, "the open one may come last");
+    }
+
+    #[test]
+    fn a_number_that_is_taken_is_used_up_and_its_versions_are_judged_from_the_next_on() {
+        let keys = keys(2, 0);
+        keys.end(keys.insert(0).unwrap(), WriteEnd::Taken);
+        assert_eq!((keys.inserted(), keys.least(1)), (1, 0), "it is there, and nobody knows how");
+        assert_eq!(keys.insert(0).unwrap().number, 2);
+        keys.end(keys.write(0, 1).unwrap(), WriteEnd::Unsent);
+        keys.end(keys.write(0, 1).unwrap(), WriteEnd::Acknowledged);
+        assert_eq!(keys.least(1), 3);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::comparison::Text;
 use crate::language::comparison::COMPARE;
 use crate::load::{folder_of, text_of};
 use crate::pieces::{Piece, split};
-use crate::secrets::is_secret;
+use crate::secrets::{Secrets, is_secret};
 use crate::sink::Sink;
 use crate::yaml::{self, Content, Node};
 
@@ -26,7 +26,7 @@ pub struct ListedSetting {
     pub name: String,
     /// What it is where nobody sets it; not shown where it is a secret.
     pub default: String,
-    /// The words that it takes; empty where it takes any.
+    /// The words that it takes; empty where it takes any. Those that are secret are not shown, either.
     pub words: Vec<String>,
     /// What it is for: the comment beside it, and those indented below; or above it.
     pub about: String,
@@ -74,16 +74,22 @@ fn of(root: &Node, text: &str) -> Vec<ListedSetting> {
     let abouts = abouts(entries, text);
     let one = |((key, value), about): (&(Node, Node), String)| {
         let name = key.text()?.to_owned();
-        let words: Vec<String> = value.items().iter().filter_map(Node::text).map(str::to_owned).collect();
-        let default = value.text().or(words.first().map(String::as_str))?;
+        let shown = |text: &str| match is_secret(&name, text) {
+            true => "(secret)".to_owned(),
+            // a URL may have a password
+            false => Secrets::default().masked(text),
+        };
+        let words: Vec<&str> = value.items().iter().filter_map(Node::text).collect();
+        let default = value.text().or(words.first().copied())?;
         let is_plain = matches!(split(default).as_deref(), Ok([] | [Piece::Literal(_)]));
         let default = match default {
-            secret if is_secret(&name, secret) => "(secret)",
-            _ if !is_plain && default.contains("env(") => "(from the environment)",
-            "" if !matches!(&value.content, Content::Scalar { plain: true, .. }) => "\"\"",
-            _ => default,
+            _ if is_secret(&name, default) => shown(default),
+            _ if !is_plain && default.contains("env(") => "(from the environment)".to_owned(),
+            "" if !matches!(&value.content, Content::Scalar { plain: true, .. }) => "\"\"".to_owned(),
+            _ => shown(default),
         };
-        Some(ListedSetting { name, default: default.to_owned(), words, about })
+        let words = words.into_iter().map(shown).collect();
+        Some(ListedSetting { name, default, words, about })
     };
     entries.iter().zip(abouts).filter_map(one).collect()
 }
@@ -180,9 +186,10 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let text = "settings:\n  password: hunter2\n  key: ${env('K', 'hunter3')}\n  plain: ${env('K', 'hunter4')}\n";
-        let all = listed(text);
-        assert_eq!(all.len(), 3);
+        let text = "settings:\n  password: hunter2\n  key: ${env('K', 'hunter3')}\n  plain: ${env('K', 'hunter4')}\n  \
+                    url: \"redis://:hunter22@127.0.0.1:6379/1\"\n  token: [hunter5, hunter6]\n";
+        let all = listed_text("a", text, Path::new(".")).remove(0).settings;
+        assert_eq!((all.len(), all[3].default.as_str()), (5, "redis://***@127.0.0.1:6379/1"));
         assert!(!format!("{all:?}").contains("hunter"), "{all:?}");
     }
 

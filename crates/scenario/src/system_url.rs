@@ -144,7 +144,7 @@ impl SystemUrl {
 }
 
 /// What is wrong with a port.
-const NO_PORT: &str = "its port is none; ports are the numbers from 1 to 65535";
+const NO_PORT: &str = "its port is not valid; use a number from 1 to 65535";
 /// What a server has whose port is not said.
 const REDIS_PORT: u16 = 6379;
 const MEMCACHED_PORT: u16 = 11211;

@@ -110,13 +110,13 @@ fn values_of_the_wrong_kind_are_told() {
         (
             "users: 10",
             "users: many",
-            "19:10: \"many\" is not a whole number; write it like 100 or 20k; ${users} is that where the setting users is many",
+            "19:10: \"many\" is not a whole number; write it like 100 or 20k; ${users} comes to that with the setting users at many",
         ),
         (
             "users: ${users}",
             "users: ${users - 20}",
-            "19:10: \"-10\" is not a whole number: it is below 0; write it like 100 or 20k; ${users - 20} is that where the setting \
-             users is 10",
+            "19:10: \"-10\" is not a whole number: it is below 0; write it like 100 or 20k; ${users - 20} comes to that with the \
+             setting users at 10",
         ),
         (
             "status: 200",
@@ -493,6 +493,29 @@ fn a_division_by_zero_that_is_always_one_is_told_with_its_place() {
     assert!(load(&GOOD.replacen("${next(airports)}", "${1 / token}", 1)).is_ok());
 }
 
+#[test]
+fn a_chooser_that_never_can_choose_is_told_with_its_place() {
+    let told = |chooser: &str| {
+        let text = GOOD.replacen("${next(airports)}", &format!("${{{chooser}}}"), 1);
+        load(&text).err().map(|told| told.to_string())
+    };
+    let (share, none) = ("a share is from 0 to 1", "this is always below 1");
+    for (chooser, column, why) in [
+        ("hotspot(100, 20, 80)", 38, share),
+        ("hotspot(100, 0.2, 80)", 43, share),
+        ("exponential(100, -0.1)", 42, share),
+        ("zipf(0)", 30, none),
+        ("scrambled_zipf(1 - 2)", 40, none),
+        ("weighted(1, 2, 2, -1)", 43, "a weight is not below 0"),
+    ] {
+        let told = told(chooser).unwrap_or_else(|| panic!("{chooser} is taken"));
+        assert!(told.contains(&format!("t.yaml:14:{column}: {why}")), "{chooser}: {told}");
+    }
+    for chooser in ["hotspot(100, 0, 1)", "exponential(100, 1, 0)", "zipf(token)", "weighted(1, 0, 2, 1)"] {
+        assert_eq!(told(chooser), None, "{chooser}");
+    }
+}
+
 /// A setting that makes a value wrong elsewhere is named, and how far it may go from its default.
 #[test]
 fn a_setting_out_of_its_range_is_told_with_its_range() {
@@ -500,20 +523,20 @@ fn a_setting_out_of_its_range_is_told_with_its_range() {
         (
             "reads",
             "180",
-            "kv-redis.yaml:60:13: \"-80\" is not a whole number: it is below 0; write it like 100 or 20k; ${100 - reads} is that \
-             where the setting reads is 180, which can be at most 100 here",
+            "kv-redis.yaml:60:13: \"-80\" is not a whole number: it is below 0; write it like 100 or 20k; ${100 - reads} comes to that \
+             with the setting reads at 180, which can be at most 100 here",
         ),
         (
             "reads",
             "-5",
-            "kv-redis.yaml:53:13: \"-5\" is not a whole number: it is below 0; write it like 100 or 20k; ${reads} is that \
-             where the setting reads is -5, which can be at least 0 here",
+            "kv-redis.yaml:53:13: \"-5\" is not a whole number: it is below 0; write it like 100 or 20k; ${reads} comes to \
+             that with the setting reads at -5, which can be at least 0 here",
         ),
         (
             "shards",
             "0",
-            "kv-redis.yaml:32:12: 0 is too small; at least 1; ${shards} is that where the setting shards is 0, which can be at \
-             least 1 here",
+            "kv-redis.yaml:32:12: 0 is too small; at least 1; ${shards} comes to that with the setting shards at 0, which \
+             can be at least 1 here",
         ),
     ] {
         let set = [(name.to_owned(), value.to_owned())];
@@ -545,4 +568,7 @@ fn mistakes_with_groups_of_steps() {
     assert!(with(&deep, "p99 < 1s").contains("a group within 4 others is too deep"));
     assert!(with("[{group: '', steps: [{GET: /}]}]", "p99 < 1s").contains("a group needs a name"));
     assert!(with("[{group: Buy}]", "p99 < 1s").contains("needs the key \"steps\""));
+    assert!(with("[{group: Buy, steps: [{think: 1s}]}, {GET: /}]", "p99 < 1s").contains("without a request"));
+    let both = "[{group: G, steps: [{GET: /, label: group G}]}]";
+    assert!(with(both, "group G p99 < 1s").contains("is a label, and a group has that name, too"));
 }

@@ -114,6 +114,41 @@ fn what_runs_already_may_be_several_servers() {
 }
 
 #[test]
+fn a_command_for_one_user_does_not_go_where_connections_are_shared() {
+    let told = |system: &str, command: &str, limits: &str| {
+        let text = format!(
+            "stores: {{a: {{product: redis}}, b: {{product: redis, nodes: 2}}, c: {{product: redis, cluster: true}}}}\n\
+             system: {{{system}}}\nsessions: {{a: {{steps: [{{redis: [{command}]}}]}}}}\n\
+             load: {{users: 1, hold: 1s}}\nlimits: {{{limits}}}\n"
+        );
+        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        (plan.is_some(), told.to_string())
+    };
+    let one = "url: 'redis://a'";
+    let shared = [
+        (one, "connections: 2, pipeline: 4"),
+        ("url: 'redis://a:1,b:2'", "connections: 2"),
+        ("url: 'redis-cluster://a:1'", "connections: 2"),
+        ("store: b", "connections: 2"),
+        ("store: c", "connections: 2"),
+    ];
+    for command in ["multi", "EXEC", "SELECT, 1", "BLPOP, k, 0", "XREAD, BLOCK, 9, STREAMS, s, $"] {
+        for (system, limits) in shared {
+            let (is_right, told) = told(system, command, limits);
+            assert!(!is_right && told.contains("changes its connection, or holds it up"), "{system}: {told}");
+        }
+        for (system, limits) in
+            [(one, "pipeline: 1"), (one, "connections: 2"), ("store: a", "connections: 2")]
+        {
+            let (is_right, told) = told(system, command, limits);
+            assert!(is_right, "{system}, {command}: {told}");
+        }
+    }
+    let (is_right, told) = told(one, "XREAD, STREAMS, BLOCK, $", "connections: 2, pipeline: 4");
+    assert!(is_right, "{told}");
+}
+
+#[test]
 fn systems_find_what_speaks_redis_as_their_redis() {
     let told = |store: &str| with(store, "system: {serve: airline}");
     let (plan, why) = told("{product: valkey}");

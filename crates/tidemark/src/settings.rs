@@ -15,7 +15,9 @@ const ABOUT_MIN: usize = 24;
 pub fn of(scenario: &str) -> String {
     let listed = match scenario::shipped_text(scenario) {
         Some(text) => listed_text(scenario, text, Path::new(".")),
-        None => listed_file(Path::new(scenario)),
+        // a pipe may never end
+        None if Path::new(scenario).is_file() => listed_file(Path::new(scenario)),
+        None => Vec::new(),
     };
     if listed.is_empty() {
         return format!("{scenario} has no settings");

@@ -156,7 +156,7 @@ fn the_settings_of_a_scenario_are_listed() {
 fn a_setting_of_no_effect_is_refused_and_one_for_some_is_told() {
     let folder = folder();
     for (set, says) in [
-        ("store=valkey", "--set store: this would be of no effect"),
+        ("store=valkey", "--set store: this would change nothing"),
         ("append_only=always", "tidemark run kv-redis --set append_only=…"),
         ("nonsense=1", "neither the comparison nor a scenario in it"),
     ] {
@@ -172,15 +172,13 @@ fn a_setting_of_no_effect_is_refused_and_one_for_some_is_told() {
     assert_eq!(told("users=64"), "");
     let text = told("memory=2GiB");
     assert!(
-        text.contains(
-            "this is for memcached, 100/0; memcached, 80/20 only. There is no such setting for Redis, "
-        ),
+        text.contains("this reaches only memcached, 100/0; memcached, 80/20. No such setting: Redis, "),
         "{text}"
     );
 }
 
 #[test]
-fn what_is_done_to_a_store_comes_sooner_in_a_short_run() {
+fn a_run_too_short_for_its_fault_says_how_long_it_must_be() {
     let folder = folder();
     for (arguments, says) in [
         (["kv-kill", "--for", "2s", "--set", "fault=server"], "give it 3s or more"),

@@ -65,7 +65,7 @@ pub enum RespError {
     #[error("a length or number in a reply is none")]
     Number,
     /// Something other than a string, array, set or map comes in parts.
-    #[error("something in a reply is streamed in parts that is no string, array, set or map")]
+    #[error("a reply streams something in parts other than a string, array, set or map")]
     Streamed,
     /// A streamed map ends behind a name.
     #[error("a map in a reply ends behind a name that has no value")]
@@ -184,6 +184,9 @@ pub struct ReplyDecoder {
     /// Whether the string that is read comes in parts.
     in_parts: bool,
     body: Vec<u8>,
+    /// Errors within arrays and maps, and the words of the first: at most [`BEGINNING_BYTES`].
+    errors: u64,
+    error: Vec<u8>,
     failed: Option<RespError>,
 }
 
@@ -201,6 +204,8 @@ impl ReplyDecoder {
             in_error: false,
             in_parts: false,
             body: Vec::new(),
+            errors: 0,
+            error: Vec::new(),
             failed: None,
         }
     }
@@ -222,6 +227,8 @@ impl ReplyDecoder {
         self.in_error = false;
         self.in_parts = false;
         self.body.clear();
+        self.errors = 0;
+        self.error.clear();
         self.failed = None;
     }
 
@@ -233,6 +240,11 @@ impl ReplyDecoder {
     /// What it holds: see [`Kind`]. Of a reply that is passed by, the beginning of that.
     pub fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// The beginning of the first error that stands within an array, set or map; none where there is none.
+    pub fn error(&self) -> Option<&[u8]> {
+        (self.errors > 0).then_some(&self.error[..])
     }
 
     /// The peer closed the connection, before the reply was whole.
@@ -557,6 +569,8 @@ impl ReplyDecoder {
         self.begin_value(kind)?;
         self.in_error = kind == Kind::Error && !self.frames.is_empty() && !self.is_name();
         if self.in_error {
+            // of what is passed over none counts
+            self.errors += u64::from(!self.is_skipping());
             self.put(b"{\"error\":")?;
         }
         if !self.frames.is_empty() { self.put(b"\"") } else { Ok(()) }
@@ -565,6 +579,10 @@ impl ReplyDecoder {
     fn put_text(&mut self, mut text: &[u8]) -> Result<(), RespError> {
         if self.frames.is_empty() {
             return self.put(text);
+        }
+        if self.in_error && self.errors == 1 && !self.is_skipping() {
+            let room = BEGINNING_BYTES - self.error.len();
+            self.error.extend_from_slice(&text[..text.len().min(room)]);
         }
         if self.is_passing_by() {
             return Ok(());

@@ -9,13 +9,13 @@ use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
 use super::keys::KeyWords;
 use super::written::Written;
 use super::{GREETING_BYTES, MAP_BYTES, cluster};
-use crate::answer::Answer;
+use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded};
 use crate::fault::Violation;
 use crate::jar::Jar;
 use crate::spread::{self, Keyed, Redirect, Spread};
 
-/// The status of a reply that is an error.
+/// The status of a reply that is an error, or holds one.
 const ERROR: u16 = 500;
 /// The status of a reply that is nil.
 const NIL: u16 = 204;
@@ -250,7 +250,7 @@ impl Codec for Replies {
 impl Answer for Replies {
     fn status(&self) -> u16 {
         match self.decoder.kind() {
-            _ if self.shortage.is_some() => ERROR,
+            _ if self.complaint().is_some() => ERROR,
             Kind::Error => ERROR,
             Kind::Null => NIL,
             Kind::Scalar | Kind::Aggregate => FINE,
@@ -261,6 +261,7 @@ impl Answer for Replies {
         match self.decoder.kind() {
             _ if self.shortage.is_some() => "too few replicas".into(),
             Kind::Error => "an error".into(),
+            Kind::Aggregate if self.decoder.error().is_some() => "an error in a reply".into(),
             Kind::Null => "nil".into(),
             Kind::Scalar | Kind::Aggregate => "a reply".into(),
         }
@@ -270,15 +271,19 @@ impl Answer for Replies {
         self.decoder.body()
     }
 
-    fn is_written(&self) -> bool {
-        self.written.is_said_by(self.decoder.kind(), self.decoder.body())
+    fn wrote(&self) -> Wrote {
+        if self.complaint().is_some() {
+            return Wrote::Untold;
+        }
+        self.written.said_by(self.decoder.kind(), self.decoder.body())
+    }
+
+    fn complaint(&self) -> Option<&[u8]> {
+        self.shortage.as_deref().map(str::as_bytes).or(self.decoder.error())
     }
 
     fn seen<'a>(&'a self, _: &'a [u8]) -> &'a [u8] {
-        match &self.shortage {
-            Some(shortage) => shortage.as_bytes(),
-            None => self.decoder.body(),
-        }
+        self.complaint().unwrap_or(self.decoder.body())
     }
 }
 
@@ -317,6 +322,27 @@ mod tests {
     }
 
     #[test]
+    fn an_error_within_a_reply_is_a_failure_and_what_failed_or_waits_acknowledges_nothing() {
+        let words = ["EXEC"].map(Template::literal).into();
+        let command = Command::new(&RedisCommand { words, wait: None }, false);
+        let mut replies = Replies::new(100);
+        for (reply, status, seen, wrote) in [
+            ("*2\r\n+OK\r\n:1\r\n", 200, "[\"OK\",1]", Wrote::Yes),
+            ("*3\r\n+OK\r\n-WRONGTYPE no\r\n-ERR b\r\n", 500, "WRONGTYPE no", Wrote::Untold),
+            ("-EXECABORT no\r\n", 500, "EXECABORT no", Wrote::Untold),
+            ("*-1\r\n", 204, "", Wrote::No),
+            ("+QUEUED\r\n", 200, "QUEUED", Wrote::Untold),
+            ("+OK\r\n", 200, "OK", Wrote::Yes),
+        ] {
+            replies.begin(Some(&command), b"", 0);
+            assert!(replies.decode(reply.as_bytes()).unwrap().complete);
+            let answer = replies.answer();
+            assert_eq!((answer.status(), answer.seen(b"")), (status, seen.as_bytes()), "{reply}");
+            assert_eq!(answer.wrote(), wrote, "{reply}");
+        }
+    }
+
+    #[test]
     fn what_too_few_replicas_have_has_failed() {
         let wait = Wait { replicas: 2, within_ms: 50 };
         let ping = || vec![vec![Part::Literal(b"PING".as_slice().into())]];
@@ -340,6 +366,7 @@ mod tests {
                 assert_eq!((rest.complete, first.consumed + rest.consumed), (true, reply.len()));
                 let answer = replies.answer();
                 assert_eq!((answer.status(), answer.seen(b"")), (status, seen.as_bytes()), "{reply}");
+                assert_eq!(answer.wrote() == Wrote::Yes, status == 200, "{reply}");
             }
         }
     }

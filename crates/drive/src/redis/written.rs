@@ -2,12 +2,14 @@
 
 use tidemark_wire::resp::Kind;
 
+use crate::answer::Wrote;
+
 /// When a command has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     /// Where the answer is not nil: nearly all commands.
     UnlessNil,
-    /// Where the answer is not nil and not 0.
+    /// Where the answer is not nil, not 0 and not -1.
     UnlessZero,
     /// Whatever the answer is: it is what was there before.
     Always,
@@ -17,11 +19,12 @@ pub(crate) enum Written {
     Untold,
 }
 
-/// Commands that answer 0 where they have written nothing.
-const COUNTING: [&[u8]; 11] = [
+/// Commands that answer 0, or -1, where they have written nothing.
+const ZERO_IF_NOT_WRITTEN: [&[u8]; 12] = [
     b"COPY",
     b"HSETEX",
     b"HSETNX",
+    b"LINSERT",
     b"LPUSHX",
     b"MOVE",
     b"MSETEX",
@@ -44,8 +47,9 @@ impl Written {
         let is = |one: &[u8]| name.eq_ignore_ascii_case(one);
         Some(match name {
             _ if is(b"SET") => return Written::of_set(words.skip(2)),
+            _ if is(b"ZADD") || is(b"GEOADD") => return Written::of_zadd(words.skip(1)),
             _ if is(b"GETSET") => Written::Always,
-            _ if COUNTING.into_iter().any(is) => Written::UnlessZero,
+            _ if ZERO_IF_NOT_WRITTEN.into_iter().any(is) => Written::UnlessZero,
             _ => Written::UnlessNil,
         })
     }
@@ -73,15 +77,41 @@ impl Written {
         Some(if gets { with_nil } else { Written::UnlessNil })
     }
 
-    /// Whether a command with this answer, which is no error, has written.
-    pub fn is_said_by(self, kind: Kind, body: &[u8]) -> bool {
-        match self {
+    /// Of `ZADD` or `GEOADD` with these words behind the key. The answer counts what was added; with `CH`, what was changed, too.
+    fn of_zadd<'w>(options: impl Iterator<Item = Option<&'w [u8]>>) -> Option<Written> {
+        let (mut written, mut with_changed) = (Written::UnlessNil, false);
+        for option in options {
+            let option = option?;
+            let is = |one: &[u8]| option.eq_ignore_ascii_case(one);
+            if is(b"NX") {
+                written = Written::UnlessZero;
+            } else if is(b"XX") || is(b"GT") || is(b"LT") {
+                written = Written::Untold;
+            } else if is(b"CH") {
+                with_changed = true;
+            } else if is(b"INCR") {
+                return Some(Written::UnlessNil);
+            } else {
+                break;
+            }
+        }
+        Some(if with_changed && written == Written::Untold { Written::UnlessZero } else { written })
+    }
+
+    /// What this answer says of whether its command has written.
+    pub fn said_by(self, kind: Kind, body: &[u8]) -> Wrote {
+        // within a transaction nothing is written before its EXEC
+        if kind == Kind::Error || (kind == Kind::Scalar && body == b"QUEUED") {
+            return Wrote::Untold;
+        }
+        let has_written = match self {
             Written::UnlessNil => kind != Kind::Null,
-            Written::UnlessZero => kind != Kind::Null && body != b"0",
+            Written::UnlessZero => kind != Kind::Null && !matches!(body, b"0" | b"-1"),
             Written::Always => true,
             Written::IfNil => kind == Kind::Null,
-            Written::Untold => false,
-        }
+            Written::Untold => return Wrote::Untold,
+        };
+        if has_written { Wrote::Yes } else { Wrote::No }
     }
 }
 
@@ -113,6 +143,14 @@ mod tests {
             ("GETSET k v", Some(Written::Always)),
             ("SetNX k v", Some(Written::UnlessZero)),
             ("LPUSHX ? ?", Some(Written::UnlessZero)),
+            ("LINSERT k BEFORE ? ?", Some(Written::UnlessZero)),
+            ("ZADD k 1 xx", Some(Written::UnlessNil)),
+            ("ZADD k XX 1 m", Some(Written::Untold)),
+            ("zadd k gt ch 1 m", Some(Written::UnlessZero)),
+            ("ZADD k NX 1 m", Some(Written::UnlessZero)),
+            ("ZADD k XX INCR 1 m", Some(Written::UnlessNil)),
+            ("ZADD k ? m", None),
+            ("GEOADD k XX 1 1 m", Some(Written::Untold)),
             ("XADD k NOMKSTREAM * f v", Some(Written::UnlessNil)),
             ("SET", Some(Written::UnlessNil)),
             ("", Some(Written::UnlessNil)),
@@ -125,13 +163,18 @@ mod tests {
     #[test]
     fn an_answer_is_taken_at_its_word() {
         let said = |written: Written| {
-            [(Kind::Null, ""), (Kind::Scalar, "0"), (Kind::Scalar, "OK")]
-                .map(|(kind, body)| written.is_said_by(kind, body.as_bytes()))
+            [(Kind::Null, ""), (Kind::Scalar, "0"), (Kind::Scalar, "-1"), (Kind::Scalar, "OK")]
+                .map(|(kind, body)| written.said_by(kind, body.as_bytes()))
         };
-        assert_eq!(said(Written::UnlessNil), [false, true, true]);
-        assert_eq!(said(Written::UnlessZero), [false, false, true]);
-        assert_eq!(said(Written::Always), [true, true, true]);
-        assert_eq!(said(Written::IfNil), [true, false, false]);
-        assert_eq!(said(Written::Untold), [false, false, false]);
+        let (yes, no) = (Wrote::Yes, Wrote::No);
+        assert_eq!(said(Written::UnlessNil), [no, yes, yes, yes]);
+        assert_eq!(said(Written::UnlessZero), [no, no, no, yes]);
+        assert_eq!(said(Written::Always), [yes; 4]);
+        assert_eq!(said(Written::IfNil), [yes, no, no, no]);
+        assert_eq!(said(Written::Untold), [Wrote::Untold; 4]);
+        for written in [Written::UnlessNil, Written::UnlessZero, Written::Always, Written::IfNil] {
+            assert_eq!(written.said_by(Kind::Error, b"ERR"), Wrote::Untold);
+            assert_eq!(written.said_by(Kind::Scalar, b"QUEUED"), Wrote::Untold);
+        }
     }
 }

@@ -76,9 +76,9 @@ pub trait Launcher: Sync {
     /// that many nodes for alive, itself included.
     fn ask(&self, place: NodeAddress, identity: &Identity, all: Option<usize>) -> Result<(), NotReady>;
 
-    /// Whether a node that was to start again ended because something of the process before is not gone yet, by the end of its
-    /// log: it is started once more then.
-    fn is_in_its_own_way(&self, _log: &str) -> bool {
+    /// Whether a restarted node ended only because processes of its killed predecessor are not gone yet, by the end of its
+    /// log. It is then started again.
+    fn is_held_up_by_predecessor(&self, _log: &str) -> bool {
         false
     }
 

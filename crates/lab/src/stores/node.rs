@@ -190,7 +190,7 @@ impl Started for Node {
             let may_be_later = matches!(waited, Err(LabError::Start(_)))
                 && begin.elapsed() < self.within
                 && self.process.ended().is_some()
-                && self.launcher.is_in_its_own_way(&self.log_tail());
+                && self.launcher.is_held_up_by_predecessor(&self.log_tail());
             if !may_be_later {
                 return waited;
             }

@@ -100,7 +100,7 @@ impl Launcher for Postgres {
     }
 
     /// Its children outlive it by a moment where it is killed, and hold its memory.
-    fn is_in_its_own_way(&self, log: &str) -> bool {
+    fn is_held_up_by_predecessor(&self, log: &str) -> bool {
         log.contains("pre-existing shared memory block") || log.contains("Is another postmaster")
     }
 

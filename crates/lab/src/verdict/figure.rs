@@ -116,7 +116,13 @@ impl<'a> Measured<'a> {
             Metric::Rate => {
                 let window_s = self.totals.window?.length_s();
                 let offered_per_s = self.totals.offered as f64 / window_s;
-                (window_s > 0.0).then(|| self.at_least(of.good_in_window as f64 / window_s, offered_per_s))
+                let measured = of.good_in_window as f64 / window_s;
+                // more of what only fails, by no doing of the driver, would have failed too
+                let only_fails = due > 0 && best_failed == due;
+                (window_s > 0.0).then(|| match only_fails {
+                    true => Both { measured, without_driver: measured },
+                    false => self.at_least(measured, offered_per_s),
+                })
             }
             Metric::AchievedShare => {
                 // what the system answered wrongly it cannot have answered well, whatever the driver did
@@ -157,6 +163,17 @@ impl<'a> Measured<'a> {
                 && of.failed() - self.maybe_spoiled(of, false) == of.due()
         });
         failing.map(|(label, of)| (label, of.due()))
+    }
+
+    /// Groups, by index, none of which ended well by no doing of the driver, how many those were, and whether none ended at
+    /// all; none where no request did well either.
+    pub fn failing_groups(&self) -> impl Iterator<Item = (usize, u64, bool)> + '_ {
+        let is_of_all = self.totals.all.failed() == self.totals.all.due();
+        let groups = self.totals.by_group.iter().enumerate().filter(move |_| !is_of_all);
+        let failing = groups.filter(|(_, of)| {
+            of.due() >= FAILURES_OF_A_LABEL && of.failed() - self.maybe_spoiled(of, true) == of.due()
+        });
+        failing.map(|(group, of)| (group, of.due(), of.measured[Outcome::Unfinished as usize] == of.due()))
     }
 
     /// Whether the driver can have held a request up so much that it had no answer for so long.

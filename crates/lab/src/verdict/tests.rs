@@ -145,6 +145,42 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     assert_eq!(verdict.status, Status::Invalid);
     assert!(verdict.reasons[0].starts_with("driver-bound: the system stopped answering; or"), "{verdict:?}");
     assert_eq!(judged(&summary, Some("killed")).reasons, ["killed"]);
+    // answers that were read were heard
+    let silence = Some("the system gave no good answer for 1.5 s");
+    let verdict = judge(&Evidence { silence, ..evidence(&plan, &totals, &summary) }).0;
+    assert_eq!((verdict.status, verdict.reasons.len()), (Status::Fail, 1), "{verdict:?}");
+}
+
+#[test]
+fn a_group_that_only_fails_or_never_ends_is_told() {
+    let plan = Plan { groups: vec!["Buy".into()], ..plan(CLOSED, &[]) };
+    let with = |outcome, count, good| {
+        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 90_000)], ..RAN });
+        totals.set_groups(&plan.groups);
+        let mut drain = ThreadInterval::empty(0, 11_000_000, 12_000_000);
+        drain.groups = vec![series(0, outcome, 1_000, count), series(0, Outcome::Ok, 1_000, good)];
+        totals.add_interval(&drain);
+        let summary = summarize(&totals, Path::new("x"));
+        judge(&evidence(&plan, &totals, &summary)).0
+    };
+    let never = "group `Buy` never ended within the load and its drain, 36 times";
+    assert_eq!(with(Outcome::Unfinished, 36, 0).reasons, [never]);
+    assert_eq!(with(Outcome::Check, 36, 0).reasons, ["all 36 groups `Buy` failed"]);
+    assert_eq!(with(Outcome::Unfinished, 36, 1).status, Status::Pass);
+    assert_eq!(with(Outcome::Unfinished, 9, 0).status, Status::Pass, "may be chance");
+}
+
+#[test]
+fn a_rate_of_what_only_fails_is_no_matter_of_the_driver() {
+    let limits = &["its busiest thread was on a CPU for 99 % of the time"];
+    let of = |outcome| {
+        let ran = Ran { ended: &[(outcome, 1_000, 500)], limits, ..RAN };
+        let (_, results) = judged(CLOSED, &["rate > 1/s"], &ran);
+        (results[0].met, results[0].undecided)
+    };
+    assert_eq!(of(Outcome::Status), (false, false));
+    assert_eq!(of(Outcome::Check), (false, false));
+    assert_eq!(of(Outcome::Timeout), (false, true), "which may be its own");
 }
 
 #[test]
@@ -386,6 +422,8 @@ fn what_faults_did_is_left_out_of_what_nobody_asked_for() {
     let results =
         judge(&Evidence { undisturbed: Some(&undisturbed), ..evidence(&plan, &broken, &summary) }).1;
     assert_eq!(results[0].measured, "0%, outside of faults; 90% with them");
+    let results = judge(&Evidence { undisturbed: Some(&nothing), ..evidence(&plan, &broken, &summary) }).1;
+    assert_eq!(results[0].measured, "90%, all of it within faults");
 }
 
 #[test]

@@ -62,11 +62,6 @@ impl StoredContents for Messages {
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
         self.reader().map(|reader| Box::new(reader) as Box<dyn Part>)
     }
-
-    /// The nodes would have to read every row once more: they know no number of their own.
-    fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
-        Ok(None)
-    }
 }
 
 impl Part for &Reader {

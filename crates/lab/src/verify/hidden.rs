@@ -110,7 +110,7 @@ pub fn given_back(mut kept: Value, given: &[(String, String)]) -> Result<(Value,
 }
 
 /// The password in a URL, as it stands there.
-fn password_in(url: &str) -> Option<&str> {
+pub fn password_in(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let (login, _) = rest.split('/').next()?.rsplit_once('@')?;
     login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())

@@ -10,7 +10,6 @@ use tidemark_wire::memcached::{Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyEr
 
 use super::answers::{Answers, failed, patiently};
 use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
-use crate::LabError;
 use crate::memcached::stats;
 use crate::target::{each_server, speak};
 
@@ -20,6 +19,8 @@ const LIST: &[u8] = b"lru_crawler metadump hash\r\n";
 const VALUES_AT_ONCE: usize = 64;
 /// Most keys: each is remembered.
 const KEYS_MAX: usize = 10_000_000;
+/// Most bytes of a key, by the protocol.
+const KEY_BYTES: usize = 250;
 /// Most bytes of a value.
 const VALUE_BYTES: usize = 256 << 20;
 /// Longest time without a byte of an answer.
@@ -44,24 +45,11 @@ impl<'a> Items<'a> {
     }
 }
 
-impl DirectStore for Items<'_> {
-    fn must_be_there(&self) -> Result<(), LabError> {
-        Ok(())
-    }
-}
+impl DirectStore for Items<'_> {}
 
 impl StoredContents for Items<'_> {
-    fn parts(&self) -> usize {
-        1
-    }
-
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
         Ok(Box::new(self))
-    }
-
-    /// It counts items, of whoever they are.
-    fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
-        Ok(None)
     }
 
     fn hint(&self) -> Option<String> {
@@ -96,7 +84,8 @@ impl Part for &Items<'_> {
     }
 }
 
-/// All keys, each once. It is asked again while it lists fewer than it says that it holds, as what has expired is not listed.
+/// All keys, each once. Items that have expired are counted by the server and not listed, so where fewer are listed than
+/// counted it is asked again, LISTINGS times at most.
 fn keys(stream: &mut dyn Stream, bounds: &Bounds) -> Result<Vec<Vec<u8>>, Unfinished> {
     let held = stats(stream).map_err(|error| failed(SERVER, "no statistics", error))?;
     let held: usize = held.get("curr_items").and_then(|count| count.parse().ok()).unwrap_or(0);
@@ -121,13 +110,21 @@ fn keys(stream: &mut dyn Stream, bounds: &Bounds) -> Result<Vec<Vec<u8>>, Unfini
 fn list(answers: &mut Answers<'_>, bounds: &Bounds, keys: &mut Vec<Vec<u8>>) -> Result<bool, Unfinished> {
     answers.ask(LIST)?;
     let mut lines = Lines::default();
+    let before = keys.len();
     let mut came = Ok(true);
+    let (mut too_long, mut too_many) = (None, false);
     answers.take(bounds, |received| {
         lines.each(received, |line| {
             if let Some(rest) = line.strip_prefix(b"key=") {
                 let key = rest.split(|byte| *byte == b' ').next().unwrap_or_default();
-                keys.push(percent_encoding::percent_decode(key).collect());
-                return false;
+                let key: Vec<u8> = percent_encoding::percent_decode(key).collect();
+                if key.len() > KEY_BYTES {
+                    too_long = Some(key.len());
+                    return true;
+                }
+                keys.push(key);
+                too_many = keys.len() - before > KEYS_MAX;
+                return too_many;
             }
             match line {
                 b"END" => {}
@@ -137,11 +134,16 @@ fn list(answers: &mut Answers<'_>, bounds: &Bounds, keys: &mut Vec<Vec<u8>>) -> 
             true
         })
     })?;
-    if keys.len() > KEYS_MAX {
-        return Err(failed(SERVER, "too much to read", format!("there are more than {KEYS_MAX} keys")));
+    if let Some(bytes) = too_long {
+        let why =
+            format!("it lists one of {bytes} bytes, and the protocol has none of more than {KEY_BYTES}");
+        return Err(failed(SERVER, "its keys cannot be listed", why));
     }
     keys.sort_unstable();
     keys.dedup();
+    if too_many || keys.len() > KEYS_MAX {
+        return Err(failed(SERVER, "too much to read", format!("there are more than {KEYS_MAX} keys")));
+    }
     came.map_err(|words| {
         let why = format!(
             "it answers \"{words}\" to `lru_crawler metadump hash`, which memcached 1.6 and later know"
@@ -233,6 +235,8 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
@@ -250,6 +254,40 @@ mod tests {
         ] {
             assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), is_so, "{pattern} {text}");
         }
+    }
+
+    /// Answers with this, whatever it is asked.
+    struct Says(io::Cursor<Vec<u8>>);
+
+    impl io::Read for Says {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            io::Read::read(&mut self.0, buffer)
+        }
+    }
+
+    impl io::Write for Says {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_too_long_ends_the_list() {
+        let listed = |bytes: usize| {
+            let mut stream =
+                Says(io::Cursor::new(format!("key={} exp=-1\r\nEND\r\n", "k".repeat(bytes)).into()));
+            let mut keys = Vec::new();
+            let bounds = Bounds::new(Duration::from_secs(9));
+            let is_listed = list(&mut Answers::new(SERVER, &mut stream), &bounds, &mut keys);
+            is_listed.map(|is_listed| (is_listed, keys.len())).map_err(|error| error.to_string())
+        };
+        assert_eq!(listed(KEY_BYTES), Ok((true, 1)));
+        let told = listed(KEY_BYTES + 1).unwrap_err();
+        assert!(told.contains("it lists one of 251 bytes"), "{told}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tidemark_scenario::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, Objective, ReadFrom, Resolve, System,
     SystemOrigin, TlsSettings,
 };
+use tidemark_scenario::secrets::Origin;
 use tidemark_scenario::{Plan, Secrets, Shared};
 use tidemark_store::Durability;
 use tidemark_wire::json;
@@ -200,11 +201,14 @@ impl Recipe {
                      goes on; if it runs again with what it held, say where: --url"
                 )));
             }
-            // its password was the run's own
-            (Some(_), Some(url)) => kept["url"] = url.into(),
-            (None, _) => {}
+            // it has its own password
+            (_, Some(url)) => kept["url"] = url.into(),
+            (None, None) => {}
         }
-        let (kept, secrets) = hidden::given_back(kept, given)?;
+        let (kept, mut secrets) = hidden::given_back(kept, given)?;
+        if let Some(password) = url.and_then(hidden::password_in) {
+            secrets.add("password", Origin::Setting, password);
+        }
         let recipe: Recipe = serde_json::from_value(kept).map_err(wrong)?;
         Ok(Recipe { secrets, ..recipe })
     }

@@ -14,7 +14,6 @@ use tidemark_wire::resp::Kind;
 
 use super::answers::{self, patiently};
 use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
-use crate::LabError;
 use crate::resp;
 use crate::target::{each_server, speak};
 
@@ -47,24 +46,11 @@ impl<'a> Keys<'a> {
     }
 }
 
-impl DirectStore for Keys<'_> {
-    fn must_be_there(&self) -> Result<(), LabError> {
-        Ok(())
-    }
-}
+impl DirectStore for Keys<'_> {}
 
 impl StoredContents for Keys<'_> {
-    fn parts(&self) -> usize {
-        1
-    }
-
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
         Ok(Box::new(self))
-    }
-
-    /// It counts keys, of whoever they are.
-    fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
-        Ok(None)
     }
 
     fn hint(&self) -> Option<String> {

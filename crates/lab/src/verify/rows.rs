@@ -9,7 +9,6 @@ use tidemark_wire::postgres::{self, Messages, PostgresError};
 
 use super::answers::{Answers, failed, patiently};
 use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
-use crate::LabError;
 use crate::target::speak;
 
 /// Most bytes of a row, and of a page of them.
@@ -19,6 +18,10 @@ const SILENCE: Duration = Duration::from_secs(120);
 /// Rows of a page of Cassandra's.
 const PAGE_ROWS: i32 = 5_000;
 const POSTGRES: &str = "PostgreSQL";
+/// What is said before the statement: it is to read only, and bytes come as `\x` and hexadecimal digits.
+const SETTINGS: [&str; 2] = ["SET default_transaction_read_only = on", "SET bytea_output = hex"];
+/// The type of bytes, as PostgreSQL counts types.
+const BYTEA: i32 = 17;
 const CASSANDRA: &str = "Cassandra";
 
 /// Consistencies, as the protocol counts them.
@@ -43,23 +46,11 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl DirectStore for Rows<'_> {
-    fn must_be_there(&self) -> Result<(), LabError> {
-        Ok(())
-    }
-}
+impl DirectStore for Rows<'_> {}
 
 impl StoredContents for Rows<'_> {
-    fn parts(&self) -> usize {
-        1
-    }
-
     fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
         Ok(Box::new(self))
-    }
-
-    fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
-        Ok(None)
     }
 
     fn hint(&self) -> Option<String> {
@@ -108,23 +99,43 @@ fn of_postgres(
     bounds: &Bounds,
     visit: &mut dyn FnMut(&[u8]),
 ) -> Result<(), Unfinished> {
+    let mut answers = Answers::new(POSTGRES, stream);
+    for setting in SETTINGS {
+        carry_out(&mut answers, setting, bounds, &mut |_| {})?;
+    }
+    carry_out(&mut answers, statement, bounds, visit)
+}
+
+/// Carries a statement out and shows each value of its rows.
+fn carry_out(
+    answers: &mut Answers<'_>,
+    statement: &str,
+    bounds: &Bounds,
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<(), Unfinished> {
     let mut question = Vec::new();
     postgres::write::parse("", statement, &mut question);
     postgres::write::Bind::begin("", 0, &mut question).end(&mut question);
+    postgres::write::describe_portal(&mut question);
     postgres::write::execute(&mut question);
     postgres::write::sync(&mut question);
-    let mut answers = Answers::new(POSTGRES, stream);
     answers.ask(&question)?;
     let mut messages = Messages::new(MESSAGE_BYTES);
+    let mut columns = Vec::new();
+    // without its end nobody knows whether these are all rows
+    let mut has_ended = false;
     let mut refusal = None;
     let taken = answers.take(bounds, |received| {
         messages.each(received, |message| {
             match message.kind {
-                b'D' => each_value(message.payload, visit)?,
+                b'T' => columns = types(message.payload)?,
+                b'D' => each_value(message.payload, &columns, visit)?,
                 b'E' => refusal = Some(postgres::error_words(message.payload)?),
-                b'Z' => return Ok(true),
-                // parsed, bound, a setting, a warning, what was done, nothing to do
-                b'1' | b'2' | b'S' | b'N' | b'A' | b'C' | b'I' => {}
+                // what was done, nothing to do
+                b'C' | b'I' => has_ended = true,
+                b'Z' if has_ended || refusal.is_some() => return Ok(true),
+                // parsed, bound, no rows, a setting, a warning
+                b'1' | b'2' | b'n' | b'S' | b'N' | b'A' => {}
                 other => return Err(PostgresError::Unexpected(other)),
             }
             Ok(false)
@@ -136,19 +147,52 @@ fn of_postgres(
     }
 }
 
-/// The values of a row, those that are null left out.
-fn each_value(row: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), PostgresError> {
-    let (count, mut rest) = row.split_first_chunk::<2>().ok_or(PostgresError::Malformed)?;
+/// The types of the columns that rows have.
+fn types(told: &[u8]) -> Result<Vec<i32>, PostgresError> {
+    let (count, mut rest) = told.split_first_chunk::<2>().ok_or(PostgresError::Malformed)?;
+    let mut types = Vec::new();
     for _ in 0..u16::from_be_bytes(*count) {
+        let end = rest.iter().position(|byte| *byte == 0).ok_or(PostgresError::Malformed)?;
+        // behind the name: table and column, the type, its size, its modifier, the format
+        let (of_column, behind) =
+            rest[end + 1..].split_first_chunk::<18>().ok_or(PostgresError::Malformed)?;
+        let [_, _, _, _, _, _, a, b, c, d, ..] = *of_column;
+        types.push(i32::from_be_bytes([a, b, c, d]));
+        rest = behind;
+    }
+    Ok(types)
+}
+
+/// The values of a row of columns of these types, those that are null left out.
+fn each_value(row: &[u8], columns: &[i32], visit: &mut dyn FnMut(&[u8])) -> Result<(), PostgresError> {
+    let (count, mut rest) = row.split_first_chunk::<2>().ok_or(PostgresError::Malformed)?;
+    if usize::from(u16::from_be_bytes(*count)) != columns.len() {
+        return Err(PostgresError::Columns);
+    }
+    for column in columns {
         let (length, values) = rest.split_first_chunk::<4>().ok_or(PostgresError::Malformed)?;
         rest = values;
         if let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) {
             let (value, behind) = rest.split_at_checked(length).ok_or(PostgresError::Malformed)?;
-            visit(value);
+            match *column {
+                BYTEA => visit(&bytes(value).ok_or(PostgresError::Malformed)?),
+                _ => visit(value),
+            }
             rest = behind;
         }
     }
     Ok(())
+}
+
+/// What `\x` and hexadecimal digits stand for; none where it is not that.
+fn bytes(text: &[u8]) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix(b"\\x")?;
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let pair = |pair: &[u8]| match *pair {
+        [high, low] => u8::try_from(16 * digit(high)? + digit(low)?).ok(),
+        _ => None,
+    };
+    digits.chunks(2).map(pair).collect()
 }
 
 fn of_cassandra(
@@ -194,11 +238,70 @@ mod tests {
     fn the_values_of_a_row_are_shown_and_what_is_no_row_is_told() {
         let row = b"\0\x03\0\0\0\x02ab\xff\xff\xff\xff\0\0\0\0";
         let mut shown: Vec<Vec<u8>> = Vec::new();
-        each_value(row, &mut |value| shown.push(value.to_vec())).unwrap();
+        each_value(row, &[25; 3], &mut |value| shown.push(value.to_vec())).unwrap();
         assert_eq!(shown, [b"ab".to_vec(), Vec::new()]);
         for cut in 0..row.len() {
-            assert_eq!(each_value(&row[..cut], &mut |_| {}), Err(PostgresError::Malformed), "{cut}");
+            assert_eq!(
+                each_value(&row[..cut], &[25; 3], &mut |_| {}),
+                Err(PostgresError::Malformed),
+                "{cut}"
+            );
         }
+        assert_eq!(each_value(row, &[25; 2], &mut |_| {}), Err(PostgresError::Columns));
+    }
+
+    #[test]
+    fn bytes_are_shown_as_they_are_and_text_that_looks_like_them_too() {
+        let row = b"\0\x02\0\0\0\x06\\x6eFf\0\0\0\x04\\x6e";
+        let mut shown: Vec<Vec<u8>> = Vec::new();
+        each_value(row, &[BYTEA, 25], &mut |value| shown.push(value.to_vec())).unwrap();
+        assert_eq!(shown, [b"n\xff".to_vec(), b"\\x6e".to_vec()]);
+        for wrong in ["", "6e", "\\x6", "\\x6g", "\\x+1"] {
+            assert_eq!(bytes(wrong.as_bytes()), None, "{wrong}");
+        }
+        assert_eq!(bytes(b"\\x"), Some(Vec::new()));
+        let one: &[u8] = b"a\0\0\0\0\x09\0\x01\0\0\0\x11\xff\xff\xff\xff\xff\xff\0\0";
+        let other: &[u8] = b"bc\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
+        let told = [&b"\0\x02"[..], one, other].concat();
+        assert_eq!(types(&told), Ok(vec![BYTEA, 25]));
+        for cut in 0..told.len() {
+            assert_eq!(types(&told[..cut]), Err(PostgresError::Malformed), "{cut}");
+        }
+    }
+
+    /// Answers with the next of these to each question.
+    struct Says(std::vec::IntoIter<&'static [u8]>, &'static [u8]);
+
+    impl std::io::Read for Says {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            std::io::Read::read(&mut self.1, buffer)
+        }
+    }
+
+    impl std::io::Write for Says {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.1 = self.0.next().unwrap_or_default();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn rows_without_an_end_are_not_taken_for_all() {
+        let set: &[u8] = b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04C\0\0\0\x08SET\0Z\0\0\0\x05I";
+        let read = |last: &'static [u8]| {
+            let mut stream = Says(vec![set, set, last].into_iter(), &[]);
+            let bounds = Bounds::new(Duration::from_secs(9));
+            of_postgres(&mut stream, "SELECT 1", &bounds, &mut |_| {}).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04I\0\0\0\x04Z\0\0\0\x05I"), Ok(()));
+        let told = read(b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04Z\0\0\0\x05I").unwrap_err();
+        assert!(told.contains("'Z' has no place"), "{told}");
+        let told = read(b"E\0\0\0\x17C25006\0Mread only\0\0Z\0\0\0\x05I").unwrap_err();
+        assert!(told.contains("25006: read only"), "{told}");
     }
 
     #[test]

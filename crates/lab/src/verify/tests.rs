@@ -297,6 +297,19 @@ fn a_recipe_is_kept_without_its_secrets_and_takes_them_again() {
     assert!(error.to_string().contains("--set other: this run needs no such secret"), "{error}");
 }
 
+#[test]
+fn a_password_in_a_new_url_is_not_asked_for_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = scenario("{contents: {GET: /all, items: $}}");
+    let plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap();
+    let url = "http://u:of-before@127.0.0.1:9";
+    Recipe::of(&plan, url, Known::default(), SEED).unwrap().unwrap().write(dir.path()).unwrap();
+    let error = Recipe::read(dir.path(), &[], None).unwrap_err();
+    assert!(error.to_string().contains("--set password"), "{error}");
+    let again = Recipe::read(dir.path(), &[], Some("http://u:another-one@127.0.0.1:8")).unwrap();
+    assert!(!again.secrets.masked("it was another-one").contains("another-one"));
+}
+
 fn whole_verdict() -> Verdict {
     Verdict { status: Status::Pass, reasons: Vec::new() }
 }

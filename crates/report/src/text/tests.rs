@@ -109,6 +109,7 @@ fn eighty_columns() {
 
     Throughput
       achieved       58.7/s · 176 good answers in 3s
+                     2 more were due in the window, and came after it
       offered        100/s · 193 due · 4 dropped
       failed         15 (7.77% of what was due)
 

@@ -21,6 +21,10 @@ thread_local! {
 /// What is wrong where a value is wanted.
 const NO_VALUE: Absent = Absent::Failed("it is no whole value of value()");
 
+/// What is wrong with a share, and with a weight.
+const NO_SHARE: &str = "a share is from 0 to 1";
+const NO_WEIGHT: &str = "a weight is not below 0";
+
 /// Longest text that one function makes on its own (`pad`, `random_text`), bytes.
 const MADE_TEXT_MAX: i64 = 65_536;
 const DAY_MS: i64 = 86_400_000;
@@ -142,12 +146,12 @@ functions! {
     };
     "hotspot" "hotspot(n, share of numbers, share of draws)" "a whole number from 1 to n: one of the first with this share of all draws, evenly among them, otherwise one of the rest" 3..=3 varies |m, a| {
         let n = whole(m, &a[0])?;
-        let (numbers, draws) = (real(m, a.get(1), 0.0)?, real(m, a.get(2), 0.0)?);
+        let (numbers, draws) = (share(m, a.get(1), 0.0)?, share(m, a.get(2), 0.0)?);
         Ok(Got::Int(choose::hotspot(n, numbers, draws, m.random)))
     };
     "exponential" "exponential(n) or exponential(n, share of numbers, share of draws)" "a whole number from 1 to n, small ones exponentially more often; 0.95 of draws are in the first 6/7 where nothing is said" 1..=3 varies |m, a| {
         let n = whole(m, &a[0])?;
-        let (numbers, draws) = (real(m, a.get(1), EXPONENTIAL_NUMBERS)?, real(m, a.get(2), EXPONENTIAL_DRAWS)?);
+        let (numbers, draws) = (share(m, a.get(1), EXPONENTIAL_NUMBERS)?, share(m, a.get(2), EXPONENTIAL_DRAWS)?);
         Ok(Got::Int(choose::exponential(n, draws, numbers, m.random)))
     };
     "weighted" "weighted(value, weight, …)" "one of up to 8 values, each in proportion to the weight behind it" 2..=ANY varies weighted;
@@ -337,13 +341,22 @@ fn real<'e>(m: &mut Machine<'e>, node: Option<&'e Node>, default: f64) -> Result
     node.map_or(Ok(default), |node| operand(m, node).map(Number::as_f64))
 }
 
+/// An argument as a share, or what it is where there is none.
+fn share<'e>(m: &mut Machine<'e>, node: Option<&'e Node>, default: f64) -> Result<f64, Absent> {
+    let share = real(m, node, default)?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(Absent::Failed(NO_SHARE)) }
+}
+
 fn weighted<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
     let (pairs, []) = nodes.as_chunks::<2>() else {
         return Err(Absent::Failed("each value needs a weight behind it"));
     };
     let mut weights = [0.0; ANY / 2];
     for (weight, [_, node]) in weights.iter_mut().zip(pairs) {
-        *weight = real(m, Some(node), 0.0)?.max(0.0);
+        *weight = real(m, Some(node), 0.0)?;
+        if *weight < 0.0 {
+            return Err(Absent::Failed(NO_WEIGHT));
+        }
     }
     let mut left = m.random.f64() * weights.iter().sum::<f64>();
     let mut drawn = &pairs[0][0];
@@ -489,6 +502,20 @@ fn ready(name: &str, arguments: &[Node]) -> Option<Node> {
         }
         _ => None,
     }
+}
+
+/// The arguments with which a chooser can never choose, as they are constant: the index of each, and why.
+pub(super) fn never_right(name: &str, arguments: &[Node]) -> Vec<(usize, &'static str)> {
+    let reason = |index: usize, number: f64| match (name, index) {
+        ("zipf" | "scrambled_zipf" | "hotspot" | "exponential", 0) if number < 1.0 => {
+            Some("this is always below 1: there is no number to choose")
+        }
+        ("hotspot" | "exponential", 1 | 2) if !(0.0..=1.0).contains(&number) => Some(NO_SHARE),
+        ("weighted", index) if index % 2 == 1 && number < 0.0 => Some(NO_WEIGHT),
+        _ => None,
+    };
+    let numbers = arguments.iter().map(constant_number).enumerate();
+    numbers.filter_map(|(index, number)| Some((index, reason(index, number?)?))).collect()
 }
 
 /// `latest(KEYS)` of so many numbers.

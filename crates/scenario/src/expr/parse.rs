@@ -288,6 +288,10 @@ impl<'t> Parser<'t, '_> {
         {
             self.mistakes.push(self.mistake(starts[1], format.len(), format!("bad date format: {problem}")));
         }
+        for (index, reason) in function::never_right(function.name, arguments) {
+            let length = self.text[starts[index]..].find([',', ')']).unwrap_or(1);
+            self.mistakes.push(self.mistake(starts[index], length, reason.to_owned()));
+        }
         true
     }
 

@@ -45,7 +45,11 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     };
     session.groups_open += 1;
     session.ops.push(Op::BeginGroup(group));
+    let first = session.ops.len();
     session.inner(step.node, "steps", true);
+    if !session.ops[first..].iter().any(|op| matches!(op, Op::Request(_))) {
+        session.reader.sink.error(step.node, "a group without a request has no time to tell");
+    }
     session.ops.push(Op::EndGroup);
     session.groups_open -= 1;
 }

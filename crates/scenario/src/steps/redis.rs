@@ -9,8 +9,10 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::{Duration, Template, Whole as Number};
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key, required};
-use crate::plan::{Ask, RedisCommand, Wait};
+use crate::plan::{Ask, RedisCommand, SystemOrigin, Wait};
 use crate::reader::Reader;
+use crate::store_facts::store_facts;
+use crate::system_url::{self, Sharding, SystemUrl};
 use crate::template::Encoding;
 use crate::yaml::Node;
 
@@ -39,6 +41,27 @@ const NOT_ONE_REPLY: [&str; 9] = [
 ];
 /// Commands after which a connection is another one than it was when it was made.
 const CHANGING: [&[&str]; 4] = [&["CLIENT", "REPLY"], &["HELLO"], &["RESET"], &["QUIT"]];
+/// Commands that change a connection for whoever else is on it, or hold it up.
+const ALONE: [&str; 16] = [
+    "MULTI",
+    "EXEC",
+    "DISCARD",
+    "WATCH",
+    "UNWATCH",
+    "SELECT",
+    "READONLY",
+    "READWRITE",
+    "BLPOP",
+    "BRPOP",
+    "BRPOPLPUSH",
+    "BLMOVE",
+    "BLMPOP",
+    "BZPOPMIN",
+    "BZPOPMAX",
+    "BZMPOP",
+];
+/// Commands that wait where `BLOCK` is among their options, which stand before `STREAMS`.
+const ALONE_WITH_BLOCK: [&str; 2] = ["XREAD", "XREADGROUP"];
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -130,6 +153,48 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
     }
 }
 
+/// Whether nobody else may be on the connection of this command.
+fn is_for_one(ask: &Ask) -> bool {
+    let Ask::Redis(command) = ask else { return false };
+    let known = command.words.iter().map(|word| word.as_literal().unwrap_or_default());
+    let mut words = known.map(|word| String::from_utf8_lossy(word).to_ascii_uppercase());
+    let name = words.next().unwrap_or_default();
+    let may_wait = ALONE_WITH_BLOCK.contains(&name.as_str());
+    ALONE.contains(&name.as_str())
+        || (may_wait && words.take_while(|word| word != "STREAMS").any(|word| word == "BLOCK"))
+}
+
+/// Whether keys are shared among several servers.
+fn are_several(url: &str) -> bool {
+    SystemUrl::read(url).is_ok_and(|url| {
+        let is_cluster =
+            matches!(url.spoken, system_url::Spoken::Redis { sharding: Some(Sharding::Cluster), .. });
+        is_cluster || !url.others.is_empty()
+    })
+}
+
+/// The same of the system, which may be a store of the scenario.
+fn has_several(whole: &Whole<'_>) -> bool {
+    let SystemOrigin::Url(url) = &whole.system.origin else { return false };
+    let Some(fact) = store_facts(url).next() else { return are_several(url) };
+    let get = |key| whole.root.get("stores")?.get(fact.store)?.get(key);
+    get("nodes").and_then(|node| whole.reader.whole(node, 1)).is_some_and(|nodes| nodes > 1)
+        || get("cluster").and_then(|node| whole.reader.bool(node)) == Some(true)
+        || get("url").and_then(|node| whole.reader.text(node)).is_some_and(|url| are_several(&url))
+}
+
 fn check_beside(whole: &Whole<'_>) {
-    beside::check(whole, &SPOKEN);
+    let is_such = beside::check(whole, &SPOKEN);
+    let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
+    let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
+    let alone = match is_pipelined {
+        true => whole.requests.first_anywhere(is_for_one),
+        false if is_such && has_several(whole) => whole.requests.first(is_for_one),
+        false => None,
+    };
+    if let Some(position) = alone {
+        let message = "this command changes its connection, or holds it up, and users share connections with `limits: pipeline`, \
+                       and where there are several servers; leave out `pipeline`, and drive one server";
+        whole.reader.sink.error_at(position, message.into());
+    }
 }

@@ -87,7 +87,7 @@ pub(super) fn of_rows<'a>(bytes: &mut Bytes<'a>) -> Result<Rows<'a>, CqlError> {
     let (flags, told) = (bytes.int()?, bytes.int()?);
     let count = usize::try_from(told).map_err(|_| CqlError::Malformed)?;
     let has_more_pages = flags & HAS_MORE_PAGES != 0;
-    let next_page = if has_more_pages { bytes.bytes()? } else { None };
+    let next_page = if has_more_pages { Some(bytes.bytes()?.ok_or(CqlError::Malformed)?) } else { None };
     if flags & NO_METADATA != 0 {
         return Ok(Rows { count, columns: None, has_more_pages, next_page });
     }

@@ -62,6 +62,27 @@ fn each_type_becomes_what_a_person_expects() {
 }
 
 #[test]
+fn the_first_error_within_a_reply_is_known_however_little_of_it_is_kept() {
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    let text = "a".repeat(BEGINNING_BYTES);
+    let large = format!("*3\r\n${BEGINNING_BYTES}\r\n{text}\r\n!5\r\nERR x\r\n-ERR y\r\n");
+    for (reply, error) in [
+        ("*2\r\n+OK\r\n*1\r\n-ERR x\r\n", Some("ERR x")),
+        (&large[..], Some("ERR x")),
+        ("-ERR x\r\n", None),
+        ("|1\r\n+a\r\n-ERR x\r\n*1\r\n:1\r\n", None),
+        (">1\r\n-ERR x\r\n*1\r\n-\r\n", Some("")),
+        ("*1\r\n+ERR x\r\n", None),
+    ] {
+        for keep_body in [true, false] {
+            decoder.start(keep_body);
+            assert!(decoder.decode(reply.as_bytes()).is_ok_and(|decoded| decoded.complete));
+            assert_eq!(decoder.error(), error.map(str::as_bytes), "{reply}");
+        }
+    }
+}
+
+#[test]
 fn what_is_no_reply_is_an_error_that_says_why() {
     for (input, expected) in [
         ("HTTP/1.1 400\r\n", RespError::Type(b'H')),
