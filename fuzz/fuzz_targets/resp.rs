@@ -39,7 +39,9 @@ fuzz_target!(|data: &[u8]| {
     let pieces = understand(bytes, keep, usize::from(*piece_bytes).max(1));
     assert_eq!(whole, pieces);
     // what is kept and what is passed by is the same reply
-    if let (Ok(kept), Ok(mut passed_by)) = (understand(bytes, true, bytes.len().max(1)), understand(bytes, false, 7)) {
+    if let (Ok(kept), Ok(mut passed_by)) =
+        (understand(bytes, true, bytes.len().max(1)), understand(bytes, false, 7))
+    {
         if passed_by.1 {
             passed_by.3.extend_from_slice(&kept.3[passed_by.3.len()..]);
         } else {
