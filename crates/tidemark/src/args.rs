@@ -59,7 +59,7 @@ Exit status: 0 every objective met, 1 one missed, 2 wrong use, 3 no valid measur
 
 Examples:
   tidemark run airline
-  tidemark run kv-redis --help                 with the settings of that scenario
+  tidemark run kv-redis --help   with the settings of that scenario
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
   tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json
   tidemark run my.yaml --junit results.xml --github

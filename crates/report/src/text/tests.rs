@@ -170,7 +170,7 @@ fn forty_five_columns_are_enough() {
 #[test]
 fn a_hundred_and_twenty_columns() {
     let (narrow, wide) = (summary(&sample(), PLAIN), summary(&sample(), Style { width: 120, ..PLAIN }));
-    assert_eq!(wide.lines().count(), 53);
+    assert_eq!(wide.lines().count(), 54);
     insta::assert_snapshot!(beyond(&wide, &narrow), @r#"
     |      not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over the 3 s measured
     |  machine        AMD EPYC 7B13 · 4 cores · 16 GiB · Linux 6.1.0 · 0.02 cores taken by the hypervisor
@@ -215,7 +215,7 @@ fn a_quiet_pass() {
         ..Ledger::default()
     });
     let quiet = summary(&run, PLAIN);
-    assert_eq!(quiet.lines().count(), 50);
+    assert_eq!(quiet.lines().count(), 51);
     insta::assert_snapshot!(beyond(&quiet, &summary(&sample(), PLAIN)), @r"
     |PASS  the objective was met
     |  offered        100/s · 189 due · none dropped
