@@ -385,7 +385,7 @@ mod tests {
             ("http://127.0.0.1/?a=b", "only a host"),
             ("redis:///0", "no host"),
             ("redis://h:78999", "a number from 1 to 65535"),
-            ("http://h:0", "numbers from 1 to 65535"),
+            ("http://h:0", "a number from 1 to 65535"),
             ("valkey://h", "write redis://HOST"),
             ("valkeys://h", "write rediss://HOST"),
             ("mysql://h", "redis://"),
