@@ -13,6 +13,7 @@ use crate::fault::{Fault, Violation};
 use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
+use crate::prefetch::prefetch;
 use crate::transport::{Event, Sent, Setup, Transport};
 
 /// What a call to [`Codec::decode`] did.
@@ -223,6 +224,12 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn received(&self) -> &[u8] {
         self.io.received()
+    }
+
+    fn upcoming(&self, behind: usize) -> Option<usize> {
+        let c = self.io.upcoming(behind)?;
+        prefetch(self.connections.get(c)?);
+        Some(c)
     }
 
     fn is_first(&self, c: usize) -> bool {

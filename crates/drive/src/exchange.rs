@@ -7,6 +7,7 @@ use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::ConnectionState;
 use crate::fault::Fault;
+use crate::prefetch::prefetch;
 use crate::session::{Environment, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
@@ -19,6 +20,9 @@ const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
 
 /// Most requests that are over without a wait (what nothing answers, or is never sent) which a session makes in one turn.
 const STEPS_PER_TURN: u32 = 64;
+
+/// So many answers before its own a user's state is fetched.
+const FETCHED_BEFORE: usize = 2;
 
 /// What came of an attempt to get a request on its way.
 pub(crate) enum Placed {
@@ -466,7 +470,8 @@ impl Thread<'_> {
 
     /// Something happened on a connection.
     pub fn on_event(&mut self, c: usize, event: Event) {
-        let now_ns = self.clock.now_ns();
+        self.fetch_upcoming();
+        let now_ns = self.event_ns();
         let connection = self.pools.get(c);
         let session = connection.session.map(|s| s as usize);
         match (event, session) {
@@ -510,6 +515,28 @@ impl Thread<'_> {
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
             _ => self.close(c),
         }
+    }
+
+    /// When what the last event is about was read: of what was read together once for all of it, so that nobody's answer
+    /// comes later for what was done about others' meanwhile. What that was is in how late the next requests leave.
+    fn event_ns(&mut self) -> u64 {
+        if !self.transport.sockets().is_read_along() {
+            self.flow.read_ns = self.clock.now_ns();
+            self.flow.read_late_ns = None;
+        }
+        self.flow.read_ns
+    }
+
+    /// Has what is kept of the users whose answers are the next fetched: of the one after the next where it is, of the next
+    /// itself.
+    fn fetch_upcoming(&mut self) {
+        if let Some(c) = self.transport.upcoming(FETCHED_BEFORE + 1) {
+            prefetch(self.pools.get(c));
+        }
+        let Some(c) = self.transport.upcoming(FETCHED_BEFORE) else { return };
+        let Some(s) = self.pools.get(c).session.map(|s| s as usize) else { return };
+        prefetch(&self.flow.sessions[s]);
+        self.timers.prefetch(s);
     }
 
     /// As where [`Transport::send`](crate::transport::Transport::send) itself says that nothing was taken.

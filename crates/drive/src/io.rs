@@ -93,6 +93,15 @@ pub(crate) trait Io {
     fn answered(&mut self, _connection: usize, bytes: usize) -> bool {
         bytes == self.received().len()
     }
+    /// Whether the last event is about bytes that were read together with those of the one before.
+    fn is_read_along(&self) -> bool {
+        false
+    }
+    /// The connection whose answer comes so many behind the one that was [answered](Io::answered) last, where they share a
+    /// socket.
+    fn upcoming(&self, _behind: usize) -> Option<usize> {
+        None
+    }
     /// Whether a connection is the first of those that share its socket; where none does, it is.
     fn is_first(&self, _connection: usize) -> bool {
         true

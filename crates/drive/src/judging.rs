@@ -36,10 +36,8 @@ impl Thread<'_> {
     /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
     /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
     pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
-        let Some(late_ns) = self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at))
-        else {
-            return now_ns;
-        };
+        let late_ns = || self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at));
+        let Some(late_ns) = *self.flow.read_late_ns.get_or_insert_with(late_ns) else { return now_ns };
         let session = &mut self.flow.sessions[s];
         let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns.unwrap_or(now_ns)));
         self.recorder.read_lag(session.due_ns, late_ns);

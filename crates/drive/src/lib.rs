@@ -84,6 +84,7 @@ mod ledger;
 mod machine;
 mod memcached;
 mod postgres;
+mod prefetch;
 mod protocol;
 mod record;
 mod redis;

@@ -150,6 +150,9 @@ pub(crate) struct Flow {
     pub spent_turns: u64,
     /// How much had come that answers no request, when that was looked at last.
     pub heard: u64,
+    /// When what the last event is about was read, and how late that was, once that is known.
+    pub read_ns: u64,
+    pub read_late_ns: Option<Option<u64>>,
     /// Buffers.
     pub scratch: Scratch,
 }

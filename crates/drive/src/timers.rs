@@ -7,6 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::prefetch::prefetch;
+
 /// No time at all.
 const NEVER: u64 = u64::MAX;
 
@@ -49,6 +51,13 @@ impl Timers {
         if at_ns < state.armed_ns {
             state.armed_ns = at_ns;
             self.heap.push(Reverse((at_ns, session as u32, alarm as u8)));
+        }
+    }
+
+    /// What is kept of a session's alarms, to be fetched before it is needed.
+    pub fn prefetch(&self, session: usize) {
+        if let Some(states) = self.states.get(session) {
+            prefetch(states);
         }
     }
 

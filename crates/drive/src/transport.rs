@@ -148,6 +148,11 @@ pub(crate) trait Transport {
     fn received(&self) -> &[u8] {
         &[]
     }
+    /// The connection whose answer comes so many behind the one that was told of last, where that is known; what is kept of
+    /// it here is [fetched](crate::prefetch) by the way.
+    fn upcoming(&self, _behind: usize) -> Option<usize> {
+        None
+    }
     /// Whether a connection is the first of those that share its socket; where none does, it is.
     fn is_first(&self, connection: usize) -> bool;
     /// Which socket carries a connection's requests.

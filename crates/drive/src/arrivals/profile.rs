@@ -59,6 +59,7 @@ impl Piece {
     fn level_at(&self, at_ns: u64) -> f64 {
         let t = (at_ns - self.start_ns) as f64 / SECOND_NS as f64;
         match self.shape {
+            Shape::Line if self.from == self.to => self.from,
             Shape::Line => self.from + (self.to - self.from) * (t / self.seconds()),
             Shape::Sine { amplitude, period_s } => self.from + amplitude * (TAU * t / period_s).sin(),
         }

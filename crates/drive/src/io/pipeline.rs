@@ -86,6 +86,8 @@ pub(crate) struct PipelineIo<I> {
     reading: Option<Reading>,
     /// Where the last answer begins in what was received.
     answer_at: usize,
+    /// Whether the last event is about what was read with the one before.
+    is_read_along: bool,
     following: VecDeque<(usize, Event)>,
 }
 
@@ -101,6 +103,7 @@ impl<I: Io> PipelineIo<I> {
             listed: Vec::new(),
             reading: None,
             answer_at: 0,
+            is_read_along: false,
             following: VecDeque::new(),
         }
     }
@@ -234,6 +237,7 @@ impl<I: Io> PipelineIo<I> {
         }
         reading.is_answered = false;
         self.answer_at = reading.taken;
+        self.is_read_along = reading.taken > 0;
         let Some(front) = self.pipes[pipe].line.front() else {
             self.end(pipe, &|| Event::Ended); // bytes that nobody asked for
             return None;
@@ -372,6 +376,7 @@ impl<I: Io> Io for PipelineIo<I> {
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.flush_all();
+        self.is_read_along = false;
         let at_most = if self.following.is_empty() { at_most } else { Some(Duration::ZERO) };
         self.inner.wait(at_most)
     }
@@ -387,6 +392,7 @@ impl<I: Io> Io for PipelineIo<I> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
+            self.is_read_along = false;
             if let Some(found) = self.following.pop_front() {
                 return Some(found);
             }
@@ -416,6 +422,15 @@ impl<I: Io> Io for PipelineIo<I> {
         debug_assert_eq!(front, Some(lane as u32), "answers come in the order of the requests");
         self.lanes[lane].in_line = false;
         !self.pipes[index].line.is_empty() || reading.taken == self.inner.received().len()
+    }
+
+    fn is_read_along(&self) -> bool {
+        self.is_read_along
+    }
+
+    fn upcoming(&self, behind: usize) -> Option<usize> {
+        let line = &self.pipes[self.reading?.pipe].line;
+        line.get(behind.checked_sub(1)?).map(|lane| *lane as usize)
     }
 
     fn is_first(&self, lane: usize) -> bool {

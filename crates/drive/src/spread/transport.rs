@@ -24,6 +24,7 @@ use crate::fault::Fault;
 use crate::io::Io;
 use crate::io::pipeline::PipelineIo;
 use crate::jar::Jar;
+use crate::prefetch::prefetch;
 use crate::transport::{Event, Redirects, Sent, Setup, Transport};
 
 /// How often a request is sent on to another server, at most.
@@ -693,6 +694,16 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         self.hold(lane, false);
         self.redirects.held += u64::from(self.lanes[lane].state == LaneState::Held);
         Ok(Sent::Awaiting)
+    }
+
+    fn upcoming(&self, behind: usize) -> Option<usize> {
+        match self.places[self.inner.upcoming(behind)?].owner {
+            Owner::Lane(lane) => {
+                prefetch(&self.lanes[lane as usize]);
+                Some(lane as usize)
+            }
+            Owner::Nobody | Owner::Map => None,
+        }
     }
 
     fn close(&mut self, lane: usize) {

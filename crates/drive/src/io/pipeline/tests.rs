@@ -328,3 +328,27 @@ fn what_waits_for_its_batch_fails_with_its_connection() {
     send(&mut io, 1);
     assert_eq!(left(&mut io), "<1>", "nothing is left of the batch before");
 }
+
+#[test]
+fn answers_read_together_are_known_as_such_and_who_is_next_is_known() {
+    let mut io = one_open(3);
+    (0..3).for_each(|lane| send(&mut io, lane));
+    receive(&mut io, b"a\nb\n", false);
+    receive(&mut io, b"c\n", false);
+    let mut next = |io: &mut PipelineIo<Scripted>| {
+        let (lane, _) = io.next().unwrap();
+        let is_read_along = io.is_read_along();
+        io.answered(lane, 2);
+        (lane, is_read_along, io.upcoming(1), io.upcoming(2))
+    };
+    assert_eq!(next(&mut io), (0, false, Some(1), Some(2)));
+    assert_eq!(next(&mut io), (1, true, Some(2), None));
+    assert_eq!(next(&mut io), (2, false, None, None), "another reading");
+    (0..2).for_each(|lane| send(&mut io, lane));
+    receive(&mut io, b"a\nb\n", false);
+    next(&mut io);
+    assert!(next(&mut io).1);
+    io.wait(None).unwrap();
+    assert!(!io.is_read_along(), "what comes now was not read then");
+    assert_eq!(io.upcoming(0), None);
+}

@@ -1,0 +1,24 @@
+//! What is to be looked at soon is on its way from memory meanwhile.
+//!
+//! Thousands of users' states do not fit into a core's own cache. Where answers of many users come in one reading, who is next
+//! is known: its state is fetched while those before it have their turn. `bench/kv/run redis` shows what it saves (500
+//! connections, 16 deep).
+
+/// Asks for all lines of the cache that a value lies in. It changes nothing but how long looking at it takes.
+#[inline]
+pub(crate) fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first = (&raw const *value).cast::<i8>();
+        for offset in (0..size_of::<T>()).step_by(64) {
+            // SAFETY: a prefetch is a hint, which reads and faults nothing, whatever the address.
+            #[allow(unsafe_code)]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(offset));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
