@@ -109,7 +109,7 @@ describe('the table of dips', () => {
 
   it('decides nothing of what was put right too late to be seen', () => {
     const dip = { ...DIP, length_s: null, recovery_s: null };
-    expect(cells(one({ ready_us: 30_000_000, dip }))).toMatchObject({ length: 'could not be decided: only 2\u202fs seen after it was undone', lasting: false });
+    expect(cells(one({ ready_us: 30_000_000, dip }))).toMatchObject({ length: 'not known: seen for only 2\u202fs after it was put right', lasting: false });
     expect(cells(one({ ready_us: 29_000_000, dip }))).toMatchObject({ length: 'not back within 20\u202fs', lasting: true });
   });
 

@@ -128,7 +128,7 @@ export const isLasting = (dip: Dip): boolean => dip.length_s === null && dip.dep
 const RECOVERED_S = 3;
 
 /** How long it was seen after it was put right, where that is too short to say whether it was back. */
-function unseenS(it: Fault, dip: Dip): number | null {
+function seenTooShortS(it: Fault, dip: Dip): number | null {
   const right_us = rightUs(it);
   if (it.begin_us === null || right_us === null) return null;
   const left_s = Math.max(0, it.begin_us / 1e6 + dip.seen_s - right_us / 1e6);
@@ -137,9 +137,9 @@ function unseenS(it: Fault, dip: Dip): number | null {
 
 function dipCells(it: Fault, dip: Dip): Omit<Cells, 'at' | 'until' | 'started'> {
   const felt = dip.depth >= NO_DIP;
-  const unseen_s = isLasting(dip) ? unseenS(it, dip) : null;
-  const lasting = isLasting(dip) && unseen_s === null;
-  const otherwise = unseen_s === null ? 'never below 90\u202f%' : `could not be decided: only ${round(unseen_s)} seen after it was undone`;
+  const seen_s = isLasting(dip) ? seenTooShortS(it, dip) : null;
+  const lasting = isLasting(dip) && seen_s === null;
+  const otherwise = seen_s === null ? 'never below 90\u202f%' : `not known: seen for only ${round(seen_s)} after it was put right`;
   return {
     depth: felt ? share(dip.depth) : 'no dip',
     rates: felt ? `${rate(dip.lowest_per_s)} of ${rate(dip.before_per_s)}` : `of ${rate(dip.before_per_s)}`,

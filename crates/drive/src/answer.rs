@@ -28,8 +28,8 @@ pub(crate) enum Flaw {
     Unmet(usize),
     /// The extraction of this index found nothing.
     Extraction(usize),
-    /// It is good, but what was to be inserted was there before.
-    Taken,
+    /// It is good, but says that what was to be inserted was not.
+    NotInserted,
 }
 
 /// What an answer says of what was to be written.
@@ -48,7 +48,7 @@ impl Flaw {
     pub fn outcome(self) -> Outcome {
         match self {
             Flaw::Status => Outcome::Status,
-            Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::Taken => Outcome::Check,
+            Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::NotInserted => Outcome::Check,
         }
     }
 }
@@ -264,8 +264,12 @@ impl Probe {
                 let name = variables.names.get(slot).map_or("a variable", String::as_str);
                 format!("{}, nothing found for {name}: {}", answer.status_words(), body())
             }
-            Flaw::Taken => {
-                format!("{}: the key exists already; begin with an empty store", answer.status_words())
+            Flaw::NotInserted => {
+                format!(
+                    "{}: nothing was inserted: the key exists already (begin with an empty store), or the command writes only \
+                     to keys that exist",
+                    answer.status_words()
+                )
             }
         }
     }

@@ -67,7 +67,8 @@ pub enum DriveError {
     Protocol(&'static str),
     /// A command that changes its connection, where others share that.
     #[error(
-        "{0} changes its connection, which all users share where there are several servers: drive one, or leave it out"
+        "{0} changes its connection, or holds it up, and users share connections where there are several servers: drive one, or \
+         leave it out"
     )]
     Shared(String),
     /// There is no room for a connection for each user.

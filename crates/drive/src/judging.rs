@@ -73,8 +73,8 @@ impl Thread<'_> {
             if session.is_writing() && wrote != Wrote::Yes {
                 // perhaps good, and yet no acknowledgement
                 session.entered = None;
-                if keys::unwritten(self.shared, session, wrote) && judged.is_ok() {
-                    judged = Err(Flaw::Taken);
+                if keys::end_unwritten(self.shared, session, wrote) && judged.is_ok() {
+                    judged = Err(Flaw::NotInserted);
                 }
             }
             // what builds on a wrong answer is nothing to go on with

@@ -52,9 +52,9 @@ fn number(step: &KeyStep, session: &Session) -> Result<u64, Unmet> {
     }
 }
 
-/// A request's answer does not say that it has written. Whether it was an insert of what others had put there: one that this run
-/// tried before may have come through at that time.
-pub(crate) fn unwritten(shared: &Shared, session: &mut Session, wrote: Wrote) -> bool {
+/// Ends a write whose answer does not say that it was made. Whether that is a failed insert: not where this run has tried to
+/// insert the number before, as that attempt may have been carried out late.
+pub(crate) fn end_unwritten(shared: &Shared, session: &mut Session, wrote: Wrote) -> bool {
     let Some(write) = session.write.take() else { return false };
     let end = match wrote {
         Wrote::No if write.is_insert() => WriteEnd::Taken,

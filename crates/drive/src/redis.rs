@@ -22,8 +22,6 @@ use command::{Command, Replies};
 
 /// The longest reply to a command of the beginning.
 const GREETING_BYTES: usize = 64 << 10;
-/// Commands after which a connection is another one for whoever has it next.
-const CHANGING: [&str; 7] = ["DISCARD", "EXEC", "MULTI", "READONLY", "SELECT", "UNWATCH", "WATCH"];
 /// The longest map of a cluster's slots.
 const MAP_BYTES: usize = 16 << 20;
 
@@ -112,12 +110,13 @@ impl Client for Redis {
 
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
         self.spread.as_ref()?;
-        let names = plan.requests.iter().filter_map(|request| match &request.ask {
-            Ask::Redis(command) => command.words.first()?.as_literal(),
+        plan.requests.iter().find_map(|request| match &request.ask {
+            Ask::Redis(command) if command.needs_own_connection() => {
+                let name = command.words.first()?.as_literal()?;
+                Some(DriveError::Shared(String::from_utf8_lossy(name).to_ascii_uppercase()))
+            }
             _ => None,
-        });
-        let mut names = names.map(|name| String::from_utf8_lossy(name).to_ascii_uppercase());
-        names.find(|name| CHANGING.contains(&name.as_str())).map(DriveError::Shared)
+        })
     }
 
     /// A server of a cluster, the first that is known, is asked for the map of slots, too.

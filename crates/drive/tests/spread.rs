@@ -176,10 +176,18 @@ fn a_server_that_is_called_by_its_name_is_followed() {
 #[test]
 fn a_command_that_changes_a_shared_connection_is_refused() {
     let address = server(|_, stream| say(stream, "+OK\r\n"));
-    // by its scenario it may go: that there are several servers the command line may say
-    let text = "system: {url: redis://127.0.0.1}\nsessions: {a: {steps: [{redis: [multi]}]}}\nload: {users: 1, hold: 1s}\n";
-    let plan = load_text("t.yaml", text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    let shared = Arc::new(Shared::of(&plan));
-    let error = start(plan.into(), shared, cluster(&[named(address)], 1)).unwrap_err();
-    assert!(matches!(&error, DriveError::Shared(name) if name == "MULTI"), "{error}");
+    // the scenario names one server, so it is taken; several are known only from the command line
+    for (command, refused) in
+        [("multi", "MULTI"), ("BLPOP, q, 1", "BLPOP"), ("XREAD, block, 9, STREAMS, s, $", "XREAD")]
+    {
+        let text = format!(
+            "system: {{url: redis://127.0.0.1}}\nsessions: {{a: {{steps: [{{redis: [{command}]}}]}}}}\n\
+             load: {{users: 1, hold: 1s}}\n"
+        );
+        let plan =
+            load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let shared = Arc::new(Shared::of(&plan));
+        let error = start(plan.into(), shared, cluster(&[named(address)], 1)).unwrap_err();
+        assert!(matches!(&error, DriveError::Shared(name) if name == refused), "{error}");
+    }
 }

@@ -206,7 +206,7 @@ impl Experiment {
         summary.maintenance = maintenance;
         writer.find_bumps(&mut summary.maintenance, &summary.faults);
         summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
-        let silence = load.silence.reason();
+        let outage = load.silence.outage();
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.limits = verdict::limits(&summary, totals, &plan.load, self.options.spin);
         let (mut verdict, mut objectives) = verdict::judge(&verdict::Evidence {
@@ -215,7 +215,7 @@ impl Experiment {
             summary: &summary,
             undisturbed: load.undisturbed.as_ref(),
             system_ended: load.system_ended.as_deref(),
-            silence: silence.as_deref(),
+            outage: outage.as_ref(),
             spin: self.options.spin,
         });
         if let Some(unreachable) = &load.unreachable {

@@ -22,8 +22,25 @@ const HUNG: u64 = 2;
 /// Nor is a silence more than usual that is no longer than so many times one in which nothing failed.
 const USUAL: u64 = 2;
 
-/// What is said of a silence in which most failures are answers.
-const NO_GOOD_ANSWER: &str = "the system gave no good answer";
+/// A silence that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    /// What is said of it.
+    pub reason: String,
+    /// Whether most of what failed in it was answered: those answers the driver read, so it was not the driver that missed
+    /// them.
+    pub was_answered: bool,
+}
+
+impl Outage {
+    /// One in which most failed by this kind; `told` goes on behind what the system did.
+    fn new(most: &str, told: &str) -> Outage {
+        let was_answered =
+            [Outcome::Status, Outcome::Check, Outcome::Protocol].iter().any(|outcome| outcome.name() == most);
+        let did = if was_answered { "gave no good answer" } else { "stopped answering" };
+        Outage { reason: format!("the system {did}{told}"), was_answered }
+    }
+}
 
 type Failed = BTreeMap<&'static str, u64>;
 
@@ -121,8 +138,8 @@ impl Silence {
         }
     }
 
-    /// What is to be said, if requests succeeded within the window and for a while none did.
-    pub fn reason(&self) -> Option<String> {
+    /// One, if requests succeeded within the window and for a while none did.
+    pub fn outage(&self) -> Option<Outage> {
         let quiet = self.quiet();
         let mut ended: Vec<Quiet> = quiet.iter().copied().filter(|quiet| quiet.end_us.is_some()).collect();
         ended.sort_by_key(|quiet| std::cmp::Reverse(quiet.length_us()));
@@ -187,7 +204,7 @@ impl Silence {
     }
 
     /// Of the end of the window.
-    fn at_the_end(&self, quiet: Quiet, is_usual: bool) -> Option<String> {
+    fn at_the_end(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let ((_, window_end_us), (_, known_end_us)) = (self.window?, self.known?);
         let (silent_us, missed) = self.in_window(quiet)?;
         if quiet.end_us.is_some_and(|end_us| end_us <= window_end_us) || self.good == 0 {
@@ -201,26 +218,26 @@ impl Silence {
             let all: u64 = failed.values().sum();
             let counts = all_us >= QUIET_US && (is_no_chance || (silent_us >= QUIET_US && all >= FAILURES));
             let most = most(&failed).filter(|_| counts)?;
-            return Some(format!(
-                "{}: in the last {:.1} s no request succeeded and {all} failed, most by {most}",
-                words(most),
-                all_us as f64 / 1e6
-            ));
+            let last_s = all_us as f64 / 1e6;
+            let told =
+                format!(": in the last {last_s:.1} s no request succeeded and {all} failed, most by {most}");
+            return Some(Outage::new(most, &told));
         }
         let hung_us = silent_us.max(HUNG * self.longest_good_us);
         let is_hang = is_no_chance && silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
-        is_hang.then(|| {
-            format!(
+        is_hang.then(|| Outage {
+            reason: format!(
                 "the system stopped answering: in the last {:.1} s of the window no request succeeded, and what was under \
                  way then took up to {:.1} s",
                 silent_us as f64 / 1e6,
                 self.longest_good_after_us as f64 / 1e6
-            )
+            ),
+            was_answered: false,
         })
     }
 
     /// Of the time between two answers.
-    fn within(&self, quiet: Quiet, is_usual: bool) -> Option<String> {
+    fn within(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let (window_begin_us, window_end_us) = self.window?;
         let (silent_us, missed) = self.in_window(quiet)?;
         let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
@@ -228,11 +245,10 @@ impl Silence {
         let failed = self.failed(quiet.begin_us, quiet.end_us?);
         let all: u64 = failed.values().sum();
         let most = most(&failed).filter(|_| counts && (!is_usual || all >= FAILURES))?;
-        Some(format!(
-            "{} for {:.1} s: no request succeeded then and {all} failed, most by {most}",
-            words(most),
-            silent_us as f64 / 1e6
-        ))
+        let silent_s = silent_us as f64 / 1e6;
+        let told =
+            format!(" for {silent_s:.1} s: no request succeeded then and {all} failed, most by {most}");
+        Some(Outage::new(most, &told))
     }
 }
 
@@ -252,19 +268,6 @@ fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
         if a.1 <= b.1 { i += 1 } else { j += 1 }
     }
     all
-}
-
-/// Whether it said nothing, or nothing good.
-fn words(most: &str) -> &'static str {
-    match [Outcome::Status, Outcome::Check, Outcome::Protocol].iter().any(|outcome| outcome.name() == most) {
-        true => NO_GOOD_ANSWER,
-        false => "the system stopped answering",
-    }
-}
-
-/// Whether a [reason](Silence::reason) is of a silence in which most answers came and were read, so that nobody was deaf.
-pub fn is_of_answers(reason: &str) -> bool {
-    reason.starts_with(NO_GOOD_ANSWER)
 }
 
 /// The kind that most failed by.
@@ -332,7 +335,7 @@ mod tests {
         }
 
         fn reason(&self) -> Option<String> {
-            self.silence.reason()
+            self.silence.outage().map(|outage| outage.reason)
         }
     }
 
@@ -416,8 +419,8 @@ mod tests {
         assert_eq!(long.reason(), None, "a second of so many");
         let mut wrong = Run::new(4);
         wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
-        let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).reason().unwrap();
-        assert!(told.contains("gave no good answer for 1.5 s") && is_of_answers(&told), "{told}");
+        let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).silence.outage().unwrap();
+        assert!(told.reason.contains("gave no good answer for 1.5 s") && told.was_answered, "{told:?}");
     }
 
     /// Users who think for long, in step: what fails among the others is no sign of the pause behind it.
@@ -448,7 +451,7 @@ mod tests {
 
     #[test]
     fn one_that_still_answers_or_never_did_is_not() {
-        assert_eq!(Silence::new(true).reason(), None);
+        assert_eq!(Silence::new(true).outage(), None);
         let mut few = Run::new(2);
         few.second(0, &[1, S - 1], 9, NONE, 50).second(1, &[], 0, (Outcome::Connect, 9), 50);
         assert_eq!(few.reason(), None, "few failures may be chance");
@@ -480,7 +483,7 @@ mod tests {
         let told = |threads: [ThreadInterval; 2]| {
             let mut silence = Silence::new(true);
             threads.iter().for_each(|interval| silence.add(interval));
-            silence.reason()
+            silence.outage().map(|outage| outage.reason)
         };
         let one = thread(0, &[(S, 4 * S)], 9 * S - 1);
         assert_eq!(told([one.clone(), thread(1, &[], 9 * S - 1)]), None);

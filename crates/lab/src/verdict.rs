@@ -33,7 +33,7 @@ use tidemark_record::summary::{Status, Summary, Verdict};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
-use crate::silence;
+use crate::silence::Outage;
 use figure::{Both, Measured};
 
 /// What a run is judged by.
@@ -49,7 +49,7 @@ pub struct Evidence<'a> {
     /// How the system ended, if it did so by itself.
     pub system_ended: Option<&'a str>,
     /// How it stopped answering, as far as the driver heard.
-    pub silence: Option<&'a str>,
+    pub outage: Option<&'a Outage>,
     /// Whether the driving threads never sleep.
     pub spin: bool,
 }
@@ -79,13 +79,13 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         ObjectiveResult { default: true, ..of_it }
     }));
 
-    let silence = evidence.silence.filter(|_| evidence.system_ended.is_none());
-    // a driver without a core heard nothing, whoever spoke, but for the answers that it read
-    let (unheard, silent) = silence.into_iter().partition::<Vec<_>, _>(|silence| {
-        driver::had_no_core(&summary.driver) && !silence::is_of_answers(silence)
-    });
+    let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
+    // a driver without a core may have missed answers, but not those that it read
+    let is_unheard = |outage: &&Outage| driver::had_no_core(&summary.driver) && !outage.was_answered;
+    let (unheard, heard) = outage.into_iter().partition::<Vec<_>, _>(is_unheard);
+    let ended = evidence.system_ended.into_iter();
     let mut failed: Vec<String> =
-        evidence.system_ended.into_iter().chain(silent).map(str::to_owned).collect();
+        ended.chain(heard.iter().map(|outage| outage.reason.as_str())).map(str::to_owned).collect();
     // what the ledger decides is known only once it was held against the store: `verify`
     let of_the_ledger =
         |text: &str| plan.objectives.iter().any(|of| of.text == text && of.metric.is_of_the_ledger());
@@ -113,9 +113,10 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         failed.push("no good answer came within the measured window".into());
     }
     let mut invalid = Vec::new();
-    invalid.extend(unheard.iter().map(|silence| {
+    invalid.extend(unheard.iter().map(|outage| {
         let waited = summary.driver.waited_share.unwrap_or(0.0) * 100.0;
-        format!("driver-bound: {silence}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
+        let Outage { reason, .. } = outage;
+        format!("driver-bound: {reason}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
     }));
     let mut is_driver_bound = !undecided.is_empty() || !unheard.is_empty();
     if is_empty {

@@ -30,7 +30,7 @@ fn row(fault: &Fault) -> [String; 8] {
         match dip.length_s {
             Some(length_s) => seconds(length_s),
             None if was_never_below(&dip) => "always".into(),
-            None if unseen_s(fault, &dip).is_some() => "undecided".into(),
+            None if seen_too_short_s(fault, &dip).is_some() => "not known".into(),
             None => format!("not in {}", seconds(dip.seen_s)),
         },
         dip.recovery_s.map_or_else(none, seconds),
@@ -58,9 +58,9 @@ pub fn parts(fault: &Fault) -> Vec<String> {
     });
     parts.push(match (dip.length_s, dip.recovery_s) {
         (None, _) if was_never_below(&dip) => format!("never below 90% in {}", seconds(dip.seen_s)),
-        (None, _) => match unseen_s(fault, &dip) {
+        (None, _) => match seen_too_short_s(fault, &dip) {
             Some(left_s) => format!(
-                "whether it came back could not be decided: only {} of it were seen after it was undone",
+                "not known whether it came back: seen for only {} after it was put right",
                 seconds(left_s)
             ),
             None => format!("not back within {}", seconds(dip.seen_s)),
@@ -87,9 +87,9 @@ pub(crate) fn was_never_below(dip: &Dip) -> bool {
     dip.depth < 1.0 - RECOVERED_SHARE
 }
 
-/// How long it was seen after it was put right, where that is less than it takes to say whether it was back: the load
-/// ended, or the next fault began.
-fn unseen_s(fault: &Fault, dip: &Dip) -> Option<f64> {
+/// How long it was seen after it was put right, where that is too short to tell whether it was back: the load ended, or the
+/// next fault began.
+fn seen_too_short_s(fault: &Fault, dip: &Dip) -> Option<f64> {
     let seen_us = fault.begin_us? as f64 + dip.seen_s * 1e6;
     let left_s = ((seen_us - fault.right_us()? as f64) / 1e6).max(0.0);
     (left_s < RECOVERED_S as f64).then_some(left_s)
@@ -160,10 +160,9 @@ mod tests {
             dip: Some(never_back),
             ..fault.clone()
         };
-        let too_short =
-            "whether it came back could not be decided: only 2s of it were seen after it was undone";
+        let too_short = "not known whether it came back: seen for only 2s after it was put right";
         assert_eq!(parts(&undone_s(30))[2], too_short);
-        assert_eq!(row(&undone_s(30))[4], "undecided");
+        assert_eq!(row(&undone_s(30))[4], "not known");
         assert_eq!(parts(&undone_s(29))[2], "not back within 20s");
         let never_back = Dip { depth: 0.0, ..never_back };
         let row_of = row(&Fault { dip: Some(never_back), ..fault.clone() });

@@ -44,7 +44,7 @@ pub enum WriteEnd {
     Acknowledged,
     /// It was never sent, or certainly did not take place.
     Unsent,
-    /// It is an insert that did not take place, as the number's key was there before: the number is used up.
+    /// It is an insert that was refused, as the key is there already: the number is used up.
     Taken,
     /// Nobody knows: it may yet take place.
     Open,

@@ -156,14 +156,14 @@ impl Settings {
         if written(text, &mut names).is_none() || names.asked.is_empty() {
             return String::new();
         }
-        let value = |setting: &&Setting| Some(format!("{} at {}", setting.name, text_of(&setting.value)?));
+        let value = |setting: &&Setting| Some(format!("{} = {}", setting.name, text_of(&setting.value)?));
         let values: Vec<String> = names.asked.iter().filter_map(value).collect();
         let bound = match names.asked.as_slice() {
             [setting] => self.bound(setting, text, is_right),
             _ => None,
         };
         let bound = bound.map(|bound| format!(", which can be {bound} here")).unwrap_or_default();
-        format!("; {text} comes to that with the setting {}{bound}", values.join(" and "))
+        format!("; that is {text} with {}{bound}", values.join(" and "))
     }
 
     /// How far a whole number can go from its default, with which a text is right, towards what it is, with which it is not.

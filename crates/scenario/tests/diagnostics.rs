@@ -110,13 +110,12 @@ fn values_of_the_wrong_kind_are_told() {
         (
             "users: 10",
             "users: many",
-            "19:10: \"many\" is not a whole number; write it like 100 or 20k; ${users} comes to that with the setting users at many",
+            "19:10: \"many\" is not a whole number; write it like 100 or 20k; that is ${users} with users = many",
         ),
         (
             "users: ${users}",
             "users: ${users - 20}",
-            "19:10: \"-10\" is not a whole number: it is below 0; write it like 100 or 20k; ${users - 20} comes to that with the \
-             setting users at 10",
+            "19:10: \"-10\" is not a whole number: it is below 0; write it like 100 or 20k; that is ${users - 20} with users = 10",
         ),
         (
             "status: 200",
@@ -523,19 +522,17 @@ fn a_setting_out_of_its_range_is_told_with_its_range() {
         (
             "reads",
             "180",
-            ": \"-80\" is not a whole number: it is below 0; write it like 100 or 20k; ${100 - reads} comes to that \
-             with the setting reads at 180, which can be at most 100 here",
+            ": \"-80\" is not a whole number: it is below 0; write it like 100 or 20k; that is ${100 - reads} with reads = 180, which can be at most 100 here",
         ),
         (
             "reads",
             "-5",
-            ": \"-5\" is not a whole number: it is below 0; write it like 100 or 20k; ${reads} comes to \
-             that with the setting reads at -5, which can be at least 0 here",
+            ": \"-5\" is not a whole number: it is below 0; write it like 100 or 20k; that is ${reads} with reads = -5, which can be at least 0 here",
         ),
         (
             "shards",
             "0",
-            ": 0 is too small; at least 1; ${shards} comes to that with the setting shards at 0, which \
+            ": 0 is too small; at least 1; that is ${shards} with shards = 0, which \
              can be at least 1 here",
         ),
     ] {

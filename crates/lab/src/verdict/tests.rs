@@ -51,7 +51,7 @@ fn judged(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> (Verdict, Vec
 }
 
 fn evidence<'a>(plan: &'a Plan, totals: &'a Totals, summary: &'a Summary) -> Evidence<'a> {
-    Evidence { plan, totals, summary, undisturbed: None, system_ended: None, silence: None, spin: false }
+    Evidence { plan, totals, summary, undisturbed: None, system_ended: None, outage: None, spin: false }
 }
 
 fn status(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> Status {
@@ -136,8 +136,8 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     let totals = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
     let mut summary = summarize(&totals, Path::new("x"));
     let judged = |summary: &Summary, system_ended| {
-        let silence = Some("the system stopped answering");
-        judge(&Evidence { silence, system_ended, ..evidence(&plan, &totals, summary) }).0
+        let outage = Outage { reason: "the system stopped answering".into(), was_answered: false };
+        judge(&Evidence { outage: Some(&outage), system_ended, ..evidence(&plan, &totals, summary) }).0
     };
     assert_eq!(judged(&summary, None).status, Status::Fail);
     summary.driver.waited_share = Some(0.6);
@@ -146,8 +146,8 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     assert!(verdict.reasons[0].starts_with("driver-bound: the system stopped answering; or"), "{verdict:?}");
     assert_eq!(judged(&summary, Some("killed")).reasons, ["killed"]);
     // answers that were read were heard
-    let silence = Some("the system gave no good answer for 1.5 s");
-    let verdict = judge(&Evidence { silence, ..evidence(&plan, &totals, &summary) }).0;
+    let outage = Outage { reason: "the system gave no good answer for 1.5 s".into(), was_answered: true };
+    let verdict = judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0;
     assert_eq!((verdict.status, verdict.reasons.len()), (Status::Fail, 1), "{verdict:?}");
 }
 

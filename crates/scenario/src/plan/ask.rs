@@ -57,6 +57,40 @@ pub struct RedisCommand {
     pub wait: Option<Wait>,
 }
 
+/// Commands that change a connection for whoever else is on it, or hold it up.
+const OWN_CONNECTION: [&str; 16] = [
+    "MULTI",
+    "EXEC",
+    "DISCARD",
+    "WATCH",
+    "UNWATCH",
+    "SELECT",
+    "READONLY",
+    "READWRITE",
+    "BLPOP",
+    "BRPOP",
+    "BRPOPLPUSH",
+    "BLMOVE",
+    "BLMPOP",
+    "BZPOPMIN",
+    "BZPOPMAX",
+    "BZMPOP",
+];
+/// Commands that wait where `BLOCK` is among their options, which stand before `STREAMS`.
+const OWN_WITH_BLOCK: [&str; 2] = ["XREAD", "XREADGROUP"];
+
+impl RedisCommand {
+    /// Whether it needs a connection of its own: it changes that for whoever else is on it, or holds it up.
+    pub fn needs_own_connection(&self) -> bool {
+        let known = self.words.iter().map(|word| word.as_literal().unwrap_or_default());
+        let mut words = known.map(|word| String::from_utf8_lossy(word).to_ascii_uppercase());
+        let name = words.next().unwrap_or_default();
+        let may_wait = OWN_WITH_BLOCK.contains(&name.as_str());
+        OWN_CONNECTION.contains(&name.as_str())
+            || (may_wait && words.take_while(|word| word != "STREAMS").any(|word| word == "BLOCK"))
+    }
+}
+
 /// Replicas that must have a write (Redis' `WAIT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {

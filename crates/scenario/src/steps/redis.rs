@@ -41,28 +41,6 @@ const NOT_ONE_REPLY: [&str; 9] = [
 ];
 /// Commands after which a connection is another one than it was when it was made.
 const CHANGING: [&[&str]; 4] = [&["CLIENT", "REPLY"], &["HELLO"], &["RESET"], &["QUIT"]];
-/// Commands that change a connection for whoever else is on it, or hold it up.
-const ALONE: [&str; 16] = [
-    "MULTI",
-    "EXEC",
-    "DISCARD",
-    "WATCH",
-    "UNWATCH",
-    "SELECT",
-    "READONLY",
-    "READWRITE",
-    "BLPOP",
-    "BRPOP",
-    "BRPOPLPUSH",
-    "BLMOVE",
-    "BLMPOP",
-    "BZPOPMIN",
-    "BZPOPMAX",
-    "BZMPOP",
-];
-/// Commands that wait where `BLOCK` is among their options, which stand before `STREAMS`.
-const ALONE_WITH_BLOCK: [&str; 2] = ["XREAD", "XREADGROUP"];
-
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
         what: "a command of Redis",
@@ -155,13 +133,7 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
 
 /// Whether nobody else may be on the connection of this command.
 fn is_for_one(ask: &Ask) -> bool {
-    let Ask::Redis(command) = ask else { return false };
-    let known = command.words.iter().map(|word| word.as_literal().unwrap_or_default());
-    let mut words = known.map(|word| String::from_utf8_lossy(word).to_ascii_uppercase());
-    let name = words.next().unwrap_or_default();
-    let may_wait = ALONE_WITH_BLOCK.contains(&name.as_str());
-    ALONE.contains(&name.as_str())
-        || (may_wait && words.take_while(|word| word != "STREAMS").any(|word| word == "BLOCK"))
+    matches!(ask, Ask::Redis(command) if command.needs_own_connection())
 }
 
 /// Whether keys are shared among several servers.
@@ -187,14 +159,19 @@ fn check_beside(whole: &Whole<'_>) {
     let is_such = beside::check(whole, &SPOKEN);
     let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
     let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
-    let alone = match is_pipelined {
-        true => whole.requests.first_anywhere(is_for_one),
-        false if is_such && has_several(whole) => whole.requests.first(is_for_one),
-        false => None,
+    let why = "this command changes its connection, or holds it up, and users share connections";
+    let (position, message) = match is_pipelined {
+        true => (
+            whole.requests.first_anywhere(is_for_one),
+            format!("{why} with `limits: pipeline`; leave that out"),
+        ),
+        false if is_such && has_several(whole) => (
+            whole.requests.first(is_for_one),
+            format!("{why} where there are several servers; drive one, or leave the command out"),
+        ),
+        false => return,
     };
-    if let Some(position) = alone {
-        let message = "this command changes its connection, or holds it up, and users share connections with `limits: pipeline`, \
-                       and where there are several servers; leave out `pipeline`, and drive one server";
-        whole.reader.sink.error_at(position, message.into());
+    if let Some(position) = position {
+        whole.reader.sink.error_at(position, message);
     }
 }
