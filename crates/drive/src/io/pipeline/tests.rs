@@ -335,7 +335,7 @@ fn answers_read_together_are_known_as_such_and_who_is_next_is_known() {
     (0..3).for_each(|lane| send(&mut io, lane));
     receive(&mut io, b"a\nb\n", false);
     receive(&mut io, b"c\n", false);
-    let mut next = |io: &mut PipelineIo<Scripted>| {
+    let next = |io: &mut PipelineIo<Scripted>| {
         let (lane, _) = io.next().unwrap();
         let is_read_along = io.is_read_along();
         io.answered(lane, 2);
