@@ -226,8 +226,12 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         self.io.received()
     }
 
-    fn upcoming(&self, behind: usize) -> Option<usize> {
-        let c = self.io.upcoming(behind)?;
+    fn reading(&self) -> Option<u64> {
+        self.io.reading()
+    }
+
+    fn prefetch_upcoming(&self, nth: usize) -> Option<usize> {
+        let c = self.io.upcoming(nth)?;
         prefetch(self.connections.get(c)?);
         Some(c)
     }

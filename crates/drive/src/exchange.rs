@@ -21,8 +21,8 @@ const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
 /// Most requests that are over without a wait (what nothing answers, or is never sent) which a session makes in one turn.
 const STEPS_PER_TURN: u32 = 64;
 
-/// So many answers before its own a user's state is fetched.
-const FETCHED_BEFORE: usize = 2;
+/// A user's state is fetched while so many answers are still in front of its own.
+const PREFETCHED_BEFORE: usize = 2;
 
 /// What came of an attempt to get a request on its way.
 pub(crate) enum Placed {
@@ -470,7 +470,7 @@ impl Thread<'_> {
 
     /// Something happened on a connection.
     pub fn on_event(&mut self, c: usize, event: Event) {
-        self.fetch_upcoming();
+        self.prefetch_upcoming();
         let now_ns = self.event_ns();
         let connection = self.pools.get(c);
         let session = connection.session.map(|s| s as usize);
@@ -517,23 +517,25 @@ impl Thread<'_> {
         }
     }
 
-    /// When what the last event is about was read: of what was read together once for all of it, so that nobody's answer
-    /// comes later for what was done about others' meanwhile. What that was is in how late the next requests leave.
+    /// When the bytes of the last event were read: one time for all that came in one reading, so that no answer counts as later
+    /// because others were dealt with first. What that took shows in how late the next requests leave.
     fn event_ns(&mut self) -> u64 {
-        if !self.transport.sockets().is_read_along() {
+        let reading = self.transport.reading();
+        if reading.is_none() || reading != self.flow.reading {
+            self.flow.reading = reading;
             self.flow.read_ns = self.clock.now_ns();
             self.flow.read_late_ns = None;
         }
         self.flow.read_ns
     }
 
-    /// Has what is kept of the users whose answers are the next fetched: of the one after the next where it is, of the next
-    /// itself.
-    fn fetch_upcoming(&mut self) {
-        if let Some(c) = self.transport.upcoming(FETCHED_BEFORE + 1) {
+    /// Prefetches what is kept of the users whose answers come next, in two steps, as a session is found only through its
+    /// connection.
+    fn prefetch_upcoming(&mut self) {
+        if let Some(c) = self.transport.prefetch_upcoming(PREFETCHED_BEFORE + 1) {
             prefetch(self.pools.get(c));
         }
-        let Some(c) = self.transport.upcoming(FETCHED_BEFORE) else { return };
+        let Some(c) = self.transport.prefetch_upcoming(PREFETCHED_BEFORE) else { return };
         let Some(s) = self.pools.get(c).session.map(|s| s as usize) else { return };
         prefetch(&self.flow.sessions[s]);
         self.timers.prefetch(s);

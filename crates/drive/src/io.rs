@@ -93,13 +93,13 @@ pub(crate) trait Io {
     fn answered(&mut self, _connection: usize, bytes: usize) -> bool {
         bytes == self.received().len()
     }
-    /// Whether the last event is about bytes that were read together with those of the one before.
-    fn is_read_along(&self) -> bool {
-        false
+    /// The number of the reading that brought what the last event is about, where several events may come of one reading.
+    fn reading(&self) -> Option<u64> {
+        None
     }
-    /// The connection whose answer comes so many behind the one that was [answered](Io::answered) last, where they share a
-    /// socket.
-    fn upcoming(&self, _behind: usize) -> Option<usize> {
+    /// Which connection's answer comes as the nth from now (1: the next) on the socket of the one that was
+    /// [answered](Io::answered) last, where they share it.
+    fn upcoming(&self, _nth: usize) -> Option<usize> {
         None
     }
     /// Whether a connection is the first of those that share its socket; where none does, it is.

@@ -1,4 +1,4 @@
-//! What is to be looked at soon is on its way from memory meanwhile.
+//! Fetches into the cache what is looked at soon.
 //!
 //! Thousands of users' states do not fit into a core's own cache. Where answers of many users come in one reading, who is next
 //! is known: its state is fetched while those before it have their turn. `bench/kv/run redis` shows what it saves (500

@@ -150,8 +150,11 @@ pub(crate) struct Flow {
     pub spent_turns: u64,
     /// How much had come that answers no request, when that was looked at last.
     pub heard: u64,
-    /// When what the last event is about was read, and how late that was, once that is known.
+    /// The reading that brought the last event, where several events may come of one.
+    pub reading: Option<u64>,
+    /// When the last event's bytes were read.
     pub read_ns: u64,
+    /// How late that was. None: not asked yet; Some(None): the kernel does not tell.
     pub read_late_ns: Option<Option<u64>>,
     /// Buffers.
     pub scratch: Scratch,

@@ -148,9 +148,13 @@ pub(crate) trait Transport {
     fn received(&self) -> &[u8] {
         &[]
     }
-    /// The connection whose answer comes so many behind the one that was told of last, where that is known; what is kept of
-    /// it here is [fetched](crate::prefetch) by the way.
-    fn upcoming(&self, _behind: usize) -> Option<usize> {
+    /// The number of the reading that brought what was told of last, where several answers may come of one.
+    fn reading(&self) -> Option<u64> {
+        None
+    }
+    /// Which connection's answer comes as the nth from now (1: the next), where that is known. What is kept of it here is
+    /// [fetched](crate::prefetch) by the way.
+    fn prefetch_upcoming(&self, _nth: usize) -> Option<usize> {
         None
     }
     /// Whether a connection is the first of those that share its socket; where none does, it is.

@@ -191,3 +191,45 @@ fn a_command_that_changes_a_shared_connection_is_refused() {
         assert!(matches!(&error, DriveError::Shared(name) if name == refused), "{error}");
     }
 }
+
+/// A redirect is told to nobody, so that the answer behind it is the first that the loop hears of its reading.
+#[test]
+fn an_answer_behind_a_redirect_comes_when_it_is_read() {
+    const DELAY: Duration = Duration::from_millis(40);
+    let port = Arc::new(OnceLock::new());
+    let (own, readings) = (port.clone(), AtomicUsize::new(0));
+    let address = listen(None, move |stream| {
+        let port: u16 = *own.wait();
+        let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+        let mut buffer = [0; 4096];
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            std::thread::sleep(DELAY);
+            let mut is_moved = readings.fetch_add(1, Ordering::SeqCst) % 2 == 1;
+            let (mut received, mut replies) = (&buffer[..bytes], String::new());
+            while !received.is_empty() {
+                let decoded = decoder.decode(received).unwrap();
+                received = &received[decoded.consumed..];
+                if !decoded.complete {
+                    continue;
+                }
+                if std::str::from_utf8(decoder.body()).unwrap().contains("CLUSTER") {
+                    replies += &map("127.0.0.1", port);
+                } else if std::mem::take(&mut is_moved) {
+                    replies += &format!("-MOVED 12539 127.0.0.1:{port}\r\n");
+                } else {
+                    replies += "$5\r\nhello\r\n";
+                }
+                decoder.start(true);
+            }
+            say(stream, &replies);
+        }
+    });
+    port.set(address.port()).unwrap();
+    let plan = plan(GET, "load: {users: 8, hold: 1s}\nlimits: {connections: 1, pipeline: 8, batch: 8}");
+    let sum = drive(plan, cluster(&[named(address)], 1));
+    assert!(sum.end.redirects.moved > 3, "{:?}", sum.end.redirects);
+    let good =
+        sum.intervals.iter().flat_map(|interval| &interval.series).filter(|of| of.outcome == Outcome::Ok);
+    let least_us = good.map(|series| series.service_time_us.min()).min().unwrap();
+    assert!(u128::from(least_us) >= DELAY.as_micros() * 9 / 10, "{least_us} µs");
+}

@@ -132,7 +132,16 @@ fn a_command_for_one_user_does_not_go_where_connections_are_shared() {
         ("store: b", "connections: 2"),
         ("store: c", "connections: 2"),
     ];
-    for command in ["multi", "EXEC", "SELECT, 1", "BLPOP, k, 0", "XREAD, BLOCK, 9, STREAMS, s, $"] {
+    for command in [
+        "multi",
+        "EXEC",
+        "SELECT, 1",
+        "BLPOP, k, 0",
+        "XREAD, BLOCK, 9, STREAMS, s, $",
+        "AUTH, p",
+        "WAIT, 1, 9",
+        "client, tracking, on",
+    ] {
         for (system, limits) in shared {
             let (is_right, told) = told(system, command, limits);
             assert!(!is_right && told.contains("changes its connection, or holds it up"), "{system}: {told}");

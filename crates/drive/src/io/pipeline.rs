@@ -86,8 +86,10 @@ pub(crate) struct PipelineIo<I> {
     reading: Option<Reading>,
     /// Where the last answer begins in what was received.
     answer_at: usize,
-    /// Whether the last event is about what was read with the one before.
-    is_read_along: bool,
+    /// How often something was read.
+    readings: u64,
+    /// Whether the last event is about what was read last.
+    is_of_reading: bool,
     following: VecDeque<(usize, Event)>,
 }
 
@@ -103,7 +105,8 @@ impl<I: Io> PipelineIo<I> {
             listed: Vec::new(),
             reading: None,
             answer_at: 0,
-            is_read_along: false,
+            readings: 0,
+            is_of_reading: false,
             following: VecDeque::new(),
         }
     }
@@ -237,12 +240,21 @@ impl<I: Io> PipelineIo<I> {
         }
         reading.is_answered = false;
         self.answer_at = reading.taken;
-        self.is_read_along = reading.taken > 0;
-        let Some(front) = self.pipes[pipe].line.front() else {
-            self.end(pipe, &|| Event::Ended); // bytes that nobody asked for
-            return None;
-        };
-        Some((*front as usize, Event::Received { closing: false }))
+        let Pipe { line, unsent, .. } = &self.pipes[pipe];
+        match line.front() {
+            Some(front) if line.len() > *unsent => {
+                Some((*front as usize, Event::Received { closing: false }))
+            }
+            // those in line have not even left: whatever this answers, it is none of their requests
+            Some(_) => {
+                self.end(pipe, &unasked);
+                None
+            }
+            None => {
+                self.end(pipe, &|| Event::Ended); // bytes that nobody asked for
+                None
+            }
+        }
     }
 
     /// An event of a socket becomes events of its lanes.
@@ -254,6 +266,7 @@ impl<I: Io> PipelineIo<I> {
                     self.pipes[pipe].state = PipeState::Ending;
                 }
                 self.reading = Some(Reading { pipe, taken: 0, is_answered: true });
+                self.readings += 1;
                 self.answer_at = 0;
             }
             Event::Ended => self.end(pipe, &|| Event::Ended),
@@ -273,6 +286,12 @@ fn again(error: &io::Error) -> io::Error {
         Some(code) => io::Error::from_raw_os_error(code),
         None => io::Error::new(error.kind(), error.to_string()),
     }
+}
+
+/// What lanes are told that are in line with requests which have not left, where an answer came all the same.
+fn unasked() -> Event {
+    let text = "more answers came than requests had left";
+    Event::Failed(io::Error::new(ErrorKind::InvalidData, text))
 }
 
 /// What lanes are told whose socket another lane had to close.
@@ -376,7 +395,7 @@ impl<I: Io> Io for PipelineIo<I> {
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.flush_all();
-        self.is_read_along = false;
+        self.is_of_reading = false;
         let at_most = if self.following.is_empty() { at_most } else { Some(Duration::ZERO) };
         self.inner.wait(at_most)
     }
@@ -392,11 +411,12 @@ impl<I: Io> Io for PipelineIo<I> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
-            self.is_read_along = false;
+            self.is_of_reading = false;
             if let Some(found) = self.following.pop_front() {
                 return Some(found);
             }
             if let Some(found) = self.next_answer() {
+                self.is_of_reading = true;
                 return Some(found);
             }
             if self.reading.is_none() && self.following.is_empty() {
@@ -424,13 +444,13 @@ impl<I: Io> Io for PipelineIo<I> {
         !self.pipes[index].line.is_empty() || reading.taken == self.inner.received().len()
     }
 
-    fn is_read_along(&self) -> bool {
-        self.is_read_along
+    fn reading(&self) -> Option<u64> {
+        self.is_of_reading.then_some(self.readings)
     }
 
-    fn upcoming(&self, behind: usize) -> Option<usize> {
+    fn upcoming(&self, nth: usize) -> Option<usize> {
         let line = &self.pipes[self.reading?.pipe].line;
-        line.get(behind.checked_sub(1)?).map(|lane| *lane as usize)
+        line.get(nth.checked_sub(1)?).map(|lane| *lane as usize)
     }
 
     fn is_first(&self, lane: usize) -> bool {

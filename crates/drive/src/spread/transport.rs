@@ -125,6 +125,8 @@ pub(crate) struct SpreadTransport<I: Io, C: Keyed> {
     map: Option<MapKeeper>,
     /// What lanes are to be told.
     notices: VecDeque<(u32, u32, Event)>,
+    /// Whether what was told of last was one of them.
+    is_notice: bool,
     /// Places whose answers have been handed out; free once those have been looked at.
     answered: Vec<u32>,
     /// Servers that have keys; to be found anew where nothing stands here.
@@ -198,6 +200,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
             router: Router::new(spread),
             map: (spread.sharding == Sharding::Cluster).then(keeper),
             notices: VecDeque::new(),
+            is_notice: false,
             answered: Vec::new(),
             carrying: None,
             turn: 0,
@@ -696,8 +699,12 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         Ok(Sent::Awaiting)
     }
 
-    fn upcoming(&self, behind: usize) -> Option<usize> {
-        match self.places[self.inner.upcoming(behind)?].owner {
+    fn reading(&self) -> Option<u64> {
+        self.inner.reading().filter(|_| !self.is_notice)
+    }
+
+    fn prefetch_upcoming(&self, nth: usize) -> Option<usize> {
+        match self.places[self.inner.prefetch_upcoming(nth)?].owner {
             Owner::Lane(lane) => {
                 prefetch(&self.lanes[lane as usize]);
                 Some(lane as usize)
@@ -754,9 +761,11 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         loop {
             while let Some((lane, closings, event)) = self.notices.pop_front() {
                 if self.lanes[lane as usize].closings == closings {
+                    self.is_notice = true;
                     return Some((lane as usize, event));
                 }
             }
+            self.is_notice = false;
             match self.inner.next() {
                 Some((place, event)) => {
                     if let Some(found) = self.on_inner(place, event) {

@@ -90,18 +90,19 @@ fn keys(stream: &mut dyn Stream, bounds: &Bounds) -> Result<Vec<Vec<u8>>, Unfini
     let held = stats(stream).map_err(|error| failed(SERVER, "no statistics", error))?;
     let held: usize = held.get("curr_items").and_then(|count| count.parse().ok()).unwrap_or(0);
     let mut answers = Answers::new(SERVER, stream);
-    let mut keys = Vec::new();
+    let (mut keys, mut was_listed) = (Vec::new(), false);
     for listing in 0..LISTINGS {
         if listing > 0 {
             bounds.sleep(PAUSE)?;
         }
         let is_listed = list(&mut answers, bounds, &mut keys)?;
+        was_listed |= is_listed;
         if is_listed && keys.len() >= held {
             break;
         }
-        if !is_listed && listing + 1 == LISTINGS {
-            return Err(failed(SERVER, "its keys cannot be listed", "its crawler is busy"));
-        }
+    }
+    if !was_listed {
+        return Err(failed(SERVER, "its keys cannot be listed", "its crawler is busy"));
     }
     Ok(keys)
 }

@@ -58,7 +58,11 @@ pub struct RedisCommand {
 }
 
 /// Commands that change a connection for whoever else is on it, or hold it up.
-const OWN_CONNECTION: [&str; 16] = [
+const OWN_CONNECTION: [&str; 20] = [
+    "ASKING",
+    "AUTH",
+    "WAIT",
+    "WAITAOF",
     "MULTI",
     "EXEC",
     "DISCARD",
@@ -76,6 +80,8 @@ const OWN_CONNECTION: [&str; 16] = [
     "BZPOPMAX",
     "BZMPOP",
 ];
+/// What `CLIENT` changes of its connection.
+const OWN_CLIENT: [&str; 4] = ["CACHING", "NO-EVICT", "NO-TOUCH", "TRACKING"];
 /// Commands that wait where `BLOCK` is among their options, which stand before `STREAMS`.
 const OWN_WITH_BLOCK: [&str; 2] = ["XREAD", "XREADGROUP"];
 
@@ -85,6 +91,9 @@ impl RedisCommand {
         let known = self.words.iter().map(|word| word.as_literal().unwrap_or_default());
         let mut words = known.map(|word| String::from_utf8_lossy(word).to_ascii_uppercase());
         let name = words.next().unwrap_or_default();
+        if name == "CLIENT" {
+            return words.next().is_some_and(|word| OWN_CLIENT.contains(&word.as_str()));
+        }
         let may_wait = OWN_WITH_BLOCK.contains(&name.as_str());
         OWN_CONNECTION.contains(&name.as_str())
             || (may_wait && words.take_while(|word| word != "STREAMS").any(|word| word == "BLOCK"))

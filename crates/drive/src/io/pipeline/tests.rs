@@ -152,6 +152,7 @@ fn what_finds_no_room_leaves_later() {
 fn when_the_peer_closes_all_that_wait_are_told_and_idle_lanes_too() {
     let mut io = one_open(4);
     (0..3).for_each(|lane| send(&mut io, lane));
+    io.wait(None).unwrap();
     receive(&mut io, b"a\nhalf", true);
     io.inner.events.push_back((0, Event::Ended, Vec::new()));
     assert_eq!(told(&mut io), ["0 has a", "1 has half", "1 ended", "2 ended", "0 ended", "3 ended"]);
@@ -333,22 +334,38 @@ fn what_waits_for_its_batch_fails_with_its_connection() {
 fn answers_read_together_are_known_as_such_and_who_is_next_is_known() {
     let mut io = one_open(3);
     (0..3).for_each(|lane| send(&mut io, lane));
+    io.wait(None).unwrap();
+    assert_eq!(io.reading(), None);
     receive(&mut io, b"a\nb\n", false);
     receive(&mut io, b"c\n", false);
     let next = |io: &mut PipelineIo<Scripted>| {
         let (lane, _) = io.next().unwrap();
-        let is_read_along = io.is_read_along();
         io.answered(lane, 2);
-        (lane, is_read_along, io.upcoming(1), io.upcoming(2))
+        (lane, io.reading(), io.upcoming(1), io.upcoming(2))
     };
-    assert_eq!(next(&mut io), (0, false, Some(1), Some(2)));
-    assert_eq!(next(&mut io), (1, true, Some(2), None));
-    assert_eq!(next(&mut io), (2, false, None, None), "another reading");
-    (0..2).for_each(|lane| send(&mut io, lane));
-    receive(&mut io, b"a\nb\n", false);
-    next(&mut io);
-    assert!(next(&mut io).1);
+    assert_eq!(next(&mut io), (0, Some(1), Some(1), Some(2)));
+    assert_eq!(next(&mut io), (1, Some(1), Some(2), None));
+    assert_eq!(next(&mut io), (2, Some(2), None, None), "another reading");
     io.wait(None).unwrap();
-    assert!(!io.is_read_along(), "what comes now was not read then");
+    assert_eq!(io.reading(), None, "what comes now was not read then");
     assert_eq!(io.upcoming(0), None);
+}
+
+#[test]
+fn an_answer_is_none_of_a_request_that_has_not_left() {
+    let mut io = one_open(2);
+    (0..2).for_each(|lane| send(&mut io, lane));
+    io.wait(None).unwrap();
+    receive(&mut io, b"a\nb\nc\n", false);
+    for expected in [0, 1] {
+        let (lane, event) = io.next().unwrap();
+        assert!(lane == expected && matches!(event, Event::Received { .. }), "{event:?}");
+        io.answered(lane, 2);
+        if lane == 0 {
+            send(&mut io, 0); // the user goes on while the other answers of the reading are looked at
+        }
+    }
+    let told = told(&mut io);
+    assert!(told.iter().any(|told| told == "0 failed: more answers came than requests had left"), "{told:?}");
+    assert_eq!(io.inner.closed, [0]);
 }
