@@ -11,6 +11,8 @@ use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::cube::{Dimension, Filter, Measure};
 
 use crate::hit::args::HitArguments;
+use crate::init::InitArguments;
+use crate::install::{CompletionArguments, ManArguments};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
@@ -42,6 +44,8 @@ pub enum Verb {
     Serve(ServeArguments),
     /// Check a scenario for mistakes without running it
     Check(CheckArguments),
+    /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)
+    Init(InitArguments),
     /// Show a run again
     Report(ReportArguments),
     /// Check again whether a run lost anything
@@ -50,6 +54,10 @@ pub enum Verb {
     Cube(CubeArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
+    /// Print what completes this program's verbs and flags in a shell
+    Completions(CompletionArguments),
+    /// Write the manual pages, one for each verb
+    Man(ManArguments),
 }
 
 /// `tidemark run`

@@ -6,6 +6,7 @@ mod faults;
 mod hit;
 mod hit_arguments;
 mod hit_tls;
+mod init;
 mod interrupts;
 mod ledger;
 mod operations;
