@@ -7,6 +7,7 @@ mod hit;
 mod hit_arguments;
 mod hit_tls;
 mod init;
+mod install;
 mod interrupts;
 mod ledger;
 mod operations;
