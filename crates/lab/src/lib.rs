@@ -27,6 +27,7 @@ pub mod child;
 mod compare;
 mod descendants;
 mod disk;
+mod errands;
 mod error;
 mod exchange;
 mod experiment;

@@ -8,6 +8,7 @@ mod fault;
 mod feeder;
 mod jump;
 mod keys;
+mod launch;
 mod load;
 mod persistence;
 mod rates;

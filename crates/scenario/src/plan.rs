@@ -15,6 +15,7 @@ use crate::template::Template;
 
 mod ask;
 mod fault;
+mod launch;
 mod limits;
 mod load;
 mod memcached;
@@ -28,6 +29,7 @@ pub use crate::objective::{About, Comparison, Metric, Objective};
 pub use crate::slot::SlotIndex;
 pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
+pub use launch::{Errand, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use memcached::{MemcachedCommand, MemcachedWord};
@@ -487,9 +489,10 @@ pub struct System {
     pub tells_operations: bool,
     /// `synced`, `buffered` or `memory`, where the scenario says.
     pub durability: Option<String>,
-    /// Path that answers 200 when the system is ready; empty if the scenario names none for a system that is not
-    /// shipped.
-    pub health: String,
+    /// What a command has around it; nothing of any other system.
+    pub launch: Launch,
+    /// When it is ready, of one that is started.
+    pub ready: Ready,
     /// Longest time until it is.
     pub ready_within: Duration,
     /// Which of the addresses of a URL's host is driven.

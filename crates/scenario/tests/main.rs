@@ -9,6 +9,7 @@ mod faults;
 mod key_value_stores;
 mod keys;
 mod language;
+mod launch;
 mod ledger;
 mod loads;
 mod never_panics;

@@ -11,6 +11,7 @@ mod install;
 mod interrupts;
 mod ledger;
 mod operations;
+mod own_system;
 mod program;
 mod results;
 mod secrets;

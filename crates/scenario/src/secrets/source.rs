@@ -13,6 +13,8 @@ enum Names {
     Keys,
     /// Of headers.
     Headers,
+    /// Of a command's environment.
+    Variables,
     /// The author's own: of settings, fields, parameters.
     Values,
     /// Of what is looked for in answers: beside them stands no value of a secret.
@@ -70,6 +72,12 @@ impl Walk<'_> {
                 }
                 self.scalar(value, masked_value(text), text);
             }
+            (Names::Variables, Content::Scalar { text, .. }) if is_secret(name, text) => {
+                if let Ok([Piece::Literal(literal)]) = split(text).as_deref() {
+                    self.secrets.add(name, Origin::Setting, literal);
+                }
+                self.scalar(value, masked_value(text), text);
+            }
             (Names::Values, Content::Scalar { text, .. }) if is_secret(name, text) => {
                 self.scalar(value, masked_value(text), text);
             }
@@ -81,18 +89,29 @@ impl Walk<'_> {
                     }
                 }
             }
-            (Names::Keys, Content::List(items)) if name == "command" => {
-                let mut before = None;
+            (Names::Keys, Content::List(items)) if name == "command" => self.words(items),
+            (Names::Keys, Content::List(items)) if name == "before" || name == "after" => {
                 for item in items {
-                    match item.text() {
-                        Some(text) => self.scalar(item, masked_argument(before, text), text),
-                        None => self.node(item, Names::Keys),
+                    match &item.content {
+                        Content::List(words) => self.words(words),
+                        _ => self.node(item, Names::Keys),
                     }
-                    before = item.text();
                 }
             }
             (Names::Keys, _) => self.node(value, of_key(name)),
             _ => self.node(value, names),
+        }
+    }
+
+    /// Those of a command.
+    fn words(&mut self, words: &[Node]) {
+        let mut before = None;
+        for word in words {
+            match word.text() {
+                Some(text) => self.scalar(word, masked_argument(before, text), text),
+                None => self.node(word, Names::Keys),
+            }
+            before = word.text();
         }
     }
 
@@ -108,6 +127,7 @@ impl Walk<'_> {
 fn of_key(name: &str) -> Names {
     match name {
         "headers" => Names::Headers,
+        "env" => Names::Variables,
         "check" | "extract" | "until" => Names::Tests,
         // those of the scenario, and those that a comparison sets
         "settings" | "set" => Names::Values,
