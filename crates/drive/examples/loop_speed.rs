@@ -191,6 +191,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             timeout: Duration::from_secs(10),
             extractions: Vec::new(),
             checks: Vec::new(),
+            keeps_body: false,
         }],
         sessions: vec![SessionKind {
             name: "get".into(),

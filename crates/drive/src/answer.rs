@@ -2,6 +2,8 @@
 
 mod words;
 
+use std::cmp::Ordering;
+
 use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Extraction, RequestPlan, SlotIndex, Source, TextTest, WhenMissing};
@@ -11,6 +13,7 @@ use tidemark_wire::json;
 
 use crate::jar::Jar;
 use crate::session::Environment;
+use crate::told::{self, Checked, Extracted};
 
 /// Bytes of a body that an example of a failure shows.
 const EXAMPLE_BODY_BYTES: usize = 120;
@@ -64,7 +67,8 @@ pub(crate) struct Probe {
     groups: Vec<Option<CaptureLocations>>,
     /// Whether the body is kept.
     pub needs_body: bool,
-    judges_status: bool,
+    /// Whether the scenario says which status is right.
+    pub judges_status: bool,
 }
 
 /// What is judged: an answer of any protocol, or a message.
@@ -79,6 +83,8 @@ pub(crate) trait Answer {
     fn header(&self, _name: &str) -> Option<&[u8]> {
         None
     }
+    /// Its headers, one after the other, by name and value.
+    fn each_header(&self, _tell: &mut dyn FnMut(&[u8], &[u8])) {}
     /// The value of a cookie that it sets.
     fn cookie(&self, _name: &str) -> Option<&[u8]> {
         None
@@ -152,7 +158,7 @@ impl Probe {
             return Err(Flaw::Status);
         }
         let right = |check: &Check| match check {
-            Check::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+            Check::Status(ranges) => is_in(ranges, status),
             _ => true,
         };
         if !self.checks.iter().all(right) {
@@ -219,6 +225,54 @@ impl Probe {
         told.map(|(extraction, (count, _))| (extraction.slot, *count))
     }
 
+    /// What was kept from an answer with this flaw, or with none. Nothing was where it has the wrong status.
+    pub fn extracted(&self, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Extracted> {
+        let looked_at = match flaw {
+            Some(Flaw::Status) => 0,
+            Some(Flaw::Extraction(index)) => index + 1,
+            _ => self.extractions.len(),
+        };
+        let kept = self.extractions[..looked_at].iter().zip(&self.not_found).map(|(extraction, (_, missed))| {
+            let slot = usize::from(extraction.slot);
+            let value = variables.slots.get(slot).filter(|_| !missed);
+            Extracted {
+                variable: variables.names.get(slot).cloned().unwrap_or_default(),
+                source: words::source(&extraction.source),
+                value: value.and_then(|slot| told::text(slot.value())),
+            }
+        });
+        kept.collect()
+    }
+
+    /// What each check saw in an answer with this flaw, or with none: the status is looked at first, then what is kept,
+    /// then everything else, up to the first thing that is wrong.
+    pub fn checked(
+        &self,
+        answer: &dyn Answer,
+        variables: Variables<'_>,
+        flaw: Option<Flaw>,
+    ) -> Vec<Checked> {
+        let by_itself = (!self.judges_status).then(|| Checked {
+            what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
+            saw: answer.status_words(),
+            held: Some(flaw != Some(Flaw::Status)),
+        });
+        let checked = self.checks.iter().enumerate().map(|(index, check)| {
+            let held = match (check, flaw) {
+                (Check::Status(ranges), Some(Flaw::Status)) => Some(is_in(ranges, answer.status())),
+                (Check::Status(_), _) | (_, None) => Some(true),
+                (_, Some(Flaw::Status | Flaw::Extraction(_))) => None,
+                (_, Some(Flaw::Check(wrong) | Flaw::Unmet(wrong))) => match index.cmp(&wrong) {
+                    Ordering::Less => Some(true),
+                    Ordering::Equal => Some(false),
+                    Ordering::Greater => None,
+                },
+            };
+            Checked { what: words::wanted(check), saw: words::saw(check, answer, variables), held }
+        });
+        by_itself.into_iter().chain(checked).collect()
+    }
+
     /// What a failed request leaves: its variables become missing, unless they are to stay.
     pub fn clear(&self, slots: &mut [Slot]) {
         for extraction in &self.extractions {
@@ -273,6 +327,10 @@ impl Probe {
             }
         }
     }
+}
+
+fn is_in(ranges: &[(u16, u16)], status: u16) -> bool {
+    ranges.iter().any(|(low, high)| (*low..=*high).contains(&status))
 }
 
 /// Keeps a value; false if there is none.

@@ -188,6 +188,10 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         self.connections[c].codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)
     }
 
+    fn written(&mut self, c: usize) -> &[u8] {
+        self.io.output(c)
+    }
+
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         self.io.send(c)?;
         self.connections[c].is_awaited = true;

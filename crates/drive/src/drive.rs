@@ -4,7 +4,7 @@ mod allotment;
 mod check;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ThreadInterval;
@@ -27,6 +27,7 @@ use crate::session::Weights;
 use crate::several::Place;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
+use crate::told::{Teller, ToldStep};
 use crate::transport::{EventCounts, Redirects};
 use crate::waiting::{most_slots, most_waiting};
 pub use allotment::Raised;
@@ -356,6 +357,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     .iter()
                     .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
                     .collect(),
+                teller: None,
                 bounds: bounds(&plan, index, threads),
                 random,
                 ledger_seed: options.ledger_seed,
@@ -380,13 +382,40 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
+    one_session(plan, kind, shared, options, (ONCE_THREAD, None))
+}
+
+/// The same, and each step is told as it ends. `number` tells several such sessions apart: what they enter in the ledger has
+/// it as the number of its thread.
+///
+/// # Errors
+/// The first request that failed.
+pub fn run_told(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+    number: u16,
+    steps: Sender<ToldStep>,
+) -> Result<Part, OnceError> {
+    let teller = Some(Box::new(Teller::new(steps, &plan.labels)));
+    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller))
+}
+
+fn one_session(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+    (number, teller): (u16, Option<Box<Teller>>),
+) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
     let places = single(&plans, &options.targets);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
     let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
     let io = io.map_err(no_poller(options.io))?;
-    let thread = once(plan, kind, shared, options, &places, io)?;
+    let thread = Thread { teller, ..once(plan, kind, shared, options, &places, number, io)? };
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {
@@ -410,6 +439,7 @@ fn once<'a>(
     shared: &'a Shared,
     options: &DriveOptions,
     places: &[Place<'_>],
+    number: u16,
     io: impl Io + 'static,
 ) -> Result<Thread<'a>, DriveError> {
     check_ops(plan, kind)?;
@@ -427,10 +457,11 @@ fn once<'a>(
         prepared: Prepared::all(plan),
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
-        recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
+        recorder: Recorder::new(number.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
             .with_groups(plan.groups.len()),
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
+        teller: None,
         bounds: bounds(plan, 0, 1),
         random,
         ledger_seed: options.ledger_seed,

@@ -12,6 +12,16 @@ use crate::thread::Thread;
 use crate::timers::Alarm;
 
 impl Thread<'_> {
+    /// Tells of an answer that has been judged, where somebody wants to know.
+    fn tell_answer(&mut self, s: usize, c: usize, flaw: Option<Flaw>) {
+        let Some(teller) = &mut self.teller else { return };
+        let session = &self.flow.sessions[s];
+        let probe = &self.prepared[session.request as usize].probe;
+        let variables =
+            Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+        teller.answered(self.transport.answer(c), probe, variables, flaw);
+    }
+
     /// Looks for the answer among what is offered; what came of the request, if it is there.
     pub fn judge_offered(&mut self, s: usize, c: usize) -> Option<Result<(), Flaw>> {
         let epoch_ms = self.clock.wall_ms(self.clock.now_ns());
@@ -28,7 +38,10 @@ impl Thread<'_> {
             match judged {
                 Err(Flaw::Check(_) | Flaw::Status) if self.transport.decline(c) => {}
                 Err(Flaw::Check(_) | Flaw::Status) => return None,
-                judged => return Some(judged),
+                judged => {
+                    self.tell_answer(s, c, judged.err());
+                    return Some(judged);
+                }
             }
         }
     }
@@ -79,6 +92,7 @@ impl Thread<'_> {
             }
             // what builds on a wrong answer is nothing to go on with
             keep &= !(is_bound && judged.is_err());
+            self.tell_answer(s, c, judged.err());
         }
         if !keep {
             self.close(c);
@@ -96,6 +110,7 @@ impl Thread<'_> {
             let answer = self.transport.answer(c);
             answer.keep_cookies(session.jar());
             self.recorder.answered(answer.status(), session.due_ns);
+            self.tell_answer(s, c, Some(Flaw::Status));
         }
         self.close(c);
         self.fail(s, if is_late { Fault::Timeout } else { fault }, end_ns);
@@ -134,7 +149,8 @@ impl Thread<'_> {
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
         let outcome = fault.outcome();
-        if self.recorder.wants_example(request.label, outcome) {
+        let wants_example = self.recorder.wants_example(request.label, outcome);
+        if wants_example || self.teller.is_some() {
             let names = &self.kinds[session.kind].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
@@ -146,7 +162,12 @@ impl Thread<'_> {
                 (Fault::Unmet(unmet), _) => unmet.describe(names),
                 _ => fault.to_string(),
             };
-            self.recorder.example(now_ns, request.label, outcome, detail);
+            if let Some(teller) = &mut self.teller {
+                teller.failed(&detail);
+            }
+            if wants_example {
+                self.recorder.example(now_ns, request.label, outcome, detail);
+            }
         }
         request.probe.clear(&mut session.slots);
         self.write_down(s, outcome, now_ns);
@@ -197,6 +218,12 @@ impl Thread<'_> {
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
         self.recorder.ended(request.label, outcome, times);
         session.groups.ended(outcome, times);
+        if let Some(teller) = &mut self.teller {
+            let variables =
+                Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+            let took_ns = session.sent_ns.map(|sent_ns| end_ns.saturating_sub(sent_ns));
+            teller.over(request.label, took_ns, variables);
+        }
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
             self.recorder.acknowledge(number);
         }

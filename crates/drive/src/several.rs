@@ -154,6 +154,11 @@ impl<I: Io + 'static> Transport for Several<I> {
         written
     }
 
+    fn written(&mut self, connection: usize) -> &[u8] {
+        let (transport, own) = self.at_mut(connection);
+        transport.written(own)
+    }
+
     fn send(&mut self, connection: usize) -> io::Result<Sent> {
         let (transport, own) = self.at_mut(connection);
         transport.send(own)

@@ -22,6 +22,7 @@ use crate::record::{Gauges, Recorder};
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
+use crate::told::Teller;
 use crate::transport::{EventCounts, Redirects, Transport};
 use crate::waiting::Queue;
 
@@ -128,6 +129,8 @@ pub(crate) struct Thread<'a> {
     pub timestamps: Timestamps,
     /// What is made ahead, by target.
     pub ahead: Vec<Ahead>,
+    /// Who is told of each step, if anybody is.
+    pub teller: Option<Box<Teller>>,
     pub flow: Flow,
 }
 

@@ -335,6 +335,8 @@ pub struct RequestPlan {
     pub extractions: Vec<Extraction>,
     /// What must hold of the answer; without a status check, any status below 400 is right.
     pub checks: Vec<Check>,
+    /// Whether the answer's body is kept though nothing looks at it: for whoever wants to see it.
+    pub keeps_body: bool,
 }
 
 impl RequestPlan {
@@ -365,7 +367,8 @@ impl RequestPlan {
     pub fn needs_body(&self) -> bool {
         let from_body =
             |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
-        self.extractions.iter().any(|e| from_body(&e.source))
+        self.keeps_body
+            || self.extractions.iter().any(|e| from_body(&e.source))
             || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..) | Check::Value { .. }))
     }
 }

@@ -20,6 +20,7 @@ mod failure;
 mod hit;
 mod init;
 mod install;
+mod once;
 mod output;
 mod overview;
 mod progress;

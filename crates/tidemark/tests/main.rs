@@ -10,6 +10,7 @@ mod init;
 mod install;
 mod interrupts;
 mod ledger;
+mod once;
 mod operations;
 mod own_system;
 mod program;

@@ -145,9 +145,20 @@ fn nothing_is_left_of_a_command_when_tidemark_is_killed() {
         server = found.unwrap_or(0);
         found.is_some()
     });
-    // it is guarded as soon as the load is on
-    wait_until("the load is on", || folder.path().join("out/unfinished.run.json").exists() || fs::read_dir(folder.path().join("out")).is_ok_and(|all| all.count() > 3));
+    let log = folder.path().join("out/logs/python3.log");
+    wait_until("the load is on", || fs::read_to_string(&log).is_ok_and(|log| log.contains("GET ")));
     send(running.id(), Signal::KILL);
     running.wait().unwrap();
     wait_until("the server is gone", || !is_alive(server));
+}
+
+#[test]
+fn the_example_of_the_documentation_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/pages.yaml");
+    fs::copy(example, folder.path().join("pages.yaml")).unwrap();
+    let output = run(folder.path(), &["run", "pages.yaml", "--once"]);
+    assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("  1. Page: status 200 in "), "{}", stdout(&output));
+    assert!(!folder.path().join("pages").exists(), "it is cleared away");
 }

@@ -142,6 +142,10 @@ impl Answer for ResponseDecoder {
         self.header(name)
     }
 
+    fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.headers().for_each(|(name, value)| tell(name, value));
+    }
+
     fn cookie(&self, name: &str) -> Option<&[u8]> {
         let set = self.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
         let set = set.filter_map(|(_, value)| cookie::parse(value));

@@ -80,6 +80,10 @@ impl Answer for Reply {
         self.headers.get(name).map(|value| value.as_bytes())
     }
 
+    fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.headers.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+    }
+
     fn cookie(&self, name: &str) -> Option<&[u8]> {
         let mut set =
             self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));

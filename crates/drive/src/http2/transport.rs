@@ -28,6 +28,24 @@ impl<I: Io + 'static> Transport for Streams<I> {
         Ok(())
     }
 
+    /// As HTTP/1.1 would say it.
+    fn written(&mut self, s: usize) -> &[u8] {
+        self.scratch.clear();
+        if let Some((head, body)) = &self.streams[s].request {
+            let (method, path) = (head.method(), head.uri().path_and_query().map_or("/", |path| path.as_str()));
+            let authority = head.uri().authority().map_or("", |authority| authority.as_str());
+            let begin = format!("{method} {path} HTTP/2\r\nhost: {authority}\r\n");
+            self.scratch.extend_from_slice(begin.as_bytes());
+            for (name, value) in head.headers() {
+                let parts = [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"];
+                parts.iter().for_each(|part| self.scratch.extend_from_slice(part));
+            }
+            self.scratch.extend_from_slice(b"\r\n");
+            self.scratch.extend_from_slice(body);
+        }
+        &self.scratch
+    }
+
     fn send(&mut self, s: usize) -> io::Result<Sent> {
         let l = self.streams[s].link.ok_or(ErrorKind::NotConnected)? as usize;
         if self.links[l].state != LinkState::Open {

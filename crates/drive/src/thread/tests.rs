@@ -108,6 +108,7 @@ fn driven(spin: bool) -> Counts {
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
+        keeps_body: false,
     };
     let plan = Plan {
         sessions: vec![testing::kind(vec![Op::Request(0), Op::End])],
@@ -141,6 +142,7 @@ fn driven(spin: bool) -> Counts {
         spin,
         timestamps: Timestamps::Read,
         ahead: Vec::new(),
+        teller: None,
         flow: Flow { slots: 1, open: vec![0], ..Flow::default() },
     };
     while thread.clock.now_ns() < thread.schedule.end_ns() {

@@ -1,5 +1,6 @@
 //! A system of one's own: its command, and what is around it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ pub(super) fn read(node: &Node, base: &Path, system: &mut System, reader: &Reade
         return;
     };
     system.launch = Launch {
-        env: node.get("env").map(|env| variables(env, reader).collect()).unwrap_or_default(),
+        env: node.get("env").map_or_else(BTreeMap::new, |env| variables(env, reader)),
         cwd: node.get("cwd").and_then(|cwd| {
             let folder = base.join(reader.text(cwd)?);
             if !folder.is_dir() {
@@ -58,7 +59,7 @@ fn check_port(node: &Node, system: &System, reader: &Reader<'_>) {
     }
 }
 
-fn variables(env: &Node, reader: &Reader<'_>) -> impl Iterator<Item = (String, String)> {
+fn variables(env: &Node, reader: &Reader<'_>) -> BTreeMap<String, String> {
     let variable = |(key, value): &(Node, Node)| {
         let name = key.text()?;
         if name.contains(['=', '\0']) {
@@ -66,7 +67,7 @@ fn variables(env: &Node, reader: &Reader<'_>) -> impl Iterator<Item = (String, S
         }
         Some((name.to_owned(), reader.text(value)?))
     };
-    env.entries().iter().filter_map(variable).collect::<Vec<_>>().into_iter()
+    env.entries().iter().filter_map(variable).collect()
 }
 
 fn ready(node: &Node, reader: &Reader<'_>) -> Option<Ready> {

@@ -158,6 +158,7 @@ impl Session<'_, '_> {
             timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
             checks,
+            keeps_body: false,
         }
     }
 
