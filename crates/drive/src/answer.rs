@@ -232,26 +232,22 @@ impl Probe {
             Some(Flaw::Extraction(index)) => index + 1,
             _ => self.extractions.len(),
         };
-        let kept = self.extractions[..looked_at].iter().zip(&self.not_found).map(|(extraction, (_, missed))| {
-            let slot = usize::from(extraction.slot);
-            let value = variables.slots.get(slot).filter(|_| !missed);
-            Extracted {
-                variable: variables.names.get(slot).cloned().unwrap_or_default(),
-                source: words::source(&extraction.source),
-                value: value.and_then(|slot| told::text(slot.value())),
-            }
-        });
+        let kept =
+            self.extractions[..looked_at].iter().zip(&self.not_found).map(|(extraction, (_, missed))| {
+                let slot = usize::from(extraction.slot);
+                let value = variables.slots.get(slot).filter(|_| !missed);
+                Extracted {
+                    variable: variables.names.get(slot).cloned().unwrap_or_default(),
+                    source: words::source(&extraction.source),
+                    value: value.and_then(|slot| told::text(slot.value())),
+                }
+            });
         kept.collect()
     }
 
     /// What each check saw in an answer with this flaw, or with none: the status is looked at first, then what is kept,
     /// then everything else, up to the first thing that is wrong.
-    pub fn checked(
-        &self,
-        answer: &dyn Answer,
-        variables: Variables<'_>,
-        flaw: Option<Flaw>,
-    ) -> Vec<Checked> {
+    pub fn checked(&self, answer: &dyn Answer, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Checked> {
         let by_itself = (!self.judges_status).then(|| Checked {
             what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
             saw: answer.status_words(),

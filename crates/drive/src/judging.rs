@@ -17,8 +17,7 @@ impl Thread<'_> {
         let Some(teller) = &mut self.teller else { return };
         let session = &self.flow.sessions[s];
         let probe = &self.prepared[session.request as usize].probe;
-        let variables =
-            Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+        let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
         teller.answered(self.transport.answer(c), probe, variables, flaw);
     }
 
@@ -219,8 +218,7 @@ impl Thread<'_> {
         self.recorder.ended(request.label, outcome, times);
         session.groups.ended(outcome, times);
         if let Some(teller) = &mut self.teller {
-            let variables =
-                Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+            let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
             let took_ns = session.sent_ns.map(|sent_ns| end_ns.saturating_sub(sent_ns));
             teller.over(request.label, took_ns, variables);
         }

@@ -235,7 +235,10 @@ fn ask(target: &Target, ready: &Ready, lookout: Option<&mut Lookout>) -> Result<
             Err(format!("{said}; `ready` names the path that answers {wanted} once it is ready"))
         }
         Ready::Connects => dial(&target.address, ASK_MAX).map(drop).map_err(|error| {
-            format!("nobody listens at {}: {error}; that is where it must listen (`{{port}}`)", target.address)
+            format!(
+                "nobody listens at {}: {error}; that is where it must listen (`{{port}}`)",
+                target.address
+            )
         }),
         Ready::Prints(text) => match lookout.map(Lookout::has_come) {
             Some(Ok(true)) => Ok(()),

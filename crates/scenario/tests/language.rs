@@ -339,7 +339,11 @@ fn a_command_is_split_as_a_shell_does_it() {
         read("sh -c \"echo hi; exec s {port} ${size}\" 'a  b'").0,
         ["sh", "-c", "echo hi; exec s {port} 5", "a  b"]
     );
-    assert_eq!(read("[sh, -c, \"echo 'hi\", '{port}']").0, ["sh", "-c", "echo 'hi", "{port}"], "a list is its words as they are");
+    assert_eq!(
+        read("[sh, -c, \"echo 'hi\", '{port}']").0,
+        ["sh", "-c", "echo 'hi", "{port}"],
+        "a list is its words as they are"
+    );
     for (command, said) in [
         ("sh -c \"echo hi", "t.yaml:3:12: a quote in this command is not closed"),
         ("\"''\"", "t.yaml:3:12: this command is empty"),

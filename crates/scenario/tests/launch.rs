@@ -22,7 +22,10 @@ fn system(text: &str) -> System {
 }
 
 fn errand(words: &[&str], seconds: u64) -> Errand {
-    Errand { command: words.iter().map(|word| (*word).to_owned()).collect(), within: Duration::from_secs(seconds) }
+    Errand {
+        command: words.iter().map(|word| (*word).to_owned()).collect(),
+        within: Duration::from_secs(seconds),
+    }
 }
 
 #[test]
@@ -71,15 +74,24 @@ fn mistakes_are_told_where_they_stand() {
         ("  command: x {port}\n  port: 70000", "t.yaml:3:9: 70000 is no port; the last one is 65535"),
         ("  command: x {port}\n  port: 0", "t.yaml:3:9: 0 is too small"),
         ("  command: x {port}\n  env: {A=B: c}", "t.yaml:3:9: the name of a variable has no ="),
-        ("  command: x {port}\n  before: [\"sh -c 'x\"]", "t.yaml:3:12: a quote in this command is not closed"),
+        (
+            "  command: x {port}\n  before: [\"sh -c 'x\"]",
+            "t.yaml:3:12: a quote in this command is not closed",
+        ),
         ("  command: x {port}\n  before: []", "t.yaml:3:11: \"before\" is an empty list"),
-        ("  command: x {port}\n  before: [{within: 5s}]", "t.yaml:3:12: a command before or after the system needs"),
+        (
+            "  command: x {port}\n  before: [{within: 5s}]",
+            "t.yaml:3:12: a command before or after the system needs",
+        ),
         ("  command: x {port}\n  after: [{command: y, witin: 5s}]", "did you mean within?"),
         ("  command: x {port}\n  after: [[x, '{stores.db.url}']]", "t.yaml:3:15: no store is called \"db\""),
         ("  command: x {port}\n  ready: {log: ''}", "t.yaml:3:16: a part of one line is looked for"),
         ("  command: x {port}\n  ready: {log: a, status: 200}", "t.yaml:3:19: a status belongs to"),
         ("  command: x {port}\n  ready: {path: up}", "t.yaml:3:17: a path begins with a slash"),
-        ("  command: x {port}\n  ready: {status: 200}", "t.yaml:3:10: what says that a system is ready needs one of"),
+        (
+            "  command: x {port}\n  ready: {status: 200}",
+            "t.yaml:3:10: what says that a system is ready needs one of",
+        ),
         ("  command: x {port}\n  ready: {path: /, status: 999}", "t.yaml:3:28: \"999\" is not a status"),
         ("  command: x {port}\n  health: /\n  ready: {path: /}", "t.yaml:4:3: a system has either"),
         ("  url: http://a\n  env: {A: b}", "t.yaml:3:3: \"env\" belongs to a system that is a `command`"),

@@ -117,7 +117,10 @@ fn a_command_and_a_system_are_told_where_stores_are() {
     let SystemOrigin::Command(words) = plan.unwrap_or_else(|| panic!("{told}")).system.origin else {
         panic!()
     };
-    assert_eq!(words, ["x", "{stores.people.url}", "--cache={stores.cache.url}", "{stores.redis.port}", "{port}"]);
+    assert_eq!(
+        words,
+        ["x", "{stores.people.url}", "--cache={stores.cache.url}", "{stores.redis.port}", "{port}"]
+    );
     let (plan, told) = with(TWO, "system: {serve: airline, settings: {redis: '{stores.cache.url}'}}");
     let settings = plan.unwrap_or_else(|| panic!("{told}")).system.settings;
     let postgres = settings.get("postgres").map(String::as_str);

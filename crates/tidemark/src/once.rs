@@ -247,7 +247,9 @@ fn readable(bytes: &[u8]) -> Option<String> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         // the bound may have cut a character
-        Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
+        }
         Err(_) => return None,
     };
     let is_text = !text.chars().any(|c| c.is_control() && !matches!(c, '\r' | '\n' | '\t'));
@@ -271,7 +273,8 @@ mod tests {
 
     #[test]
     fn what_comes_from_a_secret_is_known_by_its_name() {
-        for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"] {
+        for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
+        {
             assert!(comes_from_a_secret(place), "{place}");
         }
         for place in ["$.id", "header location", "the body", "count of $.items"] {

@@ -165,7 +165,10 @@ fn a_command_of_redis_protocol_is_shown_with_its_answer() {
                 let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
                 let mut socket = socket;
                 while let Some(Ok(line)) = lines.next() {
-                    let Some(words) = line.strip_prefix('*').and_then(|words| words.parse::<usize>().ok()) else { break };
+                    let Some(words) = line.strip_prefix('*').and_then(|words| words.parse::<usize>().ok())
+                    else {
+                        break;
+                    };
                     let all: Vec<String> = lines.by_ref().take(2 * words).flatten().collect();
                     let answer = if all[1] == "PING" { "+PONG\r\n" } else { "$5\r\nplums\r\n" };
                     socket.write_all(answer.as_bytes()).unwrap();

@@ -70,7 +70,8 @@ setTimeout(() => http.createServer((_, answer) => answer.end(process.env.WORD))
   cwd: .
   ready: {log: 'Listening on {port}'}",
     );
-    let load = "sessions: {a: {steps: [{GET: /, check: {body: {equals: good}}}]}}\nload: {users: 1, hold: 1s}\n";
+    let load =
+        "sessions: {a: {steps: [{GET: /, check: {body: {equals: good}}}]}}\nload: {users: 1, hold: 1s}\n";
     let text = fs::read_to_string(folder.path().join("own.yaml")).unwrap().replace(LOAD, load);
     fs::write(folder.path().join("own.yaml"), text).unwrap();
     let summary = summary(folder.path(), "own.yaml");
@@ -92,7 +93,11 @@ fn readiness_may_be_another_status_and_the_port_a_fixed_one() {
     assert!(summary(folder.path(), "own.yaml")["statuses"]["200"].as_u64().unwrap() > 0);
     // nobody is left there
     let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
-    refused(folder.path(), 3, &[&format!("cannot listen on port {port}"), "Address already in use", "another `port`"]);
+    refused(
+        folder.path(),
+        3,
+        &[&format!("cannot listen on port {port}"), "Address already in use", "another `port`"],
+    );
     drop(listener);
 }
 
@@ -105,7 +110,8 @@ fn what_does_not_start_is_told_at_once_with_its_last_lines() {
     refused(folder.path(), 3, &["cannot start the system: `no-such-program`"]);
     scenario(folder.path(), "  command: sh -c 'exec sleep 600' {port}\n  ready within: 300ms");
     refused(folder.path(), 3, &["not ready within 300ms: nobody listens at 127.0.0.1:", "`{port}`"]);
-    let log = "  command: sh -c 'echo hello; exec sleep 600' {port}\n  ready: {log: bye}\n  ready within: 300ms";
+    let log =
+        "  command: sh -c 'echo hello; exec sleep 600' {port}\n  ready: {log: bye}\n  ready within: 300ms";
     scenario(folder.path(), log);
     refused(folder.path(), 3, &["no line of its output has \"bye\" in it", "python3 -u", "  | hello"]);
 }
@@ -113,9 +119,13 @@ fn what_does_not_start_is_told_at_once_with_its_last_lines() {
 #[test]
 fn commands_before_must_end_well_and_in_time_and_those_after_are_run_whatever_comes() {
     let folder = tempfile::tempdir().unwrap();
-    let server = "  command: python3 -m http.server {port} --bind 127.0.0.1\n  cwd: .\n  after: [touch cleared]";
+    let server =
+        "  command: python3 -m http.server {port} --bind 127.0.0.1\n  cwd: .\n  after: [touch cleared]";
     let cleared = folder.path().join("cleared");
-    scenario(folder.path(), &format!("{server}\n  before: ['true', \"sh -c 'echo no room; exit 4'\", touch never]"));
+    scenario(
+        folder.path(),
+        &format!("{server}\n  before: ['true', \"sh -c 'echo no room; exit 4'\", touch never]"),
+    );
     refused(folder.path(), 3, &["command 2 of `before` (`sh`) failed (exit status 4)", "  | no room"]);
     assert!(cleared.exists() && !folder.path().join("never").exists());
     fs::remove_file(&cleared).unwrap();
@@ -135,7 +145,8 @@ fn nothing_is_left_of_a_command_when_tidemark_is_killed() {
     scenario(folder.path(), "  command: python3 -m http.server {port} --bind 127.0.0.1\n  cwd: pages");
     let text = fs::read_to_string(folder.path().join("own.yaml")).unwrap().replace("hold: 1s", "hold: 600s");
     fs::write(folder.path().join("own.yaml"), text).unwrap();
-    let mut running = tidemark(folder.path(), &["run", "own.yaml", "--quiet", "--out", "out"]).spawn().unwrap();
+    let mut running =
+        tidemark(folder.path(), &["run", "own.yaml", "--quiet", "--out", "out"]).spawn().unwrap();
     let is_python = |id: &u32| {
         fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|words| words.contains("http.server"))
     };

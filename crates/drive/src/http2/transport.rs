@@ -32,7 +32,8 @@ impl<I: Io + 'static> Transport for Streams<I> {
     fn written(&mut self, s: usize) -> &[u8] {
         self.scratch.clear();
         if let Some((head, body)) = &self.streams[s].request {
-            let (method, path) = (head.method(), head.uri().path_and_query().map_or("/", |path| path.as_str()));
+            let (method, path) =
+                (head.method(), head.uri().path_and_query().map_or("/", |path| path.as_str()));
             let authority = head.uri().authority().map_or("", |authority| authority.as_str());
             let begin = format!("{method} {path} HTTP/2\r\nhost: {authority}\r\n");
             self.scratch.extend_from_slice(begin.as_bytes());

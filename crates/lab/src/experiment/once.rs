@@ -70,9 +70,9 @@ impl Experiment {
             let name = session.name.clone();
             let (sender, steps) = channel();
             let number = u16::try_from(index).unwrap_or(u16::MAX);
-            let thread = std::thread::Builder::new().name("once".into()).spawn(move || {
-                tidemark_drive::run_told(&plan, &session, &shared, &options, number, sender)
-            });
+            let thread = std::thread::Builder::new()
+                .name("once".into())
+                .spawn(move || tidemark_drive::run_told(&plan, &session, &shared, &options, number, sender));
             let thread = thread.map_err(driven)?;
             loop {
                 match steps.recv_timeout(LOOK_EVERY) {
@@ -91,10 +91,8 @@ impl Experiment {
         }
         if let Some(ending) = environment.system.ended() {
             once.is_good = false;
-            once.notes.push(format!(
-                "the system ended by itself ({ending}); {}",
-                environment.system.log_tail()
-            ));
+            once.notes
+                .push(format!("the system ended by itself ({ending}); {}", environment.system.log_tail()));
         }
         environment.system.stop();
         once.notes.extend(environment.system.clear_away());

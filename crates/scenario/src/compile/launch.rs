@@ -33,7 +33,8 @@ pub(super) fn read(node: &Node, base: &Path, system: &mut System, reader: &Reade
         }),
         port: node.get("port").and_then(|port| {
             let number = reader.whole(port, 1)?;
-            let told = || reader.sink.error(port, format!("{number} is no port; the last one is {}", u16::MAX));
+            let told =
+                || reader.sink.error(port, format!("{number} is no port; the last one is {}", u16::MAX));
             u16::try_from(number).map_err(|_| told()).ok()
         }),
         before: errands(node.get("before"), reader),

@@ -54,13 +54,21 @@ pub(super) static SYSTEM: Record = Record {
             Scalar(Text),
             "Of `command`: the folder that it is started in, relative to the scenario; by default where tidemark is.",
         ),
-        key("port", Scalar(Whole(1)), "Of `command`: the port of 127.0.0.1 that it always listens on; else a free one."),
+        key(
+            "port",
+            Scalar(Whole(1)),
+            "Of `command`: the port of 127.0.0.1 that it always listens on; else a free one.",
+        ),
         key(
             "before",
             ERRANDS,
             "Of `command`: commands that are run to their end before it is started, in order; each must end with status 0.",
         ),
-        key("after", ERRANDS, "Of `command`: commands that are run to their end once it was stopped, in order."),
+        key(
+            "after",
+            ERRANDS,
+            "Of `command`: commands that are run to their end once it was stopped, in order.",
+        ),
         key(
             "url",
             Scalar(Text),
@@ -81,7 +89,11 @@ pub(super) static SYSTEM: Record = Record {
             Scalar(Word(&["synced", "buffered", "memory"])),
             "When the system answers a write: on disk, with the operating system, or in memory.",
         ),
-        key("health", Scalar(Text), "Path that answers 200 when the system is ready: short for `ready: {path: …}`."),
+        key(
+            "health",
+            Scalar(Text),
+            "Path that answers 200 when the system is ready: short for `ready: {path: …}`.",
+        ),
         key(
             "ready",
             Of(&READY),
