@@ -11,6 +11,7 @@ use tidemark_scenario::value::{self, Wrong};
 use tidemark_scenario::{Context, Slot, Unmet, Value};
 use tidemark_wire::json;
 
+use crate::content::ENCODING;
 use crate::jar::Jar;
 use crate::session::Environment;
 use crate::told::{self, Checked, Extracted};
@@ -25,6 +26,8 @@ const FIRST_WRONG_STATUS: u16 = 400;
 pub(crate) enum Flaw {
     /// Its status.
     Status,
+    /// Its body cannot be read, and somebody looks at it.
+    Unreadable,
     /// The check of this index.
     Check(usize),
     /// What the check of this index expects cannot be told: a variable that it needs is not set, or an expression failed.
@@ -51,6 +54,7 @@ impl Flaw {
     pub fn outcome(self) -> Outcome {
         match self {
             Flaw::Status => Outcome::Status,
+            Flaw::Unreadable => Outcome::Protocol,
             Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::NotInserted => Outcome::Check,
         }
     }
@@ -99,6 +103,10 @@ pub(crate) trait Answer {
     }
     /// What it says of its failure beside the body.
     fn complaint(&self) -> Option<&[u8]> {
+        None
+    }
+    /// Why the body cannot be read, in words, where it cannot; it is empty then.
+    fn unreadable(&self) -> Option<&str> {
         None
     }
     /// What can be told of a body that was not kept, by the bytes that came last.
@@ -163,6 +171,9 @@ impl Probe {
         };
         if !self.checks.iter().all(right) {
             return Err(Flaw::Status);
+        }
+        if self.needs_body && answer.unreadable().is_some() {
+            return Err(Flaw::Unreadable);
         }
         for (index, extraction) in self.extractions.iter().enumerate() {
             let slot = &mut slots[extraction.slot as usize];
@@ -289,11 +300,22 @@ impl Probe {
         scratch: &Scratch,
     ) -> String {
         let status = answer.status();
-        let body = || {
-            let kept = || if self.needs_body { answer.body() } else { answer.seen(received) };
-            shown(answer.complaint().unwrap_or_else(kept))
+        let body = || match answer.header(ENCODING) {
+            Some(encoding)
+                if !encoding.eq_ignore_ascii_case(b"identity")
+                    && (!self.needs_body || answer.unreadable().is_some()) =>
+            {
+                format!("(a body encoded with {})", shown(encoding))
+            }
+            _ => {
+                let kept = || if self.needs_body { answer.body() } else { answer.seen(received) };
+                shown(answer.complaint().unwrap_or_else(kept))
+            }
         };
         match flaw {
+            Flaw::Unreadable => {
+                format!("{}: {}", answer.status_words(), answer.unreadable().unwrap_or_default())
+            }
             Flaw::Status => {
                 let ranges = self.checks.iter().find_map(|check| match check {
                     Check::Status(ranges) => Some(ranges.as_slice()),

@@ -66,6 +66,7 @@ mod clock;
 mod codec;
 mod connecting;
 mod connection;
+mod content;
 mod drive;
 mod error;
 mod exchange;

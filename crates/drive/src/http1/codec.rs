@@ -11,6 +11,7 @@ use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 
 use crate::answer::Answer;
 use crate::codec::{Closed, Codec, Decoded};
+use crate::content::{Content, ENCODING};
 use crate::fault::{Fault, Violation};
 use crate::http::{HEADERS, has_header, says_no_body};
 use crate::jar::Jar;
@@ -25,6 +26,10 @@ const SWITCHING: u16 = 101;
 #[derive(Debug)]
 pub(super) struct Answers {
     decoder: ResponseDecoder,
+    /// The body, where it is kept.
+    content: Content,
+    is_kept: bool,
+    body_bytes: usize,
     asks_upgrade: bool,
     /// The key of the WebSocket that was asked for, and the subprotocols that were offered.
     handshake: Option<(Key, Rc<[String]>)>,
@@ -40,6 +45,9 @@ impl Codec for Answers {
         let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
         Answers {
             decoder: ResponseDecoder::new(limits),
+            content: Content::default(),
+            is_kept: false,
+            body_bytes,
             asks_upgrade: false,
             handshake: None,
             is_streamed: false,
@@ -60,6 +68,8 @@ impl Codec for Answers {
         self.handshake = key.zip(request.protocols.clone());
         self.asks_upgrade = request.asks_upgrade;
         self.is_streamed = request.body_use == BodyUse::Streamed;
+        self.is_kept = request.body_use == BodyUse::Kept;
+        self.content.forget();
         match request.body_use {
             BodyUse::Streamed => self.decoder.start_streamed(),
             used => self.decoder.start(request.is_head, used == BodyUse::Kept),
@@ -79,6 +89,9 @@ impl Codec for Answers {
             let words = "the server switched protocols (status 101), for which nobody had asked";
             return Err(Violation(words.into()));
         }
+        if decoded.complete {
+            self.read_content();
+        }
         let complete = decoded.complete || (self.is_streamed && self.decoder.head_complete());
         Ok(Decoded { consumed: decoded.consumed, complete })
     }
@@ -87,7 +100,9 @@ impl Codec for Answers {
         self.decoder.finish().map_err(|error| match error {
             HttpError::Empty => Closed::Before,
             _ => Closed::Within,
-        })
+        })?;
+        self.read_content();
+        Ok(())
     }
 
     fn keeps_open(&self) -> bool {
@@ -95,7 +110,7 @@ impl Codec for Answers {
     }
 
     fn answer(&self) -> &dyn Answer {
-        &self.decoder
+        self
     }
 }
 
@@ -111,6 +126,16 @@ pub(super) enum BodyUse {
 }
 
 impl Answers {
+    /// The answer is whole: its body is read where it is encoded.
+    fn read_content(&mut self) {
+        if self.is_kept && self.decoder.header(ENCODING).is_some() {
+            let headers = self.decoder.headers();
+            let encodings = headers.filter(|(name, _)| name.eq_ignore_ascii_case(ENCODING.as_bytes()));
+            let encodings = encodings.map(|(_, value)| value);
+            self.content.take(encodings, self.decoder.body(), self.body_bytes);
+        }
+    }
+
     /// Whether the answer's body goes on, and is read as it comes.
     pub fn is_streamed(&self) -> bool {
         self.is_streamed
@@ -167,6 +192,37 @@ impl Answer for ResponseDecoder {
     /// What stands behind the blank line, if it is there.
     fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
         memchr::memmem::find(received, b"\r\n\r\n").map_or(received, |at| &received[at + 4..])
+    }
+}
+
+/// With the body as it was before it was encoded.
+impl Answer for Answers {
+    fn status(&self) -> u16 {
+        self.decoder.status()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.decoder.header(name)
+    }
+
+    fn cookie(&self, name: &str) -> Option<&[u8]> {
+        self.decoder.cookie(name)
+    }
+
+    fn keep_cookies(&self, jar: &mut Jar) {
+        self.decoder.keep_cookies(jar);
+    }
+
+    fn body(&self) -> &[u8] {
+        self.content.body(self.decoder.body())
+    }
+
+    fn unreadable(&self) -> Option<&str> {
+        self.content.unreadable()
+    }
+
+    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
+        self.decoder.seen(received)
     }
 }
 
