@@ -192,6 +192,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             extractions: Vec::new(),
             checks: Vec::new(),
             keeps_body: false,
+            follow: None,
         }],
         sessions: vec![SessionKind {
             name: "get".into(),

@@ -6,13 +6,16 @@ use std::cmp::Ordering;
 
 use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, Extraction, RequestPlan, SlotIndex, Source, TextTest, WhenMissing};
+use tidemark_scenario::plan::{
+    Check, Extraction, Follow, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
+};
 use tidemark_scenario::value::{self, Wrong};
 use tidemark_scenario::{Context, Slot, Unmet, Value};
 use tidemark_wire::json;
 
 use crate::content::ENCODING;
 use crate::jar::Jar;
+use crate::redirect::{is_redirect, write_location};
 use crate::session::Environment;
 use crate::told::{self, Checked, Extracted};
 
@@ -73,6 +76,9 @@ pub(crate) struct Probe {
     pub needs_body: bool,
     /// Whether the scenario says which status is right.
     pub judges_status: bool,
+    follows: bool,
+    /// How many good answers were redirects that nobody follows and no check is about.
+    unfollowed: u64,
 }
 
 /// What is judged: an answer of any protocol, or a message.
@@ -92,6 +98,10 @@ pub(crate) trait Answer {
     /// The value of a cookie that it sets.
     fn cookie(&self, _name: &str) -> Option<&[u8]> {
         None
+    }
+    /// Path and query of the request that it answers, where that is of interest later.
+    fn asked(&self) -> &[u8] {
+        b"/"
     }
     /// Puts the cookies that it sets into a session's jar.
     fn keep_cookies(&self, _jar: &mut Jar) {}
@@ -150,6 +160,8 @@ impl Probe {
             not_found: vec![(0, false); request.extractions.len()],
             needs_body: request.needs_body(),
             judges_status: request.checks.iter().any(|check| matches!(check, Check::Status(_))),
+            follows: request.follow.is_some(),
+            unfollowed: 0,
         }
     }
 
@@ -193,6 +205,8 @@ impl Probe {
         for (count, missed) in &mut self.not_found {
             *count += u64::from(*missed);
         }
+        let is_unasked = !self.judges_status && !self.follows && is_redirect(status);
+        self.unfollowed += u64::from(is_unasked && answer.header(Follow::LOCATION_HEADER).is_some());
         Ok(())
     }
 
@@ -225,6 +239,11 @@ impl Probe {
                 Err(Flaw::Unmet(index))
             }
         }
+    }
+
+    /// How many good answers were redirects that nobody follows and no check is about.
+    pub fn unfollowed(&self) -> u64 {
+        self.unfollowed
     }
 
     /// The variables of extractions that found nothing in good answers, where the scenario does not say that this may be,
@@ -376,6 +395,10 @@ fn extract(
         Source::JsonCount(path) => match path.count(answer.body()) {
             Ok(count) => slot.set_int(count as i64),
             Err(_) => return false,
+        },
+        Source::Header(name) if name == Follow::LOCATION_HEADER => match answer.header(name) {
+            Some(location) if write_location(answer, location, text) => slot.set_text(text),
+            _ => return false,
         },
         Source::Header(name) => match answer.header(name) {
             Some(value) => slot.set_text(value),

@@ -31,7 +31,7 @@ use crate::told::{Teller, ToldStep};
 use crate::transport::{EventCounts, Redirects};
 use crate::waiting::{most_slots, most_waiting};
 pub use allotment::Raised;
-use allotment::{Allotment, allot, dialer, plans, pools, single, transport};
+use allotment::{Allotment, allot, dialer, origins, plans, pools, single, transport};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -102,6 +102,10 @@ pub struct DriveEnd {
     pub rows_not_alone: u64,
     /// Extractions that found nothing.
     pub not_found: Vec<NotFound>,
+    /// Redirects that were followed, by label.
+    pub hops: Vec<(String, u64)>,
+    /// Good answers that were redirects which nobody follows and no check is about, by label.
+    pub unfollowed: Vec<(String, u64)>,
     /// The back end that was used.
     pub io: IoChoice,
     /// Requests that waited in the driver for a stream, because the server lowered their number while it ran.
@@ -235,6 +239,8 @@ impl Drive {
             end.held += one.held;
             end.connections_used += one.connections_used;
             end.rows_not_alone += one.rows_not_alone;
+            one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
+            one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
             for (request, slot, answers) in one.not_found {
                 add_not_found(&self.plan, request, slot, answers, &mut end.not_found);
             }
@@ -246,6 +252,16 @@ impl Drive {
             phase.end_us = phase.end_us.min(end.ended_us);
         }
         Ok(end)
+    }
+}
+
+/// Adds what is told of a request to its label.
+fn add_to_label(plan: &Plan, (request, count): (usize, u64), all: &mut Vec<(String, u64)>) {
+    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
+    let label = label.cloned().unwrap_or_default();
+    match all.iter_mut().find(|(known, _)| *known == label) {
+        Some((_, known)) => *known += count,
+        None => all.push((label, count)),
     }
 }
 
@@ -352,6 +368,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 schedule,
                 timers: Timers::default(),
                 recorder,
+                origins: origins(&places),
                 pools: pools(&places, &plan.limits),
                 ahead: allotments
                     .iter()
@@ -459,6 +476,7 @@ fn once<'a>(
         timers: Timers::default(),
         recorder: Recorder::new(number.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
             .with_groups(plan.groups.len()),
+        origins: origins(places),
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
         teller: None,

@@ -73,6 +73,11 @@ impl Thread<'_> {
         if end_ns <= session.deadline_ns {
             let answer = self.transport.answer(c);
             answer.keep_cookies(session.jar());
+            if let Some(followed) = self.follow(s, c) {
+                return self.hop(s, c, keep, followed, end_ns);
+            }
+            let answer = self.transport.answer(c);
+            let session = &mut self.flow.sessions[s];
             self.recorder.answered(answer.status(), session.due_ns);
             let mut environment = Environment {
                 shared: self.shared,
@@ -98,6 +103,23 @@ impl Thread<'_> {
         }
         self.conclude(s, c, judged, end_ns);
         self.run_session(s, now_ns);
+    }
+
+    /// The answer says where else to ask: the step's next request goes there, if it can be followed.
+    fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
+        self.pools.get(c).exchanging = false;
+        if !keep {
+            self.close(c);
+        }
+        match followed {
+            Ok(()) => self.go_on(s, now_ns),
+            Err(fault) => {
+                let session = &self.flow.sessions[s];
+                self.recorder.answered(self.transport.answer(c).status(), session.due_ns);
+                self.fail(s, fault, now_ns);
+                self.run_session(s, now_ns);
+            }
+        }
     }
 
     /// The answer is whole, and refuses what the connection was to become.

@@ -88,6 +88,7 @@ mod postgres;
 mod prefetch;
 mod protocol;
 mod record;
+mod redirect;
 mod redis;
 mod request;
 mod room;

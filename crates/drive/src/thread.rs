@@ -19,6 +19,7 @@ use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pools;
 use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
+use crate::redirect::KnownOrigin;
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
@@ -92,6 +93,10 @@ pub(crate) struct ThreadEnd {
     pub connections_used: u64,
     /// Requests and variables of extractions that found nothing, and how often.
     pub not_found: Vec<(usize, SlotIndex, u64)>,
+    /// Requests that followed redirects, and how many.
+    pub hops: Vec<(usize, u64)>,
+    /// Requests whose answers were redirects that nobody follows and no check is about, and how many.
+    pub unfollowed: Vec<(usize, u64)>,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -119,6 +124,8 @@ pub(crate) struct Thread<'a> {
     pub schedule: Schedule,
     pub timers: Timers,
     pub recorder: Recorder,
+    /// Where targets are, by number.
+    pub origins: Vec<KnownOrigin>,
     /// Connections, by target.
     pub pools: Pools,
     pub bounds: Bounds,
@@ -158,6 +165,8 @@ pub(crate) struct Flow {
     pub read_late_ns: Option<Option<u64>>,
     /// Buffers.
     pub scratch: Scratch,
+    /// Where a redirect leads.
+    pub path: Vec<u8>,
 }
 
 impl Thread<'_> {
@@ -204,6 +213,12 @@ impl Thread<'_> {
         }
         for (request, prepared) in self.prepared.iter().enumerate() {
             end.not_found.extend(prepared.probe.not_found().map(|(slot, count)| (request, slot, count)));
+            let counted =
+                [(&mut end.hops, prepared.hops), (&mut end.unfollowed, prepared.probe.unfollowed())];
+            counted
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .for_each(|(all, count)| all.push((request, count)));
         }
         end.ended_ns = self.clock.now_ns();
         let gauges = self.gauges();

@@ -47,6 +47,11 @@ impl Expr {
         &self.node
     }
 
+    /// As its author wrote it.
+    pub fn source(&self) -> &Arc<str> {
+        &self.text
+    }
+
     /// A whole number as an expression.
     pub fn int(value: i64) -> Self {
         Expr::new(Node::Int(value))

@@ -15,6 +15,7 @@ use crate::template::Template;
 
 mod ask;
 mod fault;
+mod follow;
 mod launch;
 mod limits;
 mod load;
@@ -27,8 +28,9 @@ mod verify;
 pub use crate::context::Feeder;
 pub use crate::objective::{About, Comparison, Metric, Objective};
 pub use crate::slot::SlotIndex;
-pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, Wait, WebSocketStep};
+pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
+pub use follow::{Follow, Hops};
 pub use launch::{Errand, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
@@ -337,6 +339,8 @@ pub struct RequestPlan {
     pub checks: Vec<Check>,
     /// Whether the answer's body is kept though nothing looks at it: for whoever wants to see it.
     pub keeps_body: bool,
+    /// How redirects are followed, if they are; then these are of the last answer.
+    pub follow: Option<Follow>,
 }
 
 impl RequestPlan {
@@ -361,6 +365,15 @@ impl RequestPlan {
             | Ask::EventStream(EventStreamStep::Connect(request)) => Some(request),
             _ => None,
         }
+    }
+
+    /// Whether it is of interest later which target an answer is to: where a location leads depends on that.
+    pub fn needs_target(&self) -> bool {
+        let is_location =
+            |e: &Extraction| matches!(&e.source, Source::Header(name) if name == Follow::LOCATION_HEADER);
+        self.follow.is_some()
+            || self.http().is_some_and(|request| request.form == TargetForm::Whole)
+            || self.extractions.iter().any(is_location)
     }
 
     /// Whether an answer's body is needed as a whole (extraction or check).

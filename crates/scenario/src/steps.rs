@@ -27,6 +27,7 @@ mod websocket;
 mod when;
 
 pub(crate) use beside::Spoken;
+pub(crate) use request::FOLLOW;
 
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};

@@ -36,6 +36,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         extractions,
         checks,
         keeps_body: false,
+        follow: None,
     };
     let mut probe = Probe::new(&request);
     let mut answer = ResponseDecoder::new(DecoderLimits::default());

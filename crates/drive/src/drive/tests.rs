@@ -79,6 +79,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         extractions: Vec::new(),
         checks: Vec::new(),
         keeps_body: false,
+        follow: None,
     }]);
     let target = Target { address: address.clone(), ..testing::target() };
     let options = DriveOptions {

@@ -27,6 +27,8 @@ pub(super) struct Reply {
     length_bytes: usize,
     is_kept: bool,
     is_head: bool,
+    /// Path and query of the request.
+    asked: Vec<u8>,
 }
 
 impl Reply {
@@ -39,6 +41,12 @@ impl Reply {
         self.length_bytes = 0;
         self.is_kept = needs_body;
         self.is_head = method == Method::HEAD;
+    }
+
+    /// Path and query of the request.
+    pub fn take_target(&mut self, target: &str) {
+        self.asked.clear();
+        self.asked.extend_from_slice(target.as_bytes());
     }
 
     /// The head came. The body may have so many bytes.
@@ -100,6 +108,10 @@ impl Answer for Reply {
         let mut set =
             self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
         set.rfind(|c| c.name == name.as_bytes() && !c.removed).map(|cookie| cookie.value)
+    }
+
+    fn asked(&self) -> &[u8] {
+        &self.asked
     }
 
     fn keep_cookies(&self, jar: &mut Jar) {

@@ -24,6 +24,8 @@ impl<I: Io + 'static> Transport for Streams<I> {
         let message = prepared.make(cx, jar, &mut self.scratch)?;
         let stream = &mut self.streams[s];
         stream.reply.begin(message.0.method(), prepared.needs_body);
+        let asked = message.0.uri().path_and_query();
+        stream.reply.take_target(asked.map_or("/", |asked| asked.as_str()));
         stream.request = Some(message);
         Ok(())
     }

@@ -119,6 +119,7 @@ mod tests {
             extractions: Vec::new(),
             checks: Vec::new(),
             keeps_body: false,
+            follow: None,
         }
     }
 

@@ -182,6 +182,7 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
         extractions: Vec::new(),
         checks: Vec::new(),
         keeps_body: false,
+        follow: None,
     }
 }
 

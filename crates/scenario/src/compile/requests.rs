@@ -33,6 +33,7 @@ pub(crate) struct Requests {
     /// Of each session, its requests: the operation, and where it stands.
     pub(super) uses: Vec<Vec<(usize, Position)>>,
     pub(crate) default_headers: Vec<(Node, Node)>,
+    pub(crate) default_follow: Option<Node>,
     default_timeout: Duration,
 }
 
@@ -47,6 +48,7 @@ impl Requests {
             aims: Vec::new(),
             uses: Vec::new(),
             default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
+            default_follow: get("follow").cloned(),
             default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
         }
     }
@@ -159,6 +161,7 @@ impl Session<'_, '_> {
             extractions: self.extractions(step.get("extract")),
             checks,
             keeps_body: false,
+            follow: None,
         }
     }
 

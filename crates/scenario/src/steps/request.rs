@@ -5,10 +5,10 @@ use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::{Session, split_origin};
-use crate::grammar::Scalar::Template;
+use crate::grammar::Scalar::{Template, Whole};
 use crate::grammar::Shape::{Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, key};
-use crate::plan::{Ask, HttpRequest};
+use crate::plan::{Ask, HttpRequest, TargetForm};
 use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::Node;
@@ -49,6 +49,7 @@ pub(super) static KIND: StepKind = StepKind {
             WRITE,
             READ,
             TIMEOUT,
+            FOLLOW,
             EXTRACT,
             key(
                 "check",
@@ -71,6 +72,13 @@ pub(super) static KIND: StepKind = StepKind {
 ",
 };
 
+/// Also of the defaults.
+pub(crate) const FOLLOW: Key = key(
+    "follow",
+    Scalar(Whole(0)),
+    "Most redirects that are followed, one after the other; 0 (default): a redirect is an answer as any other.",
+);
+
 pub(super) const QUERY: Key =
     key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded.");
 
@@ -78,7 +86,7 @@ const fn method(name: &'static str) -> Key {
     key(
         name,
         Scalar(Template),
-        "Path of the request, begun with a slash, or a URL whose scheme and host do not vary.",
+        "Path of the request, begun with a slash, or a URL whose scheme and host do not vary; or a `Location` that was extracted: `${location}`.",
     )
 }
 
@@ -90,7 +98,8 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         let (body, content_type) = session.body(step);
         Ask::Http(HttpRequest { body, ..session.http(step, method, content_type) })
     });
-    let plan = session.request(step, label, sent, step.get("check"));
+    let mut plan = session.request(step, label, sent, step.get("check"));
+    plan.follow = session.follow(step, &mut plan.ask);
     session.push_request(step, plan);
 }
 
@@ -105,7 +114,17 @@ impl Session<'_, '_> {
                 return HttpRequest::default();
             }
         }
-        self.check_path(step.value, &target);
+        let form = match target.parts.first_mut() {
+            // what a server said is a path, or a URL
+            Some(Part::Hole(_, encoding)) => {
+                *encoding = Encoding::Raw;
+                TargetForm::Location
+            }
+            _ => {
+                self.check_path(step.value, &target);
+                TargetForm::Below
+            }
+        };
         let mut has_query =
             target.parts.iter().any(|part| matches!(part, Part::Literal(l) if l.contains(&b'?')));
         for (name, value) in step.get("query").map(Node::entries).unwrap_or_default() {
@@ -116,7 +135,7 @@ impl Session<'_, '_> {
             target.append(self.template(value, Encoding::Url));
         }
         let headers = self.headers(step, content_type);
-        HttpRequest { method: method.to_owned(), target, headers, body: None }
+        HttpRequest { method: method.to_owned(), target, form, headers, body: None }
     }
 
     pub(crate) fn check_path(&self, node: &Node, path: &template::Template) {
