@@ -6,6 +6,7 @@
 
 mod choose;
 mod date;
+mod digest;
 mod error;
 mod eval;
 pub(crate) mod function;

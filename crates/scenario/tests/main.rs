@@ -6,6 +6,7 @@ mod diagnostics;
 mod docs;
 mod event_streams;
 mod faults;
+mod http;
 mod key_value_stores;
 mod keys;
 mod language;

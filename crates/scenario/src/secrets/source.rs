@@ -17,6 +17,8 @@ enum Names {
     Variables,
     /// The author's own: of settings, fields, parameters.
     Values,
+    /// Of who comes: what stands beside them is secret, but for the user.
+    Auth,
     /// Of what is looked for in answers: beside them stands no value of a secret.
     Tests,
 }
@@ -89,6 +91,12 @@ impl Walk<'_> {
                     }
                 }
             }
+            (Names::Auth, Content::Scalar { text, .. }) if name != "user" => {
+                if let Ok([Piece::Literal(literal)]) = split(text).as_deref() {
+                    self.secrets.add("Authorization", Origin::Header, literal);
+                }
+                self.scalar(value, masked_value(text), text);
+            }
             (Names::Keys, Content::List(items)) if name == "command" => self.words(items),
             (Names::Keys, Content::List(items)) if name == "before" || name == "after" => {
                 for item in items {
@@ -97,6 +105,10 @@ impl Walk<'_> {
                         _ => self.node(item, Names::Keys),
                     }
                 }
+            }
+            // a target or a session may be called so, too
+            (Names::Keys, Content::Map(kinds)) if name == "auth" && kinds.iter().any(is_auth) => {
+                self.node(value, Names::Auth);
             }
             (Names::Keys, _) => self.node(value, of_key(name)),
             _ => self.node(value, names),
@@ -122,6 +134,11 @@ impl Walk<'_> {
             self.changes.push((node.position, masked));
         }
     }
+}
+
+/// Whether this says who comes.
+fn is_auth((kind, _): &(Node, Node)) -> bool {
+    matches!(kind.text(), Some("basic" | "bearer"))
 }
 
 fn of_key(name: &str) -> Names {

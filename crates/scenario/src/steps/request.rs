@@ -1,6 +1,7 @@
 //! Requests of HTTP.
 
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
@@ -41,6 +42,7 @@ pub(super) static KIND: StepKind = StepKind {
             AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
+            AUTH,
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
             key("body", Scalar(Template), "The body as it is."),
@@ -165,6 +167,7 @@ impl Session<'_, '_> {
             self.check_header_name(name, text);
             headers.push((text.to_owned(), self.template(value, Encoding::Header)));
         }
+        self.authorize(step, &mut headers);
         let usual = [("Content-Type", content_type), ("User-Agent", Some("tidemark"))];
         for (name, value) in usual.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
