@@ -74,8 +74,8 @@ pub(crate) struct Probe {
     groups: Vec<Option<CaptureLocations>>,
     /// Whether the body is kept.
     pub needs_body: bool,
-    /// Whether the scenario says which status is right.
-    pub judges_status: bool,
+    looks_at_body: bool,
+    judges_status: bool,
     follows: bool,
     /// How many good answers were redirects that nobody follows and no check is about.
     unfollowed: u64,
@@ -159,6 +159,7 @@ impl Probe {
             groups: request.extractions.iter().map(groups).collect(),
             not_found: vec![(0, false); request.extractions.len()],
             needs_body: request.needs_body(),
+            looks_at_body: request.looks_at_body(),
             judges_status: request.checks.iter().any(|check| matches!(check, Check::Status(_))),
             follows: request.follow.is_some(),
             unfollowed: 0,
@@ -184,7 +185,7 @@ impl Probe {
         if !self.checks.iter().all(right) {
             return Err(Flaw::Status);
         }
-        if self.needs_body && answer.unreadable().is_some() {
+        if self.looks_at_body && answer.unreadable().is_some() {
             return Err(Flaw::Unreadable);
         }
         for (index, extraction) in self.extractions.iter().enumerate() {
@@ -205,9 +206,14 @@ impl Probe {
         for (count, missed) in &mut self.not_found {
             *count += u64::from(*missed);
         }
-        let is_unasked = !self.judges_status && !self.follows && is_redirect(status);
-        self.unfollowed += u64::from(is_unasked && answer.header(Follow::LOCATION_HEADER).is_some());
+        self.unfollowed += u64::from(self.is_unfollowed(answer));
         Ok(())
+    }
+
+    /// Whether a good answer is a redirect that nobody follows and no check is about.
+    pub fn is_unfollowed(&self, answer: &dyn Answer) -> bool {
+        let is_unasked = !self.judges_status && !self.follows && is_redirect(answer.status());
+        is_unasked && answer.header(Follow::LOCATION_HEADER).is_some()
     }
 
     /// Whether an answer passes every check that does not look at variables, which it may set.
@@ -255,10 +261,11 @@ impl Probe {
         told.map(|(extraction, (count, _))| (extraction.slot, *count))
     }
 
-    /// What was kept from an answer with this flaw, or with none. Nothing was where it has the wrong status.
+    /// What was kept from an answer with this flaw, or with none. Nothing was where it has the wrong status, or a body that
+    /// cannot be read.
     pub fn extracted(&self, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Extracted> {
         let looked_at = match flaw {
-            Some(Flaw::Status) => 0,
+            Some(Flaw::Status | Flaw::Unreadable) => 0,
             Some(Flaw::Extraction(index)) => index + 1,
             _ => self.extractions.len(),
         };
@@ -286,8 +293,8 @@ impl Probe {
         let checked = self.checks.iter().enumerate().map(|(index, check)| {
             let held = match (check, flaw) {
                 (Check::Status(ranges), Some(Flaw::Status)) => Some(is_in(ranges, answer.status())),
-                (Check::Status(_), _) | (_, None) => Some(true),
-                (_, Some(Flaw::Status | Flaw::Extraction(_))) => None,
+                (Check::Status(_), _) | (_, None | Some(Flaw::Taken)) => Some(true),
+                (_, Some(Flaw::Status | Flaw::Unreadable | Flaw::Extraction(_))) => None,
                 (_, Some(Flaw::Check(wrong) | Flaw::Unmet(wrong))) => match index.cmp(&wrong) {
                     Ordering::Less => Some(true),
                     Ordering::Equal => Some(false),

@@ -1,6 +1,7 @@
 //! What comes of a request: its answer read, judged and written down, or why there is none.
 
 use tidemark_record::Outcome;
+use tidemark_scenario::plan::Follow;
 
 use crate::answer::{Flaw, Variables, Wrote};
 use crate::fault::Fault;
@@ -108,6 +109,10 @@ impl Thread<'_> {
     /// The answer says where else to ask: the step's next request goes there, if it can be followed.
     fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
         self.pools.get(c).exchanging = false;
+        if let Some(teller) = &mut self.teller {
+            let answer = self.transport.answer(c);
+            teller.redirected(answer.status(), answer.header(Follow::LOCATION_HEADER).unwrap_or_default());
+        }
         if !keep {
             self.close(c);
         }

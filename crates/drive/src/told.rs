@@ -22,6 +22,8 @@ pub struct ToldStep {
     pub sent: Vec<u8>,
     /// Bytes of all of it.
     pub sent_bytes: usize,
+    /// The redirects that were followed before that: status and location of each.
+    pub hops: Vec<(u16, String)>,
     /// What came, if an answer did.
     pub answer: Option<ToldAnswer>,
     /// What was kept from the answer.
@@ -43,14 +45,16 @@ pub struct ToldAnswer {
     pub status: u16,
     /// The same in words.
     pub status_words: String,
-    /// Whether the scenario says which status is right.
-    pub is_status_checked: bool,
+    /// Whether it is a redirect that nobody follows and no check is about.
+    pub is_unfollowed: bool,
     /// The headers, where there are any.
     pub headers: Vec<(String, String)>,
     /// The body, or the message; no more than [`TOLD_BYTES`] of it.
     pub body: Vec<u8>,
     /// Bytes of all of it.
     pub body_bytes: usize,
+    /// Why it cannot be read, where it cannot; it is empty then.
+    pub unreadable: Option<String>,
 }
 
 /// A value that was to be kept from an answer.
@@ -89,9 +93,16 @@ impl Teller {
         Teller { steps, labels: labels.to_vec(), current: ToldStep::default() }
     }
 
-    /// This is about to be sent; what was before was not.
+    /// This is about to be sent; what was before was not, or it was a redirect.
     pub fn sent(&mut self, bytes: &[u8]) {
-        self.current = ToldStep { sent: start(bytes), sent_bytes: bytes.len(), ..ToldStep::default() };
+        let hops = std::mem::take(&mut self.current.hops);
+        self.current = ToldStep { sent: start(bytes), sent_bytes: bytes.len(), hops, ..ToldStep::default() };
+    }
+
+    /// The answer was a redirect, which is followed if it can be.
+    pub fn redirected(&mut self, status: u16, location: &[u8]) {
+        let location = String::from_utf8_lossy(&location[..location.len().min(TOLD_BYTES)]).into_owned();
+        self.current.hops.push((status, location));
     }
 
     /// This was the answer.
@@ -108,10 +119,11 @@ impl Teller {
         self.current.answer = Some(ToldAnswer {
             status: answer.status(),
             status_words: answer.status_words(),
-            is_status_checked: probe.judges_status,
+            is_unfollowed: probe.is_unfollowed(answer),
             headers,
             body: start(answer.body()),
             body_bytes: answer.body().len(),
+            unreadable: answer.unreadable().map(str::to_owned),
         });
         self.current.extracted = probe.extracted(variables, flaw);
         self.current.checks = probe.checked(answer, variables, flaw);
@@ -127,7 +139,8 @@ impl Teller {
         let mut step = std::mem::take(&mut self.current);
         step.label = self.labels.get(usize::from(label)).cloned().unwrap_or_default();
         step.took_us = took_ns.map(|took_ns| took_ns / 1_000);
-        let all = variables.names.iter().zip(variables.slots);
+        // what no expression can name is none of the scenario's
+        let all = variables.names.iter().zip(variables.slots).filter(|(name, _)| !name.starts_with('('));
         step.variables = all.map(|(name, slot)| (name.clone(), text(slot.value()))).collect();
         // whoever does not listen any more does not want to know
         let _ = self.steps.send(step);

@@ -376,12 +376,16 @@ impl RequestPlan {
             || self.extractions.iter().any(is_location)
     }
 
-    /// Whether an answer's body is needed as a whole (extraction or check).
+    /// Whether an answer's body is needed as a whole.
     pub fn needs_body(&self) -> bool {
+        self.keeps_body || self.looks_at_body()
+    }
+
+    /// Whether an extraction or a check looks at an answer's body.
+    pub fn looks_at_body(&self) -> bool {
         let from_body =
             |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
-        self.keeps_body
-            || self.extractions.iter().any(|e| from_body(&e.source))
+        self.extractions.iter().any(|e| from_body(&e.source))
             || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..) | Check::Value { .. }))
     }
 }

@@ -86,13 +86,7 @@ impl Told {
         }
         self.steps += 1;
         self.failed += usize::from(step.fault.is_some());
-        let came = match (&step.answer, step.took_us) {
-            (Some(answer), Some(took_us)) => format!("{} in {}", answer.status_words, milliseconds(took_us)),
-            (Some(answer), None) => answer.status_words.clone(),
-            (None, Some(took_us)) => format!("no answer in {}", milliseconds(took_us)),
-            (None, None) => "not sent".to_owned(),
-        };
-        let came = if step.answer.is_none() && step.fault.is_none() { "sent".to_owned() } else { came };
+        let came = came(step);
         let verdict = if step.fault.is_some() { "FAILED" } else { "ok" };
         out += &self.secrets.masked(&format!("{:>3}. {}: {came}, {verdict}\n", self.steps, step.label));
         if let Some(fault) = &step.fault {
@@ -125,6 +119,9 @@ impl Told {
     /// All that is known of a step beside its one line.
     fn details(&self, step: &ToldStep) -> String {
         let mut out = String::new();
+        for (status, location) in &step.hops {
+            out += &self.line("redirected", &self.masked_text(&format!("by status {status} to {location}")));
+        }
         if step.sent_bytes > 0 {
             self.message(">", &step.sent, step.sent_bytes, &mut out);
         }
@@ -211,6 +208,24 @@ impl Told {
     }
 }
 
+/// What came of a step, without a judgement.
+fn came(step: &ToldStep) -> String {
+    let said = match (&step.answer, step.hops.last()) {
+        (Some(answer), _) => answer.status_words.clone(),
+        (None, Some((status, _))) => format!("status {status}"),
+        (None, None) if step.fault.is_none() => return "sent".to_owned(),
+        (None, None) if step.took_us.is_none() => return "not sent".to_owned(),
+        (None, None) => "no answer".to_owned(),
+    };
+    let took = step.took_us.map_or_else(String::new, |took_us| format!(" in {}", milliseconds(took_us)));
+    let after = match step.hops.len() {
+        0 => String::new(),
+        1 => " after 1 redirect".to_owned(),
+        hops => format!(" after {hops} redirects"),
+    };
+    format!("{said}{took}{after}")
+}
+
 /// What a person should know of an answer that counts as good.
 fn hints(answer: &ToldAnswer) -> Vec<String> {
     let header = |wanted: &str| {
@@ -218,18 +233,14 @@ fn hints(answer: &ToldAnswer) -> Vec<String> {
         found.map(|(_, value)| value.as_str())
     };
     let mut hints = Vec::new();
-    if (300..400).contains(&answer.status) && answer.status != 304 && !answer.is_status_checked {
-        let to = header("location").map_or_else(String::new, |to| format!(" to {to}"));
+    if answer.is_unfollowed {
+        let to = header("location").unwrap_or_default();
         hints.push(format!(
-            "redirected{to}, which nobody follows and no check forbids: request that, or say `check: {{status: 200}}`"
+            "redirected to {to}, which nobody follows and no check forbids: `follow: 5` goes there, `check: {{status: 2xx}}` \
+             makes a failure of it"
         ));
     }
-    if let Some(encoding) = header("content-encoding").filter(|encoding| *encoding != "identity") {
-        hints.push(format!(
-            "the body is encoded ({encoding}) and nobody decodes it: checks and extractions see it as it came; leave out \
-             `Accept-Encoding`"
-        ));
-    }
+    hints.extend(answer.unreadable.as_ref().map(|why| format!("{why}; no step looks at it")));
     hints
 }
 

@@ -28,8 +28,12 @@ class Shop(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/moved":
             self.answer(302, b"", Location="/there")
+        elif self.path == "/there":
+            self.answer(200, b"you are there")
         elif self.path == "/packed":
             self.answer(200, gzip.compress(b"hello"), Content_Encoding="gzip")
+        elif self.path == "/odd":
+            self.answer(200, b"hello", Content_Encoding="rot13")
         elif self.path == "/me":
             right = self.headers["Authorization"] == "Bearer t0p-s3cret-token" and "sid=" in self.headers["Cookie"]
             self.answer(200 if right else 401, b"you are ann")
@@ -114,7 +118,7 @@ fn what_goes_wrong_and_what_is_easily_overlooked_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let steps = r#"      - GET: /moved
         extract: {who: $.who}
-      - GET: /packed
+      - GET: /odd
       - GET: /broken?api_key=abcdefgh
       - GET: "/hello/${who}"
 "#;
@@ -124,7 +128,7 @@ fn what_goes_wrong_and_what_is_easily_overlooked_is_named() {
     for line in [
         "1. GET /moved: status 302 in ",
         "! redirected to /there, which nobody follows",
-        "! the body is encoded (gzip) and nobody decodes it",
+        "! the body cannot be read as rot13",
         "FAILED\n     ! status 500: broken for",
         "FAILED check status: below 400, as nothing else is said; saw status 500",
         "4. GET /hello/${who}: not sent, FAILED\n     ! ",
@@ -134,6 +138,32 @@ fn what_goes_wrong_and_what_is_easily_overlooked_is_named() {
         assert!(text.contains(line), "no {line} in\n{text}");
     }
     assert!(text.contains("?api_key=***") && !text.contains("abcdefgh"), "{text}");
+}
+
+#[test]
+fn redirects_that_are_followed_and_bodies_that_are_decoded_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = r#"      - GET: /moved
+        headers: {X-Once: "${uuid()}"}
+        follow: 3
+        check: {body: {equals: you are there}}
+      - GET: /packed
+"#;
+    let output = tried(folder.path(), steps, &["-v"]);
+    let text = stdout(&output);
+    assert_eq!(code(&output), 0, "{text}\n{}", stderr(&output));
+    for line in [
+        "1. GET /moved: status 200 in ",
+        " after 1 redirect, ok",
+        "redirected by status 302 to /there",
+        "> GET /there HTTP/1.1",
+        "< you are there",
+        "< content-encoding: gzip",
+        "< hello",
+    ] {
+        assert!(text.to_lowercase().contains(&line.to_lowercase()), "no {line} in\n{text}");
+    }
+    assert!(!text.contains("variables") && !text.contains("! redirected"), "{text}");
 }
 
 #[test]

@@ -214,6 +214,10 @@ impl Answer for Answers {
         self.decoder.header(name)
     }
 
+    fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.decoder.each_header(tell);
+    }
+
     fn cookie(&self, name: &str) -> Option<&[u8]> {
         self.decoder.cookie(name)
     }
