@@ -78,7 +78,7 @@ pub(super) fn scenario(name: &str, document: &Json) -> Result<Scenario, Failure>
         || document["components"]["securitySchemes"].as_object().is_some_and(|all| !all.is_empty())
     {
         comment += "\nThe system asks who comes. What proves it stands nowhere in a file:";
-        comment += "\n  defaults: {headers: {Authorization: 'Bearer ${env(\"TOKEN\")}'}}";
+        comment += "\n  defaults: {auth: {bearer: '${env(\"TOKEN\")}'}}";
     }
     if making.left_out > 0 {
         comment +=

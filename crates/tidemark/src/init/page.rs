@@ -56,7 +56,7 @@ fn read(text: &str) -> Result<Url, Failure> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong(
-            "leave name and password out; in the scenario a header holds them: ${env(\"NAME\")}",
+            "leave name and password out; in the scenario they stand under `auth`: ${env(\"NAME\")}",
         ));
     }
     SystemUrl::read(&url[..Position::BeforePath]).map_err(|reason| wrong(&reason))?;
