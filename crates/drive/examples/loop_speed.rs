@@ -184,7 +184,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
                 method: "GET".into(),
                 target: Template::literal("/"),
                 headers: vec![("User-Agent".into(), Template::literal("tidemark"))],
-                body: None,
+                ..HttpRequest::default()
             }),
             ledger: None,
             key: None,

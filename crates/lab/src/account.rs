@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Raised, Rpc, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
-use tidemark_record::{Outcome, Summary, Totals};
+use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
 
@@ -548,6 +548,8 @@ pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_record::Outcome;
+
     use super::*;
 
     #[test]
@@ -728,7 +730,7 @@ mod tests {
         let mut warm = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
         let series = |label| tidemark_record::Series {
             measured: false,
-            ..crate::test_plan::series(label, tidemark_record::Outcome::Status, 5, 1)
+            ..crate::test_plan::series(label, Outcome::Status, 5, 1)
         };
         warm.series = vec![series(0)];
         totals.add_interval(&warm);

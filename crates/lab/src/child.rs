@@ -389,7 +389,7 @@ impl Lookout {
     /// # Errors
     /// Where the log cannot be read.
     pub fn has_come(&mut self) -> io::Result<bool> {
-        self.log.by_ref().take(LOOKOUT_BYTES).read_to_end(&mut self.seen)?;
+        (&mut self.log).take(LOOKOUT_BYTES).read_to_end(&mut self.seen)?;
         let has_come = self.seen.windows(self.wanted.len().max(1)).any(|part| part == self.wanted);
         let rest = self.seen.len().saturating_sub(self.wanted.len().saturating_sub(1));
         self.seen.drain(..rest);
