@@ -70,7 +70,7 @@ fn who_comes_is_written_down_nowhere() {
 #[test]
 fn mistakes_about_who_comes_are_told() {
     for (steps, told) in [
-        ("- GET: /a\n  auth: {basic: {user: a}}", "needs \"password\""),
+        ("- GET: /a\n  auth: {basic: {user: a}}", "needs the key \"password\""),
         ("- GET: /a\n  auth: {basic: {user: 'a:b', password: c}}", "a user with a colon"),
         ("- GET: /a\n  auth: {bearer: a}\n  headers: {Authorization: b}", "leave one out"),
         ("- GET: /a\n  auth: {baerer: a}", "bearer"),

@@ -8,7 +8,7 @@ use tidemark_scenario::{Plan, check_text};
 
 fn check(system: &str) -> (Option<Plan>, String) {
     let text = format!(
-        "system:\n{system}\nsettings: {{name: pears}}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        "system:\n{system}\nsettings: {{name: pears}}\nsessions: {{a: {{steps: [{{GET: '/${{name}}'}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
     );
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (plan, told) = check_text("t.yaml", &text, base, &[]);

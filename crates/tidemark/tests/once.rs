@@ -179,7 +179,11 @@ fn a_session_is_chosen_by_name_and_wrong_use_is_told() {
     assert_eq!(code(&output), 0, "{text}");
     assert_refused(folder.path(), &["run", "shop.yaml", "--once=raeder"], "it has shopper, reader");
     assert_refused(folder.path(), &["run", "shop.yaml", "-v"], "--once");
-    assert_refused(folder.path(), &["run", "shop.yaml", "--once", "--junit", "x.xml"], "measures nothing that --junit");
+    assert_refused(
+        folder.path(),
+        &["run", "shop.yaml", "--once", "--junit", "x.xml"],
+        "measures nothing that --junit",
+    );
     assert_refused(folder.path(), &["run", "shop.yaml", "--once", "--rate", "5/s"], "--rate");
 }
 
