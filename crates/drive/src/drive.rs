@@ -432,7 +432,10 @@ fn one_session(
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
     let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
     let io = io.map_err(no_poller(options.io))?;
-    let thread = Thread { teller, ..once(plan, kind, shared, options, &places, number, io)? };
+    let mut thread = Thread { teller, ..once(plan, kind, shared, options, &places, number, io)? };
+    if thread.teller.is_some() {
+        thread.transport.keep_written();
+    }
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {

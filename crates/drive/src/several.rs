@@ -154,6 +154,10 @@ impl<I: Io + 'static> Transport for Several<I> {
         written
     }
 
+    fn keep_written(&mut self) {
+        self.members.iter_mut().for_each(|member| member.transport.keep_written());
+    }
+
     fn written(&mut self, connection: usize) -> &[u8] {
         let (transport, own) = self.at_mut(connection);
         transport.written(own)

@@ -132,7 +132,9 @@ pub(crate) trait Transport {
         cx: &mut Context<'_>,
         jar: &Jar,
     ) -> Result<(), Fault>;
-    /// What was written for a connection and not sent yet, where the protocol is one of bytes.
+    /// From now on keeps what is written.
+    fn keep_written(&mut self) {}
+    /// What was written last, for this connection, where it is kept and the protocol is one of bytes.
     fn written(&mut self, _connection: usize) -> &[u8] {
         &[]
     }
