@@ -111,7 +111,15 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// For answers whose bodies have so many bytes at most.
     pub fn new(io: I, requests: Vec<C::Request>, body_bytes: usize) -> Self {
         let connections = Vec::new();
-        ByteTransport { io, requests, body_bytes, connections, answer_end: 0, scratch: Vec::new(), written: None }
+        ByteTransport {
+            io,
+            requests,
+            body_bytes,
+            connections,
+            answer_end: 0,
+            scratch: Vec::new(),
+            written: None,
+        }
     }
 
     /// What a connection's requests and answers are.

@@ -263,10 +263,10 @@ impl Thread<'_> {
         self.schedule.is_used_up() && self.flow.free.len() == self.flow.sessions.len()
     }
 
-    /// A single session is done when it is over, or something failed.
+    /// A single session is done when it is over, or something failed; one that is told goes on as under a load.
     fn is_done(&self) -> bool {
         let over = self.schedule.is_over() && self.flow.free.len() == self.flow.sessions.len();
-        over || self.recorder.first_failure().is_some()
+        over || (self.teller.is_none() && self.recorder.first_failure().is_some())
     }
 
     fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {

@@ -128,7 +128,7 @@ fn what_goes_wrong_and_what_is_easily_overlooked_is_named() {
     for line in [
         "1. GET /moved: status 302 in ",
         "! redirected to /there, which nobody follows",
-        "! the body cannot be read as rot13",
+        "! the body is encoded with \"rot13\", which is not known here: gzip, deflate, br and zstd are; no step looks at it",
         "FAILED\n     ! status 500: broken for",
         "FAILED check status: below 400, as nothing else is said; saw status 500",
         "4. GET /hello/${who}: not sent, FAILED\n     ! ",

@@ -91,6 +91,7 @@ fn readiness_may_be_another_status_and_the_port_a_fixed_one() {
     );
     scenario(folder.path(), &system);
     assert!(summary(folder.path(), "own.yaml")["statuses"]["200"].as_u64().unwrap() > 0);
+    fs::remove_dir_all(folder.path().join("out")).unwrap();
     // nobody is left there
     let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
     refused(
